@@ -1,0 +1,244 @@
+"""What is known of one cluster at one moment: the value that every tool passes on.
+
+Every parser produces a ClusterView, every measure takes one, and every what-if
+returns a new one. It is columns, not objects: a dump of the largest clusters has
+a million partitions and three million replicas, which as Python objects would take
+gigabytes and as int32 matrices take tens of megabytes.
+
+Constraints, checked when a view is made: brokers stand in ascending order of id,
+without duplicates; every column has one row a partition; every replica, leader and
+ISR member is a broker of the view; ids are 0 or more, and -1 pads a short row.
+
+What a dump does not say is None, never an invented zero.
+
+Example: one topic "t" of two partitions on brokers 1 and 2, no ISR known:
+
+    ClusterView.build(
+        name="demo", source="inline", format="example",
+        topics=(TopicView("t", partition_count=2),),
+        partitions=PartitionTable(topic_index=[0, 0], partition_ids=[0, 1], replicas=[[1, 2], [2, 1]]),
+    )
+
+Left out: histories. A view is one moment; a sequence of views is a sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.errors import UsageError
+from broker.ids import BrokerId
+
+Int32Array: TypeAlias = NDArray[np.int32]
+Int64Array: TypeAlias = NDArray[np.int64]
+
+PAD: Final = -1
+"""Fills the rows of a replica matrix that are shorter than the widest one."""
+
+SIZE_UNKNOWN: Final = -1
+
+
+@attrs.frozen(kw_only=True)
+class BrokerView:
+    """One registered broker. `rack` is None when it has none or none is known."""
+
+    id: BrokerId
+    rack: str | None = None
+    fenced: bool = False
+    host: str | None = None
+
+
+@attrs.frozen
+class TopicView:
+    """One topic, with the settings that the dump shows; `partition_count` is what it declares."""
+
+    name: str
+    partition_count: int | None = None
+    replication_factor: int | None = None
+    min_insync_replicas: int | None = None
+    topic_id: str | None = None
+    configs: tuple[tuple[str, str], ...] = ()
+
+
+def _int32(value: Any) -> Int32Array:
+    return np.ascontiguousarray(value, dtype=np.int32)
+
+
+def _optional_int32(value: Any) -> Int32Array | None:
+    return None if value is None else _int32(value)
+
+
+def _optional_int64(value: Any) -> Int64Array | None:
+    return None if value is None else np.ascontiguousarray(value, dtype=np.int64)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class PartitionTable:
+    """The partitions of a cluster in columns; row i of every column is the same partition.
+
+    Shapes: `topic_index`, `partition_ids`, `leader` int32[P]; `replicas` int32[P, W],
+    preferred leader first, -1 pads; `isr`, `elr`, `last_known_elr`, `offline`, `observers`,
+    `adding`, `removing` int32[P, any width], -1 pads; `size_bytes` int64[P], the bytes of
+    one replica, -1 where unknown. A column that the dump does not have is None. `leader` is
+    -1 where the partition has none, and -2 where this row of the dump does not say.
+    """
+
+    topic_index: Int32Array = attrs.field(converter=_int32)
+    partition_ids: Int32Array = attrs.field(converter=_int32)
+    replicas: Int32Array = attrs.field(converter=_int32)
+    leader: Int32Array | None = attrs.field(default=None, converter=_optional_int32)
+    isr: Int32Array | None = attrs.field(default=None, converter=_optional_int32)
+    elr: Int32Array | None = attrs.field(default=None, converter=_optional_int32)
+    last_known_elr: Int32Array | None = attrs.field(default=None, converter=_optional_int32)
+    offline: Int32Array | None = attrs.field(default=None, converter=_optional_int32)
+    observers: Int32Array | None = attrs.field(default=None, converter=_optional_int32)
+    adding: Int32Array | None = attrs.field(default=None, converter=_optional_int32)
+    removing: Int32Array | None = attrs.field(default=None, converter=_optional_int32)
+    size_bytes: Int64Array | None = attrs.field(default=None, converter=_optional_int64)
+
+    def __attrs_post_init__(self) -> None:
+        count = self.topic_index.shape[0]
+        for attribute in attrs.fields(type(self)):
+            column = getattr(self, attribute.name)
+            if column is None:
+                continue
+            matrix = attribute.name in MATRIX_COLUMNS
+            if column.ndim != (2 if matrix else 1) or column.shape[0] != count:
+                raise UsageError(
+                    f"column {attribute.name} has shape {column.shape}; "
+                    f"{count} partitions need ({count}, any width)" if matrix else
+                    f"column {attribute.name} has shape {column.shape}; {count} partitions need ({count},)"
+                )
+
+    @property
+    def count(self) -> int:
+        """Number of partitions."""
+        return int(self.topic_index.shape[0])
+
+    @property
+    def replica_count(self) -> int:
+        """Number of replicas, pads not counted."""
+        return int(np.count_nonzero(self.replicas >= 0))
+
+    def broker_ids(self) -> Int32Array:
+        """Return every broker id that stands in any column, ascending, once each."""
+        columns = [self.leader] + [getattr(self, name) for name in MATRIX_COLUMNS]
+        seen = [np.unique(column) for column in columns if column is not None]
+        ids = np.unique(np.concatenate(seen))
+        return _int32(ids[ids >= 0])
+
+    @classmethod
+    def empty(cls) -> PartitionTable:
+        """Return a table of no partitions."""
+        return cls(topic_index=[], partition_ids=[], replicas=np.empty((0, 0), dtype=np.int32))
+
+
+MATRIX_COLUMNS: Final = ("replicas", "isr", "elr", "last_known_elr", "offline", "observers", "adding", "removing")
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class BrokerTotals:
+    """Counts per broker from a dump that does not list every partition; row i is `brokers[i]`."""
+
+    replica_count: Int64Array | None = attrs.field(default=None, converter=_optional_int64)
+    leader_count: Int64Array | None = attrs.field(default=None, converter=_optional_int64)
+    size_bytes: Int64Array | None = attrs.field(default=None, converter=_optional_int64)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ClusterView:
+    """One cluster: brokers, topics, partitions, and where that is all there is, totals per broker.
+
+    `partitions_complete` is False when the dump lists only some partitions (Cruise Control's
+    problem lists, a filtered describe); measures over brokers then come from `totals`.
+    `facts` are named values that the dump states of itself, shown but not computed with.
+    """
+
+    name: str
+    source: str
+    format: str
+    brokers: tuple[BrokerView, ...]
+    topics: tuple[TopicView, ...] = ()
+    partitions: PartitionTable = attrs.field(factory=PartitionTable.empty)
+    totals: BrokerTotals | None = None
+    partitions_complete: bool = True
+    facts: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        ids = [broker.id for broker in self.brokers]
+        if any(second <= first for first, second in zip(ids, ids[1:], strict=False)):
+            raise UsageError(f"brokers of {self.name} are not in ascending order of id, once each")
+        unknown = sorted(set(self.partitions.broker_ids().tolist()) - set(ids))
+        if unknown:
+            raise UsageError(f"partitions of {self.name} stand on brokers {unknown[:5]} that the view does not list")
+        topic_index = self.partitions.topic_index
+        if topic_index.size and not 0 <= int(topic_index.min()) <= int(topic_index.max()) < len(self.topics):
+            raise UsageError(f"a partition of {self.name} points at a topic outside 0..{len(self.topics) - 1}")
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        name: str,
+        source: str,
+        format: str,  # noqa: A002 - the field's word, and the attribute's name.
+        partitions: PartitionTable,
+        brokers: Iterable[BrokerView] = (),
+        **rest: Any,
+    ) -> ClusterView:
+        """Return a view whose brokers are `brokers` and every other one that a partition names."""
+        listed = {broker.id: broker for broker in brokers}
+        for seen in partitions.broker_ids().tolist():
+            listed.setdefault(BrokerId(seen), BrokerView(id=BrokerId(seen)))
+        ordered = tuple(listed[key] for key in sorted(listed))
+        return cls(name=name, source=source, format=format, brokers=ordered, partitions=partitions, **rest)
+
+    @property
+    def broker_ids(self) -> Int32Array:
+        """Ids of the brokers, ascending, int32[B]."""
+        return _int32([broker.id for broker in self.brokers])
+
+    @property
+    def racks(self) -> tuple[str, ...]:
+        """Names of the racks that some broker stands in, in Java's string order, once each."""
+        return tuple(sorted({b.rack for b in self.brokers if b.rack is not None}, key=java_string_key))
+
+    def with_racks(self, racks: Sequence[tuple[BrokerId, str | None]]) -> ClusterView:
+        """Return this view with the racks given; brokers it did not list yet are added, holding nothing."""
+        given = dict(racks)
+        known = {broker.id: broker for broker in self.brokers}
+        for broker_id, rack in given.items():
+            known[broker_id] = attrs.evolve(known.get(broker_id, BrokerView(id=broker_id)), rack=rack)
+        ordered = tuple(known[key] for key in sorted(known))
+        return attrs.evolve(self, brokers=ordered, totals=self._totals_for(ordered))
+
+    def _totals_for(self, brokers: tuple[BrokerView, ...]) -> BrokerTotals | None:
+        if self.totals is None:
+            return None
+        place = {broker.id: row for row, broker in enumerate(brokers)}
+        rows = [place[broker.id] for broker in self.brokers]
+
+        def spread(column: Int64Array | None) -> Int64Array | None:
+            if column is None:
+                return None
+            wider = np.zeros(len(brokers), dtype=np.int64)
+            wider[rows] = column
+            return wider
+
+        totals = self.totals
+        return BrokerTotals(
+            replica_count=spread(totals.replica_count),
+            leader_count=spread(totals.leader_count),
+            size_bytes=spread(totals.size_bytes),
+        )
+
+
+def java_string_key(text: str) -> bytes:
+    """Return a sort key that orders strings as Java's String.compareTo does, by UTF-16 unit."""
+    return text.encode("utf-16-be", "surrogatepass")

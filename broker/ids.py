@@ -1,0 +1,57 @@
+"""The identifiers that every package passes around.
+
+Numbers that mean different things have different names for the reader and for
+mypy; at run time they are plain ints, so the borders that take other people's
+data check the ranges with the functions below.
+
+Source: Kafka's `Uuid`, `TopicPartition`, and broker ids as int32 (KIP-631).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NewType
+
+import attrs
+
+from broker.errors import UsageError
+
+BrokerId = NewType("BrokerId", int)
+PartitionId = NewType("PartitionId", int)
+Offset = NewType("Offset", int)
+LeaderEpoch = NewType("LeaderEpoch", int)
+BrokerEpoch = NewType("BrokerEpoch", int)
+ProducerId = NewType("ProducerId", int)
+ProducerEpoch = NewType("ProducerEpoch", int)
+
+NO_LEADER: Final = BrokerId(-1)
+"""Kafka's `Node.noNode().id()`: the partition has no leader now."""
+
+INT32_MAX: Final = 2**31 - 1
+TOPIC_NAME_LENGTH_MAX: Final = 249  # Kafka's Topic.MAX_NAME_LENGTH: 255 less a partition's directory suffix.
+
+
+@attrs.frozen(order=True)
+class TopicPartition:
+    """One partition of one topic; sorts by topic name, then partition, as Kafka's tools print."""
+
+    topic: str
+    partition: PartitionId
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+def broker_id(value: int, *, where: str = "broker id") -> BrokerId:
+    """Return `value` as a BrokerId; raise UsageError unless it is an int in 0..2147483647."""
+    return BrokerId(_int32(value, where))
+
+
+def partition_id(value: int, *, where: str = "partition") -> PartitionId:
+    """Return `value` as a PartitionId; raise UsageError unless it is an int in 0..2147483647."""
+    return PartitionId(_int32(value, where))
+
+
+def _int32(value: int, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= INT32_MAX:
+        raise UsageError(f"{where} is {value!r}; allowed are whole numbers from 0 to {INT32_MAX}")
+    return value

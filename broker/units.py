@@ -1,0 +1,54 @@
+"""Units, in names and in print: milliseconds and bytes.
+
+Every duration is in milliseconds and every size in bytes unless a name says
+otherwise; sizes are printed in powers of 1024, as Kafka's settings count them.
+
+Example: parse_size("2 GiB") == 2147483648; format_size(1536) == "1.5 KiB".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NewType
+
+from broker.errors import UsageError
+
+TimeMs = NewType("TimeMs", int)
+DurationMs = NewType("DurationMs", int)
+SizeBytes = NewType("SizeBytes", int)
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+GIB: Final = 1024 * MIB
+SECOND_MS: Final = 1000
+MINUTE_MS: Final = 60 * SECOND_MS
+HOUR_MS: Final = 60 * MINUTE_MS
+DAY_MS: Final = 24 * HOUR_MS
+
+_SUFFIXES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_SIZE: Final = re.compile(r"(\d{1,19}(?:\.\d{1,9})?)\s*([KMGTPE]i)?B?", re.ASCII)
+SIZE_BYTES_MAX: Final = 2**63 - 1  # A Java long: nothing in Kafka counts further.
+
+
+def parse_size(text: str) -> SizeBytes:
+    """Return the bytes that `text` names, such as "512", "64 KiB" or "2 GiB".
+
+    Raises UsageError for anything else, and for more than a Java long holds.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"size {text!r} is not a number of bytes, KiB, MiB, GiB, TiB, PiB or EiB")
+    exponent = 0 if match[2] is None else "KMGTPE".index(match[2][0]) + 1
+    size_bytes = int(match[1]) * KIB**exponent if "." not in match[1] else int(float(match[1]) * KIB**exponent)
+    if size_bytes > SIZE_BYTES_MAX:
+        raise UsageError(f"size {text!r} is more than {SIZE_BYTES_MAX} bytes")
+    return SizeBytes(size_bytes)
+
+
+def format_size(size_bytes: float) -> str:
+    """Return a size for people, with at most one decimal: 0 B, 1.5 KiB, 2 GiB."""
+    exponent, value = 0, float(size_bytes)
+    while abs(value) >= KIB and exponent < len(_SUFFIXES) - 1:
+        value /= KIB
+        exponent += 1
+    return f"{value:.1f}".removesuffix(".0") + f" {_SUFFIXES[exponent]}"

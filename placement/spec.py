@@ -1,0 +1,110 @@
+"""The words of placement: what is asked, who may hold, what comes out, and who decides.
+
+A placer is asked for `PlacementSpec` on some brokers and answers with a matrix:
+int32[partition_count, replication_factor], one row a partition, the preferred leader
+first. An `Assignment` is such a matrix over many topics, with their names and the
+partition ids beside it.
+
+Source: Kafka 4.0 metadata/placement/{PlacementSpec, UsableBroker, ReplicaPlacer, TopicAssignment}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import attrs
+import numpy as np
+
+from broker.cluster import PAD, BrokerView, Int32Array
+from broker.entropy import RandomSource
+from broker.errors import UsageError
+
+PARTITION_COUNT_MAX = 10_000_000  # Ten times the largest clusters known; refused before memory is taken.
+REPLICA_COUNT_MAX = 200_000_000  # 800 MB of int32: what one process can be asked to hold at once.
+
+
+@attrs.frozen
+class PlacementSpec:
+    """What is asked of a placer: partitions `start_partition`, `start_partition + 1`, … of one topic.
+
+    The numbers are not checked here, as each placer refuses wrong ones in its own words and order.
+    """
+
+    start_partition: int
+    partition_count: int
+    replication_factor: int
+
+
+@runtime_checkable
+class ReplicaPlacer(Protocol):
+    """A placement policy. Implement `place`, and name the class under the entry point `brokerside.placers`."""
+
+    def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
+        """Return int32[partition_count, replication_factor], the preferred leader of each row first.
+
+        Raises RefusedError when these brokers cannot hold what is asked. All chance comes from `entropy`.
+        """
+        ...
+
+
+def _matrix(value: Any) -> Int32Array:
+    matrix = np.ascontiguousarray(value, dtype=np.int32)
+    return matrix if matrix.ndim == 2 else matrix.reshape(len(matrix), -1)
+
+
+def _column(value: Any) -> Int32Array:
+    return np.ascontiguousarray(value, dtype=np.int32)
+
+
+@attrs.frozen(eq=False)
+class Assignment:
+    """Who holds what: row i is partition `partition_ids[i]` of `topics[topic_index[i]]`.
+
+    Shapes: `replicas` int32[P, W], -1 pads rows of a smaller factor; `topic_index`, `partition_ids` int32[P].
+    """
+
+    topics: tuple[str, ...] = attrs.field(converter=tuple)
+    topic_index: Int32Array = attrs.field(converter=_column)
+    partition_ids: Int32Array = attrs.field(converter=_column)
+    replicas: Int32Array = attrs.field(converter=_matrix)
+
+    def __attrs_post_init__(self) -> None:
+        count = self.replicas.shape[0]
+        if not self.topic_index.shape == self.partition_ids.shape == (count,):
+            raise UsageError(
+                f"{count} rows of replicas need as many topic indexes and partition ids; "
+                f"there are {self.topic_index.shape[0]} and {self.partition_ids.shape[0]}"
+            )
+
+    @classmethod
+    def of_topic(cls, topic: str, replicas: Any, *, start_partition: int = 0) -> Assignment:
+        """Return one topic's assignment, its partitions numbered from `start_partition`."""
+        matrix = _matrix(replicas)
+        count = matrix.shape[0]
+        return cls((topic,), np.zeros(count), np.arange(start_partition, start_partition + count), matrix)
+
+    @property
+    def partition_count(self) -> int:
+        """Number of partitions."""
+        return int(self.replicas.shape[0])
+
+
+def concatenate(parts: Iterable[Assignment]) -> Assignment:
+    """Return the assignments one after another; topics of equal name become one. Cost: one copy."""
+    given = list(parts)
+    topics: dict[str, int] = {}
+    indexes = []
+    for part in given:
+        places = np.array([topics.setdefault(name, len(topics)) for name in part.topics], dtype=np.int32)
+        indexes.append(places[part.topic_index] if part.topics else part.topic_index)
+    width = max((part.replicas.shape[1] for part in given), default=0)
+    rows = [
+        np.pad(part.replicas, ((0, 0), (0, width - part.replicas.shape[1])), constant_values=PAD) for part in given
+    ]
+    return Assignment(
+        topics=tuple(topics),
+        topic_index=np.concatenate(indexes) if indexes else [],
+        partition_ids=np.concatenate([part.partition_ids for part in given]) if given else [],
+        replicas=np.concatenate(rows) if rows else np.empty((0, 0)),
+    )

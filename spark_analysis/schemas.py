@@ -1,0 +1,249 @@
+"""The tables that every job writes, each column with its unit and meaning: written here once.
+
+Arrow schemas are derived from these lists; Spark's are derived from Arrow's. The comments
+travel into the Parquet files and from there to whoever opens them.
+
+A unit of analysis is one cluster as placed by one placer, so `(cluster_id, placer)` is the
+key everywhere; a real dump has the placer "dump". A null means that the input does not say;
+it never stands for zero.
+
+Source: ours; the names of states are those of `kafka-topics --describe`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+import pyarrow as pa
+
+_TYPES: Final = {
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "ints": pa.list_(pa.int32()),
+    "strings": pa.list_(pa.string()),
+}
+
+
+@attrs.frozen
+class Column:
+    """One column: its type's short name, what it means, in which unit, and whether it may be null."""
+
+    name: str
+    type: str
+    comment: str
+    unit: str = ""
+    nullable: bool = False
+
+
+@attrs.frozen
+class Table:
+    """One table; `grain` says what one row is."""
+
+    name: str
+    grain: str
+    columns: tuple[Column, ...]
+
+    def arrow_schema(self) -> pa.Schema:
+        """Return the Arrow schema, comments and units as field metadata under `comment` and `unit`."""
+        return pa.schema(
+            [
+                pa.field(
+                    column.name, _TYPES[column.type], nullable=column.nullable, metadata=_metadata(column)
+                )
+                for column in self.columns
+            ]
+        )
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+
+def _metadata(column: Column) -> dict[str, str]:
+    return {"comment": column.comment} | ({"unit": column.unit} if column.unit else {})
+
+
+def _state(name: str, comment: str) -> Column:
+    return Column(name, "long", comment + "; null when the input does not say", "partitions", nullable=True)
+
+
+_KEY: Final = (
+    Column("cluster_id", "long", "Number of the cluster in this run, from 0"),
+    Column("placer", "string", "Placement policy, or 'dump' for what a real cluster's dump says"),
+)
+
+CLUSTERS: Final = Table(
+    "clusters",
+    "one row per cluster and placer",
+    (
+        *_KEY,
+        Column("cluster", "string", "Name of the cluster"),
+        Column("source", "string", "File it was read from, or the recipe's name"),
+        Column("format", "string", "Format of the dump, or 'simulated'"),
+        Column("shape", "string", "Shape of the recipe", nullable=True),
+        Column("broker_count", "int", "Brokers registered, those that hold nothing included", "brokers"),
+        Column("fenced_broker_count", "int", "Brokers that are fenced", "brokers"),
+        Column("unracked_broker_count", "int", "Brokers without a rack", "brokers"),
+        Column("rack_count", "int", "Racks; 0 when no broker's rack is known", "racks"),
+        Column("rack_broker_count_min", "int", "Brokers in the smallest rack", "brokers", nullable=True),
+        Column("rack_broker_count_max", "int", "Brokers in the largest rack", "brokers", nullable=True),
+        Column("topic_count", "int", "Topics", "topics", nullable=True),
+        Column("partition_count", "long", "Partitions", "partitions", nullable=True),
+        Column("replica_count", "long", "Replicas", "replicas", nullable=True),
+        Column("size_bytes", "long", "Bytes of all replicas", "bytes", nullable=True),
+        _state("leaderless_count", "Partitions without a leader"),
+        _state("under_min_isr_count", "Partitions whose ISR is smaller than min.insync.replicas, or leaderless"),
+        _state("at_min_isr_count", "Partitions whose ISR is exactly min.insync.replicas"),
+        _state("under_replicated_count", "Partitions with a replica out of sync"),
+        _state("not_preferred_leader_count", "Partitions led by another than their first replica"),
+        _state("fewer_racks_count", "Partitions on fewer racks than min(factor, racks)"),
+        Column("violation_count", "long", "Broken constraints in all; the table lists the first of each kind", "violations"),
+        Column("rank", "int", "1 is the cluster to look at first"),
+    ),
+)
+
+MEASURES: Final = Table(
+    "measures",
+    "one row per cluster, placer, scope (broker, rack, topic) and quantity (replicas, leaders, bytes)",
+    (
+        *_KEY,
+        Column("scope", "string", "What the quantity is spread over: broker, rack or topic"),
+        Column("quantity", "string", "What is spread: replicas, leaders or bytes"),
+        Column("group_count", "int", "Brokers, racks or topics, those with nothing included"),
+        Column("total", "long", "Sum over the groups", "replicas, leaders or bytes"),
+        Column("min", "long", "Smallest share"),
+        Column("mean", "double", "Total divided by groups"),
+        Column("max", "long", "Largest share"),
+        Column("max_group", "string", "The group that has the largest share, the first of equals"),
+        Column("max_over_mean", "double", "Largest share divided by the mean; 1 when there is nothing"),
+        Column("stdev", "double", "Population standard deviation of the shares"),
+        Column("cv", "double", "Standard deviation divided by the mean; 0 when there is nothing"),
+        Column("gini", "double", "Gini coefficient of the shares, 0 (equal) to 1 - 1/groups"),
+        Column("moves", "long", "Least replicas, leaders or bytes to move until every share is floor or ceiling",
+               nullable=True),
+        Column("moves_share", "double", "Moves divided by the total", "0..1", nullable=True),
+        Column("best_max_over_mean", "double", "max_over_mean when every share is floor or ceiling"),
+        Column("best_stdev", "double", "stdev when every share is floor or ceiling"),
+        Column("best_cv", "double", "cv when every share is floor or ceiling"),
+        Column("best_gini", "double", "gini when every share is floor or ceiling"),
+    ),
+)
+
+_LOAD: Final = (
+    Column("replica_count", "long", "Replicas held", "replicas", nullable=True),
+    Column("leader_count", "long", "Partitions led", "partitions", nullable=True),
+    Column("size_bytes", "long", "Bytes held", "bytes", nullable=True),
+)
+
+BROKERS: Final = Table(
+    "brokers",
+    "one row per cluster, placer and broker, brokers that hold nothing included",
+    (
+        *_KEY,
+        Column("broker_id", "int", "Kafka's broker.id or node.id"),
+        Column("rack", "string", "broker.rack", nullable=True),
+        Column("fenced", "boolean", "Registered but not allowed to lead"),
+        *_LOAD,
+    ),
+)
+
+RACKS: Final = Table(
+    "racks",
+    "one row per cluster, placer and rack; brokers without a rack stand under a null rack",
+    (
+        *_KEY,
+        Column("rack", "string", "broker.rack; null gathers brokers that have none", nullable=True),
+        Column("broker_count", "int", "Brokers in the rack", "brokers"),
+        *_LOAD,
+    ),
+)
+
+TOPICS: Final = Table(
+    "topics",
+    "one row per cluster, placer and topic",
+    (
+        *_KEY,
+        Column("topic", "string", "Topic name"),
+        Column("partition_count", "int", "Partitions seen", "partitions"),
+        Column("replication_factor", "int", "Replicas of its widest partition", "replicas"),
+        Column("min_insync_replicas", "int", "min.insync.replicas", "replicas", nullable=True),
+        Column("replica_count", "long", "Replicas", "replicas"),
+        Column("size_bytes", "long", "Bytes of all replicas", "bytes", nullable=True),
+        Column("broker_count", "int", "Brokers that hold at least one of its replicas", "brokers"),
+        Column("replica_max", "int", "Most of its replicas on one broker", "replicas"),
+        Column("replica_moves", "long", "Replica moves until each broker holds floor or ceiling", "replicas"),
+        Column("leader_max", "int", "Most of its leaders on one broker", "partitions", nullable=True),
+        Column("leader_moves", "long", "Leader moves until each broker leads floor or ceiling", "partitions", nullable=True),
+    ),
+)
+
+VIOLATIONS: Final = Table(
+    "violations",
+    "one row per broken constraint; at most the first 100 per cluster, placer and constraint, the counts are whole",
+    (
+        *_KEY,
+        Column("constraint", "string", "Name of the constraint or state that is broken"),
+        Column("topic", "string", "Topic", nullable=True),
+        Column("partition", "int", "Partition", nullable=True),
+        Column("brokers", "ints", "Brokers concerned"),
+        Column("racks", "strings", "Their racks, in the same order; an empty string where unknown"),
+        Column("detail", "string", "What is broken, in words"),
+    ),
+)
+
+REJECTS: Final = Table(
+    "rejects",
+    "one row per entry of an input that could not be used",
+    (
+        Column("source", "string", "File"),
+        Column("line", "long", "Line, from 1; null where the format has no lines", nullable=True),
+        Column("reason", "string", "Why it was put aside"),
+        Column("value", "string", "The value found, at most 200 characters"),
+    ),
+)
+
+INPUTS: Final = Table(
+    "inputs",
+    "one row per input file or recipe: rows_in = rows_analysed + rows_rejected",
+    (
+        Column("source", "string", "File or recipe"),
+        Column("format", "string", "Format recognised"),
+        Column("cluster_count", "long", "Clusters it gave", "clusters"),
+        Column("rows_in", "long", "Entries seen", "rows"),
+        Column("rows_analysed", "long", "Entries used", "rows"),
+        Column("rows_rejected", "long", "Entries put aside, each in the table of rejects", "rows"),
+        Column("lines_passed_over", "long", "Lines that describe nothing: blank, headings of other tools", "lines"),
+        Column("notes", "strings", "What else is to be known of this input"),
+    ),
+)
+
+CHANGES: Final = Table(
+    "changes",
+    "one row per partition that changed between two successive dumps of one cluster",
+    (
+        Column("from_cluster", "string", "Earlier dump"),
+        Column("to_cluster", "string", "Later dump"),
+        Column("topic", "string", "Topic"),
+        Column("partition", "int", "Partition"),
+        Column("change", "string", "leader lost, leader elected, unclean election, ISR shrunk, ISR grown, replicas changed, …"),
+        Column("detail", "string", "Before and after, in words"),
+    ),
+)
+
+PAIRS: Final = Table(
+    "pairs",
+    "one row per cluster, placer and pair of brokers (broker_id < other_broker_id) of the clusters shown in full",
+    (
+        *_KEY,
+        Column("broker_id", "int", "One broker"),
+        Column("other_broker_id", "int", "Another broker"),
+        Column("shared_count", "long", "Partitions that have a replica on both", "partitions"),
+    ),
+)
+
+TABLES: Final = (CLUSTERS, MEASURES, BROKERS, RACKS, TOPICS, VIOLATIONS, REJECTS, INPUTS, CHANGES, PAIRS)
