@@ -77,6 +77,16 @@ def _optional_int64(value: Any) -> Int64Array | None:
     return None if value is None else np.ascontiguousarray(value, dtype=np.int64)
 
 
+def _distinct(column: Int32Array) -> Int32Array:
+    """Return the ids of 0 or more in `column`, once each; ids are mostly small, so flags beat sorting."""
+    if not column.size or int(column.max()) >= 1 << 20:
+        ids = np.unique(column)
+        return _int32(ids[ids >= 0])
+    flags = np.zeros(1 << 20, dtype=np.bool_)
+    flags[column[column >= 0]] = True
+    return _int32(np.flatnonzero(flags))
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class PartitionTable:
     """The partitions of a cluster in columns; row i of every column is the same partition.
@@ -128,9 +138,8 @@ class PartitionTable:
     def broker_ids(self) -> Int32Array:
         """Return every broker id that stands in any column, ascending, once each."""
         columns = [self.leader] + [getattr(self, name) for name in MATRIX_COLUMNS]
-        seen = [np.unique(column) for column in columns if column is not None]
-        ids = np.unique(np.concatenate(seen))
-        return _int32(ids[ids >= 0])
+        seen = [_distinct(column) for column in columns if column is not None]
+        return _int32(np.unique(np.concatenate(seen)))
 
     @classmethod
     def empty(cls) -> PartitionTable:

@@ -1,11 +1,50 @@
-"""Chance as a parameter: the protocol, our own generator, and exact twins of Java's.
+"""Chance as a parameter: a protocol, our own generator, and an exact twin of Java's.
 
-(being written)
+Decides where every random choice in this library comes from: a `RandomSource` handed in
+by the caller. Nothing below ever seeds itself.
+
+Goals, most important first
+1. Same seed, same stream, on every machine, in every process and Python version.
+2. Where Kafka drew from `java.util.Random`, `JavaRandom` draws the same numbers in the
+   same order, so that a placement made from its seed is Kafka's own.
+3. Cluster k of a fleet depends on (fleet seed, k) alone: `derive` is a pure function, so
+   no stream has to be walked to reach k, however the work is partitioned.
+
+Constraints: seeds and keys are Java longs, bounds are positive Java ints; anything else
+is refused with UsageError and changes no state. A bounded draw is unbiased, so it may take
+several steps of the generator, but on average never more than two.
+
+How
+`JavaRandom` is a 48-bit linear congruential generator whose high bits are the output; it
+falls back on rejection for bounds that are not powers of two. `SplitMix64` steps a 64-bit
+counter by an odd constant and scrambles it. Both shuffle as Fisher and Yates did, from the
+end, which is also how Java's `Collections.shuffle` goes.
+
+Example: JavaRandom(42).next_int() == -1170105035, as `new Random(42).nextInt()` in Java.
+
+Left out: doubles, Gaussians, streams and cryptographic strength; nothing here needs them.
+
+Source: the specification of java.util.Random and java.util.Collections.shuffle (Java 17);
+Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators (OOPSLA 2014).
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
+
+from broker.errors import UsageError
+
+_MASK_48: Final = (1 << 48) - 1
+_MASK_64: Final = (1 << 64) - 1
+_INT32_MAX: Final = (1 << 31) - 1
+_INT64_MAX: Final = (1 << 63) - 1
+
+JAVA_MULTIPLIER: Final = 0x5DEECE66D
+"""Multiplies the state of java.util.Random at each step; also scrambles its seed."""
+JAVA_INCREMENT: Final = 0xB
+"""Added to the state of java.util.Random at each step."""
+
+_GOLDEN_GAMMA: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: visits every 64-bit state.
 
 
 class RandomSource(Protocol):
@@ -16,9 +55,131 @@ class RandomSource(Protocol):
         ...
 
     def next_int_bound(self, bound: int) -> int:
-        """Return a number in 0..bound-1; raises UsageError unless bound is 1 or more."""
+        """Return a number in 0..bound-1; raises UsageError unless bound is 1..2147483647."""
         ...
 
     def shuffle(self, items: list[int]) -> None:
         """Permute `items` in place."""
         ...
+
+
+class SplitMix64:
+    """Our own generator, for what Kafka has no answer to. Any Java long is a good seed, 0 included."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, seed: int) -> None:
+        self._state = _checked_long(seed, "seed") & _MASK_64
+
+    def next_int(self) -> int:
+        """Return a signed 32-bit number."""
+        return _signed_32(self._next_64() >> 32)
+
+    def next_int_bound(self, bound: int) -> int:
+        """Return a number in 0..bound-1, each equally likely; raises UsageError unless bound is 1..2147483647."""
+        _check_bound(bound)
+        # The last, incomplete run of `bound` values would favour the small ones: draw again.
+        complete = (1 << 64) - (1 << 64) % bound
+        while True:
+            drawn = self._next_64()
+            if drawn < complete:
+                return drawn % bound
+
+    def shuffle(self, items: list[int]) -> None:
+        """Permute `items` in place, every order equally likely. Cost: one draw an item."""
+        _shuffle(items, self)
+
+    def _next_64(self) -> int:
+        self._state = (self._state + _GOLDEN_GAMMA) & _MASK_64
+        return _mix_64(self._state)
+
+
+class JavaRandom:
+    """The twin of `new java.util.Random(seed)`: same draws, same order, same number of steps.
+
+    `state` is the 48-bit state, to be read and set by compiled kernels that go on drawing
+    from this stream and hand it back.
+    """
+
+    __slots__ = ("_state",)
+
+    def __init__(self, seed: int) -> None:
+        self._state = (_checked_long(seed, "seed") ^ JAVA_MULTIPLIER) & _MASK_48
+
+    @property
+    def state(self) -> int:
+        """The generator's 48-bit state; equal states give equal streams."""
+        return self._state
+
+    @state.setter
+    def state(self, value: int) -> None:
+        if not 0 <= value <= _MASK_48:
+            raise UsageError(f"generator state is {value}; allowed are whole numbers from 0 to {_MASK_48}")
+        self._state = value
+
+    def next_int(self) -> int:
+        """Return a signed 32-bit number, as `nextInt()`."""
+        return _signed_32(self._next_bits(32))
+
+    def next_int_bound(self, bound: int) -> int:
+        """Return a number in 0..bound-1, as `nextInt(bound)`; raises UsageError unless bound is 1..2147483647."""
+        _check_bound(bound)
+        drawn = self._next_bits(31)
+        if bound & (bound - 1) == 0:
+            # The high bits of such a generator are the better ones.
+            return (bound * drawn) >> 31
+        while True:
+            value = drawn % bound
+            # Java sees an int overflow here: the run of `bound` values that holds `drawn` is cut off at 2^31.
+            if drawn - value + (bound - 1) <= _INT32_MAX:
+                return value
+            drawn = self._next_bits(31)
+
+    def shuffle(self, items: list[int]) -> None:
+        """Permute `items` in place, as `Collections.shuffle(items, random)`."""
+        _shuffle(items, self)
+
+    def _next_bits(self, count: int) -> int:
+        self._state = (self._state * JAVA_MULTIPLIER + JAVA_INCREMENT) & _MASK_48
+        return self._state >> (48 - count)
+
+
+def derive(seed: int, *keys: int) -> int:
+    """Return a seed in 0..2^63-1 that is a pure function of `seed` and `keys`, in their order.
+
+    Neighbouring seeds and keys give unrelated results: derive(seed, k) for k = 0, 1, … seeds as
+    many independent generators. Raises UsageError unless all are Java longs.
+    """
+    mixed = _mix_64((_checked_long(seed, "seed") + _GOLDEN_GAMMA) & _MASK_64)
+    for key in keys:
+        # Mixed apart first, so that no sum of seed and key can meet another pair's.
+        scrambled = _mix_64((_checked_long(key, "key") + _GOLDEN_GAMMA) & _MASK_64)
+        mixed = _mix_64((mixed + _GOLDEN_GAMMA ^ scrambled) & _MASK_64)
+    return mixed >> 1
+
+
+def _mix_64(value: int) -> int:
+    value = ((value ^ value >> 30) * 0xBF58476D1CE4E5B9) & _MASK_64
+    value = ((value ^ value >> 27) * 0x94D049BB133111EB) & _MASK_64
+    return value ^ value >> 31
+
+
+def _shuffle(items: list[int], source: RandomSource) -> None:
+    for count in range(len(items), 1, -1):
+        other = source.next_int_bound(count)
+        items[count - 1], items[other] = items[other], items[count - 1]
+
+
+def _signed_32(bits: int) -> int:
+    return bits - (1 << 32) if bits > _INT32_MAX else bits
+
+
+def _check_bound(bound: int) -> None:
+    if not 1 <= bound <= _INT32_MAX:
+        raise UsageError(f"bound is {bound}; allowed are whole numbers from 1 to {_INT32_MAX}")
+
+
+def _checked_long(value: int, name: str) -> int:
+    if not -_INT64_MAX - 1 <= value <= _INT64_MAX:
+        raise UsageError(f"{name} is {value}; allowed are whole numbers from {-_INT64_MAX - 1} to {_INT64_MAX}")
+    return value

@@ -75,6 +75,18 @@ class IllegalCapacityError(RefusedError):
     kafka_class = "java.lang.IllegalArgumentException"
 
 
+class IndexOutOfBoundsError(RefusedError):
+    """Java points outside a list: what Kafka's classic placer runs into when a start index overflows."""
+
+    kafka_class = "java.lang.IndexOutOfBoundsException"
+
+
+class InvalidRequestError(RefusedError):
+    """A request asks for two things that exclude each other."""
+
+    kafka_class = "org.apache.kafka.common.errors.InvalidRequestException"
+
+
 class CorruptDataError(BrokersideError):
     """Bytes that cannot be what they claim to be; `position` is the byte offset in `source`."""
 

@@ -19,6 +19,7 @@ import numpy as np
 from broker.cluster import PAD, BrokerView, Int32Array
 from broker.entropy import RandomSource
 from broker.errors import UsageError
+from broker.ids import INT32_MAX
 
 PARTITION_COUNT_MAX = 10_000_000  # Ten times the largest clusters known; refused before memory is taken.
 REPLICA_COUNT_MAX = 200_000_000  # 800 MB of int32: what one process can be asked to hold at once.
@@ -34,6 +35,17 @@ class PlacementSpec:
     start_partition: int
     partition_count: int
     replication_factor: int
+
+    def check_size(self) -> None:
+        """Raise UsageError when a matrix of this size is more than this library ever builds, or ids pass 2^31-1."""
+        replica_count = self.partition_count * self.replication_factor
+        for name, value, value_max in (
+            ("partition count", self.partition_count, PARTITION_COUNT_MAX),
+            ("number of replicas", replica_count, REPLICA_COUNT_MAX),
+            ("last partition", max(0, self.start_partition) + self.partition_count - 1, INT32_MAX),
+        ):
+            if value > value_max:
+                raise UsageError(f"{name} is {value}; the largest allowed is {value_max}")
 
 
 @runtime_checkable
@@ -64,7 +76,7 @@ class Assignment:
     Shapes: `replicas` int32[P, W], -1 pads rows of a smaller factor; `topic_index`, `partition_ids` int32[P].
     """
 
-    topics: tuple[str, ...] = attrs.field(converter=tuple)
+    topics: tuple[str, ...]
     topic_index: Int32Array = attrs.field(converter=_column)
     partition_ids: Int32Array = attrs.field(converter=_column)
     replicas: Int32Array = attrs.field(converter=_matrix)

@@ -1,0 +1,47 @@
+"""`python -m broker`: Kafka's settings and the broker's life cycle, in print."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from broker.cli import run
+from broker.config import CATALOG, find
+from broker.config.table import render_json, render_one, render_table
+from broker.machines import to_mermaid, to_text
+from broker.registration import BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS
+
+
+@click.group()
+def cli() -> None:
+    """The words of Kafka's broker side: settings and the broker's life cycle."""
+
+
+@cli.command()
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def config(name: str | None, as_json: bool) -> None:
+    """Print Kafka's broker, topic and group settings, or everything known of the one called NAME."""
+    settings = CATALOG if name is None else find(name)
+    if as_json:
+        click.echo(render_json(settings))
+    elif name is None:
+        click.echo(render_table(settings))
+    else:
+        click.echo("\n\n".join(render_one(setting) for setting in settings))
+
+
+@cli.command()
+@click.argument("mode", type=click.Choice(["kraft", "zookeeper"]), default="kraft")
+@click.option("--mermaid", is_flag=True, help="Print a mermaid state diagram instead of lines.")
+def diagram(mode: str, mermaid: bool) -> None:
+    """Print the broker's life cycle as the controller sees it, from the table that the model runs on."""
+    if mode == "kraft":
+        click.echo(to_mermaid(BROKER_TRANSITIONS) if mermaid else to_text(BROKER_TRANSITIONS))
+    else:
+        click.echo(to_mermaid(ZOOKEEPER_TRANSITIONS) if mermaid else to_text(ZOOKEEPER_TRANSITIONS))
+
+
+if __name__ == "__main__":
+    sys.exit(run(cli, "python -m broker"))

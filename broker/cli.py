@@ -1,0 +1,56 @@
+"""How every command of this library begins and ends: escaped output, one-line errors, exit statuses.
+
+Exit status 0 is success, 1 a refusal or a warning made strict, 2 wrong usage or unusable input,
+130 an interrupt. Whatever is wrong is said in one line on standard error, without a traceback.
+
+Strings of other people's data may hold control characters that a terminal would obey;
+`printable` shows them escaped.
+
+Source: ours; the statuses are those of POSIX utilities and of click.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import click
+
+from broker.errors import BrokersideError, RefusedError
+
+EXIT_REFUSED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT, as shells report it.
+
+
+def printable(text: str) -> str:
+    """Return `text` with every character that is not printable written as an escape: \\x1b, \\u202e."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text.encode("utf-8", "backslashreplace").decode("utf-8")
+    )
+
+
+def run(command: click.Command, name: str, arguments: list[str] | None = None) -> int:
+    """Run a click command as the program `name` and return its exit status; never raises for what a user can cause."""
+    try:
+        result: Any = command.main(args=arguments, prog_name=name, standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo(f"{name}: interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except KeyboardInterrupt:
+        click.echo(f"{name}: interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except BrokersideError as error:
+        click.echo(f"{name}: {printable(str(error))}", err=True)
+        return EXIT_REFUSED if isinstance(error, RefusedError) else EXIT_USAGE
+    except BrokenPipeError:
+        # The reader of our output left, as `| head` does; nothing is wrong.
+        sys.stderr.close()
+        return 0
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,60 @@
+"""Time as a parameter: whoever needs it is given a Clock, and only its owner can move it.
+
+Constraints: milliseconds since an epoch of the owner's choice; a clock never runs backwards unless its
+owner says so on purpose, as a wall clock that is set back does; no module here reads the machine's.
+
+Example:
+
+    clock = ManualClock(TimeMs(1_000))
+    clock.advance(DurationMs(500))
+    clock.now_ms() == 1_500
+
+Left out: timers. Who waits keeps its deadline and compares it with `now_ms`.
+
+Source: Kafka clients/org.apache.kafka.common.utils.{Time, MockTime}, 4.0; MockTime ticks by itself, this does not.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from broker.errors import UsageError
+from broker.units import DurationMs, TimeMs
+
+
+@runtime_checkable
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now_ms(self) -> TimeMs:
+        """Return the time in milliseconds; two calls may return the same."""
+        ...
+
+
+class ManualClock:
+    """A clock that stands still until it is moved."""
+
+    __slots__ = ("_now_ms",)
+
+    def __init__(self, now_ms: TimeMs = TimeMs(0)) -> None:  # noqa: B008 - TimeMs is an int: nothing is shared.
+        self._now_ms = now_ms
+
+    def __repr__(self) -> str:
+        return f"ManualClock({self._now_ms})"
+
+    def now_ms(self) -> TimeMs:
+        """Return the time that it was moved to last."""
+        return self._now_ms
+
+    def advance(self, duration_ms: DurationMs) -> TimeMs:
+        """Move on by `duration_ms` and return the new time; raise UsageError, and stay, if that is below 0."""
+        if duration_ms < 0:
+            raise UsageError(f"a clock cannot advance by {duration_ms} ms; allowed are 0 and more")
+        self._now_ms = TimeMs(self._now_ms + duration_ms)
+        return self._now_ms
+
+    def set(self, now_ms: TimeMs, *, backwards: bool = False) -> None:
+        """Move to `now_ms`; raise UsageError, and stay, if that lies in the past and `backwards` is not given."""
+        if now_ms < self._now_ms and not backwards:
+            raise UsageError(f"the clock stands at {self._now_ms} ms and cannot go back to {now_ms} ms")
+        self._now_ms = now_ms

@@ -1,0 +1,45 @@
+"""Kafka's broker, topic and group settings as data, and the values in force.
+
+`setting` says what one setting is and reads its texts; `servers`, `logs` and `groups` are the tables;
+`catalog` finds a row; `settings` joins given values, synonyms and defaults; `table` prints.
+"""
+
+from __future__ import annotations
+
+from broker.config.catalog import CATALOG, find, lookup, names
+from broker.config.setting import (
+    INT_MAX,
+    LONG_MAX,
+    Scope,
+    Setting,
+    Unit,
+    Value,
+    ValueType,
+    check,
+    format_for_people,
+    format_value,
+    parse,
+)
+from broker.config.settings import PAIR_RULES, UNLIMITED_MS, PairRule, Settings
+
+__all__ = (
+    "CATALOG",
+    "INT_MAX",
+    "LONG_MAX",
+    "PAIR_RULES",
+    "UNLIMITED_MS",
+    "PairRule",
+    "Scope",
+    "Setting",
+    "Settings",
+    "Unit",
+    "Value",
+    "ValueType",
+    "check",
+    "find",
+    "format_for_people",
+    "format_value",
+    "lookup",
+    "names",
+    "parse",
+)

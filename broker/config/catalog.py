@@ -1,0 +1,56 @@
+"""All settings by scope and name, and the search for one.
+
+The order is that of the tables: requests, replication, controller, transactions, logs, groups and
+offsets of a broker; then what a topic and what a group may say for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Final
+
+from broker.config.groups import GROUP_OVERRIDES, GROUPS, OFFSETS
+from broker.config.logs import BROKER_LOGS, TOPICS
+from broker.config.servers import CONTROLLER, REPLICATION, REQUESTS, TRANSACTIONS
+from broker.config.setting import Scope, Setting
+from broker.errors import UsageError, shorten
+
+CATALOG: Final[tuple[Setting, ...]] = (
+    REQUESTS + REPLICATION + CONTROLLER + TRANSACTIONS + BROKER_LOGS + GROUPS + OFFSETS + TOPICS + GROUP_OVERRIDES
+)
+_BY_SCOPE: Final[Mapping[Scope, Mapping[str, Setting]]] = MappingProxyType(
+    {
+        scope: MappingProxyType({setting.name: setting for setting in CATALOG if setting.scope is scope})
+        for scope in Scope
+    }
+)
+NAME_LENGTH_MAX: Final = 200  # Longer than any of Kafka's; the search for near names costs length squared.
+
+
+def names(scope: Scope) -> tuple[str, ...]:
+    """Return the names of one scope, in the catalog's order."""
+    return tuple(_BY_SCOPE[scope])
+
+
+def lookup(name: str, scope: Scope) -> Setting:
+    """Return one setting; raise UsageError, with the nearest name, when the scope has none of that name."""
+    found = _BY_SCOPE[scope].get(name)
+    if found is None:
+        raise UsageError(f"there is no {scope.value} setting {shorten(name)!r}{_nearest(name, names(scope))}")
+    return found
+
+
+def find(name: str) -> tuple[Setting, ...]:
+    """Return the settings of that name in every scope; raise UsageError, with the nearest name, when there is none."""
+    found = tuple(setting for setting in CATALOG if setting.name == name)
+    if not found:
+        every = tuple(setting.name for setting in CATALOG)
+        raise UsageError(f"there is no setting {shorten(name)!r}{_nearest(name, every)}")
+    return found
+
+
+def _nearest(name: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(name[:NAME_LENGTH_MAX].lower(), known, n=1)
+    return f"; the nearest is {near[0]!r}" if near else ""

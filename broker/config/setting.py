@@ -1,0 +1,253 @@
+"""One setting of Kafka's, as data: name, type, unit, default, range, and where it comes from.
+
+It decides which texts are a value of the setting, and says so in one sentence when one is not.
+
+Constraints: texts are read as Kafka's `ConfigDef.parseType` reads them (spaces around are dropped,
+true and false in any case, lists split at commas); a value outside the range is never kept.
+
+Example: parse(lookup("min.insync.replicas", Scope.TOPIC), "0") raises UsageError
+"min.insync.replicas is 0; allowed are whole numbers from 1 to 2147483647".
+
+Left out: passwords and classes (no model reads them), and Java's digits outside ASCII.
+
+Source: clients/org.apache.kafka.common.config.ConfigDef, 4.1.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+from typing import Final, TypeAlias
+
+import attrs
+
+from broker.errors import UsageError, shorten
+from broker.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, format_size
+
+Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
+"""What a setting can hold; None is Kafka's null: not set, and no default of its own."""
+
+INT_MAX: Final = 2**31 - 1
+LONG_MAX: Final = 2**63 - 1
+
+
+class Scope(enum.Enum):
+    """What a setting belongs to; the same name may exist in two scopes."""
+
+    BROKER = "broker"
+    """The broker's own file, or one of its dynamic overrides."""
+
+    TOPIC = "topic"
+    """One topic; where it says nothing, the broker's synonym holds."""
+
+    GROUP = "group"
+    """One consumer group; where it says nothing, the broker's synonym holds."""
+
+
+class ValueType(enum.Enum):
+    """Kafka's `ConfigDef.Type`, as far as the models need it."""
+
+    BOOLEAN = "boolean"
+    """true or false."""
+
+    SHORT = "short"
+    """A whole number of 16 bits."""
+
+    INT = "int"
+    """A whole number of 32 bits."""
+
+    LONG = "long"
+    """A whole number of 64 bits."""
+
+    DOUBLE = "double"
+    """A number of 64 bits with a fraction."""
+
+    STRING = "string"
+    """One text."""
+
+    LIST = "list"
+    """Texts with commas between."""
+
+
+class Unit(enum.Enum):
+    """What a number counts."""
+
+    NONE = ""
+    """A plain count, a share, or no number at all."""
+
+    MS = "ms"
+    """Milliseconds."""
+
+    SECONDS = "s"
+    """Seconds."""
+
+    MINUTES = "min"
+    """Minutes."""
+
+    HOURS = "h"
+    """Hours."""
+
+    BYTES = "bytes"
+    """Bytes."""
+
+    BYTES_PER_SECOND = "bytes/s"
+    """Bytes in a second."""
+
+
+UNIT_MS: Final = {Unit.MS: 1, Unit.SECONDS: SECOND_MS, Unit.MINUTES: MINUTE_MS, Unit.HOURS: HOUR_MS}
+"""How many milliseconds one of a unit of time is."""
+
+TYPE_RANGES: Final = {
+    ValueType.SHORT: (-(2**15), 2**15 - 1),
+    ValueType.INT: (-(2**31), INT_MAX),
+    ValueType.LONG: (-(2**63), LONG_MAX),
+}
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,20}")
+_FRACTION: Final = re.compile(r"[+-]?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?")
+
+
+@attrs.frozen(kw_only=True)
+class Setting:
+    """One row of the catalog.
+
+    `minimum` and `maximum` are both included and None where only the type bounds the number;
+    `allowed` lists the texts a string (or each item of a list) may be, empty for any.
+    `synonyms` are the broker's settings that hold where a topic or group says nothing, the first
+    that is set wins. `internal` marks what Kafka does not document.
+    """
+
+    name: str
+    scope: Scope
+    type: ValueType
+    unit: Unit
+    default: Value
+    minimum: int | None = None
+    maximum: int | None = None
+    allowed: tuple[str, ...] = ()
+    synonyms: tuple[str, ...] = ()
+    sentence: str
+    source: str
+    since: str = ""
+    deprecated: str = ""
+    internal: bool = False
+
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """The least and the greatest whole number allowed; None unless the type is a whole number."""
+        if self.type not in TYPE_RANGES:
+            return None
+        least, greatest = TYPE_RANGES[self.type]
+        return (
+            least if self.minimum is None else self.minimum,
+            greatest if self.maximum is None else self.maximum,
+        )
+
+    def describe_allowed(self) -> str:
+        """Return what may stand here, in words."""
+        if self.range is not None:
+            return f"whole numbers from {self.range[0]} to {self.range[1]}"
+        if self.type is ValueType.DOUBLE:
+            if self.minimum is None or self.maximum is None:
+                return "numbers"
+            return f"numbers from {self.minimum} to {self.maximum}"
+        if self.type is ValueType.BOOLEAN:
+            return "true and false"
+        if self.allowed:
+            return ("lists of " if self.type is ValueType.LIST else "") + ", ".join(self.allowed)
+        return "lists of texts" if self.type is ValueType.LIST else "any text"
+
+
+def parse(setting: Setting, text: str) -> Value:
+    """Return the value that `text` names; raise UsageError with what is allowed when it names none."""
+    return check(setting, _convert(setting, text.strip()))
+
+
+def check(setting: Setting, value: Value) -> Value:
+    """Return `value` if the setting may hold it; raise UsageError naming value and range when not."""
+    if value is None and setting.default is None:
+        return None
+    match setting.type:
+        case ValueType.BOOLEAN:
+            fits = isinstance(value, bool)
+        case ValueType.STRING:
+            fits = isinstance(value, str) and (not setting.allowed or value in setting.allowed)
+        case ValueType.LIST:
+            fits = _list_fits(setting, value)
+        case ValueType.DOUBLE:
+            fits = _number_fits(setting, value)
+        case _:
+            fits = _whole_fits(setting, value)
+    if not fits:
+        raise _refused(setting, format_value(value))
+    return value
+
+
+def format_value(value: Value) -> str:
+    """Return a value as Kafka's tools write it: true, 1048576, delete,compact; the empty text for null."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def format_for_people(setting: Setting, value: Value) -> str:
+    """Return a value with its unit in words, such as "7 days", "1 GiB" or "no limit"."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return format_value(value) or "not set"
+    if value in (INT_MAX, LONG_MAX) or (setting.type is ValueType.DOUBLE and value > LONG_MAX):
+        return "no limit"
+    if setting.unit is Unit.BYTES and value > 0:
+        return format_size(value)
+    if setting.unit in UNIT_MS and value > 0:
+        return _format_duration(int(value) * UNIT_MS[setting.unit])
+    return str(value)
+
+
+def _format_duration(duration_ms: int) -> str:
+    for word, size_ms in (("day", DAY_MS), ("hour", HOUR_MS), ("minute", MINUTE_MS), ("second", SECOND_MS)):
+        if duration_ms % size_ms == 0:
+            count = duration_ms // size_ms
+            return f"{count} {word}" + ("" if count == 1 else "s")
+    return f"{duration_ms} ms"
+
+
+def _convert(setting: Setting, text: str) -> Value:
+    match setting.type:
+        case ValueType.BOOLEAN if text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        case ValueType.STRING:
+            return text
+        case ValueType.LIST:
+            return tuple(item.strip() for item in text.split(",")) if text else ()
+        case ValueType.DOUBLE if _FRACTION.fullmatch(text):
+            return float(text)
+        case ValueType.SHORT | ValueType.INT | ValueType.LONG if _WHOLE.fullmatch(text):
+            return int(text)
+    raise _refused(setting, text)
+
+
+def _number_fits(setting: Setting, value: Value) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return False
+    return (setting.minimum is None or value >= setting.minimum) and (
+        setting.maximum is None or value <= setting.maximum
+    )
+
+
+def _whole_fits(setting: Setting, value: Value) -> bool:
+    assert setting.range is not None, setting.name
+    if isinstance(value, bool) or not isinstance(value, int):
+        return False
+    return setting.range[0] <= value <= setting.range[1]
+
+
+def _list_fits(setting: Setting, value: Value) -> bool:
+    if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
+        return False
+    return not setting.allowed or all(item in setting.allowed for item in value)
+
+
+def _refused(setting: Setting, shown: str) -> UsageError:
+    return UsageError(f"{setting.name} is {shorten(shown) or 'empty'}; allowed are {setting.describe_allowed()}")

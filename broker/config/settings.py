@@ -1,0 +1,221 @@
+"""The values in force: what was given, over what Kafka falls back to.
+
+It decides what a broker, a topic or a group runs with.
+
+Constraints: every name is in the catalog, every value in its range, and the pairs that Kafka holds
+against each other agree; a Settings that exists is therefore usable as it is.
+
+How: a topic's or group's own value, else the first of the broker's synonyms that is set, converted
+to the unit of the topic's setting, else Kafka's default. Reading never changes anything.
+
+Example: a topic without a retention of its own, on a broker with log.retention.hours=1:
+
+    broker = Settings.parse(Scope.BROKER, {"log.retention.hours": "1"})
+    Settings.parse(Scope.TOPIC, {}, broker=broker).duration_ms("retention.ms") == 3_600_000
+
+Left out: dynamic changes while a broker runs; make a new Settings.
+
+Source: Kafka 4.1 ServerTopicConfigSynonyms, KafkaConfig.validateValues, LogConfig.validate,
+GroupCoordinatorConfig, GroupConfig.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from broker.config.catalog import lookup, names
+from broker.config.setting import UNIT_MS, Scope, Setting, Unit, Value, ValueType, check, parse
+from broker.errors import UsageError
+from broker.units import DurationMs, SizeBytes
+
+UNLIMITED_MS: Final = DurationMs(-1)
+"""What Kafka takes every negative log.retention for: nothing is deleted for its age."""
+
+
+@attrs.frozen(kw_only=True)
+class PairRule:
+    """Two settings of one scope of which `lesser` must not be above `greater`; nor equal, if `strictly`."""
+
+    scope: Scope
+    lesser: str
+    greater: str
+    why: str
+    strictly: bool = False
+
+
+PAIR_RULES: Final[tuple[PairRule, ...]] = (
+    PairRule(
+        scope=Scope.BROKER,
+        lesser="replica.fetch.wait.max.ms",
+        greater="replica.socket.timeout.ms",
+        why="or followers time out while the leader still waits",
+    ),
+    PairRule(
+        scope=Scope.BROKER,
+        lesser="replica.fetch.wait.max.ms",
+        greater="replica.lag.time.max.ms",
+        why="or idle followers leave the ISR",
+    ),
+    *(
+        PairRule(
+            scope=Scope.BROKER,
+            lesser=f"group.consumer.{lesser}.ms",
+            greater=f"group.consumer.{greater}.ms",
+            why=why,
+            strictly=strictly,
+        )
+        for lesser, greater, why, strictly in (
+            ("min.session.timeout", "session.timeout", "as it is the least that is allowed", False),
+            ("session.timeout", "max.session.timeout", "as that is the most that is allowed", False),
+            ("min.heartbeat.interval", "heartbeat.interval", "as it is the least that is allowed", False),
+            ("heartbeat.interval", "max.heartbeat.interval", "as that is the most that is allowed", False),
+            ("heartbeat.interval", "session.timeout", "or members expire between two heartbeats", True),
+        )
+    ),
+    PairRule(
+        scope=Scope.TOPIC,
+        lesser="min.compaction.lag.ms",
+        greater="max.compaction.lag.ms",
+        why="or a record must and must not be compacted",
+    ),
+    PairRule(
+        scope=Scope.GROUP,
+        lesser="consumer.heartbeat.interval.ms",
+        greater="consumer.session.timeout.ms",
+        why="or members expire between two heartbeats",
+        strictly=True,
+    ),
+)
+
+
+@attrs.frozen
+class Settings(Mapping[str, Value]):
+    """The settings of one broker, topic or group: a mapping from every name of its scope to the value in force.
+
+    `given` are the values set here, sorted by name; `broker` is what a topic or group falls back to,
+    Kafka's defaults when None. Make one with `Settings.of` or `Settings.parse`.
+    """
+
+    scope: Scope
+    given: tuple[tuple[str, Value], ...] = ()
+    broker: Settings | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.broker is not None and (self.broker.scope is not Scope.BROKER or self.scope is Scope.BROKER):
+            raise UsageError(
+                f"settings of a {self.scope.value} cannot fall back to those of a {self.broker.scope.value}"
+            )
+        for name, value in self.given:
+            check(lookup(name, self.scope), value)
+        for rule in PAIR_RULES:
+            if rule.scope is self.scope:
+                self._check_pair(rule)
+
+    @classmethod
+    def of(cls, scope: Scope, given: Mapping[str, Value], *, broker: Settings | None = None) -> Settings:
+        """Return settings of values; raise UsageError for an unknown name, a wrong value or a wrong pair."""
+        return cls(scope, tuple(sorted(given.items(), key=lambda item: item[0])), broker)
+
+    @classmethod
+    def parse(cls, scope: Scope, texts: Mapping[str, str], *, broker: Settings | None = None) -> Settings:
+        """Return settings read from texts, as a properties file or a dump has them; raises as `of` does."""
+        return cls.of(scope, {name: parse(lookup(name, scope), text) for name, text in texts.items()}, broker=broker)
+
+    def __getitem__(self, name: str) -> Value:
+        """Return the value in force, in the setting's own unit; raise UsageError for an unknown name."""
+        setting = lookup(name, self.scope)
+        given = self._given(name)
+        if given is not None:
+            return given
+        return self._fallback(setting)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(names(self.scope))
+
+    def __len__(self) -> int:
+        return len(names(self.scope))
+
+    def __contains__(self, name: object) -> bool:
+        return name in names(self.scope)
+
+    def flag(self, name: str) -> bool:
+        """Return a boolean setting."""
+        value = self._typed(name, ValueType.BOOLEAN)
+        assert isinstance(value, bool), name
+        return value
+
+    def count(self, name: str) -> int:
+        """Return a whole number, in the setting's own unit; raise UsageError if it is not set."""
+        value = self._typed(name, ValueType.SHORT, ValueType.INT, ValueType.LONG)
+        if value is None:
+            raise UsageError(f"{name} is not set and has no default")
+        assert isinstance(value, int), name
+        return value
+
+    def ratio(self, name: str) -> float:
+        """Return a number with a fraction."""
+        value = self._typed(name, ValueType.DOUBLE)
+        assert isinstance(value, int | float), name
+        return float(value)
+
+    def text(self, name: str) -> str | None:
+        """Return a text; None where it is not set."""
+        value = self._typed(name, ValueType.STRING)
+        assert value is None or isinstance(value, str), name
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list."""
+        value = self._typed(name, ValueType.LIST)
+        assert isinstance(value, tuple), name
+        return value
+
+    def duration_ms(self, name: str) -> DurationMs:
+        """Return a duration in milliseconds, whatever Kafka's unit; raise UsageError if the setting is none."""
+        unit = lookup(name, self.scope).unit
+        if unit not in UNIT_MS:
+            raise UsageError(f"{name} is not a duration")
+        return DurationMs(self.count(name) * UNIT_MS[unit])
+
+    def size_bytes(self, name: str) -> SizeBytes:
+        """Return a size in bytes; raise UsageError if the setting is none."""
+        if lookup(name, self.scope).unit is not Unit.BYTES:
+            raise UsageError(f"{name} is not a size in bytes")
+        return SizeBytes(self.count(name))
+
+    def _given(self, name: str) -> Value:
+        return next((value for given, value in self.given if given == name), None)
+
+    def _typed(self, name: str, *types: ValueType) -> Value:
+        setting = lookup(name, self.scope)
+        if setting.type not in types:
+            raise UsageError(f"{name} is of type {setting.type.value}, not {types[0].value}")
+        return self[name]
+
+    def _fallback(self, setting: Setting) -> Value:
+        if self.broker is None:
+            return setting.default
+        for synonym in setting.synonyms:
+            value = self.broker[synonym]
+            if value is not None:
+                return _converted(value, from_unit=lookup(synonym, Scope.BROKER).unit, to_unit=setting.unit)
+        return setting.default
+
+    def _check_pair(self, rule: PairRule) -> None:
+        lesser, greater = self.count(rule.lesser), self.count(rule.greater)
+        if lesser > greater or (rule.strictly and lesser == greater):
+            relation = "below" if rule.strictly else "at most"
+            raise UsageError(
+                f"{rule.lesser} is {lesser}; it must be {relation} {rule.greater}, which is {greater}, {rule.why}"
+            )
+
+
+def _converted(value: Value, *, from_unit: Unit, to_unit: Unit) -> Value:
+    if from_unit is to_unit or from_unit not in UNIT_MS or not isinstance(value, int):
+        return value
+    assert to_unit is Unit.MS, to_unit
+    # Kafka makes every negative retention in hours or minutes the one that means for ever.
+    return UNLIMITED_MS if value < 0 else value * UNIT_MS[from_unit]

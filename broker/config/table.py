@@ -1,0 +1,75 @@
+"""The catalog as text: a table for people, one setting in full, and JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from broker.config.setting import Setting, format_for_people, format_value
+
+
+def render_table(settings: Sequence[Setting]) -> str:
+    """Return one line a setting, columns aligned: scope, name, type, default, unit, what it is in words."""
+    rows = [("scope", "name", "type", "default", "unit", "in words")]
+    rows += [
+        (
+            setting.scope.value,
+            setting.name,
+            setting.type.value,
+            format_value(setting.default) or "-",
+            setting.unit.value or "-",
+            format_for_people(setting, setting.default),
+        )
+        for setting in settings
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def render_one(setting: Setting) -> str:
+    """Return everything that is known of one setting, a line each."""
+    facts = [
+        ("scope", setting.scope.value),
+        ("type", setting.type.value),
+        ("default", _default(setting)),
+        ("unit", setting.unit.value),
+        ("allowed", setting.describe_allowed()),
+        ("falls back to", ", then ".join(setting.synonyms)),
+        ("since", setting.since),
+        ("deprecated", setting.deprecated),
+        ("documented", "no: internal to Kafka" if setting.internal else ""),
+        ("source", setting.source),
+    ]
+    width = max(len(word) for word, _ in facts)
+    lines = [f"  {word.ljust(width)}  {value}" for word, value in facts if value]
+    return "\n".join([setting.name, f"  {setting.sentence}", *lines])
+
+
+def render_json(settings: Sequence[Setting]) -> str:
+    """Return the settings as a JSON list of objects; numbers stay numbers, lists stay lists, null is not set."""
+    return json.dumps([_record(setting) for setting in settings], indent=2)
+
+
+def _default(setting: Setting) -> str:
+    exact, words = format_value(setting.default), format_for_people(setting, setting.default)
+    return exact if exact == words else f"{exact} ({words})" if exact else words
+
+
+def _record(setting: Setting) -> dict[str, object]:
+    return {
+        "name": setting.name,
+        "scope": setting.scope.value,
+        "type": setting.type.value,
+        "unit": setting.unit.value or None,
+        "default": list(setting.default) if isinstance(setting.default, tuple) else setting.default,
+        "minimum": setting.minimum,
+        "maximum": setting.maximum,
+        "allowed": list(setting.allowed),
+        "synonyms": list(setting.synonyms),
+        "since": setting.since or None,
+        "deprecated": setting.deprecated or None,
+        "internal": setting.internal,
+        "sentence": setting.sentence,
+        "source": setting.source,
+    }

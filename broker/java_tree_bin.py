@@ -1,0 +1,113 @@
+"""A crowded bin of a Java `HashMap`: a red-black tree that is walked as a list.
+
+Decides in which order the keys of such a bin are met. Java keeps the keys in a list besides
+the tree, and three rules shape it: a new key comes right after its parent in the tree; when
+the tree has a new root, that key moves to the front; a bin that is turned into a tree, or
+split by a growing table, starts from the list it had. So the rotations reach the order.
+
+Constraints: keys are distinct and ordered: by hash, and where hashes are equal by the keys.
+
+Example: nine keys of ascending hash, made into a tree, leave the fourth as root, and are
+walked as 4, 1, 2, 3, 5, 6, 7, 8, 9.
+
+Left out: removal. Keys of equal hash that are not Comparable, such as the `Optional` racks of the
+striped placer, are ordered in Java by the objects' addresses; here by the strings.
+
+Source: java.util.HashMap.TreeNode (treeify, putTreeVal, moveRootToFront, balanceInsertion), Java 17.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import attrs
+
+TreeKey: TypeAlias = tuple[int, bool, bytes]
+"""What orders keys: signed hash, whether there is a string at all, the string's UTF-16 units."""
+
+
+@attrs.define(eq=False)
+class TreeNode:
+    """One key in the tree; new nodes are red leaves."""
+
+    key: TreeKey
+    parent: TreeNode | None = None
+    children: list[TreeNode | None] = attrs.field(factory=lambda: [None, None])  # Lesser, greater.
+    red: bool = True
+
+
+@attrs.define(eq=False)
+class TreeBin:
+    """Keys in the order of the walk, and the tree above them."""
+
+    order: list[TreeKey]
+    root: TreeNode | None = None
+
+    @classmethod
+    def of(cls, keys: Iterable[TreeKey]) -> TreeBin:
+        """Return the tree that Java makes of a list. Cost: n log n."""
+        tree = cls(list(keys))
+        for key in tree.order:
+            tree._insert(key)
+        tree._move_root_to_front()
+        return tree
+
+    def add(self, key: TreeKey) -> None:
+        """Put one more key in. Cost: n, for finding its place in the walk."""
+        parent = self._insert(key)
+        assert parent is not None, "a tree bin is never empty"
+        self.order.insert(self.order.index(parent.key) + 1, key)
+        self._move_root_to_front()
+
+    def _move_root_to_front(self) -> None:
+        assert self.root is not None
+        self.order.remove(self.root.key)
+        self.order.insert(0, self.root.key)
+
+    def _insert(self, key: TreeKey) -> TreeNode | None:
+        """Hang the key below the node where the search for it ends, balance, and return that node."""
+        parent, below = None, self.root
+        while below is not None:
+            parent, below = below, below.children[key > below.key]
+        node = TreeNode(key, parent)
+        if parent is not None:
+            parent.children[key > parent.key] = node
+        self._balance(node)
+        return parent
+
+    def _balance(self, node: TreeNode) -> None:
+        while node.parent is not None and node.parent.red and node.parent.parent is not None:
+            parent, grandparent = node.parent, node.parent.parent
+            side = int(grandparent.children[1] is parent)
+            uncle = grandparent.children[1 - side]
+            if uncle is not None and uncle.red:
+                parent.red = uncle.red = False
+                grandparent.red = True
+                node = grandparent
+                continue
+            if parent.children[1 - side] is node:
+                self._rotate(parent, side)
+                node, parent = parent, node
+            parent.red = False
+            grandparent.red = True
+            self._rotate(grandparent, 1 - side)
+        if node.parent is None:
+            self.root = node
+            node.red = False
+
+    def _rotate(self, node: TreeNode, side: int) -> None:
+        """Let the node sink to `side` (0 lesser, 1 greater), its other child taking its place."""
+        rising = node.children[1 - side]
+        assert rising is not None, "only a node with a child on the other side sinks"
+        passed = rising.children[side]
+        node.children[1 - side] = passed
+        if passed is not None:
+            passed.parent = node
+        rising.parent = node.parent
+        if node.parent is None:
+            self.root = rising
+        else:
+            node.parent.children[int(node.parent.children[1] is node)] = rising
+        rising.children[side] = node
+        node.parent = rising

@@ -1,0 +1,67 @@
+"""State machines as tables: one dict from (state, input) to the next state, and what can be done with it.
+
+A machine here is data, so that it can be stepped, drawn, compared with a document and enumerated by
+the same four functions, whatever it is a machine of.
+
+Constraints: what the table does not list is refused, and a refusal changes nothing, as `step` only
+returns; states and inputs are enums, drawn in the order in which they are declared.
+
+Example: step({(Light.OFF, Press.ONCE): Light.ON}, Light.OFF, Press.ONCE, what="lamp") is Light.ON.
+
+Left out: what happens beside the step (records written, answers sent): that is the caller's.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import TypeVar
+
+from broker.errors import UsageError
+
+State = TypeVar("State", bound=enum.Enum)
+Input = TypeVar("Input", bound=enum.Enum)
+
+
+def step(table: Mapping[tuple[State, Input], State], state: State, event: Input, *, what: str) -> State:
+    """Return the state that follows; raise UsageError, naming `what`, where the table has no row."""
+    try:
+        return table[state, event]
+    except KeyError:
+        raise UsageError(f"the {what} is {word(state)} and cannot take {word(event)}") from None
+
+
+def word(member: enum.Enum) -> str:
+    """Return an enum member's name as words: CONTROLLED_SHUTDOWN is "controlled shutdown"."""
+    return member.name.lower().replace("_", " ")
+
+
+def to_text(table: Mapping[tuple[State, Input], State]) -> str:
+    """Return the table with one line a row, `state + input -> state`, columns aligned."""
+    rows = [(word(state), word(event), word(following)) for state, event, following in _ordered(table)]
+    state_width = max((len(state) for state, _, _ in rows), default=0)
+    event_width = max((len(event) for _, event, _ in rows), default=0)
+    return "\n".join(
+        f"{state.ljust(state_width)}  + {event.ljust(event_width)}  -> {following}" for state, event, following in rows
+    )
+
+
+def to_mermaid(table: Mapping[tuple[State, Input], State]) -> str:
+    """Return the table as a mermaid state diagram; inputs between the same two states share an arrow."""
+    arrows: dict[tuple[State, State], list[str]] = {}
+    for state, event, following in _ordered(table):
+        arrows.setdefault((state, following), []).append(word(event))
+    lines = [
+        f"    {state.name} --> {following.name}: {', '.join(events)}" for (state, following), events in arrows.items()
+    ]
+    return "\n".join(["stateDiagram-v2", *lines])
+
+
+def _ordered(table: Mapping[tuple[State, Input], State]) -> list[tuple[State, Input, State]]:
+    """Return the rows in the order in which states and inputs are declared, not that of the dict."""
+
+    def place(row: tuple[State, Input, State]) -> tuple[int, int]:
+        state, event, _ = row
+        return list(type(state)).index(state), list(type(event)).index(event)
+
+    return sorted(((state, event, following) for (state, event), following in table.items()), key=place)

@@ -1,0 +1,268 @@
+"""`brokerside assign`: print a placement exactly as Kafka would make it.
+
+One call is one controller's life: the topics are created in the order given, on one
+generator, so the second topic stands where Kafka would have put it after the first.
+
+Goals: Kafka's answer to the letter; the same answer every time (the seed is 0 unless
+given, as Kafka's own is random); output that Kafka's tools read.
+
+Source: kafka-topics --create and --alter, kafka-reassign-partitions (Kafka 4.0) for words and formats.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import click
+
+from broker.cli import EXIT_REFUSED, printable
+from broker.cluster import BrokerView, ClusterView
+from broker.entropy import JavaRandom
+from broker.errors import InputError, UsageError
+from broker.ids import BrokerId, broker_id
+from placement.classic import ClassicPlacer, grow_topic
+from placement.constraints import check
+from placement.formats.racks import read_racks
+from placement.formats.read import read_dump
+from placement.formats.reassign import write_reassignment
+from placement.manual import parse_replica_assignment, validate_manual_assignment
+from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate
+
+PLACER_GROUP: Final = "brokerside.placers"
+BROKER_COUNT_MAX: Final = 100_000  # Fifty times the largest clusters known; refused before memory is taken.
+TOPIC_FORM: Final = "the form is NAME:PARTITIONS:FACTOR, or --partitions and --replication-factor for all"
+_TOPIC: Final = re.compile(r"([A-Za-z0-9._-]{1,249})(?::(-?\d{1,10}))?(?::(-?\d{1,10}))?", re.ASCII)
+_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+_RANGE: Final = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
+
+
+@attrs.frozen
+class TopicRequest:
+    """One topic to place, or to grow to `partition_count`; then the factor may be left out."""
+
+    name: str
+    partition_count: int
+    replication_factor: int | None
+
+    def spec(self) -> PlacementSpec:
+        """Return what is asked of the placer; raise UsageError without a factor."""
+        if self.replication_factor is None:
+            raise UsageError(f"topic {self.name!r} needs a replication factor; {TOPIC_FORM}")
+        return PlacementSpec(0, self.partition_count, self.replication_factor)
+
+
+def parse_broker_list(text: str) -> tuple[BrokerId, ...]:
+    """Return the ids that "0-5,7" names, in the order given; raises UsageError naming the part that is wrong."""
+    ids: list[BrokerId] = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            raise UsageError(f"broker list has {part!r}; allowed are ids and ranges, such as 0-5,7")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first or last - first >= BROKER_COUNT_MAX - len(ids):
+            raise UsageError(f"broker list has {part!r}; a range ascends, and at most {BROKER_COUNT_MAX} brokers fit")
+        ids.extend(broker_id(value) for value in range(first, last + 1))
+    return tuple(ids)
+
+
+def parse_topic(text: str, *, partition_count: int | None, replication_factor: int | None) -> TopicRequest:
+    """Return the topic that "orders:12:3" names; what it leaves out comes from the options."""
+    match = _TOPIC.fullmatch(text)
+    if match is None:
+        raise UsageError(f"topic {text!r} cannot be read; {TOPIC_FORM}")
+    partitions = partition_count if match[2] is None else int(match[2])
+    if partitions is None:
+        raise UsageError(f"topic {text!r} needs a number of partitions; {TOPIC_FORM}")
+    return TopicRequest(match[1], partitions, replication_factor if match[3] is None else int(match[3]))
+
+
+def load_placer(name: str) -> ReplicaPlacer:
+    """Return the placer that an installed package offers under `name`; raises UsageError naming those there are."""
+    offered = {point.name: point for point in entry_points(group=PLACER_GROUP)}
+    if name not in offered:
+        raise UsageError(f"placer {name!r} is not installed; there are {', '.join(sorted(offered))}")
+    placer = offered[name].load()()
+    if not isinstance(placer, ReplicaPlacer):
+        raise UsageError(f"placer {name!r} has no method place(spec, brokers, entropy)")
+    return placer
+
+
+def place_topics(
+    topics: Sequence[TopicRequest], brokers: Sequence[BrokerView], placer: ReplicaPlacer, seed: int
+) -> Assignment:
+    """Return the topics placed one after another on one generator."""
+    entropy = JavaRandom(seed)
+    return concatenate(
+        Assignment.of_topic(topic.name, placer.place(topic.spec(), brokers, entropy)) for topic in topics
+    )
+
+
+def _read_view(path: Path) -> ClusterView:
+    with path.open("rb") as file:
+        parsed = read_dump(iter(lambda: file.read(1 << 20), b""), source=path.name)
+    if len(parsed.clusters) > 1:
+        names = ", ".join(view.name for view in parsed.clusters)
+        raise InputError(f"holds {len(parsed.clusters)} clusters ({names}); one is needed", source=path.name)
+    view: ClusterView = parsed.clusters[0]
+    return view
+
+
+def _brokers(ids: str | None, dump: Path | None, racks: Path | None, fenced: str | None) -> tuple[BrokerView, ...]:
+    if (ids is None) == (dump is None):
+        raise UsageError("name the brokers by --brokers LIST or by --from DUMP, one of the two")
+    if dump is not None:
+        brokers = _read_view(dump).brokers
+    else:
+        assert ids is not None
+        brokers = tuple(BrokerView(id=each) for each in parse_broker_list(ids))
+    if racks is not None:
+        rack_of = dict(read_racks(racks.read_bytes(), source=racks.name).for_cluster(""))
+        brokers = tuple(attrs.evolve(broker, rack=rack_of.get(broker.id, broker.rack)) for broker in brokers)
+    out = set(parse_broker_list(fenced)) if fenced else set()
+    unknown = sorted(out - {broker.id for broker in brokers})
+    if unknown:
+        raise UsageError(f"--fenced names broker {unknown[0]}, which is not among the brokers")
+    return tuple(attrs.evolve(broker, fenced=broker.fenced or broker.id in out) for broker in brokers)
+
+
+def grown(
+    topic: TopicRequest, now: ClusterView, brokers: Sequence[BrokerView], placer: ReplicaPlacer, seed: int
+) -> Assignment:
+    """Return the partitions that growing `topic` to `partition_count` adds, as Kafka's own caller places them."""
+    names = [view.name for view in now.topics]
+    if topic.name not in names:
+        raise UsageError(f"topic {topic.name!r} is not in {now.source}; there are {', '.join(names[:5]) or 'none'}")
+    rows = now.partitions.topic_index == names.index(topic.name)
+    existing = now.partitions.replicas[rows][now.partitions.partition_ids[rows].argsort()]
+    count = len(existing)
+    if isinstance(placer, ClassicPlacer):
+        matrix = grow_topic(topic.name, existing, topic.partition_count, brokers)
+    elif topic.partition_count <= count:
+        raise UsageError(f"topic {topic.name!r} has {count} partitions; growing it needs more than that")
+    else:
+        factor = int((existing[0] >= 0).sum())
+        matrix = placer.place(PlacementSpec(count, topic.partition_count - count, factor), brokers, JavaRandom(seed))
+    return Assignment.of_topic(topic.name, matrix, start_partition=count)
+
+
+def _assignment(
+    topics: Sequence[str],
+    brokers: Sequence[BrokerView],
+    *,
+    partitions: int | None,
+    replication_factor: int | None,
+    placer_name: str,
+    seed: int,
+    start_index: int | None,
+    grow: Path | None,
+    manual: str | None,
+) -> Assignment:
+    if manual is not None:
+        if len(topics) != 1:
+            raise UsageError(f"--replica-assignment places one topic; {len(topics)} are named")
+        return Assignment.of_topic(topics[0], validate_manual_assignment(parse_replica_assignment(manual), brokers))
+    asked = [parse_topic(text, partition_count=partitions, replication_factor=replication_factor) for text in topics]
+    placer = load_placer(placer_name)
+    if start_index is not None:
+        if not isinstance(placer, ClassicPlacer):
+            raise UsageError(f"--start-index is for the classic placer; the placer is {placer_name}")
+        placer = ClassicPlacer(fixed_start_index=start_index)
+    if grow is None:
+        return place_topics(asked, brokers, placer, seed)
+    now = _read_view(grow)
+    return concatenate(grown(topic, now, brokers, placer, seed) for topic in asked)
+
+
+def table_lines(assignment: Assignment, brokers: Iterable[BrokerView]) -> Iterator[str]:
+    """Yield the assignment as aligned text: topic, partition, leader, replicas, and the racks where known."""
+    rack_of = {broker.id: broker.rack for broker in brokers}
+    racked = any(rack is not None for rack in rack_of.values())
+    names = [printable(name) for name in assignment.topics]
+    width = max([5, *map(len, names)])
+    replica_width = max(8, len(",".join(str(each) for each in assignment.replicas.max(axis=0, initial=0).tolist())))
+    yield f"{'topic':<{width}}  partition  leader  {'replicas':<{replica_width}}" + ("  racks" if racked else "")
+    columns = zip(
+        assignment.topic_index.tolist(), assignment.partition_ids.tolist(), assignment.replicas.tolist(), strict=True
+    )
+    for topic, partition, row in columns:
+        replicas = [each for each in row if each >= 0]
+        held = ",".join(map(str, replicas))
+        racks = "  " + ",".join(printable(rack_of.get(each) or "-") for each in replicas) if racked else ""
+        yield f"{names[topic]:<{width}}  {partition:>9}  {replicas[0]:>6}  {held:<{replica_width}}{racks}".rstrip()
+
+
+def broken_lines(assignment: Assignment, brokers: Sequence[BrokerView]) -> list[str]:
+    """Return one line for each constraint that the assignment breaks, with its first partition in words."""
+    lines = []
+    for found in check(assignment, brokers):
+        first = found.explain(limit=1)[0]
+        place = "" if first.topic is None else f"{printable(first.topic)}-{first.partition}: "
+        lines.append(f"{found.constraint.name}: {found.count} broken; {place}{printable(first.detail)}")
+    return lines
+
+
+@click.command()
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC[:PARTITIONS[:FACTOR]]...")
+@click.option("--partitions", type=int, help="Partitions of topics that do not say.")
+@click.option("--replication-factor", type=int, help="Replicas of topics that do not say.")
+@click.option("--brokers", "ids", metavar="LIST", help="Ids and ranges of the brokers, such as 0-5,7.")
+@click.option("--from", "dump", type=_FILE, help="Take the brokers from a dump of the cluster, in any format known.")
+@click.option("--racks", type=_FILE, help='Racks of the brokers: JSON such as {"0": "az1"}, or CSV lines broker,rack.')
+@click.option("--fenced", metavar="LIST", help="Brokers that are fenced.")
+@click.option(
+    "--placer",
+    "placer_name",
+    default="striped",
+    show_default=True,
+    help="striped (KRaft), classic (before KRaft), or one that a package offers.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of java.util.Random, as in Kafka's placer.")
+@click.option("--start-index", type=click.IntRange(0), help="Classic placer: fixed start index instead of drawn ones.")
+@click.option("--grow", type=_FILE, help="Dump that shows the topics now; print the partitions that growing them adds.")
+@click.option(
+    "--replica-assignment",
+    "manual",
+    metavar="LIST",
+    help="Check and print this assignment instead, as kafka-topics takes it: 1:2,2:3 for two partitions.",
+)
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["json", "table"]),
+    default="json",
+    show_default=True,
+    help="kafka-reassign-partitions JSON, or a table for people.",
+)
+@click.option("--check", "checked", is_flag=True, help="Also check the constraints; exit status 1 when one is broken.")
+def assign(
+    topics: tuple[str, ...],
+    ids: str | None,
+    dump: Path | None,
+    racks: Path | None,
+    fenced: str | None,
+    output: str,
+    checked: bool,
+    **how: Any,
+) -> int:
+    """Print where Kafka would place TOPICs: one controller's life, topics in the order given.
+
+    \b
+    brokerside assign orders:12:3 audit:6:3 --brokers 0-5 --racks racks.csv --seed 7
+    brokerside assign orders:24 --grow today.txt --from today.txt --placer classic
+    """
+    brokers = _brokers(ids, dump, racks, fenced)
+    assignment = _assignment(topics, brokers, **how)
+    if output == "json":
+        click.echo(write_reassignment(assignment))
+    else:
+        for line in table_lines(assignment, brokers):
+            click.echo(line)
+    broken = broken_lines(assignment, brokers) if checked else []
+    for line in broken:
+        click.echo(line, err=True)
+    return EXIT_REFUSED if broken else 0

@@ -1,0 +1,317 @@
+"""Named constraints of a placement: one definition for validating, explaining and testing.
+
+What it decides: which partitions (or brokers) of an assignment break which rule, and how to say it.
+
+    registered-brokers  hard  every replica stands on a registered broker
+    distinct-brokers    hard  the replicas of a partition stand on different brokers
+    factor-met          hard  a partition has as many replicas as asked, or as its topic's widest one
+    leader-unfenced     hard  the preferred leader is not fenced
+    rack-spread         soft  a partition stands on as many racks as it can: min(its replicas, racks)
+    broker-share        soft  what one call gives two brokers differs by no more than the placer promises
+
+*Hard*: no correct placer ever breaks it. *Soft*: Kafka's placers keep it where they say so, and a
+user's own policy may choose otherwise.
+
+Rack spread judges what is known. A replica on a broker without a rack neither fills a rack nor
+needs one: a partition needs min(its replicas on racked brokers, racks of the cluster) racks.
+Nothing is asked when no broker has a rack.
+
+How: `find` gives the subjects (rows of the assignment, or places in the list of brokers) with a few
+numpy passes; words are made only for those asked for, so a million broken partitions cost no more
+than a hundred.
+
+Example: `DISTINCT_BROKERS.violations(Assignment.of_topic("t", [[1, 1]]), brokers).explain()[0].detail`
+is "broker 1 holds more than one replica".
+
+Left out: capacity, and rules about several clusters.
+
+Source: placers' rules: Kafka 4.0 AdminUtils and StripedReplicaPlacer (org.apache.kafka.admin,
+org.apache.kafka.metadata.placement); the shape hard/soft: Redpanda's and Cruise Control's goals.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import BrokerView, Int32Array, Int64Array
+from placement.spec import Assignment
+
+BrokerRows: TypeAlias = Sequence[BrokerView]
+
+
+class Kind(enum.Enum):
+    """Whether a correct placer can break the rule."""
+
+    HARD = "hard"
+    """Never broken by a correct placer."""
+    SOFT = "soft"
+    """Kept by placers that promise it; a policy may choose otherwise."""
+
+
+@attrs.frozen
+class Violation:
+    """One broken constraint or state, with the columns of the table of violations.
+
+    `racks` stand in the order of `brokers`; an empty string where a broker's rack is unknown.
+    """
+
+    constraint: str
+    topic: str | None
+    partition: int | None
+    brokers: tuple[int, ...]
+    racks: tuple[str, ...]
+    detail: str
+
+
+Find: TypeAlias = Callable[[Assignment, BrokerRows], Int64Array]
+Explain: TypeAlias = Callable[[Assignment, BrokerRows, int], Violation]
+
+
+@attrs.frozen(eq=False)
+class Violations:
+    """Every subject that breaks one constraint: `subjects`, int64[n], ascending; words are made on demand."""
+
+    constraint: Constraint
+    assignment: Assignment
+    brokers: BrokerRows
+    subjects: Int64Array
+
+    @property
+    def count(self) -> int:
+        """How many partitions (or brokers, where the constraint is about brokers) break it."""
+        return int(self.subjects.size)
+
+    def explain(self, limit: int = 100) -> tuple[Violation, ...]:
+        """Return the first `limit` in words: which partition, which brokers, which racks."""
+        chosen = self.subjects[:limit].tolist()
+        return tuple(self.constraint.explain(self.assignment, self.brokers, subject) for subject in chosen)
+
+
+@attrs.frozen(eq=False)
+class Constraint:
+    """A rule with a name. `find` gives the subjects that break it; `explain` puts one subject into words."""
+
+    name: str
+    kind: Kind
+    sentence: str
+    find: Find
+    explain: Explain
+
+    def violations(self, assignment: Assignment, brokers: BrokerRows) -> Violations:
+        """Return what breaks this constraint when `assignment` stands on `brokers`, in ascending order of id."""
+        return Violations(self, assignment, brokers, self.find(assignment, brokers))
+
+
+def check(
+    assignment: Assignment, brokers: BrokerRows, constraints: Sequence[Constraint] | None = None
+) -> tuple[Violations, ...]:
+    """Return the violations of each constraint that is broken, in the order of `constraints` (default: `STANDARD`)."""
+    chosen = STANDARD if constraints is None else constraints
+    found = (constraint.violations(assignment, brokers) for constraint in chosen)
+    return tuple(violations for violations in found if violations.count)
+
+
+def explain_partition(name: str, assignment: Assignment, brokers: BrokerRows, row: int, detail: str) -> Violation:
+    """Return a violation by partition `row`, with its brokers and their racks."""
+    held = [number for number in assignment.replicas[row].tolist() if number >= 0]
+    racks = {broker.id: broker.rack or "" for broker in brokers}
+    return Violation(
+        constraint=name,
+        topic=assignment.topics[assignment.topic_index[row]],
+        partition=int(assignment.partition_ids[row]),
+        brokers=tuple(held),
+        racks=tuple(racks.get(number, "") for number in held),
+        detail=detail,
+    )
+
+
+def _partition_rule(
+    name: str,
+    kind: Kind,
+    sentence: str,
+    broken: Callable[[Assignment, BrokerRows], NDArray[np.bool_]],
+    detail: Callable[[Assignment, BrokerRows, int], str],
+) -> Constraint:
+    def find(assignment: Assignment, brokers: BrokerRows) -> Int64Array:
+        return np.flatnonzero(broken(assignment, brokers)).astype(np.int64, copy=False)
+
+    def explain(assignment: Assignment, brokers: BrokerRows, row: int) -> Violation:
+        return explain_partition(name, assignment, brokers, row, detail(assignment, brokers, row))
+
+    return Constraint(name, kind, sentence, find, explain)
+
+
+def _known_ids(brokers: BrokerRows) -> Int32Array:
+    return np.array([broker.id for broker in brokers], dtype=np.int32)
+
+
+def _row(assignment: Assignment, row: int) -> list[int]:
+    return [number for number in assignment.replicas[row].tolist() if number >= 0]
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ("broker " if len(numbers) == 1 else "brokers ") + ", ".join(map(str, numbers))
+
+
+# --- registered-brokers ----------------------------------------------------------------------------------------------
+
+
+def _unregistered(assignment: Assignment, brokers: BrokerRows) -> NDArray[np.bool_]:
+    replicas = assignment.replicas
+    # Any negative id but the pad would be a policy's mistake, not a missing replica.
+    known = np.isin(replicas, _known_ids(brokers)) | (replicas == -1)
+    return np.asarray(~known.all(axis=1))
+
+
+def _unregistered_detail(assignment: Assignment, brokers: BrokerRows, row: int) -> str:
+    known = {broker.id for broker in brokers} | {-1}
+    strange = sorted({number for number in assignment.replicas[row].tolist() if number not in known})
+    return f"{_listed(strange)} {'is' if len(strange) == 1 else 'are'} not registered"
+
+
+REGISTERED_BROKERS: Final = _partition_rule(
+    "registered-brokers",
+    Kind.HARD,
+    "Every replica stands on a registered broker.",
+    _unregistered,
+    _unregistered_detail,
+)
+
+
+# --- distinct-brokers ------------------------------------------------------------------------------------------------
+
+
+def _meeting(assignment: Assignment, _: BrokerRows) -> NDArray[np.bool_]:
+    replicas = assignment.replicas
+    same = np.zeros(replicas.shape[0], dtype=np.bool_)
+    # Factors are small: comparing pairs of columns is faster than sorting rows, and takes no copy.
+    for first in range(replicas.shape[1]):
+        for second in range(first + 1, replicas.shape[1]):
+            same |= (replicas[:, first] == replicas[:, second]) & (replicas[:, first] >= 0)
+    return same
+
+
+def _meeting_detail(assignment: Assignment, _: BrokerRows, row: int) -> str:
+    held = _row(assignment, row)
+    doubled = sorted({number for number in held if held.count(number) > 1})
+    return f"{_listed(doubled)} {'holds' if len(doubled) == 1 else 'hold'} more than one replica"
+
+
+DISTINCT_BROKERS: Final = _partition_rule(
+    "distinct-brokers",
+    Kind.HARD,
+    "The replicas of a partition stand on different brokers.",
+    _meeting,
+    _meeting_detail,
+)
+
+
+# --- factor-met ------------------------------------------------------------------------------------------------------
+
+
+def factor_met(factor: int | None = None) -> Constraint:
+    """Return the constraint that each partition has `factor` replicas; None asks for its topic's widest."""
+
+    def asked(assignment: Assignment) -> Int64Array:
+        counts = np.count_nonzero(assignment.replicas >= 0, axis=1).astype(np.int64)
+        if factor is not None:
+            return np.full(counts.size, factor, dtype=np.int64)
+        widest = np.zeros(len(assignment.topics), dtype=np.int64)
+        np.maximum.at(widest, assignment.topic_index, counts)
+        return widest[assignment.topic_index]
+
+    def broken(assignment: Assignment, _: BrokerRows) -> NDArray[np.bool_]:
+        counts = np.count_nonzero(assignment.replicas >= 0, axis=1)
+        return np.asarray((counts != asked(assignment)) | (counts == 0))
+
+    def detail(assignment: Assignment, _: BrokerRows, row: int) -> str:
+        count = len(_row(assignment, row))
+        return f"{count} {'replica' if count == 1 else 'replicas'} where {int(asked(assignment)[row])} are asked for"
+
+    return _partition_rule("factor-met", Kind.HARD, "A partition has as many replicas as it should.", broken, detail)
+
+
+FACTOR_MET: Final = factor_met()
+
+
+# --- leader-unfenced -------------------------------------------------------------------------------------------------
+
+
+def _fenced_leader(assignment: Assignment, brokers: BrokerRows) -> NDArray[np.bool_]:
+    fenced = np.array([broker.id for broker in brokers if broker.fenced], dtype=np.int32)
+    if not assignment.replicas.shape[1]:
+        return np.zeros(assignment.partition_count, dtype=np.bool_)
+    return np.isin(assignment.replicas[:, 0], fenced)
+
+
+def _fenced_leader_detail(assignment: Assignment, _: BrokerRows, row: int) -> str:
+    return f"the preferred leader, broker {int(assignment.replicas[row, 0])}, is fenced"
+
+
+LEADER_UNFENCED: Final = _partition_rule(
+    "leader-unfenced", Kind.HARD, "The preferred leader is not fenced.", _fenced_leader, _fenced_leader_detail
+)
+
+
+# --- rack-spread -----------------------------------------------------------------------------------------------------
+
+
+def _rack_numbers(brokers: BrokerRows) -> tuple[Int32Array, Int32Array, int]:
+    """Return the ids of the brokers that have a rack, ascending, the number of each one's rack, and how many racks."""
+    racked = sorted((broker.id, broker.rack) for broker in brokers if broker.rack is not None)
+    number = {rack: index for index, rack in enumerate(sorted({rack for _, rack in racked}))}
+    ids = np.array([broker_id for broker_id, _ in racked], dtype=np.int32)
+    return ids, np.array([number[rack] for _, rack in racked], dtype=np.int32), len(number)
+
+
+def _racks_had_and_needed(assignment: Assignment, brokers: BrokerRows) -> tuple[Int64Array, Int64Array]:
+    ids, numbers, rack_count = _rack_numbers(brokers)
+    replicas = assignment.replicas
+    if not rack_count or not replicas.size:
+        nothing = np.zeros(replicas.shape[0], dtype=np.int64)
+        return nothing, nothing
+    places = np.minimum(np.searchsorted(ids, replicas), ids.size - 1)
+    racks = np.where(ids[places] == replicas, numbers[places], -1)
+    racks.sort(axis=1)
+    racked = racks >= 0
+    # Ascending, with -1 first: every step up is to one more rack.
+    had = racked[:, 0].astype(np.int64) + np.count_nonzero(racks[:, 1:] != racks[:, :-1], axis=1)
+    return had, np.minimum(np.count_nonzero(racked, axis=1), rack_count)
+
+
+def _crowded(assignment: Assignment, brokers: BrokerRows) -> NDArray[np.bool_]:
+    had, needed = _racks_had_and_needed(assignment, brokers)
+    return np.asarray(had < needed)
+
+
+def _crowded_detail(assignment: Assignment, brokers: BrokerRows, row: int) -> str:
+    one = attrs.evolve(
+        assignment,
+        topic_index=assignment.topic_index[row : row + 1],
+        partition_ids=assignment.partition_ids[row : row + 1],
+        replicas=assignment.replicas[row : row + 1],
+    )
+    had, needed = _racks_had_and_needed(one, brokers)
+    return f"on {int(had[0])} {'rack' if had[0] == 1 else 'racks'} where {int(needed[0])} are possible"
+
+
+RACK_SPREAD: Final = _partition_rule(
+    "rack-spread",
+    Kind.SOFT,
+    "A partition stands on as many racks as it can: the smaller of its replicas and the racks.",
+    _crowded,
+    _crowded_detail,
+)
+
+
+HARD: Final = (REGISTERED_BROKERS, DISTINCT_BROKERS, FACTOR_MET, LEADER_UNFENCED)
+"""What no correct placer ever breaks."""
+
+STANDARD: Final = (*HARD, RACK_SPREAD)
+"""What `check` looks at unless told otherwise; broker-share is asked of single calls only."""

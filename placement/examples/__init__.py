@@ -1,0 +1,1 @@
+"""Worked examples of placement policies: one to use, and one that the checks catch."""

@@ -1,0 +1,43 @@
+"""Place replicas round the brokers and forget the racks: a naive policy, to show how the checks catch it.
+
+What it decides: partition p stands on brokers p, p + 1, …, counted round the list. It looks
+reasonable, it is even, and it loses a partition with its rack.
+
+Constraint: different brokers for each partition; a factor above the number of brokers is refused.
+
+Example: brokers 0 and 1 in rack "a", 2 in rack "b", factor 2: partition 0 on brokers 0 and 1, both in
+rack "a". `placement.strategies.check_placer(RoundRobinPlacer())` finds a case as small as this.
+
+Left out, on purpose: racks and fencing.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from broker.cluster import BrokerView, Int32Array
+from broker.entropy import RandomSource
+from broker.errors import InvalidReplicationFactorError
+from placement.spec import PlacementSpec
+
+
+@attrs.frozen
+class RoundRobinPlacer:
+    """A ReplicaPlacer that knows nothing of racks. Not for use."""
+
+    def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], _: RandomSource) -> Int32Array:
+        """Return int32[partition_count, replication_factor]; raise InvalidReplicationFactorError beyond the brokers."""
+        if not 0 < spec.replication_factor <= len(brokers):
+            raise InvalidReplicationFactorError(
+                f"replication factor {spec.replication_factor} needs as many brokers; there are {len(brokers)}"
+            )
+        spec.check_size()
+        ids = np.array([broker.id for broker in brokers], dtype=np.int32)
+        first = np.arange(spec.start_partition, spec.start_partition + spec.partition_count)
+        rows: Int32Array = ids[(first[:, None] + np.arange(spec.replication_factor)) % ids.size]
+        return rows

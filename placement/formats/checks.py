@@ -1,0 +1,94 @@
+"""When is one partition of a dump possible? One definition for every format.
+
+A row that breaks one of these is damaged, whoever printed it: Kafka itself never
+prints a topic name outside its alphabet, a broker twice in one list, or a leader or an
+ISR member that holds no replica. Such rows are put aside, with the reason that these functions return.
+
+Limits: ids fit Java's int; partition ids stay below `PARTITION_ID_MAX`, ten times the
+largest clusters known, so that no number in a file decides how much memory is taken.
+
+Example: fault_of_row(leader=4, replicas=(1, 2), isr=(1,)) == "Leader 4 is no replica (1,2)".
+
+Source: Kafka 4.0 internals/Topic.validate (names), Partition and PartitionRegistration (sets).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from broker.ids import INT32_MAX, NO_LEADER, TOPIC_NAME_LENGTH_MAX
+from placement.spec import PARTITION_COUNT_MAX
+
+PARTITION_ID_MAX: Final = PARTITION_COUNT_MAX
+REPLICATION_FACTOR_MAX: Final = 32_767  # A Java short, as in CreateTopicsRequest.
+_LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+assert TOPIC_NAME_LENGTH_MAX == 249  # The pattern above says it again.
+
+
+def fault_of_topic_name(name: Any) -> str | None:
+    """Return why `name` cannot be a topic's name, or None."""
+    if not isinstance(name, str):
+        return f"topic is {_kind(name)}; a topic's name is text"
+    if _LEGAL_NAME.fullmatch(name) and name not in (".", ".."):
+        return None
+    if len(name) > TOPIC_NAME_LENGTH_MAX:
+        return f"the topic name has {len(name)} characters; at most {TOPIC_NAME_LENGTH_MAX} are allowed"
+    return "illegal topic name; allowed are letters, digits, '.', '_' and '-', but not '.' or '..'"
+
+
+def fault_of_number(value: Any, what: str, *, high: int = INT32_MAX, low: int = 0) -> str | None:
+    """Return why `value` is no whole number in low..high, or None."""
+    if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+        return None
+    return f"{what} is {_kind(value)}; allowed are whole numbers from {low} to {high}"
+
+
+def fault_of_ids(value: Any, what: str) -> str | None:
+    """Return why `value` is no list of distinct broker ids, or None."""
+    if not isinstance(value, list | tuple):
+        return f"{what} is {_kind(value)}; it is a list of broker ids"
+    if len(value) > REPLICATION_FACTOR_MAX:
+        return f"{what} lists {len(value)} brokers; at most {REPLICATION_FACTOR_MAX} are allowed"
+    for item in value:
+        fault = fault_of_number(item, f"a broker id in {what}")
+        if fault:
+            return fault
+    if len(set(value)) != len(value):
+        twice = next(item for place, item in enumerate(value) if item in value[:place])
+        return f"{what} names broker {twice} twice"
+    return None
+
+
+def fault_of_row(
+    leader: int | None, replicas: Sequence[int], isr: Sequence[int] | None, *, isr_name: str = "Isr"
+) -> str | None:
+    """Return why these cannot be one partition's, or None; the lists are already `fault_of_ids`-free."""
+    if not replicas:
+        return "the list of replicas is empty"
+    if leader is not None and leader != NO_LEADER and leader not in replicas:
+        return f"Leader {leader} is no replica ({_listed(replicas)})"
+    stranger = next((item for item in isr or () if item not in replicas), None)
+    if stranger is not None:
+        return f"{isr_name} names broker {stranger}, which is no replica ({_listed(replicas)})"
+    return None
+
+
+def _listed(ids: Sequence[int]) -> str:
+    return ",".join(map(str, ids[:20])) + (",…" if len(ids) > 20 else "")
+
+
+def _kind(value: Any) -> str:
+    """Return what `value` is, in words: numbers as they are, the rest by its kind."""
+    if value is None:
+        return "missing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if abs(value) < 10**20 else "a number of more than 20 digits"
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, str):
+        return f"the text {value[:40]!r}"
+    return "a list" if isinstance(value, list | tuple) else "an object"

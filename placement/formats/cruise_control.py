@@ -1,0 +1,183 @@
+"""Answers of Cruise Control's REST API, recognised by what they hold.
+
+/load and /kafka_cluster_state describe brokers and partitions (modules of their own).
+Rebalance answers hold the load before and after; each becomes a cluster, "NAME
+(before)" and "NAME (after)", with the summary, the goals and the number of proposals as
+facts. /state describes Cruise Control itself: a view of no brokers, with facts. An
+errorMessage alone is an InputError that says what Cruise Control answered. A
+/user_tasks envelope is opened and each originalResponse read as if it had come alone.
+
+Keys are compared without case and punctuation, as versions differ ("min-isr", "minIsr").
+
+Example: {"summary":{"numReplicaMovements":1},"proposals":[…],"loadAfterOptimization":{"brokers":[…]}} is one
+cluster "NAME (after)" with the facts ("numReplicaMovements", "1") and ("proposals", "1").
+
+Left out: /partition_load and the capacity file; goals' statistics.
+Source: Cruise Control servlet/response (OptimizationResult, CruiseControlState, ErrorResponse, UserTaskState), 2.5.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from broker.cluster import ClusterView
+from broker.errors import InputError
+from placement.formats.checks import fault_of_ids, fault_of_number, fault_of_topic_name
+from placement.formats.cruise_control_cluster import is_cluster_state, read_cluster_state
+from placement.formats.cruise_control_load import is_load, read_load
+from placement.formats.documents import brief, folded, parse_object, plain
+from placement.formats.parsed import ParsedDump, Tally
+
+FORMAT: Final = "cruise-control"
+_STATES: Final = ("monitorstate", "executorstate", "analyzerstate", "anomalydetectorstate")
+_TASKS_MAX: Final = 10_000  # Cruise Control keeps 100 finished tasks a kind.
+_NO_BROKERS: Final = "this answer describes Cruise Control, not the brokers: nothing can be measured"
+
+
+def is_cruise_control(value: dict[str, Any]) -> bool:
+    """Tell whether an object is one of Cruise Control's answers."""
+    keys = folded(value).keys()
+    return (
+        "usertasks" in keys
+        or "errormessage" in keys
+        or _is_rebalance(value)
+        or bool(keys & set(_STATES))
+        or is_cluster_state(value)
+        or is_load(value)
+    )
+
+
+def _is_rebalance(value: dict[str, Any]) -> bool:
+    keys = folded(value).keys()
+    return "loadafteroptimization" in keys or ("summary" in keys and bool(keys & {"proposals", "goalsummary"}))
+
+
+def read_cruise_control(
+    value: dict[str, Any], *, source: str, name: str, min_insync_replicas_default: int | None = None
+) -> ParsedDump:
+    """Return the clusters of one answer; raise InputError when nothing in it can be used."""
+    tally = Tally(source, FORMAT)
+    tasks = folded(value).get("usertasks")
+    if tasks is None:
+        clusters = _read_answer(value, tally, name, min_insync_replicas_default)
+    else:
+        clusters = _read_tasks(tasks, tally, name, min_insync_replicas_default)
+    for cluster in clusters:
+        tally.notes.extend(note for note in cluster.notes if note not in tally.notes)
+    return tally.dump(tuple(clusters))
+
+
+def _read_tasks(tasks: Any, tally: Tally, name: str, default: int | None) -> list[ClusterView]:
+    if not isinstance(tasks, list) or len(tasks) > _TASKS_MAX:
+        raise InputError(f"userTasks is not a list of at most {_TASKS_MAX} tasks", source=tally.source)
+    clusters: list[ClusterView] = []
+    for number, raw in enumerate(tasks):
+        task = folded(raw)
+        text = task.get("originalresponse")
+        if not isinstance(text, str):
+            tally.reject(f"userTasks[{number}]: the task holds no originalResponse", brief(raw))
+            continue
+        title = name if len(tasks) == 1 else f"{name} task {number + 1}"
+        analysed = tally.rows_analysed
+        try:
+            clusters += _read_answer(parse_object(text, source=tally.source), tally, title, default)
+        except InputError as error:
+            tally.reject(f"userTasks[{number}]: {error.what}", error.value or text[:200])
+        else:
+            # The envelope itself is no row: what it carries is.
+            assert tally.rows_analysed >= analysed, (tally.rows_analysed, analysed)
+    return clusters
+
+
+def _read_answer(value: dict[str, Any], tally: Tally, name: str, default: int | None) -> list[ClusterView]:
+    answer = folded(value)
+    if "errormessage" in answer:
+        what = "Cruise Control answered with an error; this is no description of a cluster"
+        raise InputError(what, source=tally.source, value=brief(answer["errormessage"]))
+    if _is_rebalance(value):
+        return _read_rebalance(answer, tally, name)
+    if is_cluster_state(value):
+        return [read_cluster_state(value, tally, name=name, format=FORMAT, min_insync_replicas_default=default)]
+    if is_load(value):
+        return [read_load(value, "", tally, name=name, source=tally.source, format=FORMAT)]
+    if answer.keys() & set(_STATES):
+        tally.rows_analysed += 1
+        return [_without_brokers(name, tally, _state_facts(answer))]
+    raise InputError("not an answer of Cruise Control that describes a cluster", source=tally.source, value=brief(value))
+
+
+def _read_rebalance(answer: dict[str, Any], tally: Tally, name: str) -> list[ClusterView]:
+    facts = _rebalance_facts(answer, tally)
+    clusters = []
+    for key, suffix in (("loadbeforeoptimization", "before"), ("loadafteroptimization", "after")):
+        if is_load(answer.get(key)):
+            view = read_load(
+                answer[key], f"{suffix}: ", tally,
+                name=f"{name} ({suffix})", source=tally.source, format=FORMAT, facts=facts,
+            )
+            clusters.append(view)
+    if not clusters:
+        tally.rows_analysed += 1
+        clusters.append(_without_brokers(name, tally, facts))
+    return clusters
+
+
+def _rebalance_facts(answer: dict[str, Any], tally: Tally) -> tuple[tuple[str, str], ...]:
+    facts = _scalars(answer.get("summary"), "")
+    proposals = answer.get("proposals")
+    if isinstance(proposals, list):
+        good = sum(_is_good_proposal(number, raw, tally) for number, raw in enumerate(proposals))
+        facts.append(("proposals", str(good)))
+    goals = answer.get("goalsummary")
+    for raw in goals if isinstance(goals, list) else []:
+        goal = folded(raw)
+        title, status = plain(goal.get("goal"), 80), plain(goal.get("status"), 40)
+        if title and status:
+            facts.append((f"goal {title}", status))
+    return tuple(facts)
+
+
+def _is_good_proposal(number: int, raw: Any, tally: Tally) -> bool:
+    """Count one proposal as analysed, or put it aside."""
+    item = folded(raw)
+    partition = folded(item.get("topicpartition"))
+    fault = (
+        fault_of_topic_name(partition.get("topic"))
+        or fault_of_number(partition.get("partition"), "partition")
+        or fault_of_ids(item.get("oldreplicas"), "oldReplicas")
+        or fault_of_ids(item.get("newreplicas"), "newReplicas")
+    )
+    if fault:
+        tally.reject(f"proposals[{number}]: {fault}", brief(raw))
+        return False
+    tally.rows_analysed += 1
+    return True
+
+
+def _state_facts(answer: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    facts = []
+    for key in _STATES:
+        facts += _scalars(answer.get(key), f"{key.removesuffix('state')} ")
+    return tuple(facts)
+
+
+def _scalars(value: Any, prefix: str) -> list[tuple[str, str]]:
+    """Return the plain values of an object as text, in its order."""
+    items = value.items() if isinstance(value, dict) else ()
+    return [
+        (prefix + (plain(key, 80) or ""), (plain(item, 200) or "") if isinstance(item, str) else brief(item)[:200])
+        for key, item in items
+        if isinstance(item, str | int | float)
+    ]
+
+
+def _without_brokers(name: str, tally: Tally, facts: tuple[tuple[str, str], ...]) -> ClusterView:
+    return ClusterView(
+        name=name,
+        source=tally.source,
+        format=FORMAT,
+        brokers=(),
+        partitions_complete=False,
+        facts=facts,
+        notes=(_NO_BROKERS,),
+    )

@@ -1,0 +1,146 @@
+"""Cruise Control's `/kafka_cluster_state`: counts per broker, and lists of partitions in trouble.
+
+With `verbose=true` the list `other` holds the partitions that are well, so all lists
+together are the whole cluster; without it only the problem lists are there and measures
+over brokers must come from the counts. Which it is, is decided by comparing the replicas
+listed for each broker with the counts.
+
+A partition may stand in several lists (urp and under-min-isr); equal entries are one
+partition, an entry that says something else of a partition already read is put aside.
+
+Example: {"KafkaBrokerState":{"ReplicaCountByBrokerId":{"1":5},"LeaderCountByBrokerId":{"1":2}},
+"KafkaPartitionState":{"urp":[]}} is broker 1 with 5 replicas and 2 leaders.
+
+Left out: log directories by broker. Source: Cruise Control ClusterBrokerState, ClusterPartitionState, PartitionState.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from broker.cluster import BrokerTotals, BrokerView, ClusterView, PartitionTable, TopicView
+from broker.ids import BrokerId
+from placement.formats.checks import fault_of_number
+from placement.formats.cruise_control_load import COUNT_MAX
+from placement.formats.documents import brief, folded, plain
+from placement.formats.entries import Entry, EntryRows
+from placement.formats.parsed import Tally
+from placement.formats.rows import PartitionRows
+
+_LISTS: Final = ("offline", "urp", "withofflinereplicas", "underminisr", "other")
+_COUNTS: Final = ("replicacountbybrokerid", "leadercountbybrokerid")
+
+
+def is_cluster_state(value: dict[str, Any]) -> bool:
+    """Tell whether an object is a /kafka_cluster_state answer."""
+    return bool({"kafkabrokerstate", "kafkapartitionstate"} & folded(value).keys())
+
+
+@attrs.define(eq=False)
+class _Partitions:
+    entries: EntryRows
+    minimum: dict[str, int] = attrs.field(factory=dict)
+    seen: dict[tuple[str, int], Any] = attrs.field(factory=dict)
+
+    def add(self, place: str, raw: Any) -> None:
+        item = folded(raw)
+        topic, partition = item.get("topic"), item.get("partition")
+        key = (topic, partition) if isinstance(topic, str) and isinstance(partition, int) else None
+        if key is not None and key in self.seen and self.seen[key] == raw:
+            self.entries.tally.rows_analysed += 1
+            return
+        minimum = item.get("minisr")
+        fault = None if minimum is None else fault_of_number(minimum, "min-isr", low=1)
+        if fault:
+            self.entries.tally.reject(f"{place}: {fault}", brief(raw))
+            return
+        taken = self.entries.add(
+            Entry(
+                place=place,
+                raw=raw,
+                topic=topic,
+                partition=partition,
+                replicas=item.get("replicas"),
+                has_leader=True,
+                leader=item.get("leader"),
+                isr=item.get("insync", "missing"),
+                isr_name="in-sync",
+                offline=item.get("offline"),
+            )
+        )
+        if taken and key is not None:
+            self.seen.setdefault(key, raw)
+            if isinstance(minimum, int):
+                self.minimum.setdefault(key[0], minimum)
+
+
+def read_cluster_state(
+    value: dict[str, Any], tally: Tally, *, name: str, format: str, min_insync_replicas_default: int | None  # noqa: A002
+) -> ClusterView:
+    """Return the cluster of one answer; what cannot be used is put aside in `tally`."""
+    answer = folded(value)
+    counts = {key: _counts(key, folded(answer.get("kafkabrokerstate")).get(key), tally) for key in _COUNTS}
+    partitions = _Partitions(EntryRows(tally, PartitionRows(tally.source)))
+    states = folded(answer.get("kafkapartitionstate"))
+    for key in _LISTS:
+        listed = states.get(key)
+        for number, raw in enumerate(listed if isinstance(listed, list) else []):
+            partitions.add(f"{key}[{number}]", raw)
+    table = partitions.entries.close().table
+    ids = sorted({identity for column in counts.values() for identity in column or {}} | set(table.broker_ids().tolist()))
+    replica_count, leader_count = ([column.get(i, 0) for i in ids] if column else None for column in counts.values())
+    complete = bool(states.get("other")) if replica_count is None else _listed_replicas(table, ids) == replica_count
+    default = min_insync_replicas_default
+    return ClusterView(
+        name=name,
+        source=tally.source,
+        format=format,
+        brokers=tuple(BrokerView(id=BrokerId(identity)) for identity in ids),
+        topics=tuple(
+            TopicView(topic, min_insync_replicas=partitions.minimum.get(topic, default))
+            for topic in partitions.entries.rows.topics
+        ),
+        partitions=table,
+        totals=BrokerTotals(replica_count=replica_count, leader_count=leader_count) if any(counts.values()) else None,
+        partitions_complete=complete,
+        facts=_facts(answer),
+        notes=() if complete else ("only partitions in trouble are listed; counts per broker are whole",),
+    )
+
+
+def _counts(key: str, value: Any, tally: Tally) -> dict[int, int] | None:
+    """Return counts by broker; None when the answer has none."""
+    if not isinstance(value, dict):
+        return None
+    counts: dict[int, int] = {}
+    for text, count in value.items():
+        identity = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else None
+        fault = fault_of_number(identity, "a broker id") or fault_of_number(count, "the count", high=COUNT_MAX)
+        if not fault and identity in counts:
+            fault = f"broker {identity} is already listed"
+        if fault or identity is None:
+            tally.reject(f"{key}: {fault}", brief({text[:100]: count}))
+            continue
+        counts[identity] = count
+        tally.rows_analysed += 1
+    return counts
+
+
+def _listed_replicas(table: PartitionTable, ids: list[int]) -> list[int]:
+    held = table.replicas[table.replicas >= 0]
+    listed = np.bincount(np.searchsorted(np.array(ids, dtype=np.int64), held), minlength=len(ids))
+    return [int(count) for count in listed]
+
+
+def _facts(answer: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    summary = folded(answer.get("kafkabrokerstate")).get("summary")
+    if not isinstance(summary, dict):
+        return ()
+    return tuple(
+        (f"summary {plain(key, 80)}", brief(item)[:80])
+        for key, item in summary.items()
+        if isinstance(item, int | float | str)
+    )

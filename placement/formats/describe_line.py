@@ -1,0 +1,236 @@
+"""One line of `kafka-topics --describe`, read with care.
+
+Decides what a line is: a topic's line, a partition's line, damage, or nothing of ours.
+The vectorised reader (describe_block) takes only lines that this one would take, with
+the same values; every line it does not take comes here.
+
+Grammar: words between blanks (every byte up to 0x20). A word ``Name:`` opens a field, the
+next word is its value, which may also be glued to the colon (Kafka ≤ 2.x printed
+``Topic:old``) or be absent. ``Configs:`` takes the rest of the line, in which a new
+pair starts only at ``,name=``, as values contain commas and JSON.
+
+A line is ours when it starts with ``Topic:`` or names at least two fields of a describe;
+what is ours and does not parse is damage. Fields that are not known are passed over, so that
+a later Kafka's line is still read.
+
+Example: "\\tTopic: a\\tPartition: 0\\tLeader: none\\tReplicas: 1,2\\tIsr: " is
+PartitionLine(topic="a", partition=0, leader=-1, replicas=(1, 2), isr=()).
+
+Left out: sizes and racks, which a describe does not print.
+Source: Kafka TopicCommand (0.8 to 4.1; ELR by KIP-966), Confluent Server's Offline, Observers and LiveObservers.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import attrs
+
+from broker.cluster import TopicView
+from broker.ids import INT32_MAX, NO_LEADER
+from placement.formats.checks import (
+    PARTITION_ID_MAX,
+    REPLICATION_FACTOR_MAX,
+    fault_of_ids,
+    fault_of_number,
+    fault_of_row,
+    fault_of_topic_name,
+)
+from placement.spec import PARTITION_COUNT_MAX
+
+_OURS: Final = re.compile(
+    r"(?:^|(?<=[\x00-\x20]))(Topic|TopicId|PartitionCount|ReplicationFactor|Configs|Partition|Leader|Replicas|Isr):"
+)
+_BLANKS: Final = re.compile(r"[\x00-\x20]+")
+_FIELD: Final = re.compile(r"([A-Z][A-Za-z]*):(.*)", re.DOTALL)
+_CONFIGS: Final = re.compile(r"(?:^|(?<=[\x00-\x20]))Configs:")
+_NEXT_PAIR: Final = re.compile(r",(?=[A-Za-z][A-Za-z0-9._-]*=)")
+_DIGITS: Final = re.compile(r"-?[0-9]{1,19}")
+_TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]{0,64}")
+_LISTS: Final = {
+    "Replicas": "replicas",
+    "Isr": "isr",
+    "Elr": "elr",
+    "LastKnownElr": "last_known_elr",
+    "Offline": "offline",
+    "Observers": "observers",
+    "LiveObservers": "observers",
+    "Adding Replicas": "adding",
+    "Removing Replicas": "removing",
+}
+LIST_FIELDS: Final = tuple(_LISTS.items())
+_REQUIRED: Final = ("Topic", "Partition", "Leader", "Replicas", "Isr")
+
+
+@attrs.frozen
+class Fault:
+    """A line that is ours and damaged, and why."""
+
+    reason: str
+
+
+@attrs.frozen
+class TopicLine:
+    """A topic's own line: what it declares."""
+
+    topic: TopicView
+    marked_for_deletion: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class PartitionLine:
+    """One partition's line. `leader` is -1 for none; a list is None where the line does not say."""
+
+    topic: str
+    partition: int
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    elr: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+    offline: tuple[int, ...] | None = None
+    observers: tuple[int, ...] | None = None
+    adding: tuple[int, ...] | None = None
+    removing: tuple[int, ...] | None = None
+    marked_for_deletion: bool = False
+
+
+class _Damage(Exception):
+    """Carries the reason up to `parse_line`; never leaves this module."""
+
+
+def is_ours(line: str) -> bool:
+    """Tell whether `line` claims to be a line of a describe."""
+    names = {match[1] for match in _OURS.finditer(line)}
+    return len(names) >= 2 or ("Topic" in names and _BLANKS.sub("", line[:200]).startswith("Topic:"))
+
+
+def parse_line(line: str) -> TopicLine | PartitionLine | Fault | None:
+    """Return what `line` says; None when it is not ours. Never raises."""
+    if not is_ours(line):
+        return None
+    try:
+        configs = _CONFIGS.search(line)
+        fields = _fields(line if configs is None else line[: configs.start()])
+        if "Topic" not in fields:
+            raise _Damage("the field Topic is missing")
+        if fault := fault_of_topic_name(fields["Topic"]):
+            raise _Damage(fault)
+        if configs is None and not _is_topic_line(fields):
+            return _partition_line(fields)
+        return _topic_line(fields, "" if configs is None else line[configs.end() :])
+    except _Damage as damage:
+        return Fault(str(damage))
+
+
+def _is_topic_line(fields: dict[str, str]) -> bool:
+    return "Partition" not in fields and ("PartitionCount" in fields or "ReplicationFactor" in fields)
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return the fields of a line by name; an empty text where the value is absent."""
+    fields: dict[str, str] = {}
+    name = ""
+    prefix = ""
+    for word in _BLANKS.split(text):
+        if not word:
+            continue
+        if word in ("Adding", "Removing") and not prefix:
+            prefix = word + " "
+            continue
+        field = _FIELD.fullmatch(word)
+        if field is None:
+            if not name or fields[name] or prefix:
+                raise _Damage(f"unexpected text {prefix + word[:40]!r}")
+            fields[name] = word
+            continue
+        name, prefix = prefix + field[1], ""
+        if name in fields:
+            raise _Damage(f"the field {name} stands twice")
+        fields[name] = field[2]
+    if prefix:
+        raise _Damage(f"unexpected text {prefix.strip()!r}")
+    return fields
+
+
+def _topic_line(fields: dict[str, str], configs_text: str) -> TopicLine:
+    if "Partition" in fields:
+        raise _Damage("a partition's line has no Configs")
+    topic_id = fields.get("TopicId", "")
+    if not _TOPIC_ID.fullmatch(topic_id):
+        raise _Damage(f"TopicId is {topic_id[:80]!r}; allowed are letters, digits, '_' and '-'")
+    configs = parse_configs(configs_text)
+    minimum = dict(configs).get("min.insync.replicas")
+    topic = TopicView(
+        name=fields["Topic"],
+        partition_count=_optional(fields, "PartitionCount", PARTITION_COUNT_MAX),
+        replication_factor=_optional(fields, "ReplicationFactor", REPLICATION_FACTOR_MAX),
+        min_insync_replicas=None if minimum is None else _number(minimum, "min.insync.replicas", low=1),
+        topic_id=topic_id or None,
+        configs=configs,
+    )
+    return TopicLine(topic, _marked(fields))
+
+
+def parse_configs(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of a Configs field, in the order printed."""
+    text = _BLANKS.sub(" ", text).strip(" ")
+    if not text:
+        return ()
+    pairs = [pair.partition("=") for pair in _NEXT_PAIR.split(text)]
+    for name, equals, _ in pairs:
+        if not equals or not name:
+            raise _Damage(f"Configs has {name[:40]!r}; it holds pairs name=value")
+    return tuple((name, value) for name, _, value in pairs)
+
+
+def _partition_line(fields: dict[str, str]) -> PartitionLine:
+    for name in _REQUIRED:
+        if name not in fields:
+            raise _Damage(f"the field {name} is missing")
+    leader_text = fields["Leader"]
+    leader = NO_LEADER if leader_text in ("none", "-1") else _number(leader_text, "Leader")
+    lists: dict[str, tuple[int, ...]] = {}
+    for name, column in LIST_FIELDS:
+        if name not in fields or fields[name] == "N/A":
+            continue
+        if column in lists:
+            raise _Damage("both Observers and LiveObservers are given")
+        lists[column] = _ids(fields[name], name)
+    for name in ("replicas", "isr"):
+        if name not in lists:
+            raise _Damage(f"{name.capitalize()} is 'N/A'; it is a list of broker ids")
+    if fault := fault_of_row(leader, lists["replicas"], lists["isr"]):
+        raise _Damage(fault)
+    return PartitionLine(
+        topic=fields["Topic"],
+        partition=_number(fields["Partition"], "Partition", high=PARTITION_ID_MAX),
+        leader=leader,
+        marked_for_deletion=_marked(fields),
+        **lists,
+    )
+
+
+def _marked(fields: dict[str, str]) -> bool:
+    return fields.get("MarkedForDeletion", "").lower() == "true"
+
+
+def _optional(fields: dict[str, str], name: str, high: int) -> int | None:
+    return _number(fields[name], name, high=high) if name in fields else None
+
+
+def _number(text: str, what: str, *, high: int = INT32_MAX, low: int = 0) -> int:
+    value = int(text) if _DIGITS.fullmatch(text) else text
+    if fault := fault_of_number(value, what, high=high, low=low):
+        raise _Damage(fault)
+    return int(value)
+
+
+def _ids(text: str, name: str) -> tuple[int, ...]:
+    if not text:
+        return ()
+    ids = tuple(_number(item, f"a broker id in {name}") for item in text.split(","))
+    if fault := fault_of_ids(ids, name):
+        raise _Damage(fault)
+    return ids

@@ -1,0 +1,132 @@
+"""JSON documents of other people's making: found in text, bounded, parsed, and looked into.
+
+Goals: one clear error instead of a traceback, whatever the bytes; no more memory than
+the limit allows. Constraints: a text larger than `JSON_BYTES_MAX` is refused before it is
+parsed; nesting that Python cannot follow is an error like any other.
+
+How: a text may hold several documents with captions between them (kafka-reassign-partitions
+--generate prints two); a document begins on a line that begins with a brace.
+
+Example: "Current partition replica assignment\\n{…}\\n\\nProposed …\\n{…}" gives two documents with these captions.
+
+Left out: NaN and Infinity, which JSON does not have. Source: RFC 8259.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+
+from broker.errors import InputError
+from placement.formats.text import escaped
+
+JSON_BYTES_MAX: Final = 256 << 20  # Python's objects take some ten times the text: at most 2.5 GB.
+_BEGIN: Final = re.compile(r"^[ \t\r]*(?=[{\[])", re.MULTILINE)
+
+
+@attrs.frozen
+class Document:
+    """One parsed object, the line it begins on, and the last line of text before it."""
+
+    value: dict[str, Any]
+    line: int
+    caption: str
+
+
+@attrs.frozen
+class Documents:
+    """The documents of a text, and how many other lines that are not blank stand around them."""
+
+    documents: tuple[Document, ...]
+    lines_passed_over: int
+
+
+def collect(chunks: Iterable[bytes], *, source: str) -> str:
+    """Return the whole text; raise InputError when it is larger than `JSON_BYTES_MAX`."""
+    held, size_bytes = [], 0
+    for chunk in chunks:
+        size_bytes += len(chunk)
+        if size_bytes > JSON_BYTES_MAX:
+            raise InputError(f"the JSON text is larger than {JSON_BYTES_MAX} bytes, the most that is read", source=source)
+        held.append(chunk)
+    return escaped(b"".join(held))
+
+
+def find_documents(text: str, *, source: str) -> Documents:
+    """Return the JSON objects in `text`; raise InputError for one that is no JSON or no object."""
+    found: list[Document] = []
+    others = 0
+    place = 0
+    while (begin := _BEGIN.search(text, place)) is not None:
+        between = [line.strip() for line in text[place : begin.start()].splitlines() if line.strip()]
+        others += len(between)
+        line = text.count("\n", 0, begin.end()) + 1
+        value, place = _decode(text, begin.end(), source)
+        if not isinstance(value, dict):
+            raise InputError("the JSON is a list; every known format is an object", source=source, line=line)
+        found.append(Document(value, line, between[-1] if between else ""))
+    others += sum(1 for line in text[place:].splitlines() if line.strip())
+    return Documents(tuple(found), others)
+
+
+def parse_object(text: str, *, source: str) -> dict[str, Any]:
+    """Return the one JSON object that `text` is; raise InputError."""
+    value, end = _decode(text, len(text) - len(text.lstrip()), source)
+    if not isinstance(value, dict) or text[end:].strip():
+        raise InputError("not one JSON object", source=source, value=text[:200])
+    return value
+
+
+def _decode(text: str, place: int, source: str) -> tuple[Any, int]:
+    try:
+        return _DECODER.raw_decode(text, place)
+    except RecursionError:
+        what = "the JSON is nested more deeply than any known format"
+        raise InputError(what, source=source, line=text.count("\n", 0, place) + 1) from None
+    except json.JSONDecodeError as error:
+        what = f"the JSON is damaged at column {error.colno}: {error.msg}"
+        raise InputError(what, source=source, line=error.lineno, value=text[error.pos : error.pos + 40]) from None
+    except ValueError as error:
+        what = f"the JSON has a number that cannot be read: {error.args[0]}"
+        raise InputError(what, source=source, line=text.count("\n", 0, place) + 1) from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def fold(key: str) -> str:
+    """Return a key without case and punctuation: tools differ in "min-isr", "minIsr" and "MinIsr"."""
+    return "".join(character for character in key.lower() if character.isalnum())
+
+
+def folded(value: Any) -> dict[str, Any]:
+    """Return an object with folded keys, the first of equals; an empty one when `value` is no object."""
+    result: dict[str, Any] = {}
+    for key, item in value.items() if isinstance(value, dict) else ():
+        result.setdefault(fold(key), item)
+    return result
+
+
+def brief(value: Any) -> str:
+    """Return the beginning of `value` as JSON, for a reject's value."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=True, default=str)[:400]
+    except (RecursionError, ValueError):
+        return "(an entry too deep or too large to show)"
+
+
+def plain(value: Any, length_max: int = 249) -> str | None:
+    """Return text such as a rack or a host, cut and free of lone surrogates; None for anything else or nothing."""
+    if not isinstance(value, str) or not value:
+        return None
+    return value[:length_max].encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,108 @@
+"""Entries of JSON formats into partition rows: the checks that all of them share.
+
+Every format names topic, partition, replicas, leader and ISR in its own words; once
+those are found, what makes an entry usable is the same, and so are the sentences that
+say why one is not. An entry's place in the document stands in the reason ("partitions[3]: …").
+
+Example: Entry("partitions[3]", "a", 0, replicas=["1", "2"]) is rejected: "partitions[3]:
+a broker id in replicas is the text '1'; allowed are whole numbers from 0 to 2147483647".
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from broker.ids import INT32_MAX, NO_LEADER
+from placement.formats.checks import (
+    PARTITION_ID_MAX,
+    fault_of_ids,
+    fault_of_number,
+    fault_of_row,
+    fault_of_topic_name,
+)
+from placement.formats.documents import brief
+from placement.formats.parsed import Tally
+from placement.formats.rows import Closed, PartitionRows, Row
+
+
+@attrs.frozen(kw_only=True)
+class Entry:
+    """One partition as a document gives it, unchecked; None is what the format does not say."""
+
+    place: str
+    raw: Any
+    topic: Any
+    partition: Any
+    replicas: Any
+    has_leader: bool = False
+    leader: Any = None
+    isr: Any = None
+    isr_name: str = "isr"
+    offline: Any = None
+
+    def fault(self) -> str | None:
+        """Return why this entry cannot be used, or None."""
+        fault = (
+            fault_of_topic_name(self.topic)
+            or fault_of_number(self.partition, "partition", high=PARTITION_ID_MAX)
+            or fault_of_ids(self.replicas, "replicas")
+            or (fault_of_ids(self.isr, self.isr_name) if self.isr is not None else None)
+            or (fault_of_ids(self.offline, "offline") if self.offline is not None else None)
+        )
+        if fault:
+            return fault
+        if self.has_leader:
+            fault = fault_of_number(self.leader, "leader", low=NO_LEADER, high=INT32_MAX)
+            if fault:
+                return fault
+        return fault_of_row(self.leader if self.has_leader else None, self.replicas, self.isr, isr_name=self.isr_name)
+
+
+@attrs.define(eq=False)
+class EntryRows:
+    """Gathers the entries of one cluster; closing puts duplicates aside."""
+
+    tally: Tally
+    rows: PartitionRows
+    _places: list[str] = attrs.field(factory=list)
+
+    def add(self, entry: Entry) -> bool:
+        """Take one entry, or put it aside; tell which."""
+        fault = entry.fault()
+        if fault:
+            self.tally.reject(f"{entry.place}: {fault}", brief(entry.raw))
+            return False
+        self.rows.add(
+            Row(
+                line=len(self._places),
+                topic_index=self.rows.topic_index(entry.topic),
+                partition=entry.partition,
+                replicas=tuple(entry.replicas),
+                leader=entry.leader if entry.has_leader else None,
+                isr=None if entry.isr is None else tuple(entry.isr),
+                offline=None if entry.offline is None else tuple(entry.offline),
+            )
+        )
+        self._places.append(entry.place)
+        self.tally.rows_analysed += 1
+        return True
+
+    def close(self) -> Closed:
+        """Return the finished table; duplicates and rows too wide are put aside."""
+        closed = self.rows.close()
+        for twice in closed.duplicates:
+            what = f"partition {twice.partition} of {twice.topic}"
+            self._put_aside(twice.line, f"{what} is already given by {self._places[twice.first_line]}", what)
+        for wide in closed.too_wide:
+            what = f"partition {wide.partition} of {wide.topic}"
+            reason = f"{what} lists {wide.broker_count} brokers; a dump this long may list {wide.broker_count_max}"
+            self._put_aside(wide.line, reason, what)
+        return closed
+
+    def _put_aside(self, ordinal: int, reason: str, value: str) -> None:
+        self.tally.rows_analysed -= 1
+        self.tally.reject(f"{self._places[ordinal]}: {reason}", value)

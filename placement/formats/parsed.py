@@ -1,0 +1,119 @@
+"""What reading one input gives: clusters, what was put aside, and a sum that must come out.
+
+Every entry of an input (a row) is either analysed or put aside as a `Reject` that says
+where it stands, why it cannot be used and what was found. `ParsedDump` checks when it
+is made that rows in = rows analysed + rows rejected, and that each rejected row is
+listed, so that no parser can lose a row quietly.
+
+Lines that describe nothing (blank lines, headings of other tools, log warnings) are no
+rows; they are passed over and counted.
+
+Example: a describe of two topic lines and three partition lines, one of them damaged,
+is rows_in 5, rows_analysed 4, rows_rejected 1.
+
+Left out: how rejects are shown. `value` is the text found, cut; who prints it escapes it.
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.cluster import ClusterView
+from broker.errors import InputError, UsageError
+
+VALUE_LENGTH_MAX: Final = 200  # Characters: enough to find the entry in its file, too few to fill a table.
+REJECTS_MAX: Final = 500_000  # About 250 MB of Python objects: a file with more is no dump with some damage.
+
+
+def shown(text: str) -> str:
+    """Return `text` cut to 200 characters, in code points that UTF-8 can carry."""
+    return text[:VALUE_LENGTH_MAX].encode("utf-8", "backslashreplace").decode("utf-8")[:VALUE_LENGTH_MAX]
+
+
+@attrs.frozen
+class Reject:
+    """One entry that could not be used. `line` counts from 1; None where the format has no lines."""
+
+    source: str
+    line: int | None
+    reason: str
+    value: str = attrs.field(converter=shown)
+
+
+@attrs.define
+class Tally:
+    """Counts rows while one input is read; `dump` closes the account."""
+
+    source: str
+    format: str
+    rows_analysed: int = 0
+    lines_passed_over: int = 0
+    rejects: list[Reject] = attrs.field(factory=list)
+    notes: list[str] = attrs.field(factory=list)
+
+    def reject(self, reason: str, value: str, *, line: int | None = None) -> None:
+        """Put one row aside; raise InputError when there are too many to be listed."""
+        if len(self.rejects) >= REJECTS_MAX:
+            raise InputError(
+                f"more than {REJECTS_MAX} entries cannot be used; the latest: {reason}",
+                source=self.source, line=line, value=value,
+            )
+        self.rejects.append(Reject(self.source, line, reason, value))
+
+    def dump(self, clusters: tuple[ClusterView, ...]) -> ParsedDump:
+        """Return the finished account; raise InputError when nothing could be used."""
+        if self.rows_analysed == 0:
+            raise self._nothing_usable()
+        return ParsedDump(
+            source=self.source,
+            format=self.format,
+            clusters=clusters,
+            rejects=tuple(self.rejects),
+            rows_in=self.rows_analysed + len(self.rejects),
+            rows_analysed=self.rows_analysed,
+            rows_rejected=len(self.rejects),
+            lines_passed_over=self.lines_passed_over,
+            notes=tuple(self.notes),
+        )
+
+    def _nothing_usable(self) -> InputError:
+        if not self.rejects:
+            return InputError(f"nothing in this {self.format} input describes a cluster", source=self.source)
+        first = self.rejects[0]
+        count = len(self.rejects)
+        others = "" if count == 1 else f" (and {count - 1} more entries cannot be used)"
+        return InputError(
+            f"nothing can be used: {first.reason}{others}", source=self.source, line=first.line, value=first.value
+        )
+
+
+@attrs.frozen(kw_only=True)
+class ParsedDump:
+    """One input, read: rows_in == rows_analysed + rows_rejected, and each rejected row is in `rejects`."""
+
+    source: str
+    format: str
+    clusters: tuple[ClusterView, ...]
+    rejects: tuple[Reject, ...]
+    rows_in: int
+    rows_analysed: int
+    rows_rejected: int
+    lines_passed_over: int
+    notes: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if self.rows_in != self.rows_analysed + self.rows_rejected or self.rows_rejected != len(self.rejects):
+            raise UsageError(
+                f"{self.source}: {self.rows_in} rows in are not {self.rows_analysed} analysed "
+                f"and {self.rows_rejected} rejected, of which {len(self.rejects)} are listed"
+            )
+
+
+def first_few(sentences: list[str], *, total: int | None = None, shown_max: int = 10) -> list[str]:
+    """Return the first ten sentences, and one that counts the rest of `total`."""
+    count = len(sentences) if total is None else total
+    more = count - min(len(sentences), shown_max)
+    return sentences[:shown_max] + ([f"and {more} more of this kind"] if more else [])

@@ -1,0 +1,127 @@
+"""Which rack each broker stands in, from a file of its own: dumps carry none.
+
+JSON: {"1": "west", "2": "east"}, or by cluster {"lisbon": {"1": "west"}}, or either of these
+under "rackByBroker". CSV: `broker,rack` or `cluster,broker,rack`, with or without a
+heading; lines that are blank or begin with # are passed over.
+
+A racks file is the user's own, so nothing is put aside: the first mistake is an InputError
+that names the line and the value.
+
+Example: read_racks(b"1,west\\n2,east\\n", source="racks.csv").for_cluster("any") == ((1, "west"), (2, "east"))
+
+Left out: quoted fields in CSV, as no rack has a comma. Source: Kafka broker.rack; JSON by interchange with
+kafka-reassign-partitions wrappers that call it rackByBroker.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from typing import Any, Final
+
+import attrs
+
+from broker.errors import InputError
+from broker.ids import INT32_MAX, BrokerId
+from placement.formats.documents import plain
+from placement.formats.text import escaped
+
+RACKS_BYTES_MAX: Final = 64 << 20  # A million brokers; no racks file is larger.
+_HEADINGS: Final = (("broker", "rack"), ("cluster", "broker", "rack"))
+
+
+@attrs.frozen
+class Racks:
+    """Racks by broker: `common` holds for every cluster, `by_cluster` for the named one and wins."""
+
+    common: tuple[tuple[BrokerId, str], ...] = ()
+    by_cluster: tuple[tuple[str, tuple[tuple[BrokerId, str], ...]], ...] = ()
+
+    def for_cluster(self, name: str) -> tuple[tuple[BrokerId, str], ...]:
+        """Return the racks of the cluster called `name`, by broker id."""
+        merged = dict(self.common)
+        merged.update(dict(self.by_cluster).get(name, ()))
+        return tuple(sorted(merged.items()))
+
+
+@attrs.define
+class _Gathered:
+    source: str
+    racks: dict[str | None, dict[int, str]] = attrs.field(factory=dict)
+
+    def add(self, cluster: str | None, broker: str, rack: Any, line: int | None) -> None:
+        identity = int(broker) if broker.isascii() and broker.isdigit() and len(broker) <= 10 else -1
+        if not 0 <= identity <= INT32_MAX:
+            what = f"a broker id is not a whole number from 0 to {INT32_MAX}"
+            raise InputError(what, source=self.source, line=line, value=broker)
+        named = plain(rack)
+        if named is None or not named.strip() or len(rack) > 249:
+            what = f"the rack of broker {identity} is not a text of 1 to 249 characters"
+            raise InputError(what, source=self.source, line=line, value=str(rack)[:80])
+        known = self.racks.setdefault(cluster, {})
+        if known.setdefault(identity, named) != named:
+            what = f"broker {identity} already stands in rack {known[identity]!r}"
+            raise InputError(what, source=self.source, line=line, value=named)
+
+    def finished(self) -> Racks:
+        if not self.racks:
+            raise InputError("the racks file names no broker", source=self.source)
+        ordered = {cluster: _ordered(self.racks[cluster]) for cluster in self.racks}
+        common = ordered.pop(None, ())
+        return Racks(common, tuple((cluster, ordered[cluster]) for cluster in sorted(c for c in ordered if c is not None)))
+
+
+def _ordered(racks: dict[int, str]) -> tuple[tuple[BrokerId, str], ...]:
+    return tuple((BrokerId(broker), racks[broker]) for broker in sorted(racks))
+
+
+def read_racks(data: bytes, *, source: str) -> Racks:
+    """Return the racks that a file's bytes name; raise InputError at the first mistake."""
+    if len(data) > RACKS_BYTES_MAX:
+        raise InputError(f"the racks file is larger than {RACKS_BYTES_MAX} bytes", source=source)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = data.decode("utf-16", "backslashreplace")
+    else:
+        text = escaped(data.removeprefix(codecs.BOM_UTF8))
+    gathered = _Gathered(source)
+    if text.lstrip().startswith(("{", "[")):
+        _read_json(text, gathered)
+    else:
+        _read_csv(text, gathered)
+    return gathered.finished()
+
+
+def _read_json(text: str, gathered: _Gathered) -> None:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        what = f"the JSON is damaged at column {error.colno}: {error.msg}"
+        raise InputError(what, source=gathered.source, line=error.lineno) from None
+    except (RecursionError, ValueError):
+        raise InputError("the JSON is nested too deeply or holds a number too long", source=gathered.source) from None
+    if isinstance(value, dict) and isinstance(value.get("rackByBroker"), dict):
+        value = value["rackByBroker"]
+    if not isinstance(value, dict):
+        raise InputError("the JSON is not a map of brokers to racks", source=gathered.source, value=text.strip()[:80])
+    for key, item in value.items():
+        if isinstance(item, dict):
+            for broker, rack in item.items():
+                gathered.add(key, broker, rack, None)
+        else:
+            gathered.add(None, key, item, None)
+
+
+def _read_csv(text: str, gathered: _Gathered) -> None:
+    headed = False
+    for number, line in enumerate(text.split("\n"), start=1):
+        fields = tuple(field.strip() for field in line.split(","))
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if not headed and tuple(field.lower() for field in fields) in _HEADINGS:
+            headed = True
+            continue
+        headed = True
+        if len(fields) not in (2, 3):
+            what = "a line of a racks file is broker,rack or cluster,broker,rack"
+            raise InputError(what, source=gathered.source, line=number, value=line.strip())
+        gathered.add(fields[0] if len(fields) == 3 else None, fields[-2], fields[-1], number)

@@ -1,0 +1,149 @@
+"""Any known dump, recognised from what it holds, into a ParsedDump.
+
+How: UTF-16 and byte order marks are taken off; the first 64 KiB decide between JSON (a
+line that begins with a brace, before any line of a describe) and text. JSON is read whole, within
+a limit, and recognised by its keys; text goes through the describe reader in one pass.
+
+Documents that are recognised but describe no cluster (placement constraints, capacities, a
+topics-to-move list, …) are refused with the name of what they are.
+
+Example: read_dump([b'{"version":1,"partitions":[…]}'], source="plan.json").format == "kafka-reassign-partitions"
+
+Source: the formats' own modules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, Final
+
+import attrs
+
+from broker.errors import InputError, UsageError
+from placement.formats import cruise_control, describe, kcat, reassign
+from placement.formats.describe_line import is_ours
+from placement.formats.documents import Document, brief, collect, find_documents, folded
+from placement.formats.parsed import ParsedDump
+from placement.formats.text import escaped, utf8_chunks
+
+FORMATS: Final = (describe.FORMAT, kcat.FORMAT, reassign.FORMAT, cruise_control.FORMAT)
+_HEAD_BYTES: Final = 64 << 10  # Warnings that a tool prints before its answer fit in here.
+_JSON_LINE: Final = re.compile(r"[\x00-\x20]*(\{|\[\s*([\[{\"\]]|$))")
+_OTHERS: Final = (
+    ({"replicas"}, "a Confluent placement constraint, for kafka-topics --replica-placement; nothing is placed in it"),
+    ({"topics"}, "a list of topics to move, for kafka-reassign-partitions --generate; nothing is placed in it"),
+    ({"brokercapacities"}, "Cruise Control's capacity file; nothing is placed in it"),
+    ({"brokersets"}, "Cruise Control's broker sets; nothing is placed in it"),
+    ({"records"}, "Cruise Control's /partition_load, which names no replica's place in order"),
+    ({"brokers"}, "a list of brokers without counts of replicas, such as kafka-log-dirs prints"),
+)
+
+
+def read_dump(
+    chunks: Iterable[bytes],
+    *,
+    source: str,
+    format: str | None = None,  # noqa: A002 - the field's word, and the command line's.
+    name: str | None = None,
+    min_insync_replicas_default: int | None = None,
+) -> ParsedDump:
+    """Return what the bytes of one file describe.
+
+    `source` names the file in errors and rejects; `name` is the cluster's, or `source`; `format` is one
+    of FORMATS, or None to recognise it; `min_insync_replicas_default` stands for topics whose setting the
+    dump does not show. Raises InputError for a file of no known format or in which nothing can
+    be used, UsageError for an unknown `format`. Text is read in one pass and bounded memory.
+    """
+    if format is not None and format not in FORMATS:
+        raise UsageError(f"format is {format!r}; allowed are {', '.join(FORMATS)}")
+    title = source if name is None else name
+    stream = utf8_chunks(chunks)
+    head = _head(stream)
+    whole = chain(head, stream)
+    if format == describe.FORMAT or (format is None and not _is_json(b"".join(head))):
+        try:
+            return describe.read_describe(
+                whole, source=source, name=title, min_insync_replicas_default=min_insync_replicas_default
+            )
+        except describe.NoDescribeError as error:
+            if format is not None or error.line is None:
+                raise
+            raise InputError(
+                f"not a dump of a known format; known are {', '.join(FORMATS)}",
+                source=source, line=error.line, value=error.value,
+            ) from None
+    return _read_json(whole, format, source, title, min_insync_replicas_default)
+
+
+def _head(stream: Iterator[bytes]) -> list[bytes]:
+    held: list[bytes] = []
+    size_bytes = 0
+    for chunk in stream:
+        held.append(chunk)
+        size_bytes += len(chunk)
+        if size_bytes >= _HEAD_BYTES:
+            break
+    return held
+
+
+def _is_json(head: bytes) -> bool:
+    for line in escaped(head[:_HEAD_BYTES]).split("\n"):
+        if _JSON_LINE.match(line):
+            return True
+        if is_ours(line):
+            return False
+    return False
+
+
+def _read_json(
+    chunks: Iterable[bytes], format: str | None, source: str, name: str, default: int | None  # noqa: A002
+) -> ParsedDump:
+    found = find_documents(collect(chunks, source=source), source=source)
+    if not found.documents:
+        raise InputError("the input holds no JSON object", source=source)
+    first = found.documents[0]
+    kind = _kind(first.value) if format is None else format
+    if kind is None or not _fits(kind, first.value):
+        raise _unknown(first, kind, source)
+    if kind == reassign.FORMAT:
+        for document in found.documents:
+            if not reassign.is_reassignment(document.value):
+                raise _unknown(document, kind, source)
+        dump = reassign.read_reassignment(
+            found.documents, source=source, name=name, min_insync_replicas_default=default
+        )
+        return attrs.evolve(dump, lines_passed_over=found.lines_passed_over)
+    if len(found.documents) > 1:
+        raise InputError(f"a second document after one of {kind}", source=source, line=found.documents[1].line)
+    if kind == kcat.FORMAT:
+        dump = kcat.read_kcat(first, source=source, name=name, min_insync_replicas_default=default)
+    else:
+        dump = cruise_control.read_cruise_control(
+            first.value, source=source, name=name, min_insync_replicas_default=default
+        )
+    return attrs.evolve(dump, lines_passed_over=found.lines_passed_over)
+
+
+def _kind(value: dict[str, Any]) -> str | None:
+    return next((kind for kind in FORMATS[1:] if _fits(kind, value)), None)
+
+
+def _fits(kind: str, value: dict[str, Any]) -> bool:
+    if kind == kcat.FORMAT:
+        return kcat.is_kcat(value)
+    if kind == reassign.FORMAT:
+        return reassign.is_reassignment(value)
+    return cruise_control.is_cruise_control(value)
+
+
+def _unknown(document: Document, kind: str | None, source: str) -> InputError:
+    keys = folded(document.value).keys()
+    what = next((sentence for needed, sentence in _OTHERS if needed <= keys), None)
+    if what is not None:
+        return InputError(f"this is {what}", source=source, line=document.line)
+    expected = f"known are {', '.join(FORMATS)}" if kind is None else f"it was to be {kind}"
+    return InputError(
+        f"a JSON object of no known format; {expected}", source=source, line=document.line, value=brief(document.value)
+    )

@@ -1,0 +1,135 @@
+"""kafka-reassign-partitions JSON, in and out.
+
+In: {"version":1,"partitions":[{"topic","partition","replicas","log_dirs"?}]}. What
+`--generate` prints is two such documents with captions; they become two clusters,
+"NAME (current)" and "NAME (proposed)". Two documents without captions are numbered.
+
+Out: Kafka's own one line: partitions by topic, then partition; no blanks; `log_dirs`
+always written, "any" for each replica.
+
+Constraints: what Kafka's tool refuses is put aside with its reason: broker ids as text, a
+list for a topic, an empty list of replicas, as many log_dirs as replicas or none.
+
+Example: write_reassignment(Assignment.of_topic("a", [[1, 2]])) ==
+'{"version":1,"partitions":[{"topic":"a","partition":0,"replicas":[1,2],"log_dirs":["any","any"]}]}'
+
+Left out: the log directories themselves: a ClusterView has no place for them, and a note says so.
+topicmappr's maps are the same JSON and are read here.
+Source: Kafka tools/reassign/ReassignPartitionsCommand (formatAsReassignmentJson, parsePartitionReassignmentData), 4.0.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from broker.cluster import ClusterView, TopicView, java_string_key
+from broker.errors import InputError
+from placement.formats.documents import Document, brief
+from placement.formats.entries import Entry, EntryRows
+from placement.formats.parsed import ParsedDump, Tally
+from placement.formats.rows import PartitionRows
+from placement.spec import Assignment
+
+FORMAT: Final = "kafka-reassign-partitions"
+
+
+def is_reassignment(value: dict[str, Any]) -> bool:
+    """Tell whether an object is a reassignment."""
+    return isinstance(value.get("partitions"), list)
+
+
+def read_reassignment(
+    documents: tuple[Document, ...], *, source: str, name: str, min_insync_replicas_default: int | None = None
+) -> ParsedDump:
+    """Return one cluster for each document; raise InputError when nothing can be used."""
+    tally = Tally(source, FORMAT)
+    clusters = []
+    for number, document in enumerate(documents):
+        prefix = "" if len(documents) == 1 else f"document {number + 1}, "
+        _check_version(document, source)
+        entries = EntryRows(tally, PartitionRows(source))
+        named_dirs = sum(_add(f"{prefix}partitions[{place}]", raw, entries) for place, raw in enumerate(_list(document)))
+        closed = entries.close()
+        notes = (f"{named_dirs} partitions name log directories; they are not kept",) if named_dirs else ()
+        if not closed.table.count:
+            continue
+        tally.notes.extend(notes)
+        clusters.append(
+            ClusterView.build(
+                name=name + _suffix(documents, number),
+                source=source,
+                format=FORMAT,
+                partitions=closed.table,
+                topics=tuple(TopicView(t, min_insync_replicas=min_insync_replicas_default) for t in entries.rows.topics),
+                notes=notes,
+            )
+        )
+    return tally.dump(tuple(clusters))
+
+
+def _list(document: Document) -> list[Any]:
+    partitions = document.value["partitions"]
+    assert isinstance(partitions, list), type(partitions)  # is_reassignment said so.
+    return partitions
+
+
+def _check_version(document: Document, source: str) -> None:
+    version = document.value.get("version", 1)
+    if isinstance(version, bool) or version != 1:
+        raise InputError(
+            "the reassignment's version is not 1, the only one there is",
+            source=source, line=document.line, value=brief(version),
+        )
+
+
+def _suffix(documents: tuple[Document, ...], number: int) -> str:
+    if len(documents) == 1:
+        return ""
+    caption = documents[number].caption.lower()
+    for word in ("current", "proposed"):
+        if word in caption:
+            return f" ({word})"
+    return f" (document {number + 1})"
+
+
+def _add(place: str, raw: Any, entries: EntryRows) -> bool:
+    """Add one entry; tell whether it was taken and names a log directory."""
+    item = raw if isinstance(raw, dict) else {}
+    replicas = item.get("replicas")
+    dirs = item.get("log_dirs")
+    fault = None if dirs is None else _fault_of_dirs(dirs, replicas)
+    if fault:
+        entries.tally.reject(f"{place}: {fault}", brief(raw))
+        return False
+    entry = Entry(place=place, raw=raw, topic=item.get("topic"), partition=item.get("partition"), replicas=replicas)
+    return entries.add(entry) and dirs is not None and any(path != "any" for path in dirs)
+
+
+def _fault_of_dirs(dirs: Any, replicas: Any) -> str | None:
+    if not isinstance(dirs, list) or not isinstance(replicas, list) or len(dirs) != len(replicas):
+        return "log_dirs is not a list as long as replicas"
+    if all(isinstance(path, str) and (path == "any" or path.startswith("/")) for path in dirs):
+        return None
+    return 'log_dirs holds something other than "any" and absolute paths'
+
+
+def write_reassignment(assignment: Assignment) -> str:
+    """Return `assignment` as kafka-reassign-partitions prints it: one line, no newline at its end."""
+    topics = assignment.topics
+    rows = sorted(
+        zip(
+            (java_string_key(topics[index]) for index in assignment.topic_index.tolist()),
+            assignment.partition_ids.tolist(),
+            (topics[index] for index in assignment.topic_index.tolist()),
+            assignment.replicas.tolist(),
+            strict=True,
+        )
+    )
+    partitions = []
+    for _, partition, topic, padded in rows:
+        replicas = [broker for broker in padded if broker >= 0]
+        partitions.append(
+            {"topic": topic, "partition": partition, "replicas": replicas, "log_dirs": ["any"] * len(replicas)}
+        )
+    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))

@@ -1,0 +1,257 @@
+"""Partitions gathered in columns while a dump is read, and closed into one PartitionTable.
+
+Goals: a few int32 per partition and no Python object; rows may come one at a time or a
+thousand at once, in any order of line.
+
+Constraints, checked on closing: each partition once (the first line stays, later ones
+come back as `Duplicate`); no matrix has more than `MATRIX_CELLS_MAX` cells, so one
+absurdly long list cannot widen a million rows (such rows come back as `TooWide`).
+
+How: chunks of columns are kept as they come; closing sorts by line, pads to one width,
+and finds duplicates by one stable sort of (topic, partition) keys.
+
+Example: rows (t, 0) on line 2 and (t, 0) on line 5 close into one row and Duplicate(line=5, first_line=2, …).
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import MATRIX_COLUMNS, PAD, Int32Array, Int64Array, PartitionTable
+from broker.errors import InputError
+from placement.spec import PARTITION_COUNT_MAX
+
+MATRIX_CELLS_MAX: Final = 100_000_000  # 400 MB of int32: a million partitions with a hundred replicas each.
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Chunk:
+    """Some rows: `line`, `topic_index`, `partition_ids` of one length; matrices by column name, -1 pads."""
+
+    line: Int64Array
+    topic_index: Int32Array
+    partition_ids: Int32Array
+    leader: Int32Array | None
+    matrices: dict[str, Int32Array]
+
+
+@attrs.frozen(kw_only=True)
+class Row:
+    """One partition. A list that is None is one that the dump does not say; `line` may be any ordinal."""
+
+    line: int
+    topic_index: int
+    partition: int
+    replicas: tuple[int, ...]
+    leader: int | None = None
+    isr: tuple[int, ...] | None = None
+    elr: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+    offline: tuple[int, ...] | None = None
+    observers: tuple[int, ...] | None = None
+    adding: tuple[int, ...] | None = None
+    removing: tuple[int, ...] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Duplicate:
+    """A row whose partition stood in an earlier line."""
+
+    line: int
+    first_line: int
+    topic: str
+    partition: int
+
+
+@attrs.frozen(kw_only=True)
+class TooWide:
+    """A row that lists more brokers than a table of this many partitions can hold."""
+
+    line: int
+    topic: str
+    partition: int
+    broker_count: int
+    broker_count_max: int
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Closed:
+    """The finished table, the line of each of its rows, and the rows that did not get in."""
+
+    table: PartitionTable
+    line: Int64Array
+    duplicates: tuple[Duplicate, ...]
+    too_wide: tuple[TooWide, ...]
+
+
+@attrs.define(eq=False)
+class PartitionRows:
+    """The growing table of one cluster."""
+
+    source: str
+    topics: dict[str, int] = attrs.field(factory=dict)
+    _chunks: list[Chunk] = attrs.field(factory=list)
+    _single: list[Row] = attrs.field(factory=list)
+    _count: int = 0
+
+    def topic_index(self, name: str) -> int:
+        """Return the number of the topic, counting from 0 in the order first seen."""
+        return self.topics.setdefault(name, len(self.topics))
+
+    def add(self, row: Row) -> None:
+        """Add one row."""
+        self._grow(1)
+        self._single.append(row)
+        if len(self._single) >= 10_000:  # Enough to make packing cheap, few enough to stay small.
+            self.pack()
+
+    def add_chunk(self, chunk: Chunk) -> None:
+        """Add many rows at once."""
+        self._grow(chunk.line.shape[0])
+        self._chunks.append(chunk)
+
+    def _grow(self, count: int) -> None:
+        self._count += count
+        if self._count > PARTITION_COUNT_MAX:
+            raise InputError(f"more than {PARTITION_COUNT_MAX} partitions in one cluster", source=self.source)
+
+    def pack(self) -> None:
+        """Turn the rows added one at a time into a chunk; those of one width together."""
+        by_width: dict[int, list[Row]] = {}
+        for row in self._single:
+            by_width.setdefault(_width(row), []).append(row)
+        self._chunks.extend(_packed(by_width[width]) for width in sorted(by_width))
+        self._single = []
+
+    def close(self) -> Closed:
+        """Return the finished table, rows in the order of their lines. Cost: one sort."""
+        self.pack()
+        chunks, self._chunks = self._chunks, []
+        too_wide = self._take_wide(chunks)
+        whole = _joined(chunks)
+        order = np.argsort(whole.line, kind="stable")
+        keys = (whole.topic_index.astype(np.int64) << 32 | whole.partition_ids)[order]
+        by_key = np.argsort(keys, kind="stable")
+        repeated = np.zeros(keys.shape, dtype=np.bool_)
+        repeated[1:] = keys[by_key][1:] == keys[by_key][:-1]
+        duplicates = self._duplicates(whole, order, by_key, repeated) if repeated.any() else ()
+        kept = order
+        if duplicates:
+            is_kept = np.ones(keys.shape, dtype=np.bool_)
+            is_kept[by_key[repeated]] = False
+            kept = order[is_kept]
+        table = PartitionTable(
+            topic_index=whole.topic_index[kept],
+            partition_ids=whole.partition_ids[kept],
+            leader=None if whole.leader is None else whole.leader[kept],
+            **{name: matrix[kept] for name, matrix in whole.matrices.items()},
+        )
+        return Closed(table=table, line=whole.line[kept], duplicates=duplicates, too_wide=tuple(too_wide))
+
+    def _duplicates(
+        self, whole: Chunk, order: NDArray[np.intp], by_key: NDArray[np.intp], repeated: NDArray[np.bool_]
+    ) -> tuple[Duplicate, ...]:
+        names = list(self.topics)
+        firsts = np.maximum.accumulate(np.where(repeated, 0, np.arange(repeated.shape[0])))
+        found = []
+        for place in np.flatnonzero(repeated).tolist():
+            row, first = order[by_key[place]], order[by_key[firsts[place]]]
+            found.append(
+                Duplicate(
+                    line=int(whole.line[row]),
+                    first_line=int(whole.line[first]),
+                    topic=names[whole.topic_index[row]],
+                    partition=int(whole.partition_ids[row]),
+                )
+            )
+        return tuple(sorted(found, key=lambda duplicate: duplicate.line))
+
+    def _take_wide(self, chunks: list[Chunk]) -> list[TooWide]:
+        """Take the rows out of `chunks` that would widen the matrices beyond their limit."""
+        limit = MATRIX_CELLS_MAX // max(self._count, 1)
+        names = list(self.topics)
+        taken = []
+        for place, chunk in enumerate(chunks):
+            if all(matrix.shape[1] <= limit for matrix in chunk.matrices.values()):
+                continue
+            widths = np.max([np.count_nonzero(matrix >= 0, axis=1) for matrix in chunk.matrices.values()], axis=0)
+            for row in np.flatnonzero(widths > limit).tolist():
+                taken.append(
+                    TooWide(
+                        line=int(chunk.line[row]),
+                        topic=names[chunk.topic_index[row]],
+                        partition=int(chunk.partition_ids[row]),
+                        broker_count=int(widths[row]),
+                        broker_count_max=limit,
+                    )
+                )
+            chunks[place] = _selected(chunk, widths <= limit, limit)
+        return sorted(taken, key=lambda wide: wide.line)
+
+
+def _width(row: Row) -> int:
+    return max(len(getattr(row, name) or ()) for name in MATRIX_COLUMNS)
+
+
+def _packed(rows: list[Row]) -> Chunk:
+    matrices = {}
+    for name in MATRIX_COLUMNS:
+        lists = [getattr(row, name) for row in rows]
+        if any(ids is not None for ids in lists):
+            matrices[name] = _matrix([ids or () for ids in lists])
+    leaders = [row.leader for row in rows]
+    said = any(leader is not None for leader in leaders)
+    return Chunk(
+        line=np.array([row.line for row in rows], dtype=np.int64),
+        topic_index=np.array([row.topic_index for row in rows], dtype=np.int32),
+        partition_ids=np.array([row.partition for row in rows], dtype=np.int32),
+        leader=np.array([-2 if leader is None else leader for leader in leaders], dtype=np.int32) if said else None,
+        matrices=matrices,
+    )
+
+
+def _matrix(lists: list[tuple[int, ...]]) -> Int32Array:
+    matrix = np.full((len(lists), max(map(len, lists), default=0)), PAD, dtype=np.int32)
+    for row, ids in enumerate(lists):
+        matrix[row, : len(ids)] = ids
+    return matrix
+
+
+def _selected(chunk: Chunk, rows: NDArray[np.bool_], width: int) -> Chunk:
+    return Chunk(
+        line=chunk.line[rows],
+        topic_index=chunk.topic_index[rows],
+        partition_ids=chunk.partition_ids[rows],
+        leader=None if chunk.leader is None else chunk.leader[rows],
+        matrices={name: matrix[rows, :width] for name, matrix in chunk.matrices.items()},
+    )
+
+
+def _joined(chunks: list[Chunk]) -> Chunk:
+    """Return one chunk of all rows; matrices are padded to the widest, and a chunk without one gets only pads."""
+    count = sum(chunk.line.shape[0] for chunk in chunks)
+    named = sorted({name for chunk in chunks for name in chunk.matrices} | {"replicas"})
+    widths = {name: max((c.matrices[name].shape[1] for c in chunks if name in c.matrices), default=0) for name in named}
+    matrices = {name: np.full((count, width), PAD, dtype=np.int32) for name, width in widths.items()}
+    leader = np.full(count, -2, dtype=np.int32) if any(chunk.leader is not None for chunk in chunks) else None
+    start = 0
+    for chunk in chunks:
+        end = start + chunk.line.shape[0]
+        for name, matrix in chunk.matrices.items():
+            matrices[name][start:end, : matrix.shape[1]] = matrix
+        if leader is not None and chunk.leader is not None:
+            leader[start:end] = chunk.leader
+        start = end
+    return Chunk(
+        line=np.concatenate([chunk.line for chunk in chunks]) if chunks else np.empty(0, dtype=np.int64),
+        topic_index=np.concatenate([c.topic_index for c in chunks]) if chunks else np.empty(0, dtype=np.int32),
+        partition_ids=np.concatenate([c.partition_ids for c in chunks]) if chunks else np.empty(0, dtype=np.int32),
+        leader=leader,
+        matrices=matrices,
+    )

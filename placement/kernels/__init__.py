@@ -1,0 +1,1 @@
+"""Tiny loops compiled with numba, each beside a readable twin that tests compare it with."""

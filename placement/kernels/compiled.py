@@ -1,0 +1,53 @@
+"""Compile a loop over plain arrays on its first call.
+
+Decides when numba is imported and where its machine code is kept. Importing numba takes
+half a second and compiling a kernel a second or more, so both wait for the first call:
+a command that places ten partitions never pays.
+
+The machine code is cached beside the source, or in the user's cache directory, so that
+every process compiles once in the life of an installation. Where neither can be written
+(a read-only image without a home), the kernel is compiled anew in each process instead.
+
+Left out: parallel loops. Spark already keeps every core busy; kernels release the GIL.
+
+Source: numba's `njit(cache=True)`; it raises RuntimeError when it finds no place to cache.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Final, ParamSpec, TypeVar, cast
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+COMPILED_REPLICA_COUNT_MIN: Final = 20_000  # Plain Python places these in less time than importing numba takes.
+
+
+def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Return `function` compiled at its first call; `__wrapped__` is the plain Python one.
+
+    It takes positional arguments only: numbers and arrays.
+    """
+
+    @functools.cache
+    def machine_code() -> Callable[Parameters, Result]:
+        return _compile(function)
+
+    @functools.wraps(function)
+    def call(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
+        return machine_code()(*arguments, **named)
+
+    return call
+
+
+def _compile(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    import numba  # Here, as it takes half a second that most commands need not wait.
+
+    try:
+        return cast("Callable[Parameters, Result]", numba.njit(cache=True, nogil=True)(function))
+    except RuntimeError as refusal:
+        if "no locator available" not in str(refusal):
+            raise
+        return cast("Callable[Parameters, Result]", numba.njit(nogil=True)(function))

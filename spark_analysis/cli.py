@@ -1,0 +1,235 @@
+"""The `brokerside` command: every package's commands under one roof.
+
+`report` and `fleet` start Spark and write a folder: `tables/` with Parquet, and `report.html`.
+The other commands are pure Python and start at once; pyspark is imported by the two alone.
+
+Constraints: standard output carries the answer, standard error the progress and the warnings;
+exit status 1 means that something was refused or, with --strict, put aside, and 2 that nothing was done.
+
+Source: ours; the commands' inputs are those of Kafka's own tools.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import click
+from rich.console import Console
+
+from broker.__main__ import config, diagram
+from broker.cli import EXIT_REFUSED, printable, run
+from placement.cli import assign
+from placement.formats.racks import read_racks
+from placement.formats.read import FORMATS
+from spark_analysis.fleet.reading import list_recipes, load_recipe
+from spark_analysis.report.load import load_report
+from spark_analysis.report.model import Report, RunInfo
+from spark_analysis.report.terminal import summary_json, terminal_summary
+from spark_analysis.report.write import write_page
+from spark_analysis.sources.files import DumpInput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+PROGRAM: Final = "brokerside"
+RECIPE_DEFAULT: Final = "demo"
+OUT_DEFAULT: Final = Path("brokerside-out")
+_NUMBERED: Final = re.compile(r"(\d{1,9})\D", re.ASCII)
+_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(version(PROGRAM), prog_name=PROGRAM)
+def brokerside() -> None:
+    """The broker side of Apache Kafka, offline: exact placement, and balance over very many clusters."""
+
+
+def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option(
+            "--out",
+            type=click.Path(file_okay=False, path_type=Path),
+            default=OUT_DEFAULT,
+            show_default=True,
+            help="Folder for tables/ (Parquet) and report.html; an earlier run's are replaced.",
+        ),
+        click.option(
+            "--master", metavar="URL", help="Spark master; local[*], all cores of this machine, if not given."
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
+        click.option("--quiet", is_flag=True, help="No progress bar."),
+    ):
+        command = option(command)
+    return command
+
+
+@brokerside.command()
+@click.argument("recipe_name", metavar="[RECIPE]", default=RECIPE_DEFAULT)
+@click.option("--clusters", type=click.IntRange(1), help="Number of clusters, instead of the recipe's.")
+@click.option("--seed", type=int, help="Seed of the fleet, instead of the recipe's.")
+@_run_options
+def fleet(recipe_name: str, clusters: int | None, seed: int | None, out: Path, **how: Any) -> int:
+    """Simulate a fleet of clusters, place every topic as Kafka would, and report how balanced it is.
+
+    RECIPE is a TOML file, or the name of one that is shipped: see `brokerside recipes`.
+    """
+    recipe = load_recipe(recipe_name)
+    recipe = attrs.evolve(
+        recipe, **{key: value for key, value in (("cluster_count", clusters), ("seed", seed)) if value is not None}
+    )
+    info = RunInfo(
+        kind="fleet",
+        title=recipe.name,
+        command=_command_line(),
+        version=version(PROGRAM),
+        recipe_text=recipe.text,
+        seed=recipe.seed,
+    )
+
+    def job(spark: SparkSession, progress: Any) -> None:
+        from spark_analysis.jobs import analyse_fleet
+
+        analyse_fleet(spark, recipe, out, progress=progress, overwrite=True)
+
+    _finish(_run(job, out, info, **how), out, as_json=how["as_json"])
+    return 0
+
+
+@brokerside.command()
+def recipes() -> None:
+    """List the recipes that come with the library; each is a name for `brokerside fleet`."""
+    for name in list_recipes():
+        recipe = load_recipe(name)
+        click.echo(f"{name:<24} {recipe.cluster_count:>6} clusters  {recipe.name}")
+
+
+@brokerside.command()
+@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
+@click.option("--racks", type=_FILE, help='Racks of the brokers: JSON {"1": "west"}, or CSV lines broker,rack.')
+@click.option(
+    "--format", "named_format", type=click.Choice(FORMATS), help="Format of the dumps, when content is not enough."
+)
+@click.option("--min-isr", type=click.IntRange(1), help="min.insync.replicas of topics that do not show theirs.")
+@click.option(
+    "--moments/--separate",
+    default=None,
+    help="The dumps are one cluster at successive moments, or clusters of their own. "
+    "Dumps numbered 1-…, 2-… are taken as moments.",
+)
+@click.option("--strict", is_flag=True, help="Exit with status 1 when any row was put aside.")
+@_run_options
+def report(
+    dumps: tuple[str, ...],
+    racks: Path | None,
+    named_format: str | None,
+    min_isr: int | None,
+    moments: bool | None,
+    strict: bool,
+    out: Path,
+    **how: Any,
+) -> int:
+    """Report on real clusters, from what Kafka's tools and their peers printed of them.
+
+    \b
+    A DUMP is a file, or NAME=FILE to name its cluster, in one of these formats:
+    kafka-topics --describe; kcat -L -J; kafka-reassign-partitions JSON; Cruise
+    Control's /load, /kafka_cluster_state and rebalance answers.
+
+    \b
+    brokerside report prod.txt stage.txt --racks racks.csv --out today
+    """
+    given = None if racks is None else read_racks(racks.read_bytes(), source=racks.name)
+    inputs = dump_inputs(dumps, named_format, moments)
+    info = RunInfo(kind="dumps", title=_title(inputs), command=_command_line(), version=version(PROGRAM))
+
+    def job(spark: SparkSession, progress: Any) -> None:
+        from spark_analysis.jobs import analyse_dumps
+
+        analyse_dumps(spark, inputs, given, out, progress=progress, min_insync_replicas_default=min_isr, overwrite=True)
+
+    result = _run(job, out, info, **how)
+    _finish(result, out, as_json=how["as_json"])
+    if result.rows_rejected:
+        click.echo(
+            f"{PROGRAM}: warning: {result.rows_rejected} of {result.rows_in} rows were put aside; "
+            f"the reasons are in {out / 'report.html'} and {out / 'tables' / 'rejects'}",
+            err=True,
+        )
+    return EXIT_REFUSED if strict and result.rows_rejected else 0
+
+
+def dump_inputs(dumps: Sequence[str], named_format: str | None, moments: bool | None) -> tuple[DumpInput, ...]:
+    """Return the inputs that `FILE` and `NAME=FILE` arguments name; one series of them when they are moments."""
+    pairs = [_named_path(text) for text in dumps]
+    series = "moments" if (_are_numbered([path for _, path in pairs]) if moments is None else moments) else None
+    return tuple(DumpInput(path=path, name=name, format=named_format, series=series) for name, path in pairs)
+
+
+def _named_path(text: str) -> tuple[str | None, str]:
+    name, equals, path = text.partition("=")
+    return (name, path) if equals and name and path and not Path(text).exists() else (None, text)
+
+
+def _are_numbered(paths: Sequence[str]) -> bool:
+    """Tell whether the files' names begin with numbers that rise, in one folder: 1-baseline.txt, 2-broker-lost.txt."""
+    found = [_NUMBERED.match(Path(path).name) for path in paths]
+    numbers = [int(match[1]) for match in found if match is not None]
+    rising = all(first < second for first, second in pairwise(numbers))
+    return len(numbers) == len(paths) > 1 and rising and len({Path(path).parent for path in paths}) == 1
+
+
+def _title(inputs: Sequence[DumpInput]) -> str:
+    names = [Path(dump.path).name if dump.name is None else dump.name for dump in inputs]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _command_line() -> str:
+    return shlex.join([PROGRAM, *sys.argv[1:]])
+
+
+def _run(
+    job: Callable[[SparkSession, Any], None],
+    out: Path,
+    info: RunInfo,
+    *,
+    master: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> Report:
+    from spark_analysis.progress import progress
+    from spark_analysis.session import spark_session
+
+    if not quiet:
+        click.echo("Starting Spark …", err=True)
+    with spark_session(app_name=PROGRAM, master=master) as spark:
+        job(spark, partial(progress, quiet=quiet))
+    return load_report(out, info)
+
+
+def _finish(result: Report, out: Path, *, as_json: bool) -> None:
+    page = write_page(out, result)
+    if as_json:
+        click.echo(summary_json(result))
+    else:
+        Console(highlight=False).print(terminal_summary(result))
+        click.echo(f"Report: {printable(str(page))}")
+
+
+for command in (assign, config, diagram):
+    brokerside.add_command(command)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit status."""
+    sys.exit(run(brokerside, PROGRAM))

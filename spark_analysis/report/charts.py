@@ -1,0 +1,192 @@
+"""Hand-written SVG: scales, axes, and the distribution of a distance over clusters.
+
+Every figure is drawn in one coordinate system of `WIDTH` units and scales with the page;
+colours come from the page's style sheet through classes, so light, dark and print agree.
+Coordinates are printed with at most one decimal: equal input, equal bytes.
+
+A distribution has one row per group of clusters (a placer, a shape, or both) on one
+common axis that starts at the optimum, so that two placers are compared at a glance:
+tall bars at the left are good. Where there are few clusters each is a row with one dot.
+
+Example: 500 clusters placed by two placers give two rows of at most `BINS` bars each.
+
+Left out: interaction. What a chart shows can be read without touching it, and the
+numbers stand beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+
+from spark_analysis.report.element import Content, Markup, tag
+from spark_analysis.report.figures import percent
+
+WIDTH: Final = 760
+BINS: Final = 36
+_LABEL_WIDTH: Final = 196
+_PLOT_RIGHT: Final = 560
+_ROW_HEIGHT: Final = 40
+_DOT_ROW_HEIGHT: Final = 22
+_TOP: Final = 34
+_COLUMNS: Final = ((622, "at optimum"), (688, "median"), (756, "worst"))
+
+
+@attrs.frozen
+class Group:
+    """One row of a distribution: its label and one distance per cluster, in parts per million, ascending."""
+
+    label: str
+    sublabel: str
+    values: tuple[int, ...]
+
+    @property
+    def at_optimum_count(self) -> int:
+        """Clusters that could not be better."""
+        return sum(1 for value in self.values if value == 0)
+
+    @property
+    def median(self) -> int:
+        """The middle value; of two middle ones the lower."""
+        return self.values[(len(self.values) - 1) // 2]
+
+
+def number(value: float) -> str:
+    """Return a coordinate with at most one decimal."""
+    return "0" if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
+
+
+def nice_axis(value: float) -> tuple[float, int]:
+    """Return the end of an axis that holds `value` and how many equal steps lead there, each 1, 2 or 5 tenfold."""
+    if value <= 0:
+        return 1.0, 4
+    power = 10.0 ** np.floor(np.log10(value / 5))
+    step = next(power * part for part in (1.0, 2.0, 5.0, 10.0) if power * part * 5 >= value * (1 - 1e-9))
+    steps = int(np.ceil(value / step * (1 - 1e-9)))
+    return float(step * steps), steps
+
+
+def text(x: float, y: float, *content: Content, anchor: str = "start", class_: str | None = None) -> Markup:
+    """Return a line of text; `anchor` is start, middle or end."""
+    ends = None if anchor == "start" else anchor
+    return tag("text", *content, x=number(x), y=number(y), text_anchor=ends, class_=class_)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    """Return a straight line."""
+    return tag("path", d=f"M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}", class_=class_)
+
+
+def figure(identifier: str, title: str, description: str, height: float, *content: Content) -> Markup:
+    """Return one drawing that a screen reader announces by its title and description."""
+    return tag(
+        "svg",
+        tag("title", title, id=f"{identifier}-t"),
+        tag("desc", description, id=f"{identifier}-d"),
+        *content,
+        viewBox=f"0 0 {WIDTH} {number(height)}",
+        role="img",
+        aria_labelledby=f"{identifier}-t",
+        aria_describedby=f"{identifier}-d",
+        class_="chart",
+    )
+
+
+def distribution(identifier: str, quantity: str, groups: Sequence[Group]) -> Markup:
+    """Return the distribution of `quantity` to move over clusters, a row a group, the optimum at the left."""
+    dots = all(len(group.values) == 1 for group in groups)
+    row_height = _DOT_ROW_HEIGHT if dots else _ROW_HEIGHT
+    bottom = _TOP + row_height * len(groups)
+    axis_max, steps = nice_axis(max((group.values[-1] for group in groups), default=0) / 10_000)
+    scale = (_PLOT_RIGHT - _LABEL_WIDTH) / (axis_max * 10_000)
+    drawn: list[Content] = [_axis(axis_max, steps, bottom, quantity)]
+    peak = 1.0 if dots else max(_shares(group, axis_max).max() for group in groups)
+    for place, group in enumerate(groups):
+        base = _TOP + row_height * (place + 1)
+        drawn.append(_dot_row(group, base, scale) if dots else _bar_row(group, base, axis_max, peak))
+        drawn.append(_row_text(group, base - (7 if dots else 12), dots))
+    drawn.append(_headings(dots))
+    return figure(
+        identifier,
+        f"{quantity.capitalize()} to move until every broker has its floor or ceiling share",
+        "; ".join(_in_words(group) for group in groups),
+        bottom + 42,
+        *drawn,
+    )
+
+
+def _in_words(group: Group) -> str:
+    name = f"{group.label} {group.sublabel}".strip()
+    return (
+        f"{name}: {group.at_optimum_count} of {len(group.values)} at the optimum, "
+        f"median {percent(group.median)}, worst {percent(group.values[-1])}"
+    )
+
+
+def _shares(group: Group, axis_max: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    counts, _ = np.histogram(np.array(group.values), bins=BINS, range=(0, axis_max * 10_000))
+    shares: np.ndarray[tuple[int], np.dtype[np.float64]] = counts / len(group.values)
+    return shares
+
+
+def _bar_row(group: Group, base: float, axis_max: float, peak: float) -> Markup:
+    step = (_PLOT_RIGHT - _LABEL_WIDTH) / BINS
+    top = _ROW_HEIGHT - 8
+    parts = []
+    for place, share in enumerate(_shares(group, axis_max)):
+        if share > 0:
+            height = max(1.0, share / peak * top)
+            left = _LABEL_WIDTH + place * step
+            parts.append(f"M{number(left)} {number(base)}v-{number(height)}h{number(step - 1)}v{number(height)}z")
+    return tag("g", line(_LABEL_WIDTH, base, _PLOT_RIGHT, base, "rule"), tag("path", d="".join(parts), class_="bar"))
+
+
+def _dot_row(group: Group, base: float, scale: float) -> Markup:
+    x, y = _LABEL_WIDTH + group.values[0] * scale, base - 11
+    return tag(
+        "g",
+        line(_LABEL_WIDTH, y, _PLOT_RIGHT, y, "rule"),
+        line(_LABEL_WIDTH, y, x, y, "stem"),
+        tag("circle", cx=number(x), cy=number(y), r=4, class_="bar"),
+    )
+
+
+def clipped(name: str, length_max: int) -> str:
+    """Return a label cut to what fits; the full name stands in a table."""
+    return name if len(name) <= length_max else name[: length_max - 1] + "…"
+
+
+def _row_text(group: Group, y: float, dots: bool) -> Markup:
+    parts: list[Content] = [text(0, y - (9 if group.sublabel else 0), clipped(group.label, 30), class_="strong")]
+    if group.sublabel:
+        parts.append(text(0, y + 6, clipped(group.sublabel, 34), class_="quiet"))
+    if not dots:
+        parts.append(text(_COLUMNS[0][0], y, f"{group.at_optimum_count}/{len(group.values)}", anchor="end"))
+        parts.append(text(_COLUMNS[1][0], y, percent(group.median), anchor="end"))
+    parts.append(text(_COLUMNS[2][0], y, percent(group.values[-1]), anchor="end"))
+    return tag("g", *parts)
+
+
+def _headings(dots: bool) -> Markup:
+    shown = ((756, "to move"),) if dots else _COLUMNS
+    return tag("g", *(text(x, 14, title, anchor="end", class_="quiet") for x, title in shown))
+
+
+def _axis(axis_max: float, steps: int, bottom: float, quantity: str) -> Markup:
+    ticks: list[Content] = []
+    for place in range(steps + 1):
+        x = _LABEL_WIDTH + (_PLOT_RIGHT - _LABEL_WIDTH) * place / steps
+        if place:
+            ticks.append(line(x, _TOP - 8, x, bottom + 4, "grid"))
+        ticks.append(text(x, bottom + 18, f"{axis_max * place / steps:.3g}", anchor="middle", class_="quiet"))
+    middle = (_LABEL_WIDTH + _PLOT_RIGHT) / 2
+    return tag(
+        "g",
+        *ticks,
+        line(_LABEL_WIDTH, 20, _LABEL_WIDTH, bottom + 4, "best"),
+        text(_LABEL_WIDTH, 14, "best possible", anchor="middle", class_="best-label"),
+        text(middle, bottom + 36, f"{quantity} to move, % of all {quantity} of the cluster", anchor="middle"),
+    )

@@ -1,0 +1,272 @@
+"""One cluster: its measures beside their optimum, its brokers, racks, shared partitions, topics, violations.
+
+Each cluster is folded under one line, its worst thing; inside, everything is plain tables
+and drawings that need no script. What is shortened says by how much, and where the rest is.
+
+Example: the line of a cluster: "3. orders-eu: broker 7 leads 2.1 times its share; moving 14 leaders would mend it".
+
+Left out: per-partition listings beyond violations; the Parquet tables beside the page have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from spark_analysis.report.broker_chart import band, broker_chart
+from spark_analysis.report.element import Content, Markup, tag
+from spark_analysis.report.figures import count, decimal, percent, plural, ppm, quantity, share_of
+from spark_analysis.report.heat_map import heat_map
+from spark_analysis.report.model import (
+    QUANTITIES,
+    SCOPES,
+    BrokerLoad,
+    ClusterDetail,
+    RackLoad,
+    Report,
+    Spread,
+    TopicSpread,
+)
+from spark_analysis.report.parts import Cell, Header, folded, note, section, table
+from spark_analysis.report.violations import violations_part
+
+BROKERS_MAX: Final = 120  # Rows in the table of one cluster's brokers; the chart draws them all.
+OPEN_MAX: Final = 1  # A page about one cluster shows it unfolded.
+_HEAT_MIN: Final = 2
+
+
+def clusters_section(report: Report) -> Markup:
+    """Return the section with each cluster that is shown in full."""
+    shown = len(report.details)
+    several = len(report.placers) > 1
+    rest = f"The worst {count(shown)} of {count(len(report.rows))}; the others are in tables/. "
+    return section(
+        "clusters",
+        "One cluster at a time",
+        note(rest if shown < len(report.rows) else "", "Unfold a line to see the cluster."),
+        *(_cluster(detail, several, open_=shown <= OPEN_MAX) for detail in report.details),
+    )
+
+
+def _cluster(detail: ClusterDetail, several: bool, *, open_: bool) -> Markup:
+    facts, row = detail.row.facts, detail.row
+    placer = tag("span", f" placed by {facts.placer}", class_="quiet") if several else None
+    summary = tag(
+        "span",
+        tag("b", f"{row.place}. ", facts.cluster),
+        placer,
+        ": ",
+        tag("span", row.worst, class_="calm" if row.calm else "alert"),
+    )
+    return folded(
+        summary,
+        _facts(detail),
+        _measures(detail),
+        _brokers(detail),
+        _racks(detail),
+        _shared(detail),
+        _topics(detail),
+        violations_part(detail),
+        identifier=row.anchor,
+        open_=open_,
+    )
+
+
+def _facts(detail: ClusterDetail) -> Markup:
+    facts = detail.row.facts
+    racks = plural(facts.rack_count, "rack") if facts.rack_count else "racks not known"
+    if facts.rack_count and facts.rack_broker_count_min != facts.rack_broker_count_max:
+        racks += f" of {count(facts.rack_broker_count_min)} to {count(facts.rack_broker_count_max)} brokers"
+    parts = [plural(facts.broker_count, "broker"), racks]
+    if facts.rack_count and facts.unracked_broker_count:
+        parts.append(f"{count(facts.unracked_broker_count)} without a rack")
+    if facts.fenced_broker_count:
+        parts.append(f"{count(facts.fenced_broker_count)} fenced")
+    for value, noun in (
+        (facts.topic_count, "topic"),
+        (facts.partition_count, "partition"),
+        (facts.replica_count, "replica"),
+    ):
+        parts.append(f"{noun}s not in the dump" if value is None else plural(value, noun))
+    if facts.size_bytes is not None:
+        parts.append(quantity(facts.size_bytes, "bytes"))
+    origin = f"{facts.source} ({facts.format})" + (f", shape {facts.shape}" if facts.shape else "")
+    return tag("p", " · ".join(parts), tag("br"), tag("span", f"from {origin}", class_="quiet"), class_="line")
+
+
+def _measures(detail: ClusterDetail) -> Markup | None:
+    if not detail.spreads:
+        return note("Nothing to measure: the input does not say what the brokers hold.")
+    ordered = sorted(detail.spreads, key=lambda spread: (SCOPES.index(spread.scope), QUANTITIES.index(spread.quantity)))
+    headers = (
+        Header("spread", "name"), Header("groups", "num", "group_count"), Header("least", "num", "min"),
+        Header("mean", "num", "mean"), Header("most", "num", "max"), Header("held by", "text", "max_group"),
+        Header("most / mean (best)", "num", "max_over_mean"), Header("CV (best)", "num", "cv"),
+        Header("stdev (best)", "num", "stdev"), Header("Gini (best)", "num", "gini"), Header("to move", "num", "moves"),
+        Header("share to move", "num", "moves_share"),
+    )  # fmt: skip
+    rows = [_measure_row(spread) for spread in ordered]
+    return table("Measures, each with the best value it could have in brackets", headers, rows)
+
+
+def _measure_row(spread: Spread) -> tuple[Content | Cell, ...]:
+    unit = spread.quantity
+    mean, stdev, best_stdev = (
+        quantity(value, unit) if unit == "bytes" else decimal(value, 1)
+        for value in (spread.mean, spread.stdev, spread.best_stdev)
+    )
+    return (
+        f"{unit} over {spread.scope}s",
+        count(spread.group_count),
+        quantity(spread.min, unit),
+        mean,
+        quantity(spread.max, unit),
+        spread.max_group,
+        _with_best(decimal(spread.max_over_mean), decimal(spread.best_max_over_mean)),
+        _with_best(decimal(spread.cv), decimal(spread.best_cv)),
+        _with_best(stdev, best_stdev),
+        _with_best(decimal(spread.gini), decimal(spread.best_gini)),
+        quantity(spread.moves, unit),
+        Cell(percent(ppm(spread.moves_share)), alert=bool(spread.moves) and spread.scope == "broker"),
+    )
+
+
+def _with_best(value: str, best: str) -> Markup:
+    return tag("span", value, tag("span", f" ({best})", class_="quiet"))
+
+
+def _over_brokers(detail: ClusterDetail) -> list[Spread]:
+    found = {spread.quantity: spread for spread in detail.spreads if spread.scope == "broker"}
+    return [found[name] for name in QUANTITIES if name in found]
+
+
+def _brokers(detail: ClusterDetail) -> Markup | None:
+    if not detail.brokers:
+        return None
+    spreads = _over_brokers(detail)
+    drawn = broker_chart(detail.row.anchor, detail.brokers, spreads)
+    chart = None
+    if drawn is not None:
+        fenced = " Paler bars are fenced brokers." if any(broker.fenced for broker in detail.brokers) else ""
+        chart = tag(
+            "figure",
+            tag("div", drawn, class_="scroll", role="region", tabindex=0, aria_label="Chart of the brokers"),
+            note(
+                "The green band runs from the floor to the ceiling of an equal share; what stands above it is in the "
+                f"accent colour.{fenced}"
+            ),
+        )
+    return tag("div", tag("h4", "Brokers"), chart, _broker_table(detail.brokers, spreads))
+
+
+def _broker_table(brokers: Sequence[BrokerLoad], spreads: Sequence[Spread]) -> Markup:
+    high = {spread.quantity: band(spread)[1] for spread in spreads}
+    shown = list(brokers)
+    if len(shown) > BROKERS_MAX:
+        means = [(spread.quantity, max(spread.mean, 1e-9)) for spread in spreads]
+        furthest = sorted(shown, key=lambda broker: (-_deviation(broker, means), broker.broker_id))[:BROKERS_MAX]
+        chosen = {broker.broker_id for broker in furthest}
+        shown = [broker for broker in shown if broker.broker_id in chosen]
+    known = [
+        name for name in ("replicas", "leaders", "bytes") if any(_load(broker, name) is not None for broker in brokers)
+    ]
+    fenced = any(broker.fenced for broker in brokers)
+    headers = [Header("broker", "num"), Header("rack"), *(Header(name, "num") for name in known)]
+    if fenced:
+        headers.append(Header("fenced"))
+    rows = [
+        [
+            str(broker.broker_id),
+            broker.rack if broker.rack is not None else "–",
+            *(_load_cell(broker, name, high.get(name)) for name in known),
+            *(("fenced" if broker.fenced else "",) if fenced else ()),
+        ]
+        for broker in shown
+    ]
+    more = f"; the {BROKERS_MAX} furthest from their share" if len(shown) < len(brokers) else ""
+    title = f"{plural(len(brokers), 'broker')} in numbers{more}"
+    return folded(title, table("Brokers, in rack order", headers, rows, sortable=True))
+
+
+def _load(holder: BrokerLoad | RackLoad, name: str) -> int | None:
+    return {"replicas": holder.replica_count, "leaders": holder.leader_count, "bytes": holder.size_bytes}[name]
+
+
+def _deviation(broker: BrokerLoad, means: Sequence[tuple[str, float]]) -> float:
+    return max((abs((_load(broker, name) or 0) - mean) / mean for name, mean in means), default=0.0)
+
+
+def _load_cell(holder: BrokerLoad | RackLoad, name: str, high: int | None) -> Cell:
+    value = _load(holder, name)
+    order = float(value) if name == "bytes" and value is not None else None
+    return Cell(quantity(value, name), order, alert=value is not None and high is not None and value > high)
+
+
+def _racks(detail: ClusterDetail) -> Markup | None:
+    if not any(rack.rack is not None for rack in detail.racks):
+        return None
+    known = [
+        name for name in ("replicas", "leaders", "bytes") if any(_load(rack, name) is not None for rack in detail.racks)
+    ]
+    totals = {name: sum(_load(rack, name) or 0 for rack in detail.racks) for name in known}
+    broker_count = sum(rack.broker_count for rack in detail.racks)
+    headers = [Header("rack"), Header("brokers", "num"), Header("share of brokers", "num")]
+    for name in known:
+        headers += [Header(name, "num"), Header(f"share of {name}", "num")]
+    rows = []
+    for rack in detail.racks:
+        cells: list[Content | Cell] = [
+            "no rack" if rack.rack is None else rack.rack,
+            count(rack.broker_count),
+            share_of(rack.broker_count, broker_count),
+        ]
+        for name in known:
+            cells += [_load_cell(rack, name, None), share_of(_load(rack, name), totals[name])]
+        rows.append(cells)
+    return tag(
+        "div", tag("h4", "Racks"), table("Racks, and their share of brokers and load", headers, rows, sortable=True)
+    )
+
+
+def _shared(detail: ClusterDetail) -> Markup | None:
+    drawn = heat_map(detail.row.anchor, detail.brokers, detail.pairs)
+    return None if drawn is None else tag("div", tag("h4", "Partitions shared by two brokers"), drawn)
+
+
+def _topics(detail: ClusterDetail) -> Markup | None:
+    if not detail.topics.rows:
+        return None
+    headers = (
+        Header("topic"), Header("partitions", "num"), Header("factor", "num"), Header("brokers used", "num"),
+        Header("most replicas on one broker (best)", "num"), Header("replicas to move", "num"),
+        Header("most leaders on one broker (best)", "num"), Header("leaders to move", "num"), Header("size", "num"),
+    )  # fmt: skip
+    groups = max(1, detail.row.facts.broker_count)
+    rows = [_topic_row(topic, groups) for topic in detail.topics.rows]
+    shown = len(detail.topics.rows)
+    caption = (
+        "All topics"
+        if shown == detail.topics.count
+        else f"The {shown} of {count(detail.topics.count)} topics that skew most"
+    )
+    return tag("div", tag("h4", "Topics that skew most"), table(caption, headers, rows, sortable=True))
+
+
+def _topic_row(topic: TopicSpread, groups: int) -> tuple[Content | Cell, ...]:
+    return (
+        topic.topic,
+        count(topic.partition_count),
+        count(topic.replication_factor),
+        count(topic.broker_count),
+        _count_with_best(topic.replica_max, topic.replica_count, groups),
+        Cell(count(topic.replica_moves), alert=topic.replica_moves > 0),
+        _count_with_best(topic.leader_max, topic.partition_count, groups),
+        Cell(count(topic.leader_moves), alert=bool(topic.leader_moves)),
+        Cell(quantity(topic.size_bytes, "bytes"), None if topic.size_bytes is None else float(topic.size_bytes)),
+    )
+
+
+def _count_with_best(value: int | None, total: int, groups: int) -> Content:
+    if value is None:
+        return "–"
+    return tag("span", count(value), tag("span", f" ({count(-(-total // groups))})", class_="quiet"))

@@ -1,0 +1,121 @@
+"""How far from the best possible: the distribution over clusters of what would have to move.
+
+One chart a quantity: replicas, leaders, bytes. The distance of a cluster is its least
+number of moves until every broker holds the floor or the ceiling of an equal share,
+divided by the total: 0 is the optimum, whatever the size of the cluster, so that clusters
+and placers can be compared on one axis. A simulated fleet is split by shape and placer;
+few clusters are shown one by one.
+
+Left out: spreads over racks and topics; they stand with each cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from spark_analysis.report.charts import Group, distribution
+from spark_analysis.report.element import Content, Markup, tag
+from spark_analysis.report.figures import count, percent, ppm
+from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
+from spark_analysis.report.parts import Header, definition_link, folded, note, section, table
+
+SINGLE_MAX: Final = 12  # Up to so many clusters each has a row of its own.
+GROUPS_MAX: Final = 16
+
+
+def distance_section(report: Report) -> Markup:
+    """Return the section with one distribution for each quantity that some cluster knows."""
+    parts: list[Content] = []
+    for quantity in QUANTITIES:
+        groups = groups_of(report, quantity)
+        if groups:
+            parts.append(tag("h3", quantity.capitalize()))
+            parts.append(_chart(quantity, groups))
+            parts.append(_numbers(quantity, groups))
+        else:
+            missing = "not simulated" if report.run.kind == "fleet" else "not in the dump"
+            parts.append(tag("p", f"{quantity.capitalize()}: {missing}.", class_="note"))
+    return section(
+        "distance",
+        "How far from the best possible?",
+        note(
+            "For each cluster, the ",
+            definition_link("moves_share", "share that must move"),
+            " until every broker holds the floor or the ceiling of an equal share. 0 is the best possible; the "
+            "further to the right, the more there is to move.",
+        ),
+        *parts,
+    )
+
+
+def _chart(quantity: str, groups: Sequence[Group]) -> Markup:
+    drawn = distribution(f"distance-{quantity}", quantity, groups)
+    if all(len(group.values) == 1 for group in groups):
+        under = None
+    else:
+        under = note(
+            "Height: share of the row's clusters, the same scale in every row. A cluster at the optimum falls "
+            "into the first bar."
+        )
+    return tag(
+        "figure",
+        tag("div", drawn, class_="scroll", role="region", tabindex=0, aria_label=f"Chart of {quantity} to move"),
+        under,
+    )
+
+
+def _numbers(quantity: str, groups: Sequence[Group]) -> Markup | None:
+    if all(len(group.values) == 1 for group in groups):
+        return None
+    headers = (
+        Header("group"),
+        Header("clusters", "num"),
+        Header("at the optimum", "num"),
+        Header("median", "num"),
+        Header("9 in 10 are below", "num"),
+        Header("worst", "num"),
+    )
+    rows = [
+        (
+            f"{group.label} {group.sublabel}".strip(),
+            count(len(group.values)),
+            count(group.at_optimum_count),
+            percent(group.median),
+            percent(quantile(group.values, 90)),
+            percent(group.values[-1]),
+        )
+        for group in groups
+    ]
+    caption = f"{quantity.capitalize()} to move, % of all {quantity} of the cluster"
+    return folded("In numbers", table(caption, headers, rows))
+
+
+def quantile(values: Sequence[int], hundredths: int) -> int:
+    """Return the least of ascending `values` that so many in a hundred do not exceed."""
+    return values[max(0, -(-len(values) * hundredths // 100) - 1)]
+
+
+def groups_of(report: Report, quantity: str) -> tuple[Group, ...]:
+    """Return the rows of the distribution: by cluster when few, else by shape and placer, else by placer."""
+    known = [(row, share) for row in report.rows if (share := _distance(row, quantity)) is not None]
+    if len(known) <= SINGLE_MAX:
+        by_number = sorted(known, key=lambda item: (item[0].facts.cluster_id, item[0].facts.placer))
+        several = len(report.placers) > 1
+        return tuple(
+            Group(row.facts.cluster, row.facts.placer if several else "", (share,)) for row, share in by_number
+        )
+    gathered: dict[tuple[str, str], list[int]] = {}
+    for row, share in known:
+        gathered.setdefault((row.facts.shape or "", row.facts.placer), []).append(share)
+    if len(gathered) > GROUPS_MAX:
+        merged: dict[tuple[str, str], list[int]] = {}
+        for (_, placer), shares in gathered.items():
+            merged.setdefault(("", placer), []).extend(shares)
+        gathered = merged
+    return tuple(Group(placer, shape, tuple(sorted(gathered[shape, placer]))) for shape, placer in sorted(gathered))
+
+
+def _distance(row: ClusterRow, quantity: str) -> int | None:
+    spread = row.over_brokers.of(quantity)
+    return None if spread is None else ppm(spread.moves_share)

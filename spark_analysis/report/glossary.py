@@ -1,0 +1,81 @@
+"""Definitions: every number on the page, with its formula, unit, range, optimum and source.
+
+The definitions are those of `placement.definitions`, written once for the library and the
+page; heads of columns and tiles link here. The quantities that are spread and the words
+that the page adds are said in one sentence each.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from placement.definitions import DEFINITIONS, Definition
+from spark_analysis.report.element import Markup, tag
+from spark_analysis.report.parts import Header, note, section, table
+from spark_analysis.report.states import STATES
+
+WORDS: Final = (
+    ("replicas", "how many replicas a broker, a rack or a topic holds"),
+    ("leaders", "how many partitions are led there; where the input does not say, the first replica of each "
+                "partition is taken to lead"),
+    ("bytes", "the bytes of the replicas held there, where the input gives sizes"),
+    ("share of a broker", "the mean: total divided by brokers, those that hold nothing included"),
+    ("best possible", "every broker holds the floor or the ceiling of the mean: replicas cannot be halved"),
+    ("rank", "clusters with the most urgent state first, then by the share of what must move"),
+    ("placement", "one cluster as placed by one placer"),
+)  # fmt: skip
+
+
+_TITLES: Final = {
+    "group_count": "groups",
+    "min": "least",
+    "max": "most",
+    "max_group": "held by",
+    "max_over_mean": "most / mean",
+    "cv": "CV",
+    "gini": "Gini",
+    "moves": "to move",
+    "moves_share": "share to move",
+    "best_max_over_mean": "most / mean, best",
+    "best_stdev": "stdev, best",
+    "best_cv": "CV, best",
+    "best_gini": "Gini, best",
+} | {state.key: state.title for state in STATES}
+
+
+def glossary_section() -> Markup:
+    """Return the section of definitions."""
+    headers = (
+        Header("measure", "name"),
+        Header("formula"),
+        Header("unit"),
+        Header("range"),
+        Header("optimum"),
+        Header("source"),
+    )
+    rows = [
+        (
+            _named(definition),
+            definition.formula,
+            definition.unit,
+            definition.range,
+            definition.optimum,
+            definition.source,
+        )
+        for definition in DEFINITIONS
+    ]
+    words = [part for word, meaning in WORDS for part in (tag("dt", word), tag("dd", meaning))]
+    return section(
+        "definitions",
+        "Definitions",
+        note("x are the shares, n the groups, T their sum; floor and ceil are those of T / n, and r is T mod n."),
+        note("In small print: the column of the Parquet tables, where counts of states end in _count."),
+        table("Every measure and state on this page", headers, rows),
+        tag("h3", "Words"),
+        tag("dl", *words, class_="facts"),
+    )
+
+
+def _named(definition: Definition) -> Markup:
+    name = definition.name
+    return tag("span", _TITLES.get(name, name), tag("br"), tag("code", name, class_="quiet"), id=f"def-{name}")

@@ -1,0 +1,209 @@
+"""Which brokers share partitions: broker by broker, in rack order.
+
+Up to `TABLE_BROKERS_MAX` brokers it is a real table with the numbers in it. Beyond, it
+is a picture of one cell a pair, in seven steps from nothing to the most; beyond
+`CELLS_MAX` brokers a side, cells stand for several brokers and show their mean.
+
+The picture is an indexed PNG of stored (uncompressed) blocks: a hundred brokers take
+7 kB where an SVG rectangle a cell takes 600 kB, and the bytes do not depend on the
+machine's zlib. Its colours are one colour at seven opacities, so that light and dark
+pages both read it.
+
+Example: brokers 1, 2, 3; partitions [1, 2], [2, 1], [2, 3]: cell (1, 2) is 2, (2, 3) is 1, (1, 3) is 0.
+
+Source: PNG specification (third edition), 11.2 (chunks), RFC 1950 and 1951 (stored blocks).
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_analysis.report.charts import WIDTH, clipped, figure, line, number, text
+from spark_analysis.report.element import Content, Markup, tag
+from spark_analysis.report.figures import count, decimal, plural
+from spark_analysis.report.model import BrokerLoad, PairCounts
+
+Float64Array = NDArray[np.float64]
+
+TABLE_BROKERS_MAX: Final = 14
+CELLS_MAX: Final = 120
+LEVELS: Final = 7
+_OPACITIES: Final = (0, 26, 58, 96, 138, 186, 240)
+_COLOUR: Final = bytes((70, 110, 160))
+_SIDE: Final = 420
+_LEFT: Final = 92
+
+
+def shared_matrix(brokers: Sequence[BrokerLoad], pairs: PairCounts) -> Float64Array:
+    """Return float64[B, B] of shared partitions, symmetric, rows in the order of `brokers`; the diagonal is 0."""
+    place = {broker.broker_id: row for row, broker in enumerate(brokers)}
+    matrix = np.zeros((len(brokers), len(brokers)))
+    for one, other, shared in zip(
+        pairs.broker_ids.tolist(), pairs.other_broker_ids.tolist(), pairs.shared_counts.tolist(), strict=True
+    ):
+        if one in place and other in place:
+            matrix[place[one], place[other]] = matrix[place[other], place[one]] = shared
+    return matrix
+
+
+def levels_of(matrix: Float64Array) -> NDArray[np.uint8]:
+    """Return uint8 levels 0..6: 0 for nothing, 6 for the most."""
+    most = float(matrix.max(initial=0.0))
+    if most == 0:
+        return np.zeros(matrix.shape, dtype=np.uint8)
+    return np.ceil(matrix / most * (LEVELS - 1) - 1e-9).astype(np.uint8)
+
+
+def heat_map(identifier: str, brokers: Sequence[BrokerLoad], pairs: PairCounts) -> Markup | None:
+    """Return the heat map of `brokers` in rack order; None without pairs or with fewer than two brokers."""
+    if len(brokers) < 2 or not pairs.shared_counts.size:
+        return None
+    matrix = shared_matrix(brokers, pairs)
+    drawn = _table(brokers, matrix) if len(brokers) <= TABLE_BROKERS_MAX else _picture(identifier, brokers, matrix)
+    return tag("div", drawn, tag("p", pairs_in_words(brokers, matrix), class_="note"))
+
+
+def pairs_in_words(brokers: Sequence[BrokerLoad], matrix: Float64Array) -> str:
+    """Return the pair that shares most, the mean over pairs, and how many pairs share nothing."""
+    rows, columns = np.triu_indices(len(brokers), 1)
+    shared = matrix[rows, columns]
+    top = int(shared.argmax())
+    first, second = sorted((brokers[rows[top]].broker_id, brokers[columns[top]].broker_id))
+    apart = int(np.count_nonzero(shared == 0))
+    return (
+        f"Brokers {first} and {second} share most: {count(shared[top])} partitions, where the mean over all "
+        f"{count(shared.size)} pairs is {decimal(float(shared.mean()), 1)}; {plural(apart, 'pair')} without any in common."
+    )
+
+
+def _table(brokers: Sequence[BrokerLoad], matrix: Float64Array) -> Markup:
+    levels = levels_of(matrix)
+    head = [tag("th", str(broker.broker_id), scope="col") for broker in brokers]
+    body = []
+    for row, broker in enumerate(brokers):
+        name = f"{broker.broker_id}" if broker.rack is None else f"{broker.broker_id} · {clipped(broker.rack, 16)}"
+        cells = [
+            tag("td", "·", class_="self")
+            if row == column
+            else tag("td", count(matrix[row, column]), class_=f"h{levels[row, column]}")
+            for column in range(len(brokers))
+        ]
+        body.append(tag("tr", tag("th", name, scope="row"), *cells))
+    return tag(
+        "div",
+        tag(
+            "table",
+            tag("caption", "Partitions that two brokers share, brokers in rack order"),
+            tag("thead", tag("tr", tag("td", "broker"), *head)),
+            tag("tbody", *body),
+            class_="heat",
+        ),
+        class_="scroll",
+        role="region",
+        aria_label="Shared partitions",
+        tabindex=0,
+    )
+
+
+def _picture(identifier: str, brokers: Sequence[BrokerLoad], matrix: Float64Array) -> Markup:
+    per_cell = -(-len(brokers) // CELLS_MAX)
+    cells = _binned(matrix, per_cell)
+    side = float(_SIDE)
+    unit = side / cells.shape[0] / per_cell
+    source = "data:image/png;base64," + base64.b64encode(indexed_png(levels_of(cells))).decode("ascii")
+    drawn: list[Content] = [
+        tag("image", href=source, x=_LEFT, y=8, width=_SIDE, height=_SIDE, preserveAspectRatio="none", class_="pixels"),
+        tag("rect", x=_LEFT, y=8, width=_SIDE, height=_SIDE, class_="frame"),
+        *_rack_marks(brokers, unit),
+        text(_LEFT + side / 2, 8 + side + 40, "brokers, in rack order", anchor="middle", class_="quiet"),
+        *_legend(float(cells.max())),
+    ]
+    note = "" if per_cell == 1 else f"; a cell is the mean over {per_cell} by {per_cell} brokers"
+    return figure(
+        f"{identifier}-h",
+        f"Partitions that two brokers share{note}",
+        pairs_in_words(brokers, matrix),
+        8 + side + 50,
+        *drawn,
+    )
+
+
+def _binned(matrix: Float64Array, per_cell: int) -> Float64Array:
+    if per_cell == 1:
+        return matrix
+    starts = np.arange(0, matrix.shape[0], per_cell)
+    sums = np.add.reduceat(np.add.reduceat(matrix, starts, axis=0), starts, axis=1)
+    sizes = np.diff(np.append(starts, matrix.shape[0]))
+    means: Float64Array = sums / np.outer(sizes, sizes)
+    return means
+
+
+def _rack_marks(brokers: Sequence[BrokerLoad], unit: float) -> list[Content]:
+    drawn: list[Content] = []
+    start = 0
+    for rack, members in groupby(brokers, key=lambda broker: broker.rack):
+        size = len(list(members))
+        at, middle = start * unit, (start + size / 2) * unit
+        if start:
+            drawn.append(line(_LEFT + at, 8, _LEFT + at, 8 + _SIDE, "frame"))
+            drawn.append(line(_LEFT, 8 + at, _LEFT + _SIDE, 8 + at, "frame"))
+        name = "no rack" if rack is None else rack
+        if size * unit >= 14:
+            drawn.append(text(_LEFT - 6, 12 + middle, clipped(name, 13), anchor="end"))
+        if size * unit >= 7 * min(len(name), 6):
+            drawn.append(
+                text(_LEFT + middle, 8 + _SIDE + 18, clipped(name, max(1, int(size * unit / 7))), anchor="middle")
+            )
+        start += size
+    return drawn
+
+
+def _legend(most: float) -> list[Content]:
+    left, top = _LEFT + _SIDE + 36, 30
+    drawn: list[Content] = [text(left, top - 12, "partitions shared", class_="strong")]
+    for level in range(LEVELS - 1, -1, -1):
+        y = top + (LEVELS - 1 - level) * 22
+        drawn.append(tag("rect", x=left, y=y, width=22, height=16, class_=f"frame key{level}"))
+        upper = most * level / (LEVELS - 1)
+        label = "none" if level == 0 else f"up to {decimal(upper, 0 if most >= 60 else 1)}"
+        drawn.append(text(left + 30, y + 12, label))
+    assert left + 120 < WIDTH, number(left)
+    return drawn
+
+
+def indexed_png(levels: NDArray[np.uint8]) -> bytes:
+    """Return a PNG of `levels` (uint8[H, W], 0..6): four bits a pixel, stored blocks, one colour at seven opacities."""
+    height, width = levels.shape
+    even = np.pad(levels, ((0, 0), (0, width % 2)))
+    packed = (even[:, 0::2] << 4) | even[:, 1::2]
+    lines = np.pad(packed, ((0, 0), (1, 0))).tobytes()  # Each line begins with filter 0: none.
+    header = struct.pack(">IIBBBBB", width, height, 4, 3, 0, 0, 0)
+    chunks = (
+        (b"IHDR", header),
+        (b"PLTE", _COLOUR * LEVELS),
+        (b"tRNS", bytes(_OPACITIES)),
+        (b"IDAT", _stored(lines)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in chunks)
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def _stored(data: bytes) -> bytes:
+    blocks = []
+    for start in range(0, len(data), 0xFFFF):
+        part = data[start : start + 0xFFFF]
+        last = start + len(part) == len(data)
+        blocks.append(struct.pack("<BHH", last, len(part), len(part) ^ 0xFFFF) + part)
+    return b"\x78\x01" + b"".join(blocks) + struct.pack(">I", zlib.adler32(data))

@@ -1,0 +1,246 @@
+"""The Parquet tables of one run, read without Spark into the values of the report.
+
+Decides which clusters are shown in full (the first `DETAILS_MAX` by rank) and how much
+of every list is kept. Rows arrive in whatever order the files have them; every list is
+sorted before it is cut, so the page does not depend on how the job was partitioned.
+
+Goals: bounded memory (a fleet of 10,000 clusters of 100 brokers reads only the brokers,
+topics and pairs of 200 of them, by pushing the filter into the scan); the whole count
+beside every shortened list.
+
+Example: OUT/tables/clusters/part-0.parquet … → load_report(OUT, run).rows, worst first.
+
+Left out: anything that needs a second pass over rows of topics or violations of all clusters.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from broker.errors import InputError
+from spark_analysis import schemas
+from spark_analysis.report.model import (
+    BrokerLoad,
+    Change,
+    ChangeStep,
+    ClusterDetail,
+    ClusterFacts,
+    ClusterRow,
+    InputCount,
+    Kept,
+    PairCounts,
+    RackLoad,
+    Reject,
+    Report,
+    RunInfo,
+    Spread,
+    Spreads,
+    TopicSpread,
+    Violation,
+)
+from spark_analysis.report.states import worst_in_words
+
+Row = TypeVar("Row")
+Key = tuple[int, str]
+
+DETAILS_MAX: Final = 200  # Clusters in full: what keeps the page of any fleet within some megabytes.
+LIST_MAX: Final = 100  # Rejects and inputs listed; the tables beside the page hold the rest.
+TOPICS_MAX: Final = 10  # The topics of one cluster that skew most.
+CHANGES_MAX: Final = 50  # Changes of one kind between two dumps.
+VIOLATIONS_MAX: Final = 100  # Of one constraint, when few clusters are shown ...
+VIOLATIONS_OF_MANY_MAX: Final = 10  # ... and when many are: 200 clusters times eight constraints.
+MANY: Final = 20
+
+
+def load_report(out: Path, run: RunInfo) -> Report:
+    """Return the report of the tables under `out`/tables.
+
+    Raises InputError when there is no table of clusters, or a table cannot be read.
+    """
+    if not (out / "tables" / schemas.CLUSTERS.name).is_dir():
+        raise InputError("no table of clusters to report on", source=str(out / "tables" / schemas.CLUSTERS.name))
+    try:
+        return _load(out, run)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"the tables cannot be read: {error}", source=str(out / "tables")) from error
+
+
+def _load(out: Path, run: RunInfo) -> Report:
+    rows = _cluster_rows(out)
+    shown = rows[:DETAILS_MAX]
+    inputs = sorted(_scan(out, schemas.INPUTS, InputCount), key=lambda row: (-row.rows_rejected, row.source))
+    rejects = _first(_scan(out, schemas.REJECTS, Reject), _reject_order, LIST_MAX)
+    return Report(
+        run=run,
+        rows=rows,
+        details=_details(out, shown),
+        inputs=Kept(len(inputs), tuple(inputs[:LIST_MAX])),
+        rows_in=sum(row.rows_in for row in inputs),
+        rows_analysed=sum(row.rows_analysed for row in inputs),
+        rows_rejected=sum(row.rows_rejected for row in inputs),
+        rejects=rejects,
+        changes=_changes(out, rows),
+    )
+
+
+def _batches(out: Path, table: schemas.Table, where: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
+    folder = out / "tables" / table.name
+    if not folder.is_dir():
+        return
+    data = ds.dataset(folder, schema=table.arrow_schema(), format="parquet")
+    yield from data.to_batches(columns=list(table.column_names), filter=where, batch_size=16_384)
+
+
+def _scan(out: Path, table: schemas.Table, kind: type[Row], where: ds.Expression | None = None) -> Iterator[Row]:
+    for batch in _batches(out, table, where):
+        columns = [column.to_pylist() for column in batch.columns]
+        for values in zip(*columns, strict=True):
+            yield kind(*(tuple(value) if isinstance(value, list) else value for value in values))
+
+
+def _first(rows: Iterable[Row], order: Callable[[Row], Any], limit: int) -> Kept[Row]:
+    total = 0
+
+    def counted() -> Iterator[Row]:
+        nonlocal total
+        for row in rows:
+            total += 1
+            yield row
+
+    kept = tuple(heapq.nsmallest(limit, counted(), key=order))
+    return Kept(total, kept)
+
+
+@attrs.define
+class _Group:
+    """The first rows of one group while more arrive: cut whenever four times too many are held."""
+
+    order: Callable[[Any], Any]
+    limit: int
+    count: int = 0
+    rows: list[Any] = attrs.field(factory=list)
+
+    def add(self, row: Any) -> None:
+        self.count += 1
+        self.rows.append(row)
+        if len(self.rows) > 4 * self.limit:
+            self.rows = heapq.nsmallest(self.limit, self.rows, key=self.order)
+
+    def kept(self) -> Kept[Any]:
+        return Kept(self.count, tuple(heapq.nsmallest(self.limit, self.rows, key=self.order)))
+
+
+def _grouped(
+    rows: Iterable[Row], group: Callable[[Row], Any], order: Callable[[Row], Any], limit: int
+) -> dict[Any, Kept[Row]]:
+    groups: dict[Any, _Group] = {}
+    for row in rows:
+        groups.setdefault(group(row), _Group(order, limit)).add(row)
+    return {key: groups[key].kept() for key in sorted(groups)}
+
+
+def _key(row: Any) -> Key:
+    return row.cluster_id, row.placer
+
+
+def _reject_order(row: Reject) -> tuple[Any, ...]:
+    return row.source, row.line or 0, row.reason, row.value
+
+
+def _violation_order(row: Violation) -> tuple[Any, ...]:
+    return row.topic or "", -1 if row.partition is None else row.partition, row.brokers, row.detail
+
+
+def _topic_order(row: TopicSpread) -> tuple[Any, ...]:
+    return -(row.replica_moves + (row.leader_moves or 0)), row.topic
+
+
+def _cluster_rows(out: Path) -> tuple[ClusterRow, ...]:
+    spreads: dict[Key, dict[str, Spread]] = {}
+    for spread in _scan(out, schemas.MEASURES, Spread, ds.field("scope") == "broker"):
+        spreads.setdefault(_key(spread), {})[spread.quantity] = spread
+    rows = []
+    facts = sorted(_scan(out, schemas.CLUSTERS, ClusterFacts), key=lambda row: (row.rank, row.cluster_id, row.placer))
+    for place, fact in enumerate(facts, start=1):
+        over_brokers = Spreads(**spreads.get(_key(fact), {}))
+        worst = worst_in_words(fact, over_brokers)
+        rows.append(ClusterRow(place, fact, over_brokers, worst or "nothing: as even as it can be", worst is None))
+    return tuple(rows)
+
+
+def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, ...]:
+    keys = {_key(row.facts) for row in shown}
+    where = ds.field("cluster_id").isin(sorted({cluster_id for cluster_id, _ in keys}))
+
+    def scan(table: schemas.Table, kind: type[Row]) -> Iterator[Row]:
+        return (row for row in _scan(out, table, kind, where) if _key(row) in keys)
+
+    spreads = _by_key(scan(schemas.MEASURES, Spread))
+    brokers = _by_key(scan(schemas.BROKERS, BrokerLoad))
+    racks = _by_key(scan(schemas.RACKS, RackLoad))
+    topics = _grouped(scan(schemas.TOPICS, TopicSpread), _key, _topic_order, TOPICS_MAX)
+    limit = VIOLATIONS_MAX if len(shown) <= MANY else VIOLATIONS_OF_MANY_MAX
+    violations = _grouped(
+        scan(schemas.VIOLATIONS, Violation), lambda row: (*_key(row), row.constraint), _violation_order, limit
+    )
+    of_cluster: dict[Key, list[Kept[Violation]]] = {}
+    for (cluster_id, placer, _), kept in violations.items():
+        of_cluster.setdefault((cluster_id, placer), []).append(kept)
+    pairs = _pairs(out, where)
+    return tuple(
+        ClusterDetail(
+            row=row,
+            spreads=tuple(spreads.get(key, ())),
+            brokers=tuple(sorted(brokers.get(key, ()), key=_rack_order)),
+            racks=tuple(sorted(racks.get(key, ()), key=lambda rack: (rack.rack is None, rack.rack or ""))),
+            topics=topics.get(key, Kept(0, ())),
+            violations=tuple(of_cluster.get(key, ())),
+            pairs=pairs.get(key, PairCounts()),
+        )
+        for row, key in ((row, _key(row.facts)) for row in shown)
+    )
+
+
+def _by_key(rows: Iterable[Row]) -> dict[Key, list[Row]]:
+    found: dict[Key, list[Row]] = {}
+    for row in rows:
+        found.setdefault(_key(row), []).append(row)
+    return found
+
+
+def _rack_order(broker: BrokerLoad) -> tuple[bool, str, int]:
+    return broker.rack is None, broker.rack or "", broker.broker_id
+
+
+def _pairs(out: Path, where: ds.Expression) -> dict[Key, PairCounts]:
+    columns: dict[Key, list[tuple[Any, ...]]] = {}
+    for batch in _batches(out, schemas.PAIRS, where):
+        cluster_ids, placers = batch.column("cluster_id").to_numpy(), np.asarray(batch.column("placer").to_pylist())
+        numbers = [batch.column(name).to_numpy() for name in ("broker_id", "other_broker_id", "shared_count")]
+        for cluster_id, placer in sorted(set(zip(cluster_ids.tolist(), placers.tolist(), strict=True))):
+            rows = (cluster_ids == cluster_id) & (placers == placer)
+            columns.setdefault((cluster_id, placer), []).append(tuple(column[rows] for column in numbers))
+    return {key: PairCounts(*(np.concatenate(parts) for parts in zip(*columns[key], strict=True))) for key in columns}
+
+
+def _changes(out: Path, rows: tuple[ClusterRow, ...]) -> tuple[ChangeStep, ...]:
+    kinds = _grouped(
+        _scan(out, schemas.CHANGES, Change),
+        lambda row: (row.from_cluster, row.to_cluster, row.change),
+        lambda row: (row.topic, row.partition, row.detail),
+        CHANGES_MAX,
+    )
+    steps: dict[tuple[str, str], list[Kept[Change]]] = {}
+    for (before, after, _), kept in kinds.items():
+        steps.setdefault((before, after), []).append(kept)
+    place = {row.facts.cluster: row.facts.cluster_id for row in rows}
+    ordered = sorted(steps, key=lambda step: (place.get(step[1], -1), step))
+    return tuple(ChangeStep(before, after, tuple(steps[before, after])) for before, after in ordered)

@@ -1,0 +1,296 @@
+"""What the report says, as values: the tables' rows under their own names, and how they belong together.
+
+Each class of rows has exactly the fields of its table in `spark_analysis.schemas`, in
+order (a test holds them together), so the meaning and unit of a field is the comment
+there. A `ClusterRow` is one line of the overview; a `ClusterDetail` is all that is shown
+of one cluster; a `Report` is the page.
+
+Constraints: no field holds markup, no field holds a moment in time; None means that the
+input does not say.
+
+Left out: whatever is in the Parquet tables beside the page and not on it: brokers,
+topics and pairs of the clusters that are not shown in full.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Generic, Literal, TypeVar
+
+import attrs
+import numpy as np
+
+from broker.cluster import Int32Array, Int64Array
+
+QUANTITIES: Final = ("replicas", "leaders", "bytes")
+SCOPES: Final = ("broker", "rack", "topic")
+
+Row_co = TypeVar("Row_co", covariant=True)
+
+
+@attrs.frozen(kw_only=True)
+class RunInfo:
+    """How the run came about: what to type, with which version, to have it again."""
+
+    kind: Literal["fleet", "dumps"]
+    title: str
+    command: str
+    version: str
+    recipe_text: str | None = None
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class ClusterFacts:
+    """One row of the table of clusters."""
+
+    cluster_id: int
+    placer: str
+    cluster: str
+    source: str
+    format: str
+    shape: str | None
+    broker_count: int
+    fenced_broker_count: int
+    unracked_broker_count: int
+    rack_count: int
+    rack_broker_count_min: int | None
+    rack_broker_count_max: int | None
+    topic_count: int | None
+    partition_count: int | None
+    replica_count: int | None
+    size_bytes: int | None
+    leaderless_count: int | None
+    under_min_isr_count: int | None
+    at_min_isr_count: int | None
+    under_replicated_count: int | None
+    not_preferred_leader_count: int | None
+    fewer_racks_count: int | None
+    violation_count: int
+    rank: int
+
+
+@attrs.frozen
+class Spread:
+    """One row of the table of measures: how one quantity is spread over brokers, racks or topics."""
+
+    cluster_id: int
+    placer: str
+    scope: str
+    quantity: str
+    group_count: int
+    total: int
+    min: int
+    mean: float
+    max: int
+    max_group: str
+    max_over_mean: float
+    stdev: float
+    cv: float
+    gini: float
+    moves: int | None
+    moves_share: float | None
+    best_max_over_mean: float
+    best_stdev: float
+    best_cv: float
+    best_gini: float
+
+
+@attrs.frozen
+class BrokerLoad:
+    """One row of the table of brokers."""
+
+    cluster_id: int
+    placer: str
+    broker_id: int
+    rack: str | None
+    fenced: bool
+    replica_count: int | None
+    leader_count: int | None
+    size_bytes: int | None
+
+
+@attrs.frozen
+class RackLoad:
+    """One row of the table of racks; `rack` is None for the brokers that have none."""
+
+    cluster_id: int
+    placer: str
+    rack: str | None
+    broker_count: int
+    replica_count: int | None
+    leader_count: int | None
+    size_bytes: int | None
+
+
+@attrs.frozen
+class TopicSpread:
+    """One row of the table of topics."""
+
+    cluster_id: int
+    placer: str
+    topic: str
+    partition_count: int
+    replication_factor: int
+    min_insync_replicas: int | None
+    replica_count: int
+    size_bytes: int | None
+    broker_count: int
+    replica_max: int
+    replica_moves: int
+    leader_max: int | None
+    leader_moves: int | None
+
+
+@attrs.frozen
+class Violation:
+    """One row of the table of violations."""
+
+    cluster_id: int
+    placer: str
+    constraint: str
+    topic: str | None
+    partition: int | None
+    brokers: tuple[int, ...]
+    racks: tuple[str, ...]
+    detail: str
+
+
+@attrs.frozen
+class Reject:
+    """One row of the table of rejects."""
+
+    source: str
+    line: int | None
+    reason: str
+    value: str
+
+
+@attrs.frozen
+class InputCount:
+    """One row of the table of inputs."""
+
+    source: str
+    format: str
+    cluster_count: int
+    rows_in: int
+    rows_analysed: int
+    rows_rejected: int
+    lines_passed_over: int
+    notes: tuple[str, ...]
+
+
+@attrs.frozen
+class Change:
+    """One row of the table of changes."""
+
+    from_cluster: str
+    to_cluster: str
+    topic: str
+    partition: int
+    change: str
+    detail: str
+
+
+@attrs.frozen
+class Spreads:
+    """The spreads of one cluster over its brokers."""
+
+    replicas: Spread | None = None
+    leaders: Spread | None = None
+    bytes: Spread | None = None
+
+    def of(self, quantity: str) -> Spread | None:
+        """Return the spread of replicas, leaders or bytes; None when the input does not say."""
+        assert quantity in QUANTITIES, quantity
+        found: Spread | None = getattr(self, quantity)
+        return found
+
+
+@attrs.frozen
+class ClusterRow:
+    """One cluster as placed by one placer: its facts, its spreads over brokers, the worst thing in words.
+
+    `place` is its place in the report, from 1: the rank, with ties broken by number and placer.
+    """
+
+    place: int
+    facts: ClusterFacts
+    over_brokers: Spreads
+    worst: str
+    calm: bool
+
+    @property
+    def anchor(self) -> str:
+        """Name of the cluster's place on the page; made of our numbers, never of other people's names."""
+        return f"cluster-{self.place}"
+
+
+@attrs.frozen(eq=False)
+class PairCounts:
+    """Partitions shared by pairs of brokers: three columns of equal length."""
+
+    broker_ids: Int32Array = attrs.field(factory=lambda: np.empty(0, dtype=np.int32))
+    other_broker_ids: Int32Array = attrs.field(factory=lambda: np.empty(0, dtype=np.int32))
+    shared_counts: Int64Array = attrs.field(factory=lambda: np.empty(0, dtype=np.int64))
+
+
+@attrs.frozen
+class Kept(Generic[Row_co]):
+    """The first rows of a longer list, and how many there are in all."""
+
+    count: int
+    rows: tuple[Row_co, ...]
+
+
+@attrs.frozen(kw_only=True)
+class ClusterDetail:
+    """All that is shown of one cluster. `violations` has one entry a constraint, by name."""
+
+    row: ClusterRow
+    spreads: tuple[Spread, ...]
+    brokers: tuple[BrokerLoad, ...]
+    racks: tuple[RackLoad, ...]
+    topics: Kept[TopicSpread]
+    violations: tuple[Kept[Violation], ...]
+    pairs: PairCounts
+
+
+@attrs.frozen
+class ChangeStep:
+    """What changed between two successive dumps; `kinds` has one entry a kind of change."""
+
+    from_cluster: str
+    to_cluster: str
+    kinds: tuple[Kept[Change], ...]
+
+
+@attrs.frozen(kw_only=True)
+class Report:
+    """The whole page. `rows` are in order of rank; `details` are of the first of them."""
+
+    run: RunInfo
+    rows: tuple[ClusterRow, ...]
+    details: tuple[ClusterDetail, ...]
+    inputs: Kept[InputCount]
+    rows_in: int
+    rows_analysed: int
+    rows_rejected: int
+    rejects: Kept[Reject]
+    changes: tuple[ChangeStep, ...]
+
+    @property
+    def placers(self) -> tuple[str, ...]:
+        """Placers that placed some cluster, by name."""
+        return tuple(sorted({row.facts.placer for row in self.rows}))
+
+    @property
+    def current_rows(self) -> tuple[ClusterRow, ...]:
+        """The rows that speak of now: of successive dumps of one cluster only the last."""
+        earlier = {step.from_cluster for step in self.changes}
+        return tuple(row for row in self.rows if row.facts.cluster not in earlier)
+
+    @property
+    def cluster_count(self) -> int:
+        """Clusters, each counted once however many placers placed it."""
+        return len({row.facts.cluster_id for row in self.rows})

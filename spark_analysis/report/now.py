@@ -1,0 +1,217 @@
+"""Is anything wrong now? Tiles of the states that partitions should not be in, and the lists behind them.
+
+A tile is a count, its share of the partitions of the clusters that say, and a link to the
+list behind it. One at zero is calm; one whose input is missing says so and never shows 0.
+Of successive dumps of one cluster, now is the last; a table has them all, dump by dump.
+
+Example: two dumps, one of which carries no ISR: "3 · 1.2 % of 250 partitions; 1 of 2 clusters say".
+
+Source: of the states, see `spark_analysis.report.states`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from spark_analysis.report.element import Markup, tag
+from spark_analysis.report.figures import count, plural, share_of
+from spark_analysis.report.model import ClusterRow, Report
+from spark_analysis.report.parts import Cell, Header, brokers_in_racks, cluster_link, folded, note, section, table
+from spark_analysis.report.states import STATES, State
+from spark_analysis.report.violations import partition_name
+
+LIST_MAX: Final = 50
+BY_DUMP_MAX: Final = 24
+
+
+@attrs.frozen
+class Tally:
+    """How many partitions are in a state: None when no cluster says; `partition_count` is of those that say."""
+
+    found: int | None
+    partition_count: int
+    saying_count: int
+
+
+def tally(rows: Sequence[ClusterRow], state: State) -> Tally:
+    """Return the count of a state over the clusters whose input says."""
+    saying = [row for row in rows if state.of(row.facts) is not None]
+    found = sum(state.of(row.facts) or 0 for row in saying) if saying else None
+    return Tally(found, sum(row.facts.partition_count or 0 for row in saying), len(saying))
+
+
+def now_section(report: Report) -> Markup:
+    """Return the tiles, and under them the list behind each that is not at zero."""
+    rows = report.current_rows
+    return section(
+        "now",
+        "Is anything wrong now?",
+        _moment(report),
+        tag("ul", *(_state_tile(report, rows, state) for state in STATES), _rack_tile(rows), class_="tiles"),
+        *(_state_list(report, rows, state) for state in STATES),
+        _rack_list(report, rows),
+        _states_by_dump(report),
+    )
+
+
+def _moment(report: Report) -> Markup | None:
+    if len(report.current_rows) == len(report.rows):
+        return None
+    names = ", ".join(row.facts.cluster for row in report.current_rows[:5])
+    return note(f"Now is the last of successive dumps: {names}. The dumps before it stand below, one a line.")
+
+
+def _states_by_dump(report: Report) -> Markup | None:
+    if report.run.kind != "dumps" or not 1 < len(report.rows) <= BY_DUMP_MAX:
+        return None
+    known = [state for state in STATES if any(state.of(row.facts) is not None for row in report.rows)]
+    if not known:
+        return None
+    ordered = sorted(report.rows, key=lambda row: row.facts.cluster_id)
+    headers = (
+        Header("dump", "name"),
+        Header("partitions", "num"),
+        *(Header(state.short, "num", state.key) for state in known),
+    )
+    body = [
+        (
+            cluster_link(row.anchor, row.facts.cluster),
+            count(row.facts.partition_count),
+            *(Cell(count(state.of(row.facts)), alert=bool(state.of(row.facts))) for state in known),
+        )
+        for row in ordered
+    ]
+    return tag(
+        "div", tag("h3", "Dump by dump"), table("Partitions in each state, dumps in the order given", headers, body)
+    )
+
+
+def _state_tile(report: Report, rows: Sequence[ClusterRow], state: State) -> Markup:
+    total = tally(rows, state)
+    if total.found is None:
+        missing = "not simulated" if report.run.kind == "fleet" else "not in the dump"
+        return _tile(f"partitions {state.title}", None, missing, None, state.key)
+    share = f"{share_of(total.found, total.partition_count)} of {count(total.partition_count)} partitions"
+    if total.partition_count == 0:
+        share = "the input does not list all partitions"
+    if total.saying_count < len(rows):
+        share += f"; {count(total.saying_count)} of {count(len(rows))} clusters say"
+    target = f"list-{state.key}" if total.found else None
+    return _tile(f"partitions {state.title}", total.found, share, target, state.key, _by_placer(report, state))
+
+
+def _by_placer(report: Report, state: State) -> str | None:
+    if len(report.placers) < 2:
+        return None
+    parts = []
+    for placer in report.placers:
+        total = tally([row for row in report.rows if row.facts.placer == placer], state)
+        parts.append(f"{placer} {count(total.found)}")
+    return " · ".join(parts)
+
+
+def _rack_tile(rows: Sequence[ClusterRow]) -> Markup:
+    found = sum(1 for row in rows if row.facts.rack_count == 0)
+    share = f"{share_of(found, len(rows))} of {plural(len(rows), 'cluster')}"
+    return _tile("clusters without rack information", found, share, "list-no-racks" if found else None, "fewer_racks")
+
+
+def _tile(
+    title: str, found: int | None, share: str, target: str | None, definition: str, extra: str | None = None
+) -> Markup:
+    value = tag("b", count(found)) if found is not None else tag("b", share, class_="missing")
+    kind = "tile missing" if found is None else "tile look" if found else "tile calm"
+    link = (
+        tag("a", "show the list", tag("span", f" of {title}", class_="unseen"), href=f"#{target}") if target else None
+    )
+    meaning = tag("a", "meaning", tag("span", f" of {title}", class_="unseen"), href=f"#def-{definition}")
+    return tag(
+        "li",
+        value,
+        tag("span", title, class_="title"),
+        tag("span", share, class_="share") if found is not None else None,
+        tag("span", extra, class_="share") if extra else None,
+        tag("span", link, " " if link else None, meaning, class_="links"),
+        class_=kind,
+    )
+
+
+def _state_list(report: Report, current: Sequence[ClusterRow], state: State) -> Markup | None:
+    rows = [row for row in current if state.of(row.facts)]
+    if not rows:
+        return None
+    rows.sort(key=lambda row: (-(state.of(row.facts) or 0), row.place))
+    full = {detail.row.anchor for detail in report.details}
+    several = len(report.placers) > 1
+    headers = (
+        Header("cluster"),
+        *((Header("placer"),) if several else ()),
+        Header("partitions", "num"),
+        Header("share", "num"),
+    )
+    body = [
+        (
+            cluster_link(row.anchor if row.anchor in full else None, row.facts.cluster),
+            *((row.facts.placer,) if several else ()),
+            count(state.of(row.facts)),
+            share_of(state.of(row.facts), row.facts.partition_count),
+        )
+        for row in rows[:LIST_MAX]
+    ]
+    more = "" if len(rows) <= LIST_MAX else f", the first {LIST_MAX} shown"
+    return folded(
+        f"Partitions {state.title}: {plural(len(rows), 'placement' if several else 'cluster')}{more}",
+        table(f"Partitions {state.title}, by cluster", headers, body, sortable=True),
+        _partition_list(report, {row.place for row in current}, state),
+        identifier=f"list-{state.key}",
+    )
+
+
+def _partition_list(report: Report, places: set[int], state: State) -> Markup | None:
+    found = [
+        (detail.row, violation)
+        for detail in report.details
+        if detail.row.place in places
+        for kept in detail.violations
+        if state.names(kept.rows[0].constraint)
+        for violation in kept.rows
+    ]
+    if not found:
+        return None
+    headers = (Header("partition"), Header("cluster"), Header("brokers (racks)"), Header("what"))
+    rows = [
+        (
+            partition_name(violation),
+            cluster_link(row.anchor, row.facts.cluster),
+            brokers_in_racks(violation.brokers, violation.racks),
+            violation.detail,
+        )
+        for row, violation in found[:LIST_MAX]
+    ]
+    return table(f"Partitions {state.title}: the first of each cluster, worst cluster first", headers, rows)
+
+
+def _rack_list(report: Report, current: Sequence[ClusterRow]) -> Markup | None:
+    rows = [row for row in current if row.facts.rack_count == 0]
+    if not rows:
+        return None
+    full = {detail.row.anchor for detail in report.details}
+    body = [
+        (
+            cluster_link(row.anchor if row.anchor in full else None, row.facts.cluster),
+            row.facts.source,
+            count(row.facts.broker_count),
+        )
+        for row in rows[:LIST_MAX]
+    ]
+    more = "" if len(rows) <= LIST_MAX else f", the first {LIST_MAX} shown"
+    headers = (Header("cluster"), Header("source"), Header("brokers", "num"))
+    return folded(
+        f"Clusters without rack information: {count(len(rows))}{more}",
+        note("Whether replicas stand in different racks cannot be told. A racks file supplies what dumps leave out."),
+        table("Clusters without rack information", headers, body),
+        identifier="list-no-racks",
+    )

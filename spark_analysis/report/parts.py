@@ -1,0 +1,120 @@
+"""Pieces that several sections of the page are made of: sections, tables, cells, notes.
+
+A table always has a caption and header cells with a scope, stands in a box that scrolls by
+itself on a narrow page, and can be sorted by the page's script when it is marked `sortable`.
+A column says once whether it is text or a number, for alignment and for sorting.
+
+Example: table("Racks", (Header("rack"), Header("brokers", "num")), rows) with one tuple of cells a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from spark_analysis.report.element import Content, Markup, tag
+from spark_analysis.report.figures import UNKNOWN
+
+
+@attrs.frozen
+class Header:
+    """The head of one column: title, kind ("text", "name", "wide" or "num"), and the definition it links to."""
+
+    title: str
+    kind: str = "text"
+    definition: str | None = None
+
+
+@attrs.frozen
+class Cell:
+    """A cell that sorts by `order` and is drawn in the accent colour when it asks to be looked at."""
+
+    content: Content
+    order: float | None = None
+    alert: bool = False
+
+
+def section(identifier: str, title: str, *content: Content) -> Markup:
+    """Return one of the page's sections, with its heading."""
+    heading = tag("h2", title, id=f"{identifier}-title")
+    return tag("section", heading, *content, id=identifier, aria_labelledby=f"{identifier}-title")
+
+
+def note(*content: Content) -> Markup:
+    """Return a quiet paragraph."""
+    return tag("p", *content, class_="note")
+
+
+def definition_link(name: str, *content: Content) -> Markup:
+    """Return a link to a definition on the same page."""
+    return tag("a", *content, href=f"#def-{name}")
+
+
+def table(
+    caption: Content,
+    headers: Sequence[Header],
+    rows: Iterable[Sequence[Content | Cell]],
+    *,
+    sortable: bool = False,
+    label: str | None = None,
+) -> Markup:
+    """Return a table in a box that scrolls; the first cell of each row is its header."""
+    head = tag("tr", *(_head_cell(header) for header in headers))
+    body = [tag("tr", *(_cell(headers, place, cell) for place, cell in enumerate(row))) for row in rows]
+    drawn = tag(
+        "table",
+        tag("caption", caption),
+        tag("thead", head),
+        tag("tbody", *body),
+        class_="sortable" if sortable else None,
+    )
+    name = label or (caption if isinstance(caption, str) else "Table")
+    return tag("div", drawn, class_="scroll", role="region", tabindex=0, aria_label=name)
+
+
+def _head_cell(header: Header) -> Markup:
+    shown: Content = header.title
+    if header.definition:
+        shown = definition_link(header.definition, header.title)
+    return tag("th", shown, scope="col", class_=None if header.kind == "text" else header.kind)
+
+
+def _cell(headers: Sequence[Header], place: int, cell: Content | Cell) -> Markup:
+    held = cell if isinstance(cell, Cell) else Cell(cell)
+    classes = ["num"] if headers[place].kind == "num" else []
+    if held.alert:
+        classes.append("alert")
+    shown = _unknown() if held.content == UNKNOWN else held.content
+    order = None if held.order is None else f"{held.order:.10g}"
+    class_ = " ".join(classes) or None
+    if place == 0:
+        return tag("th", shown, scope="row", class_=class_, data_v=order)
+    return tag("td", shown, class_=class_, data_v=order)
+
+
+def _unknown() -> Markup:
+    return tag("span", UNKNOWN, class_="unknown")
+
+
+def chart_box(drawn: Markup, label: str) -> Markup:
+    """Return a drawing in a box that scrolls by itself, also by keyboard, when the page is narrow."""
+    return tag("div", drawn, class_="scroll", role="region", tabindex=0, aria_label=label)
+
+
+def cluster_link(anchor: str | None, name: str) -> Content:
+    """Return a cluster's name, linked to its place on the page when it is shown in full."""
+    return tag("a", name, href=f"#{anchor}") if anchor else name
+
+
+def folded(summary: Content, *content: Content, identifier: str | None = None, open_: bool = False) -> Markup:
+    """Return content that is folded away under its summary, readable without any script."""
+    return tag("details", tag("summary", summary), *content, id=identifier, open=open_)
+
+
+def brokers_in_racks(brokers: Sequence[int], racks: Sequence[str]) -> str:
+    """Return "1 (west), 3 (east)"; brokers whose rack is unknown stand alone."""
+    names = [*racks, *([""] * (len(brokers) - len(racks)))]
+    return ", ".join(
+        f"{broker} ({rack})" if rack else str(broker) for broker, rack in zip(brokers, names, strict=False)
+    )

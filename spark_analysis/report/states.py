@@ -1,0 +1,127 @@
+"""The states a partition should not be in, and a cluster's worst thing in words.
+
+Order is urgency: a partition without a leader serves nobody now; one under min-ISR
+refuses writes; one at min-ISR will with the next loss; and so on. After the states come
+skews, the one that needs the largest share of its quantity moved first.
+
+Example: leaders of one cluster, 34 on broker 7 where the mean is 16.2 and 14 moves lead
+to the optimum: "broker 7 leads 2.1 times its share; moving 14 leaders would mend it".
+
+Source: the names are those of `kafka-topics --describe` and of Kafka's own metrics
+(OfflinePartitionsCount, UnderMinIsrPartitionCount, AtMinIsrPartitionCount,
+UnderReplicatedPartitions, PreferredReplicaImbalanceCount), 4.0.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from spark_analysis.report.figures import count, decimal, quantity
+from spark_analysis.report.model import QUANTITIES, ClusterFacts, Spread, Spreads
+
+
+@attrs.frozen
+class State:
+    """A state that partitions can be in; `field` is its column in the table of clusters."""
+
+    field: str
+    title: str
+    short: str
+    one: str
+    many: str
+
+    @property
+    def key(self) -> str:
+        """Name of the state, also of its constraint in the table of violations."""
+        return self.field.removesuffix("_count")
+
+    def names(self, constraint: str) -> bool:
+        """Return whether a constraint in the table of violations is this state, however it is spelled."""
+        plain = constraint.lower().replace("-", "_").replace(" ", "_")
+        return plain == self.key or plain in _ALIASES.get(self.key, ())
+
+    def of(self, facts: ClusterFacts) -> int | None:
+        """Return how many partitions of a cluster are in this state; None when the input does not say."""
+        found: int | None = getattr(facts, self.field)
+        return found
+
+    def sentence(self, found: int) -> str:
+        """Return "3 partitions have no leader"."""
+        return f"1 partition {self.one}" if found == 1 else f"{count(found)} partitions {self.many}"
+
+
+_ALIASES: Final = {"fewer_racks": ("rack_spread",)}
+
+STATES: Final = (
+    State("leaderless_count", "without a leader", "no leader", "has no leader", "have no leader"),
+    State("under_min_isr_count", "under min-ISR", "under min-ISR", "is under min-ISR", "are under min-ISR"),
+    State("at_min_isr_count", "at min-ISR", "at min-ISR", "is at min-ISR", "are at min-ISR"),
+    State(
+        "under_replicated_count", "under-replicated", "under-replicated", "is under-replicated", "are under-replicated"
+    ),
+    State(
+        "fewer_racks_count",
+        "on fewer racks than possible",
+        "fewer racks",
+        "stands on fewer racks than possible",
+        "stand on fewer racks than possible",
+    ),
+    State(
+        "not_preferred_leader_count",
+        "not led by their preferred replica",
+        "not preferred leader",
+        "is not led by its preferred replica",
+        "are not led by their preferred replica",
+    ),
+)
+
+# A state comes before any skew; being at min-ISR or led by another replica is worth a word only after skews.
+_URGENT: Final = ("leaderless", "under_min_isr", "under_replicated", "fewer_racks")
+_VERBS: Final = {
+    "replicas": "holds {} times its share of replicas",
+    "leaders": "leads {} times its share",
+    "bytes": "holds {} times its share of bytes",
+}
+
+
+def worst_in_words(facts: ClusterFacts, spreads: Spreads) -> str | None:
+    """Return the worst thing about a cluster in one sentence; None when nothing could be better."""
+    for state in STATES:
+        found = state.of(facts)
+        if state.key in _URGENT and found:
+            return state.sentence(found)
+    skew = most_skewed(spreads)
+    if skew is not None:
+        return skew_in_words(skew)
+    for state in STATES:
+        found = state.of(facts)
+        if found:
+            return state.sentence(found)
+    return None
+
+
+def most_skewed(spreads: Spreads) -> Spread | None:
+    """Return the spread over brokers that is furthest from its optimum; the first of equals, None if all are there."""
+    worst: Spread | None = None
+    for name in QUANTITIES:
+        spread = spreads.of(name)
+        if spread is not None and spread.moves and (worst is None or _share(spread) > _share(worst)):
+            worst = spread
+    return worst
+
+
+def _share(spread: Spread) -> float:
+    return spread.moves_share or 0.0
+
+
+def skew_in_words(spread: Spread) -> str:
+    """Return "broker 7 leads 2.1 times its share; moving 14 leaders would mend it"."""
+    moves = quantity(spread.moves, spread.quantity)
+    noun = spread.quantity[:-1] if spread.moves == 1 and spread.quantity != "bytes" else spread.quantity
+    moved = f"at least {moves}" if spread.quantity == "bytes" else f"{moves} {noun}"
+    if spread.max_over_mean <= spread.best_max_over_mean:
+        return f"some brokers have too few {spread.quantity}; moving {moved} would mend it"
+    times = decimal(spread.max_over_mean, 1 if spread.max_over_mean >= 1.1 else 2)
+    return f"broker {spread.max_group} {_VERBS[spread.quantity].format(times)}; moving {moved} would mend it"

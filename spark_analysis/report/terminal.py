@@ -1,0 +1,136 @@
+"""The report in ten lines for a terminal, and as JSON for programs.
+
+The lines answer the page's first four questions in its order. Names from dumps go through
+`visible` (no control sequence reaches the terminal) and into `rich.text.Text` (no square
+bracket of theirs is markup).
+
+Example, the third line of a fleet: "on fewer racks than possible: 12 (0.3 % of 4,000 partitions)".
+
+Left out: anything that needs more than ten lines; the page has it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from spark_analysis.report.distance import groups_of, quantile
+from spark_analysis.report.element import visible
+from spark_analysis.report.figures import count, percent, plural, ppm, share_of
+from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
+from spark_analysis.report.now import tally
+from spark_analysis.report.overview import total_of, what_in_words
+from spark_analysis.report.states import STATES
+
+_WORST_SHOWN: Final = 3
+_LINE_LENGTH_MAX: Final = 118
+
+
+def terminal_summary(report: Report) -> RenderableType:
+    """Return the summary, at most ten lines."""
+    lines = [Text(_cut(what_in_words(report)), style="bold"), _rows_line(report), _states_line(report)]
+    lines += [line for quantity in QUANTITIES if (line := _distance_line(report, quantity)) is not None]
+    worst = [row for row in report.rows if not row.calm][:_WORST_SHOWN]
+    lines.append(Text("First to look at:" if worst else "Every cluster is as even as it can be.", style="bold"))
+    lines += [_worst_line(row, len(report.placers) > 1) for row in worst]
+    return Group(*lines)
+
+
+def _cut(text: str) -> str:
+    shown = visible(text)
+    return shown if len(shown) <= _LINE_LENGTH_MAX else shown[: _LINE_LENGTH_MAX - 1] + "…"
+
+
+def _rows_line(report: Report) -> Text:
+    line = Text(
+        f"{plural(total_of(report.rows, 'broker_count') or 0, 'broker')}, "
+        f"{count(total_of(report.rows, 'partition_count'))} partitions, "
+        f"{count(total_of(report.rows, 'replica_count'))} replicas; "
+        f"{plural(report.rows_in, 'row')} in = {count(report.rows_analysed)} analysed + "
+    )
+    return line.append(f"{count(report.rows_rejected)} rejected", style="bold red" if report.rows_rejected else "")
+
+
+def _states_line(report: Report) -> Text:
+    wrong, unknown = [], 0
+    for state in STATES:
+        total = tally(report.current_rows, state)
+        unknown += total.found is None
+        if total.found:
+            wrong.append(f"{count(total.found)} {state.title} ({share_of(total.found, total.partition_count)})")
+    missing = "not simulated" if report.run.kind == "fleet" else "not in the dump"
+    line = Text("Now: ").append(_cut(", ".join(wrong)) if wrong else "nothing wrong", style="red" if wrong else "")
+    return line.append(f"; {plural(unknown, 'state')} {missing}" if unknown else "")
+
+
+def _distance_line(report: Report, quantity: str) -> Text | None:
+    groups = groups_of(report, quantity)
+    if not groups:
+        return None
+    by_placer: dict[str, list[int]] = {}
+    for row in report.rows:
+        spread = row.over_brokers.of(quantity)
+        share = None if spread is None else ppm(spread.moves_share)
+        if share is not None:
+            by_placer.setdefault(row.facts.placer, []).append(share)
+    parts = [
+        f"{f'{placer} ' if len(by_placer) > 1 else ''}median {percent(quantile(sorted(shares), 50))}, "
+        f"worst {percent(max(shares))}"
+        for placer, shares in sorted(by_placer.items())
+    ]
+    return Text(_cut(f"{quantity.capitalize()} to move (best 0 %): {'; '.join(parts)}"))
+
+
+def _worst_line(row: ClusterRow, several: bool) -> Text:
+    placer = f" ({visible(row.facts.placer)})" if several else ""
+    return Text(f"  {row.place}. ").append(_cut(f"{row.facts.cluster[:60]}{placer}: {row.worst}"))
+
+
+def summary_json(report: Report) -> str:
+    """Return the summary for programs: one JSON object, keys in a fixed order, null where the input does not say."""
+    summary: dict[str, Any] = {
+        "kind": report.run.kind,
+        "title": report.run.title,
+        "command": report.run.command,
+        "version": report.run.version,
+        "seed": report.run.seed,
+        "rows_in": report.rows_in,
+        "rows_analysed": report.rows_analysed,
+        "rows_rejected": report.rows_rejected,
+        "cluster_count": report.cluster_count,
+        "placers": list(report.placers),
+    }
+    for field in ("broker_count", "topic_count", "partition_count", "replica_count", "size_bytes"):
+        summary[field] = total_of(report.rows, field)
+    summary |= {state.field: tally(report.current_rows, state).found for state in STATES}
+    summary["unracked_cluster_count"] = sum(1 for row in report.current_rows if row.facts.rack_count == 0)
+    summary["moves_share"] = {quantity: _distances(report, quantity) for quantity in QUANTITIES}
+    summary["first_to_look_at"] = [
+        {"cluster": row.facts.cluster, "placer": row.facts.placer, "worst": row.worst}
+        for row in report.rows[:10]
+        if not row.calm
+    ]
+    return json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
+
+
+def _distances(report: Report, quantity: str) -> list[dict[str, Any]] | None:
+    groups: dict[str, list[float]] = {}
+    for row in report.rows:
+        spread = row.over_brokers.of(quantity)
+        if spread is not None and spread.moves_share is not None:
+            groups.setdefault(row.facts.placer, []).append(spread.moves_share)
+    if not groups:
+        return None
+    return [
+        {
+            "placer": placer,
+            "cluster_count": len(shares),
+            "at_optimum_count": sum(1 for share in shares if share == 0),
+            "median": sorted(shares)[(len(shares) - 1) // 2],
+            "worst": max(shares),
+        }
+        for placer, shares in sorted(groups.items())
+    ]

@@ -1,0 +1,43 @@
+"""The broken constraints of one cluster, by the name of the constraint: which partition, brokers and racks.
+
+Example: "rack-spread: 12, the first 10 shown", and under it "orders-3", "1 (west), 2 (west)" and what is broken.
+
+Left out: the rest of a long list; the table of violations has the first hundred of each kind, and the counts are whole.
+"""
+
+from __future__ import annotations
+
+from spark_analysis.report.element import Markup, tag
+from spark_analysis.report.figures import count, plural
+from spark_analysis.report.model import ClusterDetail, Kept, Violation
+from spark_analysis.report.parts import Header, brokers_in_racks, folded, note, table
+
+
+def partition_name(violation: Violation) -> str:
+    """Return "orders-3", or what of it is known."""
+    if violation.topic is None:
+        return "the cluster"
+    return violation.topic if violation.partition is None else f"{violation.topic}-{violation.partition}"
+
+
+def violations_part(detail: ClusterDetail) -> Markup:
+    """Return the violations of one cluster, a list a constraint."""
+    heading = tag("h4", "Violations")
+    if not detail.violations:
+        total = detail.row.facts.violation_count
+        said = "None." if total == 0 else f"{plural(total, 'violation')}; tables/violations lists them."
+        return tag("div", heading, note(said))
+    return tag("div", heading, *(_constraint(kept) for kept in detail.violations))
+
+
+def _constraint(kept: Kept[Violation]) -> Markup:
+    name = kept.rows[0].constraint.replace("_", " ")
+    headers = (Header("partition"), Header("brokers (racks)"), Header("what is broken"))
+    rows = [(partition_name(row), brokers_in_racks(row.brokers, row.racks), row.detail) for row in kept.rows]
+    listed = "at least " if kept.count >= 100 else ""
+    more = "" if kept.count == len(kept.rows) else f", the first {len(kept.rows)} shown"
+    return folded(
+        tag("span", name, f": {listed}{count(kept.count)}{more}"),
+        table(f"Violations of {name}", headers, rows),
+        open_=kept.count <= 5,
+    )

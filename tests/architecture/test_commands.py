@@ -1,0 +1,43 @@
+"""`python -m <package>` answers for every package: with what it has, or with one sentence and status 2."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.architecture.house import ROOT
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("package", ["log", "replication"])
+def test_a_package_without_commands_says_so_in_one_line(package: str) -> None:
+    done = run(package)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"{package} has n")
+    assert "`brokerside --help` lists" in done.stderr
+
+
+def test_a_wrong_name_is_one_sentence_and_status_2() -> None:
+    done = run("broker", "config", "log.retention.m")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "python -m broker: there is no setting 'log.retention.m'; the nearest is 'log.retention.ms'\n"
+
+
+def test_the_first_four_packages_load_without_spark_or_any_command_line_library() -> None:
+    script = (
+        "import pkgutil, importlib, sys\n"
+        "for package in ('broker', 'placement', 'log', 'replication'):\n"
+        "    top = importlib.import_module(package)\n"
+        "    for found in pkgutil.walk_packages(top.__path__, package + '.'):\n"
+        "        if not found.name.endswith(('__main__', '.cli', '.strategies')):\n"
+        "            importlib.import_module(found.name)\n"
+        "print(sorted({'pyspark', 'hypothesis', 'click', 'rich'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -1,0 +1,1 @@
+"""Tests of broker/: the shared words, and the machines inside one broker."""

@@ -1,0 +1,370 @@
+"""Settings: the catalog is Kafka's to the letter, values outside it are refused, and fallbacks are Kafka's."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.__main__ import cli
+from broker.config import (
+    CATALOG,
+    INT_MAX,
+    LONG_MAX,
+    PAIR_RULES,
+    UNLIMITED_MS,
+    PairRule,
+    Scope,
+    Setting,
+    Settings,
+    Unit,
+    Value,
+    find,
+    format_for_people,
+    format_value,
+    lookup,
+    names,
+    parse,
+)
+from broker.config.build import unit_of
+from broker.config.setting import UNIT_MS
+from broker.config.table import render_json, render_one, render_table
+from broker.errors import UsageError
+
+GOLDEN = Path(__file__).with_name("kafka_settings.tsv")
+KAFKA = {
+    (scope, name): (kind, default, validator, internal)
+    for scope, name, kind, default, validator, internal in (
+        line.split("\t") for line in GOLDEN.read_text(encoding="utf-8").splitlines() if not line.startswith("#")
+    )
+}
+
+
+def by_name(setting: Setting) -> str:
+    return f"{setting.scope.value}-{setting.name}"
+
+
+def validator_of(setting: Setting) -> str:
+    """What Kafka's ConfigDef prints as the validator of such a setting."""
+    if setting.allowed:
+        return f"[{', '.join(setting.allowed)}]"
+    if setting.minimum is None:
+        return ""
+    return f"[{setting.minimum},...{'' if setting.maximum is None else f',{setting.maximum}'}]"
+
+
+def test_every_setting_stands_once_in_the_catalog_and_in_what_kafka_prints() -> None:
+    ours = [(setting.scope.value, setting.name) for setting in CATALOG]
+    assert len(set(ours)) == len(ours)
+    assert sorted(ours) == sorted(KAFKA)
+
+
+@pytest.mark.parametrize("setting", CATALOG, ids=by_name)
+def test_type_default_range_and_internal_mark_are_those_kafka_prints(setting: Setting) -> None:
+    kind, default, validator, internal = KAFKA[setting.scope.value, setting.name]
+    assert setting.type.name == kind
+    assert setting.default == (None if default == "null" else parse(setting, default))
+    assert validator_of(setting).removesuffix("]") == validator.removesuffix("]")
+    assert setting.internal == (internal == "true")
+
+
+@pytest.mark.parametrize("setting", CATALOG, ids=by_name)
+def test_every_setting_says_what_it_does_and_where_it_is_defined(setting: Setting) -> None:
+    assert re.fullmatch(r"[A-Z_].*\.", setting.sentence)
+    assert re.match(r"[A-Z]\w+Configs?\b", setting.source)
+
+
+@pytest.mark.parametrize("setting", CATALOG, ids=by_name)
+def test_every_default_is_allowed_and_reads_back(setting: Setting) -> None:
+    if setting.default is not None:
+        assert parse(setting, format_value(setting.default)) == setting.default
+
+
+@pytest.mark.parametrize("setting", [s for s in CATALOG if s.synonyms], ids=by_name)
+def test_synonyms_are_broker_settings_with_the_same_default(setting: Setting) -> None:
+    fallen = Settings.of(setting.scope, {}, broker=Settings.of(Scope.BROKER, {}))
+    assert all(lookup(synonym, Scope.BROKER) for synonym in setting.synonyms)
+    assert fallen[setting.name] == setting.default
+
+
+def test_the_unit_is_the_end_of_the_name() -> None:
+    assert unit_of("log.retention.ms") is Unit.MS
+    assert unit_of("log.retention.hours") is Unit.HOURS
+    assert unit_of("log.cleaner.dedupe.buffer.size") is Unit.BYTES
+    assert unit_of("log.cleaner.io.max.bytes.per.second") is Unit.BYTES_PER_SECOND
+    assert unit_of("num.partitions") is Unit.NONE
+
+
+@pytest.mark.parametrize(
+    ("scope", "name", "message"),
+    [
+        (
+            Scope.TOPIC,
+            "min.insync.replica",
+            "there is no topic setting 'min.insync.replica'; the nearest is 'min.insync.replicas'",
+        ),
+        (Scope.BROKER, "retention.ms", "there is no broker setting 'retention.ms'; the nearest is 'log.retention.ms'"),
+        (Scope.GROUP, "ø", "there is no group setting 'ø'"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest_one(scope: Scope, name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        lookup(name, scope)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("min.insync.replicas", "0", "min.insync.replicas is 0; allowed are whole numbers from 1 to 2147483647"),
+        ("min.insync.replicas", "1.5", "min.insync.replicas is 1.5; allowed are whole numbers from 1 to 2147483647"),
+        (
+            "min.insync.replicas",
+            "2147483648",
+            "min.insync.replicas is 2147483648; allowed are whole numbers from 1 to 2147483647",
+        ),
+        ("min.insync.replicas", "", "min.insync.replicas is empty; allowed are whole numbers from 1 to 2147483647"),
+        ("preallocate", "yes", "preallocate is yes; allowed are true and false"),
+        ("min.cleanable.dirty.ratio", "1.01", "min.cleanable.dirty.ratio is 1.01; allowed are numbers from 0 to 1"),
+        ("min.cleanable.dirty.ratio", "nan", "min.cleanable.dirty.ratio is nan; allowed are numbers from 0 to 1"),
+        ("cleanup.policy", "delete,keep", "cleanup.policy is delete,keep; allowed are lists of compact, delete"),
+        (
+            "message.timestamp.type",
+            "createtime",
+            "message.timestamp.type is createtime; allowed are CreateTime, LogAppendTime",
+        ),
+        ("segment.bytes", "1048575", "segment.bytes is 1048575; allowed are whole numbers from 1048576 to 2147483647"),
+    ],
+)
+def test_a_value_out_of_range_is_refused_with_the_range(name: str, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        Settings.parse(Scope.TOPIC, {name: text})
+
+
+def test_a_long_wrong_value_is_cut_in_the_message() -> None:
+    with pytest.raises(UsageError) as caught:
+        Settings.parse(Scope.TOPIC, {"retention.ms": "9" * 10_000})
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("preallocate", " TRUE ", True),
+        ("min.insync.replicas", "+2", 2),
+        ("retention.ms", "-1", -1),
+        ("cleanup.policy", "compact , delete", ("compact", "delete")),
+        ("cleanup.policy", "", ()),
+        ("min.cleanable.dirty.ratio", "5e-1", 0.5),
+        ("compression.type", "zstd ", "zstd"),
+    ],
+)
+def test_texts_are_read_as_kafka_reads_them(name: str, text: str, value: Value) -> None:
+    assert Settings.parse(Scope.TOPIC, {name: text})[name] == value
+
+
+@given(st.sampled_from([s for s in CATALOG if s.range is not None]), st.integers(-(2**64), 2**64))
+def test_a_whole_number_is_kept_exactly_when_it_is_in_range(setting: Setting, number: int) -> None:
+    assert setting.range is not None
+    least, greatest = setting.range
+    if least <= number <= greatest:
+        assert parse(setting, str(number)) == number
+    else:
+        with pytest.raises(UsageError, match=re.escape(setting.name)):
+            parse(setting, str(number))
+
+
+@given(st.sampled_from(CATALOG), st.text(max_size=30))
+def test_any_text_is_a_usage_error_or_a_value_that_reads_back(setting: Setting, text: str) -> None:
+    try:
+        value = parse(setting, text)
+    except UsageError:
+        return
+    assert parse(setting, format_value(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("broker", "name", "value"),
+    [
+        ({}, "retention.ms", 604_800_000),
+        ({"log.retention.hours": "1"}, "retention.ms", 3_600_000),
+        ({"log.retention.hours": "1", "log.retention.minutes": "5"}, "retention.ms", 300_000),
+        ({"log.retention.hours": "1", "log.retention.minutes": "5", "log.retention.ms": "7"}, "retention.ms", 7),
+        ({"log.retention.hours": "-1"}, "retention.ms", UNLIMITED_MS),
+        ({"log.retention.minutes": "-30"}, "retention.ms", UNLIMITED_MS),
+        ({"log.roll.hours": "2"}, "segment.ms", 7_200_000),
+        ({"log.roll.jitter.hours": "2", "log.roll.jitter.ms": "3"}, "segment.jitter.ms", 3),
+        ({"log.flush.scheduler.interval.ms": "9"}, "flush.ms", 9),
+        ({"log.flush.scheduler.interval.ms": "9", "log.flush.interval.ms": "8"}, "flush.ms", 8),
+        ({"message.max.bytes": "2000000"}, "max.message.bytes", 2_000_000),
+        ({"min.insync.replicas": "2"}, "min.insync.replicas", 2),
+        ({"log.cleaner.min.cleanable.ratio": "0.1"}, "min.cleanable.dirty.ratio", 0.1),
+        ({"log.cleanup.policy": "compact"}, "cleanup.policy", ("compact",)),
+    ],
+)
+def test_a_topic_falls_back_to_its_broker(broker: dict[str, str], name: str, value: Value) -> None:
+    settings = Settings.parse(Scope.TOPIC, {}, broker=Settings.parse(Scope.BROKER, broker))
+    assert settings[name] == value
+
+
+def test_a_topics_own_value_wins() -> None:
+    broker = Settings.parse(Scope.BROKER, {"log.retention.ms": "1000"})
+    assert Settings.parse(Scope.TOPIC, {"retention.ms": "5"}, broker=broker)["retention.ms"] == 5
+
+
+def test_a_group_falls_back_to_its_broker() -> None:
+    broker = Settings.parse(Scope.BROKER, {"group.consumer.session.timeout.ms": "50000"})
+    assert Settings.parse(Scope.GROUP, {}, broker=broker).duration_ms("consumer.session.timeout.ms") == 50_000
+
+
+def test_a_broker_falls_back_to_nobody() -> None:
+    broker = Settings.of(Scope.BROKER, {})
+    with pytest.raises(UsageError, match=r"^settings of a broker cannot fall back to those of a broker$"):
+        Settings.of(Scope.BROKER, {}, broker=broker)
+    with pytest.raises(UsageError, match=r"^settings of a topic cannot fall back to those of a group$"):
+        Settings.of(Scope.TOPIC, {}, broker=Settings.of(Scope.GROUP, {}))
+
+
+@pytest.mark.parametrize("rule", PAIR_RULES, ids=lambda rule: f"{rule.lesser}-{rule.greater}")
+def test_a_pair_that_kafka_holds_against_each_other_must_agree(rule: PairRule) -> None:
+    lesser, greater = lookup(rule.lesser, rule.scope), lookup(rule.greater, rule.scope)
+    assert lesser.range is not None
+    assert greater.range is not None
+    with pytest.raises(UsageError, match=r"it must be (below|at most)"):
+        Settings.of(rule.scope, {lesser.name: lesser.range[1], greater.name: greater.range[0]})
+
+
+def test_a_wrong_pair_names_both_values_and_why() -> None:
+    with pytest.raises(UsageError) as caught:
+        Settings.of(Scope.BROKER, {"replica.fetch.wait.max.ms": 30_001})
+    assert str(caught.value) == (
+        "replica.fetch.wait.max.ms is 30001; it must be at most replica.socket.timeout.ms, which is 30000, "
+        "or followers time out while the leader still waits"
+    )
+
+
+def test_a_heartbeat_as_long_as_the_session_is_refused() -> None:
+    assert Settings.of(Scope.GROUP, {"consumer.heartbeat.interval.ms": 44_999})
+    with pytest.raises(UsageError, match=r"must be below consumer\.session\.timeout\.ms, which is 45000"):
+        Settings.of(Scope.GROUP, {"consumer.heartbeat.interval.ms": 45_000})
+
+
+def test_a_number_too_great_for_a_double_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^log\.cleaner\.io\.buffer\.load\.factor is inf; allowed are numbers$"):
+        Settings.parse(Scope.BROKER, {"log.cleaner.io.buffer.load.factor": "1e999"})
+
+
+def test_accessors_convert_to_milliseconds_and_bytes() -> None:
+    broker = Settings.parse(Scope.BROKER, {"broker.rack": "a"})
+    assert broker.duration_ms("log.retention.hours") == 604_800_000
+    assert broker.duration_ms("leader.imbalance.check.interval.seconds") == 300_000
+    assert broker.duration_ms("offsets.retention.minutes") == 604_800_000
+    assert broker.size_bytes("log.segment.bytes") == 2**30
+    assert broker.count("num.io.threads") == 8
+    assert broker.ratio("log.cleaner.min.cleanable.ratio") == 0.5
+    assert broker.flag("auto.leader.rebalance.enable") is True
+    assert broker.text("broker.rack") == "a"
+    assert broker.text("replica.selector.class") is None
+    assert broker.texts("group.consumer.assignors") == ("uniform", "range")
+
+
+@pytest.mark.parametrize(
+    ("accessor", "name", "message"),
+    [
+        ("duration_ms", "log.segment.bytes", "log.segment.bytes is not a duration"),
+        ("size_bytes", "log.roll.hours", "log.roll.hours is not a size in bytes"),
+        ("count", "log.roll.ms", "log.roll.ms is not set and has no default"),
+        ("flag", "log.roll.ms", "log.roll.ms is of type long, not boolean"),
+        ("count", "no.such", "there is no broker setting 'no.such'"),
+    ],
+)
+def test_accessors_refuse_settings_of_another_kind(accessor: str, name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}"):
+        getattr(Settings.of(Scope.BROKER, {}), accessor)(name)
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_settings_are_a_mapping_over_every_name_of_their_scope(scope: Scope) -> None:
+    settings = Settings.of(scope, {})
+    assert list(settings) == list(names(scope))
+    assert len(settings) == len(names(scope))
+    assert all(name in settings for name in names(scope))
+    assert "no.such" not in settings
+
+
+def test_equal_settings_are_equal_in_any_order() -> None:
+    one = Settings.of(Scope.TOPIC, {"retention.ms": 1, "segment.ms": 2})
+    assert one == Settings.of(Scope.TOPIC, {"segment.ms": 2, "retention.ms": 1})
+    assert hash(one) == hash(Settings.of(Scope.TOPIC, {"segment.ms": 2, "retention.ms": 1}))
+    assert one != Settings.of(Scope.TOPIC, {"retention.ms": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("log.retention.hours", "7 days"),
+        ("log.segment.bytes", "1 GiB"),
+        ("message.max.bytes", "1 MiB"),
+        ("log.flush.interval.messages", "no limit"),
+        ("max.connections", "no limit"),
+        ("log.cleaner.io.max.bytes.per.second", "no limit"),
+        ("log.retention.ms", "not set"),
+        ("replica.fetch.wait.max.ms", "500 ms"),
+        ("log.cleaner.enable", "true"),
+        ("group.consumer.assignors", "uniform,range"),
+        ("replication.quota.window.size.seconds", "1 second"),
+    ],
+)
+def test_defaults_in_words(name: str, words: str) -> None:
+    setting = lookup(name, Scope.BROKER)
+    assert format_for_people(setting, setting.default) == words
+
+
+def test_no_limit_is_javas_greatest_number() -> None:
+    assert (INT_MAX, LONG_MAX) == (2**31 - 1, 2**63 - 1)
+    assert sorted(UNIT_MS.values()) == [1, 1000, 60_000, 3_600_000]
+
+
+def test_one_setting_in_full() -> None:
+    assert render_one(lookup("segment.ms", Scope.TOPIC)) == (
+        "segment.ms\n"
+        "  A segment is closed at this age.\n"
+        "  scope          topic\n"
+        "  type           long\n"
+        "  default        604800000 (7 days)\n"
+        "  unit           ms\n"
+        "  allowed        whole numbers from 1 to 9223372036854775807\n"
+        "  falls back to  log.roll.ms, then log.roll.hours\n"
+        "  source         LogConfig"
+    )
+
+
+def test_the_table_has_a_line_a_setting_with_columns_aligned() -> None:
+    lines = render_table(CATALOG).splitlines()
+    assert len(lines) == len(CATALOG) + 1
+    column = lines[0].index("type")
+    assert all(line[column - 1] == " " != line[column] for line in lines)
+
+
+def test_json_holds_every_setting_with_values_of_their_own_type() -> None:
+    records = {(record["scope"], record["name"]): record for record in json.loads(render_json(CATALOG))}
+    assert len(records) == len(CATALOG)
+    assert records["topic", "cleanup.policy"]["default"] == ["delete"]
+    assert records["broker", "log.roll.ms"]["default"] is None
+    assert records["broker", "num.io.threads"]["default"] == 8
+
+
+def test_the_command_prints_one_setting_in_every_scope_that_has_it() -> None:
+    done = CliRunner().invoke(cli, ["config", "min.insync.replicas"])
+    assert done.exit_code == 0
+    assert done.output == "\n\n".join(render_one(setting) for setting in find("min.insync.replicas")) + "\n"
+    assert done.output.splitlines().count("min.insync.replicas") == 2
+
+
+def test_the_command_prints_json_on_request() -> None:
+    done = CliRunner().invoke(cli, ["config", "segment.ms", "--json"])
+    assert [record["name"] for record in json.loads(done.output)] == ["segment.ms"]

@@ -1,0 +1,79 @@
+"""Errors say whose fault it is, where, and which value; Kafka's refusals name Kafka's class."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from broker import errors
+from broker.errors import BrokersideError, CorruptDataError, InputError, RefusedError, UsageError, shorten
+
+CLASSES = [value for _, value in inspect.getmembers(errors, inspect.isclass) if issubclass(value, BrokersideError)]
+REFUSALS = [value for value in CLASSES if issubclass(value, RefusedError)]
+
+
+def test_there_are_three_families() -> None:
+    families = (UsageError, RefusedError, CorruptDataError)
+    assert all(
+        sum(issubclass(one, family) for family in families) == 1 for one in CLASSES if one is not BrokersideError
+    )
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.__name__)
+def test_every_refusal_names_the_class_that_kafka_throws(refusal: type[RefusedError]) -> None:
+    assert refusal.kafka_class.startswith(("org.apache.kafka.", "java.lang."))
+    assert refusal is RefusedError or refusal.kafka_class != RefusedError.kafka_class
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.__name__)
+def test_a_refusal_says_exactly_what_it_is_given(refusal: type[RefusedError]) -> None:
+    assert str(refusal("Replication factor must be larger than 0.")) == "Replication factor must be larger than 0."
+    assert refusal("x").definite is True
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "no brokers"),
+        ({"source": "a.txt"}, "a.txt: no brokers"),
+        ({"line": 3}, "line 3: no brokers"),
+        ({"source": "a.txt", "line": 3}, "a.txt:3: no brokers"),
+        ({"source": "a.txt", "line": 3, "value": "x\ny"}, "a.txt:3: no brokers (found 'x\\ny')"),
+        ({"value": ""}, "no brokers (found '')"),
+    ],
+)
+def test_an_input_error_says_what_where_and_which_value(fields: dict[str, object], message: str) -> None:
+    error = InputError("no brokers", **fields)  # type: ignore[arg-type] # the fields of each case.
+    assert str(error) == message
+    assert isinstance(error, UsageError)
+    assert (error.what, error.source, error.line) == ("no brokers", fields.get("source", ""), fields.get("line"))
+
+
+def test_an_input_error_keeps_the_whole_value_and_shows_its_beginning() -> None:
+    error = InputError("too long", value="x" * 1000)
+    assert error.value == "x" * 1000
+    assert str(error) == f"too long (found '{'x' * 79}…')"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "wrong checksum"),
+        ({"source": "0.log"}, "0.log: wrong checksum"),
+        ({"source": "0.log", "position": 61}, "0.log at byte 61: wrong checksum"),
+    ],
+)
+def test_damage_is_told_with_its_byte(fields: dict[str, object], message: str) -> None:
+    error = CorruptDataError("wrong checksum", **fields)  # type: ignore[arg-type] # the fields of each case.
+    assert str(error) == message
+    assert error.position == fields.get("position")
+
+
+@pytest.mark.parametrize(("text", "shown"), [("", ""), ("x" * 80, "x" * 80), ("x" * 81, "x" * 79 + "…")])
+def test_a_long_text_is_cut_and_says_so(text: str, shown: str) -> None:
+    assert shorten(text) == shown
+
+
+def test_a_text_is_cut_to_what_is_asked() -> None:
+    assert shorten("abcdef", length_max=3) == "ab…"

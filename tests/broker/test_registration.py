@@ -1,0 +1,251 @@
+"""A broker's life: the tables are complete, what they do not list is refused, and no two processes share an id."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import re
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.__main__ import cli
+from broker.errors import UsageError
+from broker.ids import BrokerEpoch, BrokerId
+from broker.machines import step, to_mermaid, to_text, word
+from broker.registration import (
+    BROKER_TRANSITIONS,
+    SESSION_STATES,
+    ZOOKEEPER_TRANSITIONS,
+    BrokerInput,
+    BrokerState,
+    DuplicateBrokerRegistrationError,
+    Heartbeat,
+    Registration,
+    ZookeeperInput,
+    ZookeeperState,
+    broker_step,
+    heartbeat_input,
+    register,
+    zookeeper_step,
+)
+
+S, E = BrokerState, BrokerInput
+SHUTDOWNS = (
+    E.HEARTBEAT_WANTS_SHUTDOWN_LEADING,
+    E.HEARTBEAT_WANTS_SHUTDOWN_WAITING,
+    E.HEARTBEAT_WANTS_SHUTDOWN_READY,
+)
+
+
+def kafka_heartbeat(
+    state: BrokerState, heartbeat: Heartbeat, *, registration_offset: int, leads: bool, shutdown_seen_by_all: bool
+) -> BrokerState:
+    """BrokerHeartbeatManager.calculateNextBrokerState told as nested questions, for comparison with the table."""
+    if state is S.CONTROLLED_SHUTDOWN:
+        return S.SHUTDOWN_NOW if not leads and shutdown_seen_by_all else S.CONTROLLED_SHUTDOWN
+    if state is S.UNFENCED:
+        if heartbeat.want_fence:
+            return S.SHUTDOWN_NOW if heartbeat.want_shutdown else S.FENCED
+        if heartbeat.want_shutdown:
+            return S.CONTROLLED_SHUTDOWN if leads else S.SHUTDOWN_NOW
+        return S.UNFENCED
+    if heartbeat.want_shutdown:
+        return S.SHUTDOWN_NOW
+    ready = not heartbeat.want_fence and heartbeat.metadata_offset >= registration_offset
+    return S.UNFENCED if ready else S.FENCED
+
+
+@given(
+    state=st.sampled_from([S.FENCED, S.UNFENCED, S.CONTROLLED_SHUTDOWN, S.SHUTDOWN_NOW]),
+    want_fence=st.booleans(),
+    want_shutdown=st.booleans(),
+    metadata_offset=st.integers(0, 3),
+    registration_offset=st.integers(0, 3),
+    leads=st.booleans(),
+    seen=st.booleans(),
+)
+def test_a_heartbeat_does_what_kafkas_controller_does(
+    state: BrokerState,
+    want_fence: bool,
+    want_shutdown: bool,
+    metadata_offset: int,
+    registration_offset: int,
+    leads: bool,
+    seen: bool,
+) -> None:
+    heartbeat = Heartbeat(metadata_offset=metadata_offset, want_fence=want_fence, want_shutdown=want_shutdown)
+    event = heartbeat_input(heartbeat, registration_offset=registration_offset, leads=leads, shutdown_seen_by_all=seen)
+    if (state, event) not in BROKER_TRANSITIONS:
+        # A broker in controlled shutdown repeats exactly that wish; nothing else is ever sent.
+        assert state is S.CONTROLLED_SHUTDOWN
+        assert want_fence or not want_shutdown
+        return
+    assert broker_step(state, event) is kafka_heartbeat(
+        state, heartbeat, registration_offset=registration_offset, leads=leads, shutdown_seen_by_all=seen
+    )
+
+
+def test_these_pairs_and_no_others_are_refused() -> None:
+    refused = {pair for pair in itertools.product(S, E) if pair not in BROKER_TRANSITIONS}
+    unregistered = {(S.UNREGISTERED, event) for event in E if event is not E.REGISTER_NEW_INCARNATION}
+    without_session = {(state, E.SESSION_EXPIRED) for state in (S.FENCED, S.SHUTDOWN_NOW)}
+    held = {(state, E.REGISTER_NEW_INCARNATION) for state in SESSION_STATES}
+    never_sent = {
+        (S.CONTROLLED_SHUTDOWN, event) for event in E if event.name.startswith("HEARTBEAT") and event not in SHUTDOWNS
+    }
+    assert refused == unregistered | without_session | held | never_sent
+
+
+@pytest.mark.parametrize(("state", "event"), list(itertools.product(S, E)))
+def test_every_pair_steps_as_listed_or_is_refused_by_name(state: BrokerState, event: BrokerInput) -> None:
+    if (state, event) in BROKER_TRANSITIONS:
+        assert broker_step(state, event) is BROKER_TRANSITIONS[state, event]
+        return
+    with pytest.raises(UsageError, match=f"^the broker is {word(state)} and cannot take {word(event)}$"):
+        broker_step(state, event)
+
+
+@pytest.mark.parametrize(("state", "event"), list(itertools.product(ZookeeperState, ZookeeperInput)))
+def test_every_zookeeper_pair_steps_as_listed_or_is_refused(state: ZookeeperState, event: ZookeeperInput) -> None:
+    if (state, event) in ZOOKEEPER_TRANSITIONS:
+        assert zookeeper_step(state, event) is ZOOKEEPER_TRANSITIONS[state, event]
+        return
+    with pytest.raises(UsageError, match=f"^the broker node is {word(state)} and cannot take {word(event)}$"):
+        zookeeper_step(state, event)
+
+
+@pytest.mark.parametrize("table", [BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS], ids=["kraft", "zookeeper"])
+def test_every_state_is_reached_and_left(table: dict[tuple[enum.Enum, enum.Enum], enum.Enum]) -> None:
+    states = set(type(next(iter(table.values()))))
+    assert {following for (state, _), following in table.items() if state is not following} == states
+    assert {state for (state, _), following in table.items() if state is not following} == states
+
+
+@pytest.mark.parametrize("table", [BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS], ids=["kraft", "zookeeper"])
+def test_every_input_is_taken_somewhere(table: dict[tuple[enum.Enum, enum.Enum], enum.Enum]) -> None:
+    assert {event for _, event in table} == set(type(next(iter(table))[1]))
+
+
+def test_a_broker_told_to_stop_is_to_the_controller_a_fenced_one() -> None:
+    rows = {state: {event: BROKER_TRANSITIONS.get((state, event)) for event in E} for state in S}
+    assert rows[S.SHUTDOWN_NOW] == rows[S.FENCED]
+
+
+def test_only_an_unfenced_broker_goes_through_controlled_shutdown() -> None:
+    before = {state for (state, _), following in BROKER_TRANSITIONS.items() if following is S.CONTROLLED_SHUTDOWN}
+    assert before == {S.UNFENCED, S.CONTROLLED_SHUTDOWN}
+
+
+def test_in_zookeepers_mode_a_lost_connection_alone_removes_nobody() -> None:
+    state = zookeeper_step(ZookeeperState.ALIVE, ZookeeperInput.CONNECTION_LOST)
+    assert zookeeper_step(state, ZookeeperInput.RECONNECTED) is ZookeeperState.ALIVE
+    assert zookeeper_step(state, ZookeeperInput.SESSION_EXPIRED) is ZookeeperState.ABSENT
+
+
+def test_a_whole_life() -> None:
+    state = S.UNREGISTERED
+    for event, following in (
+        (E.REGISTER_NEW_INCARNATION, S.FENCED),
+        (E.HEARTBEAT_BEHIND, S.FENCED),
+        (E.HEARTBEAT_CAUGHT_UP, S.UNFENCED),
+        (E.SESSION_EXPIRED, S.FENCED),
+        (E.HEARTBEAT_CAUGHT_UP, S.UNFENCED),
+        (E.HEARTBEAT_WANTS_SHUTDOWN_LEADING, S.CONTROLLED_SHUTDOWN),
+        (E.HEARTBEAT_WANTS_SHUTDOWN_WAITING, S.CONTROLLED_SHUTDOWN),
+        (E.HEARTBEAT_WANTS_SHUTDOWN_READY, S.SHUTDOWN_NOW),
+        (E.REGISTER_NEW_INCARNATION, S.FENCED),
+        (E.UNREGISTER, S.UNREGISTERED),
+    ):
+        state = broker_step(state, event)
+        assert state is following
+
+
+def registration(state: BrokerState = S.UNFENCED) -> Registration:
+    return Registration(broker_id=BrokerId(1), incarnation_id="first", epoch=BrokerEpoch(10), state=state)
+
+
+def again(existing: Registration | None, incarnation_id: str, *, session_valid: bool) -> Registration:
+    return register(
+        existing,
+        broker_id=BrokerId(1),
+        incarnation_id=incarnation_id,
+        record_offset=50,
+        session_valid=session_valid,
+    )
+
+
+def test_a_first_registration_starts_fenced_with_its_records_offset_as_epoch() -> None:
+    first = again(None, "first", session_valid=False)
+    assert first == Registration(broker_id=BrokerId(1), incarnation_id="first", epoch=BrokerEpoch(50), state=S.FENCED)
+
+
+@pytest.mark.parametrize("state", [S.FENCED, S.UNFENCED, S.CONTROLLED_SHUTDOWN])
+def test_the_same_incarnation_keeps_state_and_epoch(state: BrokerState) -> None:
+    assert again(registration(state), "first", session_valid=True) == registration(state)
+
+
+@pytest.mark.parametrize("state", sorted(SESSION_STATES, key=lambda state: state.name))
+def test_another_incarnation_waits_until_the_session_has_ended(state: BrokerState) -> None:
+    with pytest.raises(DuplicateBrokerRegistrationError) as caught:
+        again(registration(state), "second", session_valid=True)
+    assert str(caught.value) == "Another broker is registered with that broker id."
+    assert caught.value.broker_id == 1
+    assert caught.value.kafka_class == "org.apache.kafka.common.errors.DuplicateBrokerRegistrationException"
+    after = again(registration(state), "second", session_valid=False)
+    assert (after.incarnation_id, after.epoch, after.state) == ("second", 50, S.FENCED)
+
+
+@pytest.mark.parametrize("state", [S.FENCED, S.SHUTDOWN_NOW])
+def test_a_fenced_broker_is_replaced_at_once(state: BrokerState) -> None:
+    after = again(registration(state), "second", session_valid=False)
+    assert (after.incarnation_id, after.epoch, after.state) == ("second", 50, S.FENCED)
+
+
+class Light(enum.Enum):
+    OFF = 1
+    DIMLY_LIT = 2
+
+
+class Press(enum.Enum):
+    ONCE = 1
+    TWICE = 2
+
+
+LAMP = {
+    (Light.DIMLY_LIT, Press.TWICE): Light.OFF,
+    (Light.OFF, Press.ONCE): Light.DIMLY_LIT,
+    (Light.DIMLY_LIT, Press.ONCE): Light.OFF,
+}
+
+
+def test_a_machine_is_drawn_in_the_order_of_its_enums() -> None:
+    assert to_text(LAMP) == ("off        + once   -> dimly lit\ndimly lit  + once   -> off\ndimly lit  + twice  -> off")
+    assert to_mermaid(LAMP) == "stateDiagram-v2\n    OFF --> DIMLY_LIT: once\n    DIMLY_LIT --> OFF: once, twice"
+
+
+def test_a_machine_refuses_what_it_does_not_list() -> None:
+    assert step(LAMP, Light.OFF, Press.ONCE, what="lamp") is Light.DIMLY_LIT
+    with pytest.raises(UsageError, match=r"^the lamp is off and cannot take twice$"):
+        step(LAMP, Light.OFF, Press.TWICE, what="lamp")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], to_text(BROKER_TRANSITIONS)),
+        (["zookeeper"], to_text(ZOOKEEPER_TRANSITIONS)),
+        (["--mermaid"], to_mermaid(BROKER_TRANSITIONS)),
+        (["zookeeper", "--mermaid"], to_mermaid(ZOOKEEPER_TRANSITIONS)),
+    ],
+)
+def test_the_command_draws_the_table_that_the_model_runs_on(arguments: list[str], expected: str) -> None:
+    done = CliRunner().invoke(cli, ["diagram", *arguments])
+    assert (done.exit_code, done.output) == (0, expected + "\n")
+
+
+def test_the_drawing_holds_every_row() -> None:
+    assert len(to_text(BROKER_TRANSITIONS).splitlines()) == len(BROKER_TRANSITIONS)
+    assert all(re.search(rf"\b{state.name}\b", to_mermaid(BROKER_TRANSITIONS)) for state in S)

@@ -1,0 +1,40 @@
+"""What every test run shares: how hard Hypothesis tries, and in which order the tiers run.
+
+Two profiles. `ci`, the default, draws the same examples each time, so that a red run is red
+again. `deep`, chosen by `--hypothesis-profile=deep`, draws new ones, many more of them; what it
+finds is pinned with `@example`.
+
+The fast tier runs first, then the tests that need Kafka's jars, a browser, Spark: a mistake in
+the pure code shows within seconds, and not after the minute that a session costs.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadlines: the machines that run this are shared, and time is measured in tests/benchmarks.
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile(
+    "deep",
+    max_examples=2_000,
+    deadline=None,
+    print_blob=True,
+    # With thousands of examples some are drawn slowly; that is no news.
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("ci")
+
+SLOW_TIERS: Final = ("kafka", "browser", "spark")  # In the order in which they run, after the fast tier.
+
+
+def tier(item: pytest.Item) -> int:
+    """Place of a test in the run: 0 for the fast tier, else the last of its markers in `SLOW_TIERS`, from 1."""
+    return max((index for index, name in enumerate(SLOW_TIERS, 1) if item.get_closest_marker(name)), default=0)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=tier)  # Stable: within a tier the order stays.

@@ -1,0 +1,1 @@
+"""Golden vectors, printed by Kafka's own classes, and what runs them."""

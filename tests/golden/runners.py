@@ -1,0 +1,170 @@
+"""Run one golden case: give our code its input, and say where the answer first differs.
+
+The registry maps an `algorithm` to the function that answers a case's input. An answer has the
+shape of the case's `expected`, but matrices stay matrices, and refusals are raised. Comparing
+is common to all: key by key, matrices row by row or by digest, refusals by Java class and message.
+
+Hints in a case are facts about Java's hash order that our twin of it makes redundant. They are not read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import attrs
+import numpy as np
+
+from broker.cluster import BrokerView, Int32Array
+from broker.entropy import JavaRandom
+from broker.errors import RefusedError
+from broker.ids import broker_id
+from placement.classic import ClassicPlacer, rack_alternated_brokers
+from placement.spec import PlacementSpec
+from placement.striped import StripedPlacer
+
+Json: TypeAlias = Any
+Runner: TypeAlias = Callable[[Mapping[str, Json]], Json]
+
+DIGEST_ROW_COUNT: Final = 5
+"""How many rows a digest shows at its head and at its tail."""
+
+
+class MalformedCaseError(Exception):
+    """A case that is not of the layout, so that nothing can be said of our code."""
+
+
+@attrs.frozen(eq=False)
+class Rows:
+    """A matrix answer, and the id of its first partition, which the digest's text begins with."""
+
+    replicas: Int32Array
+    first_partition: int = 0
+
+
+def run_admin_utils(given: Mapping[str, Json]) -> Json:
+    """Answer a call of AdminUtils.assignReplicasToBrokers."""
+    brokers = [BrokerView(id=broker_id(broker["id"]), rack=broker["rack"]) for broker in given["brokers"]]
+    spec = PlacementSpec(given["start_partition_id"], given["partitions"], given["replication_factor"])
+    seed = given["random_seed"]
+    placer = ClassicPlacer(fixed_start_index=given["fixed_start_index"])
+    replicas = placer.place(spec, brokers, JavaRandom(0 if seed is None else seed))
+    has_racks = all(broker.rack is not None for broker in brokers)
+    first_partition = max(0, spec.start_partition)
+    return {
+        "rack_alternated_brokers": list(rack_alternated_brokers(brokers)) if has_racks else None,
+        "first_partition": first_partition,
+        "replicas": Rows(replicas, first_partition),
+    }
+
+
+def run_striped(given: Mapping[str, Json]) -> Json:
+    """Answer several calls of one StripedReplicaPlacer, and one draw from its generator after them."""
+    brokers = [
+        BrokerView(id=broker_id(broker["id"]), rack=broker["rack"], fenced=broker["fenced"])
+        for broker in given["brokers"]
+    ]
+    random = JavaRandom(given["random_seed"])
+    calls: list[Json] = []
+    for call in given["calls"]:
+        spec = PlacementSpec(call["start_partition"], call["partitions"], call["replication_factor"])
+        try:
+            calls.append({"replicas": Rows(StripedPlacer().place(spec, brokers, random))})
+        except RefusedError as refusal:
+            if len(given["calls"]) == 1:
+                raise
+            calls.append({"error": described(refusal)})
+    return {"calls": calls, "next_int_after": random.next_int()}
+
+
+def run_java_random(given: Mapping[str, Json]) -> Json:
+    """Answer a row of draws from one java.util.Random."""
+    random = JavaRandom(given["seed"])
+    results: list[Json] = []
+    for operation in given["ops"]:
+        match operation["op"]:
+            case "next_int":
+                results.append(random.next_int())
+            case "next_int_bound":
+                results.append(random.next_int_bound(operation["bound"]))
+            case "shuffle":
+                items = list(range(operation["n"]))
+                random.shuffle(items)
+                results.append(items)
+            case other:
+                raise MalformedCaseError(f"unknown operation {other!r}")
+    return {"results": results}
+
+
+RUNNERS: Final[Mapping[str, Runner]] = {
+    "admin_utils": run_admin_utils,
+    "striped_replica_placer": run_striped,
+    "java_random": run_java_random,
+}
+
+
+def first_difference(case: Mapping[str, Json], runner: Runner) -> str | None:
+    """Return where our answer to `case` first differs from what it expects, or None when it does not.
+
+    Raises MalformedCaseError when the case is not of the layout.
+    """
+    if ("expected" in case) == ("expected_error" in case):
+        raise MalformedCaseError("a case has exactly one of `expected` and `expected_error`")
+    try:
+        given, expected = case["input"], case.get("expected", {"error": case.get("expected_error")})
+        if not isinstance(expected, Mapping):
+            raise MalformedCaseError("`expected` is not an object")
+        try:
+            answer = runner(given)
+        except RefusedError as refusal:
+            answer = {"error": described(refusal)}
+        return compare(answer, expected, "")
+    except (KeyError, TypeError, AttributeError) as damage:
+        raise MalformedCaseError(f"{type(damage).__name__}: {damage}") from damage
+
+
+def described(refusal: RefusedError) -> Json:
+    """Return a refusal as the vectors write Java's exceptions."""
+    return {"class": refusal.kafka_class, "message": str(refusal)}
+
+
+def compare(answer: Json, expected: Json, path: str) -> str | None:
+    """Return the first place, by path, where `answer` is not `expected`, or None."""
+    if isinstance(answer, dict) and isinstance(expected, dict):
+        ours = in_form_of(expected, answer)
+        if ours.keys() != expected.keys():
+            return f"{path or 'answer'}: has {sorted(ours)}, expected {sorted(expected)}"
+        pairs = [(f"{path}.{key}".lstrip("."), ours[key], expected[key]) for key in sorted(ours)]
+    elif isinstance(answer, list) and isinstance(expected, list):
+        if len(answer) != len(expected):
+            return f"{path}: has {len(answer)} entries, expected {len(expected)}"
+        entries = zip(answer, expected, strict=True)
+        pairs = [(f"{path}[{index}]", ours, theirs) for index, (ours, theirs) in enumerate(entries)]
+    else:
+        same = type(answer) is type(expected) and answer == expected
+        return None if same else f"{path}: is {answer!r}, expected {expected!r}"
+    return next((found for found in (compare(ours, theirs, where) for where, ours, theirs in pairs) if found), None)
+
+
+def in_form_of(expected: Mapping[str, Json], answer: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return `answer` with its matrix, if it has one, written out, or as a digest where `expected` has that."""
+    matrix = answer.get("replicas")
+    if not isinstance(matrix, Rows):
+        return answer
+    rows = matrix.replicas.tolist()
+    if "sha256" not in expected:
+        return {**answer, "replicas": rows}
+    others = {key: value for key, value in answer.items() if key != "replicas"}
+    head, tail = rows[:DIGEST_ROW_COUNT], rows[-DIGEST_ROW_COUNT:]
+    return {**others, "count": len(rows), "head": head, "tail": tail, "sha256": sha256_of(matrix)}
+
+
+def sha256_of(answer: Rows) -> str:
+    """Return the digest of the text `<partition>:<replica>,<replica>,…`, one line a partition."""
+    assert answer.replicas.dtype == np.int32
+    lines = (
+        f"{partition}:{','.join(map(str, row))}\n"
+        for partition, row in enumerate(answer.replicas.tolist(), start=answer.first_partition)
+    )
+    return hashlib.sha256("".join(lines).encode("ascii")).hexdigest()

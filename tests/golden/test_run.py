@@ -1,0 +1,152 @@
+"""`python -m tests golden DIR` says what failed, and never breaks off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.__main__ import main
+
+CASE: dict[str, Any] = {
+    "name": "three draws",
+    "input": {
+        "seed": 42,
+        "ops": [{"op": "next_int"}, {"op": "next_int_bound", "bound": 10}, {"op": "shuffle", "n": 3}],
+    },
+    "expected": {"results": [-1170105035, 3, [1, 2, 0]]},
+}
+STRIPED: dict[str, Any] = {
+    "name": "one broker",
+    "input": {
+        "random_seed": 1,
+        "brokers": [{"id": 5, "rack": None, "fenced": False}],
+        "calls": [{"start_partition": 0, "partitions": 2, "replication_factor": 1}],
+    },
+    "expected": {"calls": [{"replicas": [[5], [5]]}], "next_int_after": 1761283695},
+}
+
+ONE_DRAW_LESS = {"calls": [{"replicas": [[5], [5]]}], "next_int_after": 1}
+
+
+def write(path: Path, cases: object, algorithm: str = "java_random", version: int = 1) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    envelope = {"algorithm": algorithm, "schema_version": version, "source": "test", "cases": cases}
+    path.write_text(json.dumps(envelope), encoding="utf-8")
+
+
+def changed(case: dict[str, Any], **fields: object) -> dict[str, Any]:
+    return {**case, **fields}
+
+
+def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
+    status = main(["golden", str(folder)])
+    return status, capsys.readouterr().out.splitlines()
+
+
+def test_files_below_the_folder_are_run_and_others_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "b" / "deep.json", [CASE, CASE])
+    write(tmp_path / "a.json", [CASE])
+    (tmp_path / "README.md").write_text("not a vector", encoding="utf-8")
+    assert run(tmp_path, capsys) == (
+        0,
+        ["a.json: 1 passed, 0 failed", "b/deep.json: 2 passed, 0 failed", "3 passed, 0 failed"],
+    )
+
+
+def test_a_failed_case_is_named_with_its_first_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a.json", [changed(CASE, expected={"results": [-1170105035, 99, [0, 1, 2]]})])
+    status, lines = run(tmp_path, capsys)
+    assert status == 1
+    assert lines == [
+        "a.json: 0 passed, 1 failed",
+        "  three draws: results[1]: is 3, expected 99",
+        "0 passed, 1 failed",
+    ]
+
+
+def test_the_number_of_draws_is_compared_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "s.json", [STRIPED, changed(STRIPED, expected=ONE_DRAW_LESS)], "striped_replica_placer")
+    status, lines = run(tmp_path, capsys)
+    assert status == 1
+    assert lines[-2:] == ["  one broker: next_int_after: is 1761283695, expected 1", "1 passed, 1 failed"]
+
+
+@pytest.mark.parametrize(
+    ("case", "difference"),
+    [
+        ("not an object", "case 0: malformed case: str instead of an object"),
+        ({"name": "empty"}, "empty: malformed case: a case has exactly one of `expected` and `expected_error`"),
+        (changed(CASE, input={}), "three draws: malformed case: KeyError: 'seed'"),
+        (changed(CASE, input={"seed": "x", "ops": []}), "three draws: malformed case: TypeError"),
+        (
+            changed(CASE, input={"seed": 1, "ops": [{"op": "jump"}]}),
+            "three draws: malformed case: unknown operation 'jump'",
+        ),
+        (
+            changed(CASE, input={"seed": 2**64, "ops": []}),
+            "three draws: refused: seed is 18446744073709551616; allowed",
+        ),
+        (changed(CASE, expected=None), "three draws: malformed case: `expected` is not an object"),
+        (
+            changed(CASE, name="\ud800\x1b", expected={"results": []}),
+            "\\ud800\\x1b: results: has 3 entries, expected 0",
+        ),
+    ],
+)
+def test_a_damaged_case_fails_without_ending_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], case: object, difference: str
+) -> None:
+    write(tmp_path / "a.json", [case, changed(CASE, input={"seed": 1, "ops": []}, expected={"results": []})])
+    status, lines = run(tmp_path, capsys)
+    assert status == 1
+    assert lines[0] == "a.json: 1 passed, 1 failed"
+    assert lines[1].startswith(f"  {difference}"), lines[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{", "unreadable: Expecting property name"),
+        ("[" * 100_000, "unreadable: "),
+        ("[]", "not golden vectors: "),
+        ('{"algorithm": "java_random", "schema_version": 2, "cases": [{}]}', "schema_version is 2; 1 is known"),
+        (
+            '{"algorithm": "guess", "schema_version": 1, "cases": [{}]}',
+            "unknown algorithm 'guess'; known are admin_utils",
+        ),
+        ('{"algorithm": ["a"], "schema_version": 1, "cases": [{}]}', "unknown algorithm ['a']"),
+        ('{"algorithm": "java_random", "schema_version": 1, "cases": []}', "has no cases"),
+    ],
+)
+def test_a_file_that_cannot_be_run_is_a_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, problem: str
+) -> None:
+    (tmp_path / "a.json").write_text(content, encoding="utf-8")
+    status, lines = run(tmp_path, capsys)
+    assert status == 1
+    assert lines[0] == "a.json: 0 passed, 1 failed"
+    assert lines[1].startswith(f"  {problem}"), lines[1]
+    assert lines[-1] == "0 passed, 1 failed"
+
+
+def test_a_folder_of_nothing_but_log_cases_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "segment-1").mkdir()
+    (tmp_path / "segment-1" / "case.json").write_text("{}", encoding="utf-8")
+    status, lines = run(tmp_path, capsys)
+    assert status == 1
+    assert lines == ["log storage: 1 cases not run, as nothing here reads logs yet", "0 passed, 0 failed"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["golden"], ["golden", "a", "b"], ["silver", "."], ["golden", "/no/such/place"]]
+)
+def test_a_command_that_is_not_understood_ends_with_status_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert "usage: python -m tests golden DIR" in capsys.readouterr().err

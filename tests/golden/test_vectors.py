@@ -1,0 +1,35 @@
+"""Every golden vector of this folder, one test a case: what Kafka's own classes printed is what we answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.golden.files import GoldenFile, case_name, golden_paths, load, run_case
+from tests.golden.runners import Json
+
+FOLDER: Final = Path(__file__).parent
+FILES: Final[dict[str, GoldenFile]] = {str(path.relative_to(FOLDER)): load(path) for path in golden_paths(FOLDER)}
+
+
+@pytest.mark.parametrize(
+    ("file", "case"),
+    [
+        pytest.param(file, case, id=f"{file}-{case_name(case, index)}")
+        for file, golden in FILES.items()
+        for index, case in enumerate(golden.cases)
+    ],
+)
+def test_our_answer_is_that_of_kafka(file: str, case: Json) -> None:
+    without_hints = {key: value for key, value in case.items() if key != "hints"}
+    assert run_case(without_hints, FILES[file].runner) is None
+
+
+def test_the_folder_holds_the_vectors_of_both_placers_and_of_java_random() -> None:
+    assert {file: len(golden.cases) for file, golden in FILES.items()} == {
+        "placement/admin_utils.json": 148,
+        "placement/java_random.json": 60,
+        "placement/striped_replica_placer.json": 129,
+    }

@@ -1,0 +1,1 @@
+"""Slow and independent answers that the product is compared with."""

@@ -1,0 +1,264 @@
+"""kafka-topics --describe: its dialects, its traps, its damage, and the fast path held to the careful one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.errors import InputError
+from placement.formats import text
+from placement.formats.describe_block import find_fields, read_block
+from placement.formats.describe_line import Fault, PartitionLine, TopicLine, parse_line
+from placement.formats.read import read_dump
+from placement.formats.rows import PartitionRows
+from tests.placement.formats.samples import HEADER, ROW_0, ROW_1, parse, rows
+
+PLAIN = {"replicas": (1, 2, 3), "isr": (1, 3), "elr": (2,), "last_known_elr": ()}
+
+
+def test_kafka_4_prints_ids_elr_and_no_leader() -> None:
+    dump = parse(HEADER + ROW_0 + ROW_1)
+    view = dump.clusters[0]
+    assert rows(view) == [
+        ("orders", 0, 1, PLAIN),
+        ("orders", 1, -1, {"replicas": (2, 3, 1), "isr": (), "elr": (), "last_known_elr": ()}),
+    ]
+    topic = view.topics[0]
+    assert (topic.topic_id, topic.partition_count, topic.min_insync_replicas) == ("Ab12cdEFghIJklMNopQRst", 2, 2)
+    assert topic.configs == (("min.insync.replicas", "2"), ("cleanup.policy", "compact,delete"))
+    assert (dump.rows_in, dump.rows_rejected, dump.lines_passed_over, dump.notes) == (3, 0, 0, ())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("\t", "    "),
+        lambda text: text.replace("\t", " "),
+        lambda text: "".join("      " + line for line in text.splitlines(keepends=True)),
+        lambda text: text.replace(": ", ":"),
+        lambda text: text.replace(" \n", "\n"),
+        lambda text: text.removesuffix("\n"),
+        lambda text: "\ufeff" + text,
+        lambda text: text.encode("utf-16"),
+        lambda text: text.replace("\n", "\n\n==> Describe topic: x\n...\nWARN slow broker\n"),
+    ],
+    ids=["crlf", "spaces", "one space", "indented", "glued", "trimmed", "no end", "bom", "utf-16", "other lines"],
+)
+def test_how_the_text_was_carried_does_not_change_what_it_says(change) -> None:  # type: ignore[no-untyped-def]
+    plain = parse(HEADER + ROW_0 + ROW_1)
+    carried = parse(change(HEADER + ROW_0 + ROW_1))
+    assert rows(carried.clusters[0]) == rows(plain.clusters[0])
+    assert carried.clusters[0].topics == plain.clusters[0].topics
+    assert carried.rejects == ()
+
+
+LINE = "\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2"
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "value"),
+    [
+        (LINE + "\tOffline: ", "offline", ()),
+        (LINE + "\tOffline: 2\tObservers: 2", "observers", (2,)),
+        (LINE + "\tLiveObservers: 1", "observers", (1,)),
+        (LINE + "\tAdding Replicas: 4\tRemoving Replicas: 1", "adding", (4,)),
+        (LINE + "\tAdding Replicas: 4\tRemoving Replicas: 1,2", "removing", (1, 2)),
+        (LINE + "\tElr: N/A\tLastKnownElr: 2", "last_known_elr", (2,)),
+        (LINE + "\tFutureField: x", "replicas", (1, 2)),
+        (LINE + "\tMarkedForDeletion: true", "isr", (1, 2)),
+    ],
+)
+def test_a_field_of_some_version_is_read(line: str, column: str, value: tuple[int, ...]) -> None:
+    assert rows(parse(line).clusters[0])[0][3][column] == value  # type: ignore[index]
+
+
+def test_the_zookeeper_era_prints_no_space_and_minus_one() -> None:
+    dump = parse("Topic:old\tPartitionCount:1\tReplicationFactor:2\tConfigs:\n\tTopic: old\tPartition: 0\tLeader: -1\tReplicas: 1,2\tIsr: \n")
+    assert rows(dump.clusters[0]) == [("old", 0, -1, {"replicas": (1, 2), "isr": ()})]
+    assert dump.clusters[0].topics[0].partition_count == 1
+
+
+def test_a_filtered_describe_is_not_complete_and_the_default_min_isr_stands_in() -> None:
+    dump = parse(ROW_0, min_insync_replicas_default=2)
+    assert not dump.clusters[0].partitions_complete
+    assert dump.notes == ("no topic lines: a filtered describe lists only some partitions",)
+    assert dump.clusters[0].topics[0].min_insync_replicas == 2
+
+
+def test_a_topic_marked_for_deletion_is_noted_once() -> None:
+    dump = parse(HEADER + ROW_0.rstrip("\n") + "\tMarkedForDeletion: true\n" + ROW_1.rstrip("\n") + "\tMarkedForDeletion: true\n")
+    assert dump.notes == ("topic orders is marked for deletion",)
+
+
+WHOLE = "allowed are whole numbers from 0 to"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("\tTopic: a\tPartition: x\tLeader: 1\tReplicas: 1\tIsr: 1", f"Partition is the text 'x'; {WHOLE} 10000000"),
+        ("\tTopic: a\tPartition: -1\tLeader: 1\tReplicas: 1\tIsr: 1", f"Partition is -1; {WHOLE} 10000000"),
+        ("\tTopic: a\tPartition: 10000001\tLeader: 1\tReplicas: 1\tIsr: 1", f"Partition is 10000001; {WHOLE} 10000000"),
+        ("\tTopic: a\tPartition: 0\tReplicas: 1\tIsr: 1", "the field Leader is missing"),
+        ("\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1", "the field Topic is missing"),
+        ("\tTopic: a", "the field Partition is missing"),
+        ("\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1,2,1\tIsr: 1", "Replicas names broker 1 twice"),
+        ("\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1,1", "Isr names broker 1 twice"),
+        ("\tTopic: a\tPartition: 0\tLeader: 3\tReplicas: 1,2\tIsr: 1", "Leader 3 is no replica (1,2)"),
+        ("\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 3", "Isr names broker 3, which is no replica (1,2)"),
+        ("\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: \tIsr: ", "the list of replicas is empty"),
+        ("\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1,\tIsr: ", f"a broker id in Replicas is the text ''; {WHOLE} 2147483647"),
+        (
+            "\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 2147483648\tIsr: ",
+            f"a broker id in Replicas is 2147483648; {WHOLE} 2147483647",
+        ),
+        ("\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1 2\tIsr: ", "unexpected text '2'"),
+        ("\tTopic: a\tTopic: b\tPartition: 0", "the field Topic stands twice"),
+        (
+            "\tTopic: a/b\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1",
+            "illegal topic name; allowed are letters, digits, '.', '_' and '-', but not '.' or '..'",
+        ),
+        (
+            f"\tTopic: {'a' * 250}\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1",
+            "the topic name has 250 characters; at most 249 are allowed",
+        ),
+        (
+            "Topic: a\tPartitionCount: 1000000000000\tReplicationFactor: 1\tConfigs: ",
+            f"PartitionCount is 1000000000000; {WHOLE} 10000000",
+        ),
+        ("Topic: a\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: nonsense", "Configs has 'nonsense'; it holds pairs name=value"),
+    ],
+)
+def test_damage_is_put_aside_with_its_line_and_reason(line: str, reason: str) -> None:
+    dump = parse(HEADER + ROW_0 + ROW_1 + line + "\n")
+    assert [(reject.line, reject.reason, reject.value) for reject in dump.rejects] == [(4, reason, line.strip()[:200])]
+    assert (dump.rows_in, dump.rows_analysed) == (4, 3)
+    assert [topic.name for topic in dump.clusters[0].topics] == ["orders"]
+
+
+def test_a_duplicate_names_the_first_line_and_a_second_topic_line_too() -> None:
+    dump = parse(HEADER + ROW_0 + ROW_1 + HEADER + ROW_0)
+    assert [(reject.line, reject.reason) for reject in dump.rejects] == [
+        (4, "topic orders is already described in line 1"),
+        (5, "partition 0 of orders is already described in line 2"),
+    ]
+
+
+def test_bytes_that_are_no_utf_8_are_shown_escaped() -> None:
+    dump = parse((HEADER + ROW_0).encode() + b"\tTopic: \xff\xfe\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n")
+    assert dump.rejects[0].value == "Topic: \\xff\\xfe\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1"
+
+
+def test_a_wildly_long_line_is_put_aside_without_being_held() -> None:
+    long = b"\tTopic: a\tPartition: 0\tReplicas: " + b"1," * text.LINE_BYTES_MAX
+    dump = read_dump([HEADER.encode(), long, long, b"\n", ROW_0.encode()], source="dump")
+    assert [(reject.line, reject.reason) for reject in dump.rejects] == [(2, "the line is longer than 1048576 bytes")]
+    assert rows(dump.clusters[0])[0][1] == 0
+
+
+def test_one_absurd_list_does_not_widen_a_large_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement.formats.rows.MATRIX_CELLS_MAX", 40)
+    wide = "\tTopic: wide\tPartition: 0\tLeader: 1\tReplicas: " + ",".join(map(str, range(1, 40))) + "\tIsr: 1\n"
+    dump = parse("".join(LINE.replace("Partition: 0", f"Partition: {p}") + "\n" for p in range(9)) + wide)
+    assert [reject.reason for reject in dump.rejects] == [
+        "partition 0 of wide lists 39 brokers; a dump this long may list 4"
+    ]
+    assert dump.clusters[0].partitions.replicas.shape == (9, 2)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("", "dump: the input is empty"),
+        ("\n \n", "dump: the input is empty"),
+        (
+            "hello\nworld\n",
+            "dump:1: not a dump of a known format; known are kafka-topics, kcat, kafka-reassign-partitions, "
+            "cruise-control (found 'hello')",
+        ),
+        (
+            "Topic: a\tPartition: 0\nTopic: b\tPartition: 0\n",
+            "dump:1: nothing can be used: the field Leader is missing (and 1 more entries cannot be used) "
+            "(found 'Topic: a\\tPartition: 0')",
+        ),
+    ],
+)
+def test_an_input_without_anything_usable_is_one_clear_error(data: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(data)
+    assert str(caught.value) == message
+
+
+def test_blocks_and_chunks_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = (HEADER + ROW_0 + ROW_1 + LINE + "\n").encode()
+    whole = rows(parse(data).clusters[0])
+    for size in (1, 7, 64):
+        chunks = [data[start : start + size] for start in range(0, len(data), size)]
+        assert rows(read_dump(chunks, source="dump").clusters[0]) == whole
+    monkeypatch.setattr(text, "pieces", lambda chunks: (bytes([byte]) for chunk in chunks for byte in chunk))
+    assert rows(parse(data).clusters[0]) == whole
+
+
+IDS = st.lists(st.sampled_from(["0", "1", "2", "17", "1234567", "12345678", "2147483647", "2147483648", "", "x", "-1", "007"]), max_size=5)
+LISTS = st.one_of(IDS.map(",".join), st.sampled_from(["1,2,3", "1,2", "3,2,1", "", "N/A", "1,,2", "1 2", "1,2,"]))
+NAMES = st.sampled_from(["a", "b", "orders.v1", "abcdefgh", "abcdefghi", "..", ".", "a/b", "x" * 249, "x" * 250, "é"])
+
+
+@st.composite
+def describe_lines(draw: st.DrawFn) -> str:
+    """Lines near the common shape: mostly whole, sometimes not."""
+    leader = draw(st.sampled_from(["1", "2", "none", "-1", "", "1,2", "x", "99"]))
+    partition = draw(st.sampled_from(["0", "1", "5", "9999999", "10000001", "x", "", "1,2", "N/A"]))
+    fields = [
+        f"Topic: {draw(NAMES)}",
+        f"Partition: {partition}",
+        f"Leader: {leader}",
+        f"Replicas: {draw(LISTS)}",
+        f"Isr: {draw(LISTS)}",
+    ]
+    more = draw(st.lists(st.sampled_from(["Elr", "LastKnownElr", "Offline", "Observers", "LiveObservers", "Adding Replicas", "Zed"]), max_size=3))
+    fields += [f"{name}: {draw(LISTS)}" for name in more]
+    start = draw(st.sampled_from(["\t", "", "  "]))
+    return start + draw(st.sampled_from(["\t", "\t", "\t", " "])).join(fields)
+
+
+@given(st.lists(describe_lines(), min_size=1, max_size=12))
+def test_the_fast_path_takes_only_what_the_careful_one_takes_with_equal_values(lines: list[str]) -> None:
+    gathered = PartitionRows("dump")
+    names: dict[str, int] = {}
+
+    def topic_index(name: str) -> int | None:
+        parsed = parse_line(f"Topic: {name}\tPartition: 0\tLeader: none\tReplicas: 1\tIsr: ")
+        return names.setdefault(name, len(names)) if isinstance(parsed, PartitionLine) else None
+
+    chunks, taken = read_block(find_fields(("\n".join(lines) + "\n").encode()), 1, topic_index)
+    fast = {}
+    for chunk in chunks:
+        for row, line in enumerate(chunk.line.tolist()):
+            lists = {name: tuple(b for b in matrix[row].tolist() if b >= 0) for name, matrix in chunk.matrices.items()}
+            topic = list(names)[chunk.topic_index[row]]
+            assert chunk.leader is not None
+            fast[line] = (topic, int(chunk.partition_ids[row]), int(chunk.leader[row]), lists)
+    assert sorted(fast) == (np.flatnonzero(taken) + 1).tolist()
+    assert gathered.topics == {}
+    for line, (topic, partition, leader, lists) in fast.items():
+        careful = parse_line(lines[line - 1])
+        assert isinstance(careful, PartitionLine), lines[line - 1]
+        assert (careful.topic, careful.partition, careful.leader) == (topic, partition, leader)
+        for name, ids in lists.items():
+            assert (getattr(careful, name) or ()) == ids, name
+
+
+def test_the_fast_path_takes_the_common_shape() -> None:
+    common = "".join(LINE.replace("Partition: 0", f"Partition: {p}") + "\tElr: \tLastKnownElr: \n" for p in range(100))
+    _, taken = read_block(find_fields(common.encode()), 1, lambda _: 0)
+    assert taken.all()
+
+
+def test_the_careful_path_tells_a_topics_line_from_damage() -> None:
+    assert isinstance(parse_line(HEADER), TopicLine)
+    assert parse_line("==> Describe topic: x") is None
+    assert parse_line("Topic: a\tPartition: 0\tConfigs: a=b") == Fault("a partition's line has no Configs")

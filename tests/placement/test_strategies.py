@@ -1,0 +1,149 @@
+"""The shipped strategies draw what they say, and the check of a policy finds what is wrong with it."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import Phase, find, given, settings
+from hypothesis import strategies as st
+
+from broker.cluster import BrokerView, Int32Array, java_string_key
+from broker.entropy import RandomSource, SplitMix64
+from placement.constraints import HARD, check
+from placement.examples.least_loaded import LeastLoadedPlacer
+from placement.examples.round_robin import RoundRobinPlacer
+from placement.spec import PlacementSpec, ReplicaPlacer
+from placement.strategies import RACK_NAMES, Case, PlacerFailure, Racks, assignments, brokers, cases, check_placer
+
+QUICK = settings(phases=(Phase.generate,), database=None, derandomize=True)
+
+
+@given(brokers())
+def test_brokers_ascend_and_one_of_them_is_unfenced(some: tuple[BrokerView, ...]) -> None:
+    ids = [broker.id for broker in some]
+    assert ids == sorted(set(ids))
+    assert not all(broker.fenced for broker in some)
+
+
+@given(brokers(racks=Racks.EVEN))
+def test_even_racks_have_equal_sizes(some: tuple[BrokerView, ...]) -> None:
+    sizes = Counter(broker.rack for broker in some)
+    assert None not in sizes
+    assert len(set(sizes.values())) == 1
+
+
+@given(brokers(racks=Racks.SOME))
+def test_partly_racked_brokers_are_partly_racked(some: tuple[BrokerView, ...]) -> None:
+    racks = {broker.rack for broker in some}
+    assert None in racks
+    assert len(racks) > 1
+
+
+@pytest.mark.parametrize("racks", [Racks.NONE, Racks.ALL])
+def test_all_or_no_brokers_have_a_rack_when_asked(racks: Racks) -> None:
+    @QUICK
+    @given(brokers(racks=racks))
+    def holds(some: tuple[BrokerView, ...]) -> None:
+        assert {broker.rack is None for broker in some} == {racks is Racks.NONE}
+
+    holds()
+
+
+def test_rack_names_stand_in_another_order_for_java() -> None:
+    assert sorted(RACK_NAMES) != sorted(RACK_NAMES, key=java_string_key)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        lambda some: any(broker.fenced for broker in some),
+        lambda some: len({broker.rack for broker in some}) > 2,
+        lambda some: any(second.id - first.id > 1 for first, second in itertools.pairwise(some)),
+    ],
+    ids=["fenced", "three racks", "a gap between ids"],
+)
+def test_brokers_reach_what_breaks_placers(wanted: object) -> None:
+    assert find(brokers(), wanted, settings=settings(database=None, derandomize=True))  # type: ignore[arg-type]
+
+
+@given(st.data())
+def test_assignments_keep_the_hard_constraints_of_placing(data: st.DataObject) -> None:
+    some = data.draw(brokers(fenced=False))
+    drawn = data.draw(assignments(some))
+    names = {violations.constraint.name for violations in check(drawn, some, HARD)}
+    assert names <= {"factor-met"}, "rows of a topic may have different factors, and nothing else may be wrong"
+
+
+@given(cases())
+def test_a_case_can_be_held_by_the_unfenced_brokers(case: Case) -> None:
+    assert 1 <= case.spec.replication_factor <= sum(not broker.fenced for broker in case.brokers)
+
+
+def test_the_policy_that_forgets_racks_is_caught_with_the_smallest_case_there_is() -> None:
+    with pytest.raises(PlacerFailure) as failure:
+        check_placer(RoundRobinPlacer(), fenced=False)
+    assert str(failure.value) == (
+        "rack-spread: partition 0: on 1 rack where 2 are possible\n"
+        "  broker 0: rack 'a'\n"
+        "  broker 1: rack 'a'\n"
+        "  broker 2: rack 'b'\n"
+        "  asked: partitions 0 to 0, factor 2\n"
+        "  placed: [[0, 1]], seed 0"
+    )
+
+
+def test_the_policy_of_the_example_passes_every_check() -> None:
+    check_placer(LeastLoadedPlacer())
+
+
+class Answering:
+    """A policy that answers whatever it was given."""
+
+    def __init__(self, *answers: object) -> None:
+        self.answers = [np.array(answer, dtype=np.int32) for answer in answers]
+        self.calls = 0
+
+    def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
+        self.calls += 1
+        return self.answers[self.calls % len(self.answers)]
+
+
+def test_a_result_of_the_wrong_shape_is_named() -> None:
+    with pytest.raises(PlacerFailure, match=r"^shape: shape \(1, 0\) where \(1, 1\) is asked for\n"):
+        check_placer(Answering([[]]))
+
+
+def test_a_policy_that_forgets_its_seed_is_named() -> None:
+    with pytest.raises(PlacerFailure, match=r"^same-seed: the same seed gave other rows the second time\n"):
+        check_placer(Answering([[0]], [[1]]))
+
+
+def test_the_least_loaded_policy_fills_new_brokers_first() -> None:
+    some = tuple(BrokerView(id=number) for number in (1, 2, 3))  # type: ignore[arg-type]
+    placer = LeastLoadedPlacer(held=((1, 10), (2, 10)))
+    from_zero = place(placer, PlacementSpec(0, 10, 1), some)
+    assert set(from_zero.ravel().tolist()) == {3}
+    assert Counter(place(placer, PlacementSpec(0, 13, 1), some).ravel().tolist()) == {3: 11, 1: 1, 2: 1}
+
+
+def place(placer: ReplicaPlacer, spec: PlacementSpec, some: Sequence[BrokerView]) -> Int32Array:
+    return placer.place(spec, some, SplitMix64(1))
+
+
+def test_the_same_cases_are_tried_on_every_run() -> None:
+    def seen() -> list[Case]:
+        found: list[Case] = []
+
+        class Watching(LeastLoadedPlacer):
+            def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
+                found.append(Case(tuple(brokers), spec, 0))
+                return super().place(spec, brokers, entropy)
+
+        check_placer(Watching(), example_count=20)
+        return found
+
+    assert seen() == seen()

@@ -1,0 +1,1 @@
+"""Public data, byte for byte as published; PROVENANCE.md says from where."""

@@ -1,0 +1,1 @@
+"""Tests of the report, without Spark: the page is made from Parquet tables written here."""

@@ -1,0 +1,66 @@
+"""The same in ten lines, and for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import attrs
+from rich.console import Console
+
+from spark_analysis.report.model import Report
+from spark_analysis.report.terminal import summary_json, terminal_summary
+
+
+def printed(report: Report, *, color: bool = False) -> str:
+    console = Console(file=io.StringIO(), width=140, force_terminal=color, color_system="standard" if color else None)
+    console.print(terminal_summary(report))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_fleet_is_summed_up_in_ten_lines(fleet: Report) -> None:
+    lines = printed(fleet).splitlines()
+    assert len(lines) == 10
+    assert lines[0] == "A simulated fleet of 30 clusters, each placed by classic and by striped."
+    assert lines[1].endswith("30 rows in = 30 analysed + 0 rejected")
+    assert lines[2].startswith("Now: ")
+    assert lines[2].endswith("5 states not simulated")
+    assert lines[3].startswith("Replicas to move (best 0 %): classic median ")
+    assert lines[6] == "First to look at:"
+
+
+def test_a_story_of_dumps_speaks_of_the_last(dumps: Report) -> None:
+    lines = printed(dumps).splitlines()
+    assert len(lines) <= 10
+    assert lines[2] == "Now: 3 on fewer racks than possible (25.0 %), 2 not led by their preferred replica (16.7 %)"
+    assert "  1. 3-region-lost: 6 partitions have no leader" in lines
+
+
+def test_a_fleet_at_its_best_is_called_so(fleet: Report) -> None:
+    calm = attrs.evolve(fleet, rows=tuple(attrs.evolve(row, calm=True) for row in fleet.rows))
+    assert printed(calm).splitlines()[-1] == "Every cluster is as even as it can be."
+
+
+def test_names_reach_the_terminal_as_text_only(hostile: Report) -> None:
+    named = attrs.evolve(
+        hostile.rows[0], facts=attrs.evolve(hostile.rows[0].facts, cluster="[red]x[/red]\x1b]0;own\x07\u202e\n"), calm=False
+    )
+    shown = printed(attrs.evolve(hostile, rows=(named,)), color=True)
+    assert "[red]x[/red]\\x1b]0;own\\x07\\u202e\\n" in shown
+    assert "\x1b]0" not in shown
+    assert "\u202e" not in shown
+
+
+def test_json_says_the_same_and_null_where_nothing_is_known(fleet: Report, dumps: Report) -> None:
+    said = json.loads(summary_json(fleet))
+    assert said["cluster_count"] == 30
+    assert said["rows_in"] == said["rows_analysed"] + said["rows_rejected"]
+    assert said["leaderless_count"] is None
+    assert said["fewer_racks_count"] == sum(row.facts.fewer_racks_count or 0 for row in fleet.rows)
+    assert [entry["placer"] for entry in said["moves_share"]["leaders"]] == ["classic", "striped"]
+    assert json.loads(summary_json(dumps))["moves_share"]["bytes"] is None
+
+
+def test_json_is_ascii_whatever_the_names(hostile: Report) -> None:
+    assert summary_json(hostile).isascii()

@@ -1,0 +1,1 @@
+"""Tests of spark_analysis; only those marked `spark` start a session."""
