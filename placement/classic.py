@@ -27,8 +27,8 @@ The start index and the first shift are either one given number, or two draws: s
 first. Sums wrap as Java's 32-bit numbers do, so a start index near 2^31 can point
 before the ring: Java then throws, and so do we, with IndexOutOfBoundsError.
 
-Example: 6 brokers 0..5, start index 4, factor 3: [4,5,0] [5,0,1] [0,1,2] [1,2,3] [2,3,4] [3,4,5],
-then partition 6, the shift grown to 5: [4,5,0] again, as (5 + j) mod 5 = j.
+Example: 6 brokers 0..5, start index and shift 4, factor 3: [4,3,5] [5,4,0] [0,5,1] [1,0,2] [2,1,3] [3,2,4],
+then partition 6, the shift grown to 5, a full tour of the five others: [4,5,0].
 
 Left out: balancing against the replicas that brokers hold already; Kafka never did.
 

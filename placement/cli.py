@@ -36,7 +36,7 @@ from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate
 PLACER_GROUP: Final = "brokerside.placers"
 BROKER_COUNT_MAX: Final = 100_000  # Fifty times the largest clusters known; refused before memory is taken.
 TOPIC_FORM: Final = "the form is NAME:PARTITIONS:FACTOR, or --partitions and --replication-factor for all"
-_TOPIC: Final = re.compile(r"([A-Za-z0-9._-]{1,249})(?::(-?\d{1,10}))?(?::(-?\d{1,10}))?", re.ASCII)
+_TOPIC: Final = re.compile(r"([A-Za-z0-9._-]{1,249})(?::(-?\d{1,30}))?(?::(-?\d{1,30}))?", re.ASCII)
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _RANGE: Final = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 

@@ -35,7 +35,7 @@ from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import summary_json, terminal_summary
 from spark_analysis.report.write import write_page
-from spark_analysis.sources.files import DumpInput
+from spark_analysis.kernels import DumpInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable

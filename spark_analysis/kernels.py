@@ -123,7 +123,8 @@ def _read(dump_input: DumpInput) -> ParsedDump:
 def _with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:
     if racks is None:
         return parsed
-    return attrs.evolve(parsed, clusters=tuple(racks.apply(view) for view in parsed.clusters))
+    views = (view.with_racks(racks.for_cluster(view.name)) for view in parsed.clusters)
+    return attrs.evolve(parsed, clusters=tuple(views))
 
 
 def _dump_rows(

@@ -49,10 +49,12 @@ from typing import Any, Final
 
 import attrs
 import pyspark
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
+from pyspark.errors.exceptions.captured import CapturedException, PythonException
 from pyspark.sql import SparkSession
 
-from broker.errors import UsageError, shorten
+from broker.errors import BrokersideError, UsageError, shorten
 from spark_analysis.java import SessionError, find_java, write_launcher
 
 MASTER_DEFAULT: Final = "local[*]"
@@ -81,6 +83,12 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = spark: %p %c{1}: %m%n%ex{short}
 """
+
+
+class JobError(BrokersideError):
+    """A Spark job failed for a reason that is neither the input's nor the model's; its trace is in a note."""
+
+    definite = False  # Other jobs of the session have done their work.
 
 
 @attrs.frozen
@@ -118,8 +126,9 @@ def spark_session(
     """Start Spark, and stop it and its JVM when the block ends, however it ends.
 
     `master` is a Spark master URL, `local[*]` if not given. `options` are Spark settings and
-    win over those of `OPTIONS`. Raises `SessionError` when Java or Spark cannot be started and
-    `UsageError` for a master that Spark does not know or when this process has a session already.
+    win over those of `OPTIONS`. Raises `SessionError` when Java or Spark cannot be started,
+    `UsageError` for a master that Spark does not know or when this process has a session already,
+    and `JobError` in place of an error of Spark's that leaves the block.
     """
     chosen = MASTER_DEFAULT if master is None else master
     if not _MASTER.fullmatch(chosen):
@@ -136,9 +145,22 @@ def spark_session(
             # On Ctrl-C the jobs are cancelled, and what then comes out is often a Java error.
             if _was_interrupted(error):
                 raise KeyboardInterrupt from None
+            # Spark's errors ask the JVM for their text, which is about to end.
+            if isinstance(error, CapturedException | Py4JError):
+                raise job_error(error) from None
             raise
         finally:
             _stop(spark)
+
+
+def job_error(error: Exception) -> JobError:
+    """Say in one line what Spark says in many; the many become a note, which a traceback shows."""
+    text = str(error)
+    lines = [line.strip() for line in text.split("JVM stacktrace:")[0].splitlines() if line.strip()] or [repr(error)]
+    # A kernel's error stands at the end of the worker's trace, any other in the first line.
+    told = JobError(f"a Spark job failed: {shorten(lines[-1 if isinstance(error, PythonException) else 0], 300)}")
+    told.add_note(text)
+    return told
 
 
 @contextlib.contextmanager

@@ -97,13 +97,15 @@ def _read_answer(value: dict[str, Any], tally: Tally, name: str, default: int | 
     if _is_rebalance(value):
         return _read_rebalance(answer, tally, name)
     if is_cluster_state(value):
-        return [read_cluster_state(value, tally, name=name, format=FORMAT, min_insync_replicas_default=default)]
+        return [read_cluster_state(value, tally, name=name, min_insync_replicas_default=default)]
     if is_load(value):
-        return [read_load(value, "", tally, name=name, source=tally.source, format=FORMAT)]
+        return [read_load(value, "", tally, name=name)]
     if answer.keys() & set(_STATES):
         tally.rows_analysed += 1
         return [_without_brokers(name, tally, _state_facts(answer))]
-    raise InputError("not an answer of Cruise Control that describes a cluster", source=tally.source, value=brief(value))
+    raise InputError(
+        "not an answer of Cruise Control that describes a cluster", source=tally.source, value=brief(value)
+    )
 
 
 def _read_rebalance(answer: dict[str, Any], tally: Tally, name: str) -> list[ClusterView]:
@@ -112,8 +114,11 @@ def _read_rebalance(answer: dict[str, Any], tally: Tally, name: str) -> list[Clu
     for key, suffix in (("loadbeforeoptimization", "before"), ("loadafteroptimization", "after")):
         if is_load(answer.get(key)):
             view = read_load(
-                answer[key], f"{suffix}: ", tally,
-                name=f"{name} ({suffix})", source=tally.source, format=FORMAT, facts=facts,
+                answer[key],
+                f"{suffix}: ",
+                tally,
+                name=f"{name} ({suffix})",
+                facts=facts,
             )
             clusters.append(view)
     if not clusters:

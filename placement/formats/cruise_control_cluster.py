@@ -78,7 +78,7 @@ class _Partitions:
 
 
 def read_cluster_state(
-    value: dict[str, Any], tally: Tally, *, name: str, format: str, min_insync_replicas_default: int | None  # noqa: A002
+    value: dict[str, Any], tally: Tally, *, name: str, min_insync_replicas_default: int | None
 ) -> ClusterView:
     """Return the cluster of one answer; what cannot be used is put aside in `tally`."""
     answer = folded(value)
@@ -90,14 +90,16 @@ def read_cluster_state(
         for number, raw in enumerate(listed if isinstance(listed, list) else []):
             partitions.add(f"{key}[{number}]", raw)
     table = partitions.entries.close().table
-    ids = sorted({identity for column in counts.values() for identity in column or {}} | set(table.broker_ids().tolist()))
+    ids = sorted(
+        {identity for column in counts.values() for identity in column or {}} | set(table.broker_ids().tolist())
+    )
     replica_count, leader_count = ([column.get(i, 0) for i in ids] if column else None for column in counts.values())
     complete = bool(states.get("other")) if replica_count is None else _listed_replicas(table, ids) == replica_count
     default = min_insync_replicas_default
     return ClusterView(
         name=name,
         source=tally.source,
-        format=format,
+        format=tally.format,
         brokers=tuple(BrokerView(id=BrokerId(identity)) for identity in ids),
         topics=tuple(
             TopicView(topic, min_insync_replicas=partitions.minimum.get(topic, default))

@@ -13,7 +13,7 @@ Source: Cruise Control BrokerStats and SingleBrokerStats (older versions print n
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -24,7 +24,7 @@ from placement.formats.checks import fault_of_number
 from placement.formats.documents import brief, folded, plain
 from placement.formats.parsed import Tally, first_few
 
-COUNT_MAX = 2**40  # More replicas on one broker than any cluster has in all.
+COUNT_MAX: Final = 2**40  # More replicas on one broker than any cluster has in all.
 
 
 @attrs.frozen(kw_only=True)
@@ -43,7 +43,7 @@ def is_load(value: Any) -> bool:
 
 
 def read_load(
-    value: Any, place: str, tally: Tally, *, name: str, source: str, format: str, facts: tuple[tuple[str, str], ...] = ()  # noqa: A002 - ClusterView's word.
+    value: Any, place: str, tally: Tally, *, name: str, facts: tuple[tuple[str, str], ...] = ()
 ) -> ClusterView:
     """Return the cluster of one load object; brokers that cannot be used are put aside in `tally`."""
     loads: dict[int, _Load] = {}
@@ -61,8 +61,8 @@ def read_load(
     unwell = [f"broker {load.broker.id} is {load.state}" for load in ordered if load.state not in ("", "ALIVE")]
     return ClusterView(
         name=name,
-        source=source,
-        format=format,
+        source=tally.source,
+        format=tally.format,
         brokers=tuple(load.broker for load in ordered),
         totals=BrokerTotals(
             replica_count=[load.replica_count for load in ordered],
@@ -89,7 +89,11 @@ def _load(item: dict[str, Any]) -> tuple[str | None, _Load | None]:
     disk_mb = item.get("diskmb")
     size_bytes = None
     if disk_mb is not None:
-        if isinstance(disk_mb, bool) or not isinstance(disk_mb, int | float) or not 0 <= disk_mb <= SIZE_BYTES_MAX // MIB:
+        if (
+            isinstance(disk_mb, bool)
+            or not isinstance(disk_mb, int | float)
+            or not 0 <= disk_mb <= SIZE_BYTES_MAX // MIB
+        ):
             return f"DiskMB is {brief(disk_mb)[:40]}; allowed are numbers from 0 to {SIZE_BYTES_MAX // MIB}", None
         size_bytes = round(disk_mb * MIB)
     broker = BrokerView(id=BrokerId(item["broker"]), rack=plain(item.get("rack")), host=plain(item.get("host")))

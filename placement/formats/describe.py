@@ -12,7 +12,7 @@ and what the topic lines declare is compared with the partitions seen.
 filter such as --under-replicated-partitions is given.
 
 Example: "Topic: a\\tPartitionCount: 1\\tReplicationFactor: 2\\tConfigs: min.insync.replicas=2" and
-"\\tTopic: a\\tPartition: 0\\tLeader: 1\\tReplicas: 1,2\\tIsr: 1" give a view of brokers 1 and 2, one topic, one partition.
+"\\tTopic: a\\tPartition: 0\\tLeader: 1\\tReplicas: 1,2\\tIsr: 1" give a view of two brokers and one partition.
 
 Left out: racks and brokers that hold nothing, which a describe does not print.
 Source: Kafka TopicCommand, 0.8 to 4.1.

@@ -98,14 +98,16 @@ class Fields:
 
     def is_blank(self) -> BoolArray:
         """Tell which lines hold nothing at all."""
-        return (self.count == 1) & (self.start[self.first] == self.end[self.first])
+        blank: BoolArray = (self.count == 1) & (self.start[self.first] == self.end[self.first])
+        return blank
 
 
 def find_fields(data: bytes) -> Fields:
     """Return the fields and lines of `data`, which ends in a newline."""
     padded = data + _PADDING
     buffer = np.frombuffer(padded, dtype=np.uint8)
-    end = np.flatnonzero((buffer - np.uint8(9)) < 2)  # A tab or a newline ends a field.
+    is_end = buffer - np.uint8(9)  # A tab or a newline ends a field: 0 or 1 here, all else is larger.
+    end = np.flatnonzero(np.less(is_end, 2, out=is_end.view(np.bool_)))
     start = np.empty_like(end)
     start[0] = 0
     start[1:] = end[:-1] + 1
@@ -146,13 +148,16 @@ def read_block(
             pending = pending[1:]
             continue
         alike = fields.count[pending] == fields.count[pending[0]]
+        candidates = pending[alike]
+        first = fields.first[candidates]
+        is_named = np.ones(candidates.shape, dtype=np.bool_)
         for place, name in enumerate(layout):
-            field = fields.first[pending[alike]] + place
-            is_named = fields.begins(fields.start[field], name) if name else fields.start[field] == fields.end[field]
-            alike[alike] = is_named
-        chunk = _read_lines(fields, pending[alike], layout, first_line, topic_index)
+            start = fields.start[first + place]
+            is_named &= fields.begins(start, name) if name else start == fields.end[first + place]
+        chunk = _read_lines(fields, candidates[is_named], layout, first_line, topic_index)
         taken[chunk.line - first_line] = True
         chunks.append(chunk)
+        alike[alike] = is_named
         pending = pending[~alike]
     return chunks, taken
 
@@ -200,12 +205,14 @@ def _read_lines(
     lists: dict[str, Columns] = {}
     for name in (name for name in layout if name in _LISTS):
         start, end = value_of(name)
-        unsaid = fields.begins(start, b"N/A") & (end - start == 3)
-        if name in _REQUIRED:
-            good &= ~unsaid
-        elif unsaid.all():
-            continue
-        columns = _ids(fields, np.where(unsaid, end, start), end, good)
+        if name not in _REQUIRED:
+            unsaid = end - start == 3
+            if unsaid.any():
+                unsaid &= fields.begins(start, b"N/A")
+                if unsaid.all():
+                    continue
+                start = np.where(unsaid, end, start)
+        columns = _ids(fields, start, end, good)
         good &= _is_distinct(columns)
         lists[_LISTS[name]] = columns
     good &= _is_possible(leader[0], lists["replicas"], lists["isr"])
@@ -255,8 +262,10 @@ def _ids(fields: Fields, start: Int64Array, end: Int64Array, good: BoolArray) ->
     """
     cursor = start
     more = cursor < end
+    if not more.any():
+        return [np.full(start.shape, PAD, dtype=np.int32)]
     columns: Columns = []
-    while not columns or (len(columns) < _WIDTH_MAX and bool(more.any())):
+    while len(columns) < _WIDTH_MAX and bool(more.any()):
         value, digits, follower = _number_at(fields, cursor)
         absent = digits == 0
         good &= ~(more & absent) & (follower - np.uint64(48) >= 10)

@@ -96,7 +96,7 @@ class PartitionLine:
     marked_for_deletion: bool = False
 
 
-class _Damage(Exception):
+class _DamageError(Exception):
     """Carries the reason up to `parse_line`; never leaves this module."""
 
 
@@ -114,13 +114,13 @@ def parse_line(line: str) -> TopicLine | PartitionLine | Fault | None:
         configs = _CONFIGS.search(line)
         fields = _fields(line if configs is None else line[: configs.start()])
         if "Topic" not in fields:
-            raise _Damage("the field Topic is missing")
+            raise _DamageError("the field Topic is missing")
         if fault := fault_of_topic_name(fields["Topic"]):
-            raise _Damage(fault)
+            raise _DamageError(fault)
         if configs is None and not _is_topic_line(fields):
             return _partition_line(fields)
         return _topic_line(fields, "" if configs is None else line[configs.end() :])
-    except _Damage as damage:
+    except _DamageError as damage:
         return Fault(str(damage))
 
 
@@ -142,24 +142,24 @@ def _fields(text: str) -> dict[str, str]:
         field = _FIELD.fullmatch(word)
         if field is None:
             if not name or fields[name] or prefix:
-                raise _Damage(f"unexpected text {prefix + word[:40]!r}")
+                raise _DamageError(f"unexpected text {prefix + word[:40]!r}")
             fields[name] = word
             continue
         name, prefix = prefix + field[1], ""
         if name in fields:
-            raise _Damage(f"the field {name} stands twice")
+            raise _DamageError(f"the field {name} stands twice")
         fields[name] = field[2]
     if prefix:
-        raise _Damage(f"unexpected text {prefix.strip()!r}")
+        raise _DamageError(f"unexpected text {prefix.strip()!r}")
     return fields
 
 
 def _topic_line(fields: dict[str, str], configs_text: str) -> TopicLine:
     if "Partition" in fields:
-        raise _Damage("a partition's line has no Configs")
+        raise _DamageError("a partition's line has no Configs")
     topic_id = fields.get("TopicId", "")
     if not _TOPIC_ID.fullmatch(topic_id):
-        raise _Damage(f"TopicId is {topic_id[:80]!r}; allowed are letters, digits, '_' and '-'")
+        raise _DamageError(f"TopicId is {topic_id[:80]!r}; allowed are letters, digits, '_' and '-'")
     configs = parse_configs(configs_text)
     minimum = dict(configs).get("min.insync.replicas")
     topic = TopicView(
@@ -181,14 +181,14 @@ def parse_configs(text: str) -> tuple[tuple[str, str], ...]:
     pairs = [pair.partition("=") for pair in _NEXT_PAIR.split(text)]
     for name, equals, _ in pairs:
         if not equals or not name:
-            raise _Damage(f"Configs has {name[:40]!r}; it holds pairs name=value")
+            raise _DamageError(f"Configs has {name[:40]!r}; it holds pairs name=value")
     return tuple((name, value) for name, _, value in pairs)
 
 
 def _partition_line(fields: dict[str, str]) -> PartitionLine:
     for name in _REQUIRED:
         if name not in fields:
-            raise _Damage(f"the field {name} is missing")
+            raise _DamageError(f"the field {name} is missing")
     leader_text = fields["Leader"]
     leader = NO_LEADER if leader_text in ("none", "-1") else _number(leader_text, "Leader")
     lists: dict[str, tuple[int, ...]] = {}
@@ -196,13 +196,13 @@ def _partition_line(fields: dict[str, str]) -> PartitionLine:
         if name not in fields or fields[name] == "N/A":
             continue
         if column in lists:
-            raise _Damage("both Observers and LiveObservers are given")
+            raise _DamageError("both Observers and LiveObservers are given")
         lists[column] = _ids(fields[name], name)
     for name in ("replicas", "isr"):
         if name not in lists:
-            raise _Damage(f"{name.capitalize()} is 'N/A'; it is a list of broker ids")
+            raise _DamageError(f"{name.capitalize()} is 'N/A'; it is a list of broker ids")
     if fault := fault_of_row(leader, lists["replicas"], lists["isr"]):
-        raise _Damage(fault)
+        raise _DamageError(fault)
     return PartitionLine(
         topic=fields["Topic"],
         partition=_number(fields["Partition"], "Partition", high=PARTITION_ID_MAX),
@@ -223,7 +223,7 @@ def _optional(fields: dict[str, str], name: str, high: int) -> int | None:
 def _number(text: str, what: str, *, high: int = INT32_MAX, low: int = 0) -> int:
     value = int(text) if _DIGITS.fullmatch(text) else text
     if fault := fault_of_number(value, what, high=high, low=low):
-        raise _Damage(fault)
+        raise _DamageError(fault)
     return int(value)
 
 
@@ -232,5 +232,5 @@ def _ids(text: str, name: str) -> tuple[int, ...]:
         return ()
     ids = tuple(_number(item, f"a broker id in {name}") for item in text.split(","))
     if fault := fault_of_ids(ids, name):
-        raise _Damage(fault)
+        raise _DamageError(fault)
     return ids

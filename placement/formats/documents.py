@@ -51,7 +51,9 @@ def collect(chunks: Iterable[bytes], *, source: str) -> str:
     for chunk in chunks:
         size_bytes += len(chunk)
         if size_bytes > JSON_BYTES_MAX:
-            raise InputError(f"the JSON text is larger than {JSON_BYTES_MAX} bytes, the most that is read", source=source)
+            raise InputError(
+                f"the JSON text is larger than {JSON_BYTES_MAX} bytes, the most that is read", source=source
+            )
         held.append(chunk)
     return escaped(b"".join(held))
 
@@ -89,7 +91,9 @@ def _decode(text: str, place: int, source: str) -> tuple[Any, int]:
         raise InputError(what, source=source, line=text.count("\n", 0, place) + 1) from None
     except json.JSONDecodeError as error:
         what = f"the JSON is damaged at column {error.colno}: {error.msg}"
-        raise InputError(what, source=source, line=error.lineno, value=text[error.pos : error.pos + 40]) from None
+        raise InputError(
+            what, source=source, line=error.lineno, value=text[error.pos : error.pos + 40] or None
+        ) from None
     except ValueError as error:
         what = f"the JSON has a number that cannot be read: {error.args[0]}"
         raise InputError(what, source=source, line=text.count("\n", 0, place) + 1) from None

@@ -46,14 +46,18 @@ def read_kcat(
     alive = {broker.id for broker in brokers}
     away = [broker for broker in closed.table.broker_ids().tolist() if broker not in alive]
     if brokers:
-        tally.notes.extend(first_few([f"broker {broker} holds replicas but is not in the list of brokers" for broker in away]))
+        tally.notes.extend(
+            first_few([f"broker {broker} holds replicas but is not in the list of brokers" for broker in away])
+        )
     view = ClusterView.build(
         name=name,
         source=source,
         format=FORMAT,
         partitions=closed.table,
         brokers=brokers,
-        topics=tuple(TopicView(topic, min_insync_replicas=min_insync_replicas_default) for topic in entries.rows.topics),
+        topics=tuple(
+            TopicView(topic, min_insync_replicas=min_insync_replicas_default) for topic in entries.rows.topics
+        ),
         partitions_complete=_asked_for_all(document.value.get("query")),
         facts=_facts(document.value),
         notes=tuple(tally.notes),
@@ -112,5 +116,8 @@ def _ids(value: Any) -> Any:
 
 def _facts(value: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     origin = value.get("originating_broker")
-    facts = [("controller", value.get("controllerid")), ("answered by", origin.get("name") if isinstance(origin, dict) else None)]
+    facts = [
+        ("controller", value.get("controllerid")),
+        ("answered by", origin.get("name") if isinstance(origin, dict) else None),
+    ]
     return tuple((key, brief(item)[:200]) for key, item in facts if isinstance(item, str | int))

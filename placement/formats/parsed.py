@@ -59,7 +59,9 @@ class Tally:
         if len(self.rejects) >= REJECTS_MAX:
             raise InputError(
                 f"more than {REJECTS_MAX} entries cannot be used; the latest: {reason}",
-                source=self.source, line=line, value=value,
+                source=self.source,
+                line=line,
+                value=value,
             )
         self.rejects.append(Reject(self.source, line, reason, value))
 

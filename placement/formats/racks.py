@@ -68,7 +68,9 @@ class _Gathered:
             raise InputError("the racks file names no broker", source=self.source)
         ordered = {cluster: _ordered(self.racks[cluster]) for cluster in self.racks}
         common = ordered.pop(None, ())
-        return Racks(common, tuple((cluster, ordered[cluster]) for cluster in sorted(c for c in ordered if c is not None)))
+        return Racks(
+            common, tuple((cluster, ordered[cluster]) for cluster in sorted(c for c in ordered if c is not None))
+        )
 
 
 def _ordered(racks: dict[int, str]) -> tuple[tuple[BrokerId, str], ...]:

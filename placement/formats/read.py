@@ -72,7 +72,9 @@ def read_dump(
                 raise
             raise InputError(
                 f"not a dump of a known format; known are {', '.join(FORMATS)}",
-                source=source, line=error.line, value=error.value,
+                source=source,
+                line=error.line,
+                value=error.value,
             ) from None
     return _read_json(whole, format, source, title, min_insync_replicas_default)
 
@@ -98,13 +100,13 @@ def _is_json(head: bytes) -> bool:
 
 
 def _read_json(
-    chunks: Iterable[bytes], format: str | None, source: str, name: str, default: int | None  # noqa: A002
+    chunks: Iterable[bytes], named: str | None, source: str, name: str, default: int | None
 ) -> ParsedDump:
     found = find_documents(collect(chunks, source=source), source=source)
     if not found.documents:
         raise InputError("the input holds no JSON object", source=source)
     first = found.documents[0]
-    kind = _kind(first.value) if format is None else format
+    kind = _kind(first.value) if named is None else named
     if kind is None or not _fits(kind, first.value):
         raise _unknown(first, kind, source)
     if kind == reassign.FORMAT:

@@ -49,7 +49,9 @@ def read_reassignment(
         prefix = "" if len(documents) == 1 else f"document {number + 1}, "
         _check_version(document, source)
         entries = EntryRows(tally, PartitionRows(source))
-        named_dirs = sum(_add(f"{prefix}partitions[{place}]", raw, entries) for place, raw in enumerate(_list(document)))
+        named_dirs = sum(
+            _add(f"{prefix}partitions[{place}]", raw, entries) for place, raw in enumerate(_list(document))
+        )
         closed = entries.close()
         notes = (f"{named_dirs} partitions name log directories; they are not kept",) if named_dirs else ()
         if not closed.table.count:
@@ -61,7 +63,9 @@ def read_reassignment(
                 source=source,
                 format=FORMAT,
                 partitions=closed.table,
-                topics=tuple(TopicView(t, min_insync_replicas=min_insync_replicas_default) for t in entries.rows.topics),
+                topics=tuple(
+                    TopicView(t, min_insync_replicas=min_insync_replicas_default) for t in entries.rows.topics
+                ),
                 notes=notes,
             )
         )
@@ -79,7 +83,9 @@ def _check_version(document: Document, source: str) -> None:
     if isinstance(version, bool) or version != 1:
         raise InputError(
             "the reassignment's version is not 1, the only one there is",
-            source=source, line=document.line, value=brief(version),
+            source=source,
+            line=document.line,
+            value=brief(version),
         )
 
 

@@ -135,33 +135,35 @@ class PartitionRows:
         chunks, self._chunks = self._chunks, []
         too_wide = self._take_wide(chunks)
         whole = _joined(chunks)
-        order = np.argsort(whole.line, kind="stable")
-        keys = (whole.topic_index.astype(np.int64) << 32 | whole.partition_ids)[order]
-        by_key = np.argsort(keys, kind="stable")
-        repeated = np.zeros(keys.shape, dtype=np.bool_)
-        repeated[1:] = keys[by_key][1:] == keys[by_key][:-1]
-        duplicates = self._duplicates(whole, order, by_key, repeated) if repeated.any() else ()
-        kept = order
-        if duplicates:
-            is_kept = np.ones(keys.shape, dtype=np.bool_)
-            is_kept[by_key[repeated]] = False
-            kept = order[is_kept]
+        if not _is_rising(whole.line):
+            whole = _selected(whole, np.argsort(whole.line, kind="stable"))
+        keys = whole.topic_index.astype(np.int64) << 32 | whole.partition_ids
+        duplicates: tuple[Duplicate, ...] = ()
+        if not _is_rising(keys):
+            by_key = np.argsort(keys, kind="stable")
+            repeated = np.zeros(keys.shape, dtype=np.bool_)
+            repeated[1:] = keys[by_key][1:] == keys[by_key][:-1]
+            if repeated.any():
+                duplicates = self._duplicates(whole, by_key, repeated)
+                is_kept = np.ones(keys.shape, dtype=np.bool_)
+                is_kept[by_key[repeated]] = False
+                whole = _selected(whole, is_kept)
         table = PartitionTable(
-            topic_index=whole.topic_index[kept],
-            partition_ids=whole.partition_ids[kept],
-            leader=None if whole.leader is None else whole.leader[kept],
-            **{name: matrix[kept] for name, matrix in whole.matrices.items()},
+            topic_index=whole.topic_index,
+            partition_ids=whole.partition_ids,
+            leader=whole.leader,
+            **whole.matrices,
         )
-        return Closed(table=table, line=whole.line[kept], duplicates=duplicates, too_wide=tuple(too_wide))
+        return Closed(table=table, line=whole.line, duplicates=duplicates, too_wide=tuple(too_wide))
 
     def _duplicates(
-        self, whole: Chunk, order: NDArray[np.intp], by_key: NDArray[np.intp], repeated: NDArray[np.bool_]
+        self, whole: Chunk, by_key: NDArray[np.intp], repeated: NDArray[np.bool_]
     ) -> tuple[Duplicate, ...]:
         names = list(self.topics)
         firsts = np.maximum.accumulate(np.where(repeated, 0, np.arange(repeated.shape[0])))
         found = []
         for place in np.flatnonzero(repeated).tolist():
-            row, first = order[by_key[place]], order[by_key[firsts[place]]]
+            row, first = by_key[place], by_key[firsts[place]]
             found.append(
                 Duplicate(
                     line=int(whole.line[row]),
@@ -191,7 +193,8 @@ class PartitionRows:
                         broker_count_max=limit,
                     )
                 )
-            chunks[place] = _selected(chunk, widths <= limit, limit)
+            kept = widths <= limit
+            chunks[place] = _selected(chunk, kept, int(widths[kept].max(initial=0)))
         return sorted(taken, key=lambda wide: wide.line)
 
 
@@ -223,7 +226,13 @@ def _matrix(lists: list[tuple[int, ...]]) -> Int32Array:
     return matrix
 
 
-def _selected(chunk: Chunk, rows: NDArray[np.bool_], width: int) -> Chunk:
+def _is_rising(numbers: Int64Array) -> bool:
+    """Tell whether each number is larger than the one before: sorted, and no two equal."""
+    return bool((numbers[1:] > numbers[:-1]).all())
+
+
+def _selected(chunk: Chunk, rows: NDArray[np.bool_] | NDArray[np.intp], width: int | None = None) -> Chunk:
+    """Return these rows of a chunk, matrices cut to `width` columns."""
     return Chunk(
         line=chunk.line[rows],
         topic_index=chunk.topic_index[rows],

@@ -19,7 +19,7 @@ from typing import Final
 from spark_analysis.report.charts import WIDTH, clipped, figure, line, number, text
 from spark_analysis.report.element import Content, Markup, tag
 from spark_analysis.report.figures import quantity as shown_quantity
-from spark_analysis.report.model import BrokerLoad, Spread
+from spark_analysis.report.model import BrokerLoad, RackLoad, Spread
 
 LEFT: Final = 112
 RIGHT: Final = WIDTH - 2
@@ -29,9 +29,9 @@ _ID_STEP_MIN: Final = 17  # Narrower bars have no room for a broker's id below t
 _RACK_WIDTH_MIN: Final = 26
 
 
-def load_of(broker: BrokerLoad, quantity: str) -> int | None:
-    """Return what a broker holds of replicas, leaders or bytes."""
-    return {"replicas": broker.replica_count, "leaders": broker.leader_count, "bytes": broker.size_bytes}[quantity]
+def load_of(holder: BrokerLoad | RackLoad, quantity: str) -> int | None:
+    """Return what a broker or a rack holds of replicas, leaders or bytes."""
+    return {"replicas": holder.replica_count, "leaders": holder.leader_count, "bytes": holder.size_bytes}[quantity]
 
 
 def broker_chart(identifier: str, brokers: Sequence[BrokerLoad], spreads: Sequence[Spread]) -> Markup | None:
@@ -140,5 +140,6 @@ def _rack_axis(brokers: Sequence[BrokerLoad], bottom: float, step: float) -> Mar
             name = "no rack" if rack is None else rack
             drawn.append(text((left + right) / 2, bottom + 30, clipped(name, int((right - left) / 7)), anchor="middle"))
         start += size
-    drawn.append(text((LEFT + RIGHT) / 2, bottom + 50, "brokers, in rack order", anchor="middle", class_="quiet"))
+    order = "brokers, by id" if all(broker.rack is None for broker in brokers) else "brokers, in rack order"
+    drawn.append(text((LEFT + RIGHT) / 2, bottom + 50, order, anchor="middle", class_="quiet"))
     return tag("g", *drawn)

@@ -10,19 +10,17 @@ Left out: per-partition listings beyond violations; the Parquet tables beside th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from spark_analysis.report.broker_chart import band, broker_chart
+from spark_analysis.report.broker_chart import load_of
+from spark_analysis.report.brokers import brokers_part, load_cell
 from spark_analysis.report.element import Content, Markup, tag
 from spark_analysis.report.figures import count, decimal, percent, plural, ppm, quantity, share_of
 from spark_analysis.report.heat_map import heat_map
 from spark_analysis.report.model import (
     QUANTITIES,
     SCOPES,
-    BrokerLoad,
     ClusterDetail,
-    RackLoad,
     Report,
     Spread,
     TopicSpread,
@@ -30,26 +28,24 @@ from spark_analysis.report.model import (
 from spark_analysis.report.parts import Cell, Header, folded, note, section, table
 from spark_analysis.report.violations import violations_part
 
-BROKERS_MAX: Final = 120  # Rows in the table of one cluster's brokers; the chart draws them all.
 OPEN_MAX: Final = 1  # A page about one cluster shows it unfolded.
-_HEAT_MIN: Final = 2
 
 
 def clusters_section(report: Report) -> Markup:
     """Return the section with each cluster that is shown in full."""
     shown = len(report.details)
-    several = len(report.placers) > 1
     rest = f"The worst {count(shown)} of {count(len(report.rows))}; the others are in tables/. "
     return section(
         "clusters",
         "One cluster at a time",
         note(rest if shown < len(report.rows) else "", "Unfold a line to see the cluster."),
-        *(_cluster(detail, several, open_=shown <= OPEN_MAX) for detail in report.details),
+        *(_cluster(detail, report) for detail in report.details),
     )
 
 
-def _cluster(detail: ClusterDetail, several: bool, *, open_: bool) -> Markup:
+def _cluster(detail: ClusterDetail, report: Report) -> Markup:
     facts, row = detail.row.facts, detail.row
+    several, shown = len(report.placers) > 1, len(report.details)
     placer = tag("span", f" placed by {facts.placer}", class_="quiet") if several else None
     summary = tag(
         "span",
@@ -62,13 +58,13 @@ def _cluster(detail: ClusterDetail, several: bool, *, open_: bool) -> Markup:
         summary,
         _facts(detail),
         _measures(detail),
-        _brokers(detail),
+        brokers_part(detail, shown_count=shown),
         _racks(detail),
         _shared(detail),
         _topics(detail),
         violations_part(detail),
         identifier=row.anchor,
-        open_=open_,
+        open_=shown <= OPEN_MAX,
     )
 
 
@@ -135,80 +131,15 @@ def _with_best(value: str, best: str) -> Markup:
     return tag("span", value, tag("span", f" ({best})", class_="quiet"))
 
 
-def _over_brokers(detail: ClusterDetail) -> list[Spread]:
-    found = {spread.quantity: spread for spread in detail.spreads if spread.scope == "broker"}
-    return [found[name] for name in QUANTITIES if name in found]
-
-
-def _brokers(detail: ClusterDetail) -> Markup | None:
-    if not detail.brokers:
-        return None
-    spreads = _over_brokers(detail)
-    drawn = broker_chart(detail.row.anchor, detail.brokers, spreads)
-    chart = None
-    if drawn is not None:
-        fenced = " Paler bars are fenced brokers." if any(broker.fenced for broker in detail.brokers) else ""
-        chart = tag(
-            "figure",
-            tag("div", drawn, class_="scroll", role="region", tabindex=0, aria_label="Chart of the brokers"),
-            note(
-                "The green band runs from the floor to the ceiling of an equal share; what stands above it is in the "
-                f"accent colour.{fenced}"
-            ),
-        )
-    return tag("div", tag("h4", "Brokers"), chart, _broker_table(detail.brokers, spreads))
-
-
-def _broker_table(brokers: Sequence[BrokerLoad], spreads: Sequence[Spread]) -> Markup:
-    high = {spread.quantity: band(spread)[1] for spread in spreads}
-    shown = list(brokers)
-    if len(shown) > BROKERS_MAX:
-        means = [(spread.quantity, max(spread.mean, 1e-9)) for spread in spreads]
-        furthest = sorted(shown, key=lambda broker: (-_deviation(broker, means), broker.broker_id))[:BROKERS_MAX]
-        chosen = {broker.broker_id for broker in furthest}
-        shown = [broker for broker in shown if broker.broker_id in chosen]
-    known = [
-        name for name in ("replicas", "leaders", "bytes") if any(_load(broker, name) is not None for broker in brokers)
-    ]
-    fenced = any(broker.fenced for broker in brokers)
-    headers = [Header("broker", "num"), Header("rack"), *(Header(name, "num") for name in known)]
-    if fenced:
-        headers.append(Header("fenced"))
-    rows = [
-        [
-            str(broker.broker_id),
-            broker.rack if broker.rack is not None else "–",
-            *(_load_cell(broker, name, high.get(name)) for name in known),
-            *(("fenced" if broker.fenced else "",) if fenced else ()),
-        ]
-        for broker in shown
-    ]
-    more = f"; the {BROKERS_MAX} furthest from their share" if len(shown) < len(brokers) else ""
-    title = f"{plural(len(brokers), 'broker')} in numbers{more}"
-    return folded(title, table("Brokers, in rack order", headers, rows, sortable=True))
-
-
-def _load(holder: BrokerLoad | RackLoad, name: str) -> int | None:
-    return {"replicas": holder.replica_count, "leaders": holder.leader_count, "bytes": holder.size_bytes}[name]
-
-
-def _deviation(broker: BrokerLoad, means: Sequence[tuple[str, float]]) -> float:
-    return max((abs((_load(broker, name) or 0) - mean) / mean for name, mean in means), default=0.0)
-
-
-def _load_cell(holder: BrokerLoad | RackLoad, name: str, high: int | None) -> Cell:
-    value = _load(holder, name)
-    order = float(value) if name == "bytes" and value is not None else None
-    return Cell(quantity(value, name), order, alert=value is not None and high is not None and value > high)
-
-
 def _racks(detail: ClusterDetail) -> Markup | None:
     if not any(rack.rack is not None for rack in detail.racks):
         return None
     known = [
-        name for name in ("replicas", "leaders", "bytes") if any(_load(rack, name) is not None for rack in detail.racks)
+        name
+        for name in ("replicas", "leaders", "bytes")
+        if any(load_of(rack, name) is not None for rack in detail.racks)
     ]
-    totals = {name: sum(_load(rack, name) or 0 for rack in detail.racks) for name in known}
+    totals = {name: sum(load_of(rack, name) or 0 for rack in detail.racks) for name in known}
     broker_count = sum(rack.broker_count for rack in detail.racks)
     headers = [Header("rack"), Header("brokers", "num"), Header("share of brokers", "num")]
     for name in known:
@@ -221,7 +152,7 @@ def _racks(detail: ClusterDetail) -> Markup | None:
             share_of(rack.broker_count, broker_count),
         ]
         for name in known:
-            cells += [_load_cell(rack, name, None), share_of(_load(rack, name), totals[name])]
+            cells += [load_cell(rack, name, None), share_of(load_of(rack, name), totals[name])]
         rows.append(cells)
     return tag(
         "div", tag("h4", "Racks"), table("Racks, and their share of brokers and load", headers, rows, sortable=True)

@@ -18,7 +18,7 @@ from spark_analysis.report.charts import Group, distribution
 from spark_analysis.report.element import Content, Markup, tag
 from spark_analysis.report.figures import count, percent, ppm
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
-from spark_analysis.report.parts import Header, definition_link, folded, note, section, table
+from spark_analysis.report.parts import Header, chart_box, definition_link, folded, note, section, table
 
 SINGLE_MAX: Final = 12  # Up to so many clusters each has a row of its own.
 GROUPS_MAX: Final = 16
@@ -60,7 +60,7 @@ def _chart(quantity: str, groups: Sequence[Group]) -> Markup:
         )
     return tag(
         "figure",
-        tag("div", drawn, class_="scroll", role="region", tabindex=0, aria_label=f"Chart of {quantity} to move"),
+        chart_box(drawn, f"Chart of {quantity} to move"),
         under,
     )
 

@@ -17,6 +17,7 @@ Source: PNG specification (third edition), 11.2 (chunks), RFC 1950 and 1951 (sto
 from __future__ import annotations
 
 import base64
+import math
 import struct
 import zlib
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ from spark_analysis.report.charts import WIDTH, clipped, figure, line, number, t
 from spark_analysis.report.element import Content, Markup, tag
 from spark_analysis.report.figures import count, decimal, plural
 from spark_analysis.report.model import BrokerLoad, PairCounts
+from spark_analysis.report.parts import chart_box
 
 Float64Array = NDArray[np.float64]
 
@@ -78,9 +80,10 @@ def pairs_in_words(brokers: Sequence[BrokerLoad], matrix: Float64Array) -> str:
     top = int(shared.argmax())
     first, second = sorted((brokers[rows[top]].broker_id, brokers[columns[top]].broker_id))
     apart = int(np.count_nonzero(shared == 0))
+    rest = f"{plural(apart, 'pair')} without any in common" if apart else "every pair has some in common"
     return (
         f"Brokers {first} and {second} share most: {count(shared[top])} partitions, where the mean over all "
-        f"{count(shared.size)} pairs is {decimal(float(shared.mean()), 1)}; {plural(apart, 'pair')} without any in common."
+        f"{count(shared.size)} pairs is {decimal(float(shared.mean()), 1)}; {rest}."
     )
 
 
@@ -124,16 +127,17 @@ def _picture(identifier: str, brokers: Sequence[BrokerLoad], matrix: Float64Arra
         tag("rect", x=_LEFT, y=8, width=_SIDE, height=_SIDE, class_="frame"),
         *_rack_marks(brokers, unit),
         text(_LEFT + side / 2, 8 + side + 40, "brokers, in rack order", anchor="middle", class_="quiet"),
-        *_legend(float(cells.max())),
+        *_legend(float(cells.max()), whole=per_cell == 1),
     ]
     note = "" if per_cell == 1 else f"; a cell is the mean over {per_cell} by {per_cell} brokers"
-    return figure(
+    drawn_figure = figure(
         f"{identifier}-h",
         f"Partitions that two brokers share{note}",
         pairs_in_words(brokers, matrix),
         8 + side + 50,
         *drawn,
     )
+    return chart_box(drawn_figure, "Picture of the shared partitions")
 
 
 def _binned(matrix: Float64Array, per_cell: int) -> Float64Array:
@@ -166,17 +170,31 @@ def _rack_marks(brokers: Sequence[BrokerLoad], unit: float) -> list[Content]:
     return drawn
 
 
-def _legend(most: float) -> list[Content]:
+def _legend(most: float, *, whole: bool) -> list[Content]:
     left, top = _LEFT + _SIDE + 36, 30
     drawn: list[Content] = [text(left, top - 12, "partitions shared", class_="strong")]
+    y = top
     for level in range(LEVELS - 1, -1, -1):
-        y = top + (LEVELS - 1 - level) * 22
-        drawn.append(tag("rect", x=left, y=y, width=22, height=16, class_=f"frame key{level}"))
-        upper = most * level / (LEVELS - 1)
-        label = "none" if level == 0 else f"up to {decimal(upper, 0 if most >= 60 else 1)}"
-        drawn.append(text(left + 30, y + 12, label))
+        label = _range_of(level, most, whole=whole)
+        if label is not None:
+            drawn.append(tag("rect", x=left, y=y, width=22, height=16, class_=f"frame key{level}"))
+            drawn.append(text(left + 30, y + 12, label))
+            y += 22
     assert left + 120 < WIDTH, number(left)
     return drawn
+
+
+def _range_of(level: int, most: float, *, whole: bool) -> str | None:
+    """Return the values of a level, in words; None where no whole number falls into it."""
+    if level == 0:
+        return "none"
+    upper = most * level / (LEVELS - 1)
+    if not whole:
+        return f"up to {decimal(upper, 1)}"
+    low, high = math.floor(most * (level - 1) / (LEVELS - 1)) + 1, math.floor(upper + 1e-9)
+    if low > high:
+        return None
+    return count(low) if low == high else f"{count(low)} to {count(high)}"
 
 
 def indexed_png(levels: NDArray[np.uint8]) -> bytes:

@@ -46,7 +46,7 @@ from spark_analysis.report.model import (
     TopicSpread,
     Violation,
 )
-from spark_analysis.report.states import worst_in_words
+from spark_analysis.report.states import calm_in_words, worst_in_words
 
 Row = TypeVar("Row")
 Key = tuple[int, str]
@@ -172,7 +172,7 @@ def _cluster_rows(out: Path) -> tuple[ClusterRow, ...]:
     for place, fact in enumerate(facts, start=1):
         over_brokers = Spreads(**spreads.get(_key(fact), {}))
         worst = worst_in_words(fact, over_brokers)
-        rows.append(ClusterRow(place, fact, over_brokers, worst or "nothing: as even as it can be", worst is None))
+        rows.append(ClusterRow(place, fact, over_brokers, worst or calm_in_words(fact), worst is None))
     return tuple(rows)
 
 

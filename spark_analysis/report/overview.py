@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spark_analysis.report.element import Content, Markup, tag
-from spark_analysis.report.figures import count, plural, quantity
+from spark_analysis.report.figures import UNKNOWN, count, plural, quantity
 from spark_analysis.report.model import ClusterRow, Kept, Report
 from spark_analysis.report.parts import Cell, Header, folded, note, section, table
 
@@ -44,16 +44,17 @@ def what_section(report: Report) -> Markup:
 
 def what_in_words(report: Report) -> str:
     """Return what was analysed in one sentence."""
-    clusters = plural(report.cluster_count, "cluster")
-    if report.run.kind == "dumps":
-        inputs = plural(report.inputs.count, "input")
-        if len(report.current_rows) < len(report.rows):
-            current = plural(len(report.current_rows), "cluster")
-            return f"{plural(len(report.rows), 'dump')} of {current}, some taken one after another, from {inputs}."
+    clusters = plural(len({row.facts.cluster_id for row in report.current_rows}), "cluster")
+    if report.run.kind == "fleet":
+        placers = report.placers
+        by = f"placed by {placers[0]}" if len(placers) == 1 else f"each placed by {' and by '.join(placers)}"
+        return f"A simulated fleet of {clusters}, {by}."
+    inputs = plural(report.inputs.count, "input")
+    if len(report.current_rows) == len(report.rows):
         return f"Dumps of {clusters}, from {inputs}."
-    placers = report.placers
-    by = f"placed by {placers[0]}" if len(placers) == 1 else f"each placed by {' and by '.join(placers)}"
-    return f"A simulated fleet of {clusters}, {by}."
+    some = "" if len(report.current_rows) == 1 else "some "
+    dumps = plural(len(report.rows), "dump")
+    return f"{dumps} of {clusters}, {some}taken one after another, from {inputs}. The figures are of the last."
 
 
 def total_of(rows: Sequence[ClusterRow], field: str) -> int | None:
@@ -63,15 +64,16 @@ def total_of(rows: Sequence[ClusterRow], field: str) -> int | None:
 
 
 def _totals(report: Report) -> Markup:
+    rows = report.current_rows
     figures = [
-        ("placements" if len(report.placers) > 1 else "clusters", count(len(report.rows))),
-        ("brokers", count(total_of(report.rows, "broker_count"))),
-        ("topics", count(total_of(report.rows, "topic_count"))),
-        ("partitions", count(total_of(report.rows, "partition_count"))),
-        ("replicas", count(total_of(report.rows, "replica_count"))),
-        ("of data", quantity(total_of(report.rows, "size_bytes"), "bytes")),
+        ("placements" if len(report.placers) > 1 else "clusters" if len(rows) != 1 else "cluster", count(len(rows))),
+        ("brokers", count(total_of(rows, "broker_count"))),
+        ("topics", count(total_of(rows, "topic_count"))),
+        ("partitions", count(total_of(rows, "partition_count"))),
+        ("replicas", count(total_of(rows, "replica_count"))),
+        ("of data", quantity(total_of(rows, "size_bytes"), "bytes")),
     ]
-    shown = [tag("li", tag("b", value), " ", name) for name, value in figures if value != "–"]
+    shown = [tag("li", tag("b", value), " ", name) for name, value in figures if value != UNKNOWN]
     return tag("ul", *shown, class_="totals")
 
 

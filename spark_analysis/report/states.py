@@ -52,6 +52,8 @@ class State:
         return f"1 partition {self.one}" if found == 1 else f"{count(found)} partitions {self.many}"
 
 
+SIMULATED: Final = "simulated"  # The format of clusters that no dump describes, as the table of clusters says.
+
 _ALIASES: Final = {"fewer_racks": ("rack_spread",)}
 
 STATES: Final = (
@@ -100,6 +102,12 @@ def worst_in_words(facts: ClusterFacts, spreads: Spreads) -> str | None:
         if found:
             return state.sentence(found)
     return None
+
+
+def calm_in_words(facts: ClusterFacts) -> str:
+    """Return what to say of a cluster about which nothing is wrong; a dump that leaves states out is not praised."""
+    known = facts.format == SIMULATED or all(state.of(facts) is not None for state in STATES)
+    return "nothing: as even as it can be" if known else "nothing that the input shows"
 
 
 def most_skewed(spreads: Spreads) -> Spread | None:

@@ -46,9 +46,9 @@ def _cut(text: str) -> str:
 
 def _rows_line(report: Report) -> Text:
     line = Text(
-        f"{plural(total_of(report.rows, 'broker_count') or 0, 'broker')}, "
-        f"{count(total_of(report.rows, 'partition_count'))} partitions, "
-        f"{count(total_of(report.rows, 'replica_count'))} replicas; "
+        f"{plural(total_of(report.current_rows, 'broker_count') or 0, 'broker')}, "
+        f"{count(total_of(report.current_rows, 'partition_count'))} partitions, "
+        f"{count(total_of(report.current_rows, 'replica_count'))} replicas; "
         f"{plural(report.rows_in, 'row')} in = {count(report.rows_analysed)} analysed + "
     )
     return line.append(f"{count(report.rows_rejected)} rejected", style="bold red" if report.rows_rejected else "")
@@ -100,11 +100,12 @@ def summary_json(report: Report) -> str:
         "rows_in": report.rows_in,
         "rows_analysed": report.rows_analysed,
         "rows_rejected": report.rows_rejected,
-        "cluster_count": report.cluster_count,
+        "cluster_count": len({row.facts.cluster_id for row in report.current_rows}),
+        "dump_or_placement_count": len(report.rows),
         "placers": list(report.placers),
     }
     for field in ("broker_count", "topic_count", "partition_count", "replica_count", "size_bytes"):
-        summary[field] = total_of(report.rows, field)
+        summary[field] = total_of(report.current_rows, field)
     summary |= {state.field: tally(report.current_rows, state).found for state in STATES}
     summary["unracked_cluster_count"] = sum(1 for row in report.current_rows if row.facts.rack_count == 0)
     summary["moves_share"] = {quantity: _distances(report, quantity) for quantity in QUANTITIES}

@@ -1,5 +1,7 @@
 """The broken constraints of one cluster, by the name of the constraint: which partition, brokers and racks.
 
+Broken rules of placement come first, then states by urgency.
+
 Example: "rack-spread: 12, the first 10 shown", and under it "orders-3", "1 (west), 2 (west)" and what is broken.
 
 Left out: the rest of a long list; the table of violations has the first hundred of each kind, and the counts are whole.
@@ -11,6 +13,7 @@ from spark_analysis.report.element import Markup, tag
 from spark_analysis.report.figures import count, plural
 from spark_analysis.report.model import ClusterDetail, Kept, Violation
 from spark_analysis.report.parts import Header, brokers_in_racks, folded, note, table
+from spark_analysis.report.states import STATES
 
 
 def partition_name(violation: Violation) -> str:
@@ -27,7 +30,13 @@ def violations_part(detail: ClusterDetail) -> Markup:
         total = detail.row.facts.violation_count
         said = "None." if total == 0 else f"{plural(total, 'violation')}; tables/violations lists them."
         return tag("div", heading, note(said))
-    return tag("div", heading, *(_constraint(kept) for kept in detail.violations))
+    return tag("div", heading, *(_constraint(kept) for kept in sorted(detail.violations, key=_urgency)))
+
+
+def _urgency(kept: Kept[Violation]) -> tuple[int, str]:
+    name = kept.rows[0].constraint
+    states = [place for place, state in enumerate(STATES) if state.names(name)]
+    return (states[0] if states else -1, name)
 
 
 def _constraint(kept: Kept[Violation]) -> Markup:
@@ -38,6 +47,6 @@ def _constraint(kept: Kept[Violation]) -> Markup:
     more = "" if kept.count == len(kept.rows) else f", the first {len(kept.rows)} shown"
     return folded(
         tag("span", name, f": {listed}{count(kept.count)}{more}"),
-        table(f"Violations of {name}", headers, rows),
+        table(f"{name}: brokers in order of preference", headers, rows),
         open_=kept.count <= 5,
     )

@@ -7,7 +7,7 @@ partition lines, three million replicas, into a ClusterView. Beside it two loops
 line and throw the pieces away: one over text lines at white space, as a script would be written
 first, and one over the undecoded bytes at tabs, which is the least that Python can do. The goal is a
 third of the loop's speed. Every measurement is a process of its own, so that the peaks
-of memory are separate (the loops' peak is what the imports take); the file is made once, in a temporary directory, and read before.
+of memory are separate; the loops' peak is what the imports take.
 
 Left out: the disk. The file is in the page cache when it is measured.
 """
@@ -36,8 +36,10 @@ CHUNK_SIZE_BYTES: Final = 1 << 20
 
 def main() -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.parse", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--lines", type=int, default=1_000_000, help="partition lines of the dump (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.parse", description="Measure how fast a dump of a million lines is read."
+    )
+    parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the dump (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="measured runs of each reader (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
     parser.add_argument("--reader", choices=sorted(READERS), help=argparse.SUPPRESS)

@@ -30,12 +30,15 @@ def show(title: str, machine: Mapping[str, str], rows: Sequence[Mapping[str, obj
     if as_json:
         print(json.dumps({"title": title, "machine": dict(machine), "rows": [dict(row) for row in rows]}, indent=2))
         return
-    table = Table(title=title, title_justify="left")
+    table = Table()
     for name, value in rows[0].items():
         table.add_column(name, justify="right" if isinstance(value, int | float) or value is None else "left")
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
-    console = Console(width=None if Console().is_terminal else 120)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
+    console.print(title, highlight=False)
     console.print(table)
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()), highlight=False)
 

@@ -15,22 +15,8 @@ DOUBLED_LETTERS = "hh bb dd ff jj ll nn pp rr tt vv xx zz gg aa cc ee ii kk mm o
 DOUBLED_LETTERS_REVERSED = "tt zz xx vv rr pp nn ll jj hh ff dd bb ss yy ww uu qq oo mm kk ii gg ee cc aa"
 COPIED = [32, 48, 0, 64, 16, 80]
 COLLIDING = [
-    "AaAaBBBB",
-    "AaAaAaAa",
-    "AaAaAaBB",
-    "AaAaBBAa",
-    "AaBBAaAa",
-    "AaBBAaBB",
-    "AaBBBBAa",
-    "AaBBBBBB",
-    "BBAaAaAa",
-    "BBAaAaBB",
-    "BBAaBBAa",
-    "BBAaBBBB",
-    "BBBBAaAa",
-    "BBBBAaBB",
-    "BBBBBBAa",
-    "BBBBBBBB",
+    *("AaAaBBBB", "AaAaAaAa", "AaAaAaBB", "AaAaBBAa", "AaBBAaAa", "AaBBAaBB", "AaBBBBAa", "AaBBBBBB"),
+    *("BBAaAaAa", "BBAaAaBB", "BBAaBBAa", "BBAaBBBB", "BBBBAaAa", "BBBBAaBB", "BBBBBBAa", "BBBBBBBB"),
 ]
 
 

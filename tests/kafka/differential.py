@@ -13,8 +13,8 @@ some brokers without a rack, names whose hashes collide, all fenced, counts of 0
 
 Example: check(kafka, "striped", seed=1, case=17) raises AssertionError on a mismatch.
 
-Left out: start indexes near 2^31 together with racks, for which Kafka needs minutes, and hash bins of more than eight keys,
-which Java turns into trees (broker/java_hash.py says why).
+Left out: start indexes near 2^31 together with racks, for which Kafka needs minutes; and hash
+bins of more than eight keys, which Java turns into trees (broker/java_hash.py says why).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from broker.cluster import BrokerView, Int32Array
 from broker.entropy import JavaRandom, RandomSource
 from broker.errors import RefusedError
 from broker.ids import INT32_MAX, BrokerId
-from broker.java_hash import java_map_order, java_set_copy_order
+from broker.java_hash import java_map_order, java_set_copy_order, java_string_hash
 from placement.broker_columns import BrokerColumns
 from placement.classic import ClassicPlacer, ClassicStart, classic_positions, rack_alternated_brokers, ring_of
 from placement.spec import PlacementSpec, ReplicaPlacer
@@ -39,7 +39,8 @@ from tests.kafka.jvm import KafkaError, KafkaJvm, Placed
 
 CASES_BEFORE_LARGE: Final = 1000  # Up to here inputs grow; after it every size may come.
 RACK_NAMES: Final = ("a", "b", "A", "9", "10", "_", "", "Aa", "BB", "AaAa", "BBBB", "AaBB", "é", "\U0001f600", "rack-1")
-COLLIDING_KEY_COUNT_MAX: Final = 8
+BIN_KEY_COUNT_MAX: Final = 8  # One more, in a table of 64 bins or more, and Java makes a tree of the bin.
+TREE_TABLE_SIZE_MIN: Final = 64
 
 
 def check(kafka: KafkaJvm, algorithm: str, *, seed: int, case: int) -> None:
@@ -82,7 +83,7 @@ def check_rack_alternated(kafka: KafkaJvm, chance: random.Random, size: int) -> 
     names = draw_rack_names(chance)
     brokers = [BrokerView(id=each, rack=chance.choice(names)) for each in draw_ids(chance, size)]
     ours = [int(each) for each in rack_alternated_brokers(brokers)]
-    assert ours == kafka.rack_alternated(brokers).tolist(), brokers
+    assert ours == kafka.rack_alternated(brokers), brokers
 
 
 def check_striped(kafka: KafkaJvm, chance: random.Random, size: int) -> None:
@@ -222,11 +223,19 @@ def draw_spec(chance: random.Random, broker_count: int, size: int) -> PlacementS
 
 
 def draw_keys(chance: random.Random, size: int) -> list[str | None]:
-    """Return keys, some of them twice or null, with at most eight of one hash."""
-    twins = ["".join(chance.choice(("Aa", "BB")) for _ in range(6)) for _ in range(COLLIDING_KEY_COUNT_MAX - 1)]
+    """Return keys, some of them twice or null, many of one hash, with at most eight in one bin of 64."""
+    twins = ["".join(chance.choice(("Aa", "BB")) for _ in range(6)) for _ in range(chance.randrange(BIN_KEY_COUNT_MAX))]
     plain = [f"{chance.choice(('topic', 'consumer', 'é'))}-{chance.randrange(10 * size)}" for _ in range(size)]
-    keys: list[str | None] = [*plain, *chance.sample(twins, chance.randrange(len(twins))), *RACK_NAMES[:size], None]
-    chance.shuffle(keys)
+    drawn: list[str | None] = [*plain, *twins, *RACK_NAMES[:size], None]
+    chance.shuffle(drawn)
+    room = dict.fromkeys(range(TREE_TABLE_SIZE_MIN), BIN_KEY_COUNT_MAX)
+    keys = []
+    for key in drawn:
+        code = 0 if key is None else java_string_hash(key) % 2**32
+        place = (code ^ code >> 16) % TREE_TABLE_SIZE_MIN
+        if room[place] > 0:
+            keys.append(key)
+            room[place] -= 1
     return keys
 
 

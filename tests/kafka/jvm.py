@@ -129,7 +129,7 @@ class KafkaJvm:
         self._send(b"C" + struct.pack(">q", seed) + _brokers(brokers) + struct.pack(">4i", *numbers))
         return self._placed(), self._int()
 
-    def rack_alternated(self, brokers: Sequence[BrokerView]) -> Int32Array:
+    def rack_alternated(self, brokers: Sequence[BrokerView]) -> list[int]:
         """Return AdminUtils.getRackAlternatedBrokerList; every broker needs a rack."""
         self._send(b"A" + _brokers(brokers))
         return self._ints()
@@ -151,17 +151,17 @@ class KafkaJvm:
         """
         body = b"".join(kind.encode() + struct.pack(">i", argument) for kind, argument in draws)
         self._send(b"R" + struct.pack(">qi", seed, len(draws)) + body)
-        return [self._ints().tolist() for _ in draws]
+        return [self._ints() for _ in draws]
 
     def map_order(self, keys: Sequence[str | None]) -> list[int]:
         """Return the order of a HashMap filled with `keys` one by one, as places among the distinct keys."""
         self._send(b"M" + struct.pack(">i", len(keys)) + b"".join(map(_text, keys)))
-        return self._ints().tolist()
+        return self._ints()
 
     def set_copy_order(self, keys: Sequence[str | None]) -> list[int]:
         """Return the order of `new HashSet<>(keys)`, as places among the distinct keys."""
         self._send(b"H" + struct.pack(">i", len(keys)) + b"".join(map(_text, keys)))
-        return self._ints().tolist()
+        return self._ints()
 
     def cpu_ns(self, placer: str, brokers: Sequence[BrokerView], *, partition_count: int, factor: int) -> int:
         """Return the CPU nanoseconds of one call's thread, the result discarded; `placer` is "classic" or "striped"."""
@@ -183,9 +183,9 @@ class KafkaJvm:
     def _int(self) -> int:
         return int(struct.unpack(">i", self._read(4))[0])
 
-    def _ints(self) -> Int32Array:
+    def _ints(self) -> list[int]:
         count = self._int()
-        return np.frombuffer(self._read(4 * count), dtype=">i4").astype(np.int32)
+        return list(struct.unpack(f">{count}i", self._read(4 * count)))
 
     def _string(self) -> str | None:
         count = self._int()
@@ -220,7 +220,14 @@ def _tool(name: str) -> str:
 
 def _kafka_class_path(maven: str, answer: Path) -> str:
     answer.parent.mkdir(parents=True, exist_ok=True)
-    goal = ["-B", "-q", "-f", str(JAVA_SOURCES / "pom.xml"), "dependency:build-classpath", f"-Dmdep.outputFile={answer}"]
+    goal = [
+        "-B",
+        "-q",
+        "-f",
+        str(JAVA_SOURCES / "pom.xml"),
+        "dependency:build-classpath",
+        f"-Dmdep.outputFile={answer}",
+    ]
     try:
         _run([maven, "-o", *goal], OFFLINE_SECONDS_MAX)
     except KafkaUnavailableError:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 
-from broker.cluster import ClusterView
+from broker.cluster import ClusterView, Int32Array
 
 
-def rows_of(matrix: object) -> list[list[int]]:
+def rows_of(matrix: Int32Array) -> list[list[int]]:
     """Rows of a padded matrix as lists without the pads."""
-    return [[number for number in row if number >= 0] for row in matrix.tolist()]  # type: ignore[attr-defined]
+    return [[number for number in row if number >= 0] for row in matrix.tolist()]
 
 
 def fewer_racks(view: ClusterView) -> list[int]:
     """Partitions whose racked replicas stand on fewer racks than they could."""
-    racks = {broker.id: broker.rack for broker in view.brokers}
+    racks: dict[int, str | None] = {broker.id: broker.rack for broker in view.brokers}
     rack_count = len({rack for rack in racks.values() if rack is not None})
     found = []
     for index, row in enumerate(rows_of(view.partitions.replicas)):

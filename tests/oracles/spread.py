@@ -13,7 +13,7 @@ Rows = tuple[tuple[int, ...], ...]
 
 def stdev(shares: Sequence[int]) -> float:
     """Population standard deviation, by the standard library, from exact fractions."""
-    return statistics.pstdev([Fraction(share) for share in shares]) if shares else 0.0
+    return float(statistics.pstdev([Fraction(share) for share in shares])) if shares else 0.0
 
 
 def gini(shares: Sequence[int]) -> Fraction:

@@ -1,4 +1,4 @@
-"""The classic placer: Kafka's documented layout, its refusals in order, and the compiled loop equal to the readable one."""
+"""The classic placer: Kafka's layout, its refusals in order, and the compiled loop equal to the readable one."""
 
 from __future__ import annotations
 
@@ -115,14 +115,14 @@ def test_refusals_come_in_kafka_s_order_and_words_and_draw_nothing(
 
 
 def test_a_count_beyond_any_cluster_is_refused_before_memory_is_taken() -> None:
-    with pytest.raises(UsageError, match="^partition count is 1000000000000; the largest allowed is 10000000$"):
+    with pytest.raises(UsageError, match=r"^partition count is 1000000000000; the largest allowed is 10000000$"):
         place(brokers(None), 10**12, 1, 0)
-    with pytest.raises(UsageError, match="^last partition is 2147483648; the largest allowed is 2147483647$"):
+    with pytest.raises(UsageError, match=r"^last partition is 2147483648; the largest allowed is 2147483647$"):
         place(brokers(None), 2, 1, 0, first=2**31 - 1)
 
 
 def test_a_broker_listed_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="^broker 0 is listed more than once$"):
+    with pytest.raises(UsageError, match=r"^broker 0 is listed more than once$"):
         place([*brokers(None), *brokers(None)], 1, 1, 0)
 
 
@@ -135,7 +135,9 @@ def test_a_start_index_that_overflows_points_before_the_ring_as_in_java() -> Non
 
 
 def test_a_start_index_beyond_java_s_ints_is_refused() -> None:
-    with pytest.raises(UsageError, match="^start index is 2147483648; allowed are whole numbers from 0 to 2147483647$"):
+    with pytest.raises(
+        UsageError, match=r"^start index is 2147483648; allowed are whole numbers from 0 to 2147483647$"
+    ):
         place(brokers(None), 1, 1, 2**31)
 
 
@@ -164,7 +166,7 @@ def test_growth_that_is_none_is_refused() -> None:
         "The number of partitions for a topic can only be increased. "
         "Topic t currently has 1 partitions, 1 would not be an increase."
     )
-    with pytest.raises(UsageError, match="^topic t has no partition 0 to take the replication factor from$"):
+    with pytest.raises(UsageError, match=r"^topic t has no partition 0 to take the replication factor from$"):
         grow_topic("t", np.empty((0, 1), dtype=np.int32), 1, brokers(None))
 
 
@@ -228,7 +230,7 @@ def test_calls_in_one_pass_are_refused_as_single_ones_are() -> None:
         call(0, 1)
     with pytest.raises(InvalidReplicationFactorError, match="3 larger than available brokers: 2"):
         call(1, 3)
-    with pytest.raises(UsageError, match="^start index 2147483647 and shift 0 are too large for one pass$"):
+    with pytest.raises(UsageError, match=r"^start index 2147483647 and shift 0 are too large for one pass$"):
         call(1, 1, ClassicStart(start_index=2**31 - 1, shift=0))
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,9 +14,11 @@ from broker.cluster import BrokerView
 from broker.entropy import SplitMix64
 from broker.ids import BrokerId
 from placement.broker_share import CLASSIC_SHARE, STRIPED_SHARE, ShareBound, classic_bound, striped_bound
-from placement.constraints import Violation
-from placement.spec import Assignment
-from placement.strategies import SEED_MAX, Racks, brokers
+from placement.classic import ClassicPlacer
+from placement.constraints import STANDARD, Violation
+from placement.spec import Assignment, PlacementSpec
+from placement.strategies import SEED_MAX, PlacerFailure, Racks, brokers, check_placer
+from placement.striped import StripedPlacer
 from tests.oracles import placers as oracle
 
 START = st.integers(0, 20)
@@ -65,6 +68,36 @@ def test_the_striped_placer_keeps_its_promise(data: st.DataObject, count: int, s
         SplitMix64(seed).next_int_bound,
     )
     assert STRIPED_SHARE.violations(Assignment.of_topic("t", rows), some).count == 0
+
+
+@pytest.mark.parametrize("racks", [Racks.NONE, Racks.EVEN, Racks.ALL])
+def test_our_classic_placer_keeps_the_promise_and_every_constraint(racks: Racks) -> None:
+    check_placer(ClassicPlacer(), constraints=(*STANDARD, CLASSIC_SHARE), racks=racks, fenced=False)
+
+
+def test_our_striped_placer_keeps_the_promise_and_every_constraint() -> None:
+    check_placer(StripedPlacer(), constraints=(*STANDARD, STRIPED_SHARE))
+
+
+def test_the_classic_placer_leads_from_fenced_brokers_as_it_knows_of_none() -> None:
+    with pytest.raises(
+        PlacerFailure, match=r"^leader-unfenced: partition 0: the preferred leader, broker 1, is fenced"
+    ):
+        check_placer(ClassicPlacer())
+
+
+@given(st.data(), st.integers(1, 40), START, st.just(0) | st.integers(0, 30))
+def test_the_twins_place_as_our_placers_do(data: st.DataObject, count: int, start: int, first: int) -> None:
+    some = data.draw(brokers(fenced=False, racks=data.draw(st.sampled_from([Racks.NONE, Racks.ALL]))))
+    factor = data.draw(st.integers(1, len(some)))
+    spec = PlacementSpec(first, count, factor)
+    pairs = [(int(broker.id), broker.rack) for broker in some]
+    twin = oracle.classic(pairs, count, factor, start=start, shift=start, first=first)
+    assert ClassicPlacer(start).place(spec, some, SplitMix64(0)).tolist() == twin
+    bare = [BrokerView(id=broker.id) for broker in some]
+    draw = SplitMix64(start).next_int_bound
+    twin = oracle.striped([(number, None, False) for number, _ in pairs], count, factor, draw)
+    assert StripedPlacer().place(spec, bare, SplitMix64(start)).tolist() == twin
 
 
 def test_the_bounds_of_the_classic_placer_are_attained() -> None:

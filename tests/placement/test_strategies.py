@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, Int32Array, java_string_key
 from broker.entropy import RandomSource, SplitMix64
+from broker.ids import BrokerId
 from placement.constraints import HARD, check
 from placement.examples.least_loaded import LeastLoadedPlacer
 from placement.examples.round_robin import RoundRobinPlacer
@@ -66,8 +67,8 @@ def test_rack_names_stand_in_another_order_for_java() -> None:
     ],
     ids=["fenced", "three racks", "a gap between ids"],
 )
-def test_brokers_reach_what_breaks_placers(wanted: object) -> None:
-    assert find(brokers(), wanted, settings=settings(database=None, derandomize=True))  # type: ignore[arg-type]
+def test_brokers_reach_what_breaks_placers(wanted: Callable[[tuple[BrokerView, ...]], bool]) -> None:
+    assert find(brokers(), wanted, settings=settings(database=None, derandomize=True))
 
 
 @given(st.data())
@@ -123,7 +124,7 @@ def test_a_policy_that_forgets_its_seed_is_named() -> None:
 
 
 def test_the_least_loaded_policy_fills_new_brokers_first() -> None:
-    some = tuple(BrokerView(id=number) for number in (1, 2, 3))  # type: ignore[arg-type]
+    some = tuple(BrokerView(id=BrokerId(number)) for number in (1, 2, 3))
     placer = LeastLoadedPlacer(held=((1, 10), (2, 10)))
     from_zero = place(placer, PlacementSpec(0, 10, 1), some)
     assert set(from_zero.ravel().tolist()) == {3}

@@ -110,7 +110,7 @@ class Chromium:
             self.events.append(answer)
 
     def open(self, address: str) -> None:
-        """Open an address, from an empty page lest it be taken for a place on the same one; wait until it has loaded."""
+        """Open an address and wait until it has loaded; from an empty page, lest it be a place on the same one."""
         for url in ("about:blank", address):
             self.events.clear()
             self.call("Page.navigate", url=url)

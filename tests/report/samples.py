@@ -305,7 +305,7 @@ def dumps_rows() -> Rows:
             rows["changes"].append(
                 {
                     "from_cluster": STORY[step - 1], "to_cluster": STORY[step], "topic": "topic-2",
-                    "partition": partition, "change": change, 
+                    "partition": partition, "change": change,
                     "detail": "leader none, ISR 1 → leader 4, ISR 4",
                 }
             )  # fmt: skip

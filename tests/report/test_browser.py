@@ -1,9 +1,8 @@
-"""The page in a real browser: it loads without complaint or network, draws, sorts, filters, unfolds, and can be read."""
+"""The page in a real browser: it loads without complaint or network, draws, sorts, filters and unfolds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -89,7 +88,8 @@ def test_a_link_unfolds_its_cluster_and_its_drawings_show(browser: Chromium, fle
     browser.run("new Promise(done => setTimeout(done, 200))")
     assert browser.run("document.querySelector('#cluster-3').open") is True
     boxes = browser.run(
-        "[...document.querySelectorAll('#cluster-3 svg, #cluster-3 svg image')].map(one => one.getBoundingClientRect().height)"
+        "[...document.querySelectorAll('#cluster-3 svg, #cluster-3 svg image')]"
+        ".map(one => one.getBoundingClientRect().height)"
     )
     assert len(boxes) >= 1
     assert all(height > 100 for height in boxes)
@@ -147,7 +147,9 @@ def test_unknown_values_stay_last_however_sorted(browser: Chromium, hostile_url:
 def test_a_table_inside_a_cluster_sorts_too(browser: Chromium, dumps_url: str) -> None:
     browser.open(dumps_url + "#cluster-1")
     browser.run("new Promise(done => setTimeout(done, 200))")
-    table = "[...document.querySelectorAll('#cluster-1 table')].find(one => one.caption.textContent.startsWith('Brokers'))"
+    table = (
+        "[...document.querySelectorAll('#cluster-1 table')].find(one => one.caption.textContent.startsWith('Brokers'))"
+    )
     browser.run(f"{table}.closest('details').open = true; new Promise(done => setTimeout(done, 200))")
     browser.run(f"{table}.tHead.rows[0].cells[2].querySelector('button').click()")
     replicas = browser.run(f"[...{table}.tBodies[0].rows].map(row => Number(row.cells[2].textContent))")
@@ -180,7 +182,10 @@ def test_long_tables_are_paged(browser: Chromium, long_url: str) -> None:
 
 def test_what_the_script_prints_is_what_the_page_was_served_with(browser: Chromium, dumps_url: str) -> None:
     browser.open(dumps_url)
-    rows = "[...document.querySelectorAll('#ranking-table tbody tr')].map(row => [...row.cells].map(cell => cell.textContent))"
+    rows = (
+        "[...document.querySelectorAll('#ranking-table tbody tr')]"
+        ".map(row => [...row.cells].map(cell => cell.textContent))"
+    )
     scripted = browser.run(rows)
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
@@ -199,9 +204,7 @@ def test_other_peoples_strings_stay_text_when_the_script_draws_them(browser: Chr
 
 
 @pytest.mark.parametrize("name", ["fleet_url", "dumps_url", "hostile_url"])
-def test_a_narrow_page_does_not_scroll_sideways(
-    browser: Chromium, request: pytest.FixtureRequest, name: str
-) -> None:
+def test_a_narrow_page_does_not_scroll_sideways(browser: Chromium, request: pytest.FixtureRequest, name: str) -> None:
     browser.call("Emulation.setDeviceMetricsOverride", width=360, height=740, deviceScaleFactor=1, mobile=False)
     try:
         browser.open(request.getfixturevalue(name))

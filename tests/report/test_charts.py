@@ -19,7 +19,9 @@ from spark_analysis.report.model import BrokerLoad, PairCounts, Spread
 
 
 def brokers_of(loads: list[int], racks: int = 2) -> list[BrokerLoad]:
-    made = [BrokerLoad(0, "dump", place, f"r{place % racks}", False, load, load, None) for place, load in enumerate(loads)]
+    made = [
+        BrokerLoad(0, "dump", place, f"r{place % racks}", False, load, load, None) for place, load in enumerate(loads)
+    ]
     return sorted(made, key=lambda broker: (broker.rack or "", broker.broker_id))
 
 
@@ -49,7 +51,9 @@ def test_coordinates_have_at_most_one_decimal() -> None:
 
 
 def test_a_distribution_marks_the_optimum_and_names_its_axes() -> None:
-    drawn = distribution("d", "leaders", [Group("classic", "even", (0, 0, 40_000)), Group("striped", "even", (0, 0, 0))])
+    drawn = distribution(
+        "d", "leaders", [Group("classic", "even", (0, 0, 40_000)), Group("striped", "even", (0, 0, 0))]
+    )
     assert "best possible" in drawn.text
     assert "leaders to move, % of all leaders of the cluster" in drawn.text
     assert "classic even: 2 of 3 at the optimum, median 0 %, worst 4.0 %" in drawn.text
@@ -121,7 +125,7 @@ def test_the_picture_decodes_to_the_levels_it_was_made_of(size: int) -> None:
 
 
 def decoded(png: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Read a PNG of four bits a pixel and no filter, checking its checksums: a reader of our own, by the specification."""
+    """Read a PNG of four bits a pixel and no filter, as the specification says, checking its checksums."""
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     chunks, at = {}, 8
     while at < len(png):
@@ -143,6 +147,17 @@ def test_levels_run_from_nothing_to_the_most() -> None:
     assert levels_of(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
 
 
+def test_the_legend_names_the_whole_numbers_of_each_level_once() -> None:
+    brokers = brokers_of([1] * 20)
+    drawn = heat_map("c", brokers, pairs_of({(0, 3): 8, (1, 19): 3}))
+    assert drawn is not None
+    labels = re.findall(r'y="[0-9.]+">([^<]*)</text>', drawn.text)
+    assert labels[-7:] == ["7 to 8", "6", "5", "3 to 4", "2", "1", "none"]
+    few = heat_map("c", brokers, pairs_of({(0, 3): 2, (1, 19): 1}))
+    assert few is not None
+    assert re.findall(r'y="[0-9.]+">([^<]*)</text>', few.text)[-3:] == ["2", "1", "none"]
+
+
 def test_many_brokers_share_a_cell() -> None:
     brokers = brokers_of([1] * 300, racks=3)
     drawn = heat_map("c", brokers, pairs_of({(0, 3): 9}))
@@ -154,7 +169,8 @@ def test_the_pairs_are_said_in_words() -> None:
     brokers = brokers_of([1, 1, 1])
     said = pairs_in_words(brokers, shared_matrix(brokers, pairs_of({(0, 1): 2, (1, 2): 6})))
     assert said == (
-        "Brokers 1 and 2 share most: 6 partitions, where the mean over all 3 pairs is 2.7; 1 pair without any in common."
+        "Brokers 1 and 2 share most: 6 partitions, where the mean over all 3 pairs is 2.7; "
+        "1 pair without any in common."
     )
 
 

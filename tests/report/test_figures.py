@@ -24,7 +24,13 @@ def test_only_nothing_is_printed_as_zero_per_cent(share: float) -> None:
 
 def test_unknown_is_a_dash_and_not_zero() -> None:
     assert [count(None), decimal(None), quantity(None, "bytes"), percent(ppm(None)), share_of(None, 3)] == ["–"] * 5
-    assert [count(0), decimal(0.0), quantity(0, "bytes"), percent(0), share_of(0, 3)] == ["0", "0.00", "0 B", "0 %", "0 %"]
+    assert [count(0), decimal(0.0), quantity(0, "bytes"), percent(0), share_of(0, 3)] == [
+        "0",
+        "0.00",
+        "0 B",
+        "0 %",
+        "0 %",
+    ]
 
 
 def test_a_share_of_nothing_is_unknown() -> None:

@@ -68,7 +68,10 @@ def test_only_the_worst_are_shown_in_full(tmp_path: Path) -> None:
         samples.add_cluster(rows, sample, rank=load.DETAILS_MAX + 3 - number)
     report = load_report(samples.write_tables(tmp_path, rows), samples.FLEET_RUN)
     assert len(report.rows) == load.DETAILS_MAX + 3
-    assert [detail.row.facts.cluster_id for detail in report.details[:2]] == [load.DETAILS_MAX + 2, load.DETAILS_MAX + 1]
+    assert [detail.row.facts.cluster_id for detail in report.details[:2]] == [
+        load.DETAILS_MAX + 2,
+        load.DETAILS_MAX + 1,
+    ]
     assert len(report.details) == load.DETAILS_MAX
     assert all(detail.brokers for detail in report.details)
 

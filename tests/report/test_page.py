@@ -269,7 +269,9 @@ def test_the_bytes_do_not_depend_on_the_process(fleet_out: Path, fleet_page: str
         "sys.stdout.buffer.write(report_html(load_report(Path(sys.argv[1]), samples.FLEET_RUN)).encode())\n"
     )
     environment = os.environ | {"PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "PYTHONPATH": os.getcwd()}
-    made = subprocess.run([sys.executable, "-c", code, str(fleet_out)], check=True, capture_output=True, env=environment)
+    made = subprocess.run(
+        [sys.executable, "-c", code, str(fleet_out)], check=True, capture_output=True, env=environment
+    )
     assert made.stdout.decode() == fleet_page
 
 
@@ -279,7 +281,9 @@ def test_the_report_is_made_without_spark() -> None:
 
 
 def test_the_title_is_other_peoples_too(fleet: Report) -> None:
-    titled = attrs.evolve(fleet, run=attrs.evolve(fleet.run, title="</title><script>", command="<b>", recipe_text="<i>"))
+    titled = attrs.evolve(
+        fleet, run=attrs.evolve(fleet.run, title="</title><script>", command="<b>", recipe_text="<i>")
+    )
     outline = Outline(report_html(titled))
     assert not any(tag == "i" for tag, _ in outline.tags)
     assert "</title><script>" in "".join(outline.texts)

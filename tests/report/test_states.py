@@ -18,7 +18,26 @@ def facts(fleet: Report) -> ClusterFacts:
 
 def spread(quantity: str, *, moves: int, total: int = 100, ratio: float = 2.1, best: float = 1.0) -> Spread:
     return Spread(
-        0, "dump", "broker", quantity, 10, total, 1, 10.0, 21, "7", ratio, 1.0, 0.1, 0.1, moves, moves / total, best, 0, 0, 0
+        0,
+        "dump",
+        "broker",
+        quantity,
+        10,
+        total,
+        1,
+        10.0,
+        21,
+        "7",
+        ratio,
+        1.0,
+        0.1,
+        0.1,
+        moves,
+        moves / total,
+        best,
+        0,
+        0,
+        0,
     )
 
 

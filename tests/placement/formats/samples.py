@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from broker.cluster import MATRIX_COLUMNS, ClusterView
+from broker.cluster import MATRIX_COLUMNS, ClusterView, Int32Array
 from placement.formats.parsed import ParsedDump
 from placement.formats.read import read_dump
 
 REAL_DATA = Path(__file__).parents[2] / "real_data"
+
+PartitionValues = tuple[str, int, int | None, dict[str, tuple[int, ...]]]
 
 HEADER = (
     "Topic: orders\tTopicId: Ab12cdEFghIJklMNopQRst\tPartitionCount: 2\tReplicationFactor: 3"
@@ -27,10 +29,10 @@ def parse(text: str | bytes, **rest: object) -> ParsedDump:
     return read_dump([data], source="dump", **rest)  # type: ignore[arg-type]
 
 
-def rows(view: ClusterView) -> list[tuple[object, ...]]:
+def rows(view: ClusterView) -> list[PartitionValues]:
     """Return each partition as plain values: topic, partition, leader, then every known list by name."""
     table = view.partitions
-    out = []
+    out: list[PartitionValues] = []
     for row in range(table.count):
         lists = {
             name: tuple(broker for broker in getattr(table, name)[row].tolist() if broker >= 0)
@@ -75,7 +77,7 @@ def kcat_text(view: ClusterView) -> str:
                 "replicas": [{"id": broker} for broker in lists["replicas"]],
                 "isrs": [{"id": broker} for broker in lists["isr"]],
             }
-            for name, partition, leader, lists in rows(view)  # type: ignore[misc]
+            for name, partition, leader, lists in rows(view)
             if name == view.topics[number].name
         ]
         topics.append({"topic": topic.name, "partitions": partitions})
@@ -83,5 +85,5 @@ def kcat_text(view: ClusterView) -> str:
     return json.dumps({"controllerid": 1, "query": {"topic": "*"}, "brokers": brokers, "topics": topics})
 
 
-def _ids(row: np.ndarray) -> str:  # type: ignore[type-arg]
+def _ids(row: Int32Array) -> str:
     return ",".join(str(broker) for broker in row.tolist() if broker >= 0)

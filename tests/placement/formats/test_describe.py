@@ -72,11 +72,14 @@ LINE = "\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2"
     ],
 )
 def test_a_field_of_some_version_is_read(line: str, column: str, value: tuple[int, ...]) -> None:
-    assert rows(parse(line).clusters[0])[0][3][column] == value  # type: ignore[index]
+    assert rows(parse(line).clusters[0])[0][3][column] == value
 
 
 def test_the_zookeeper_era_prints_no_space_and_minus_one() -> None:
-    dump = parse("Topic:old\tPartitionCount:1\tReplicationFactor:2\tConfigs:\n\tTopic: old\tPartition: 0\tLeader: -1\tReplicas: 1,2\tIsr: \n")
+    dump = parse(
+        "Topic:old\tPartitionCount:1\tReplicationFactor:2\tConfigs:\n"
+        "\tTopic: old\tPartition: 0\tLeader: -1\tReplicas: 1,2\tIsr: \n"
+    )
     assert rows(dump.clusters[0]) == [("old", 0, -1, {"replicas": (1, 2), "isr": ()})]
     assert dump.clusters[0].topics[0].partition_count == 1
 
@@ -89,7 +92,9 @@ def test_a_filtered_describe_is_not_complete_and_the_default_min_isr_stands_in()
 
 
 def test_a_topic_marked_for_deletion_is_noted_once() -> None:
-    dump = parse(HEADER + ROW_0.rstrip("\n") + "\tMarkedForDeletion: true\n" + ROW_1.rstrip("\n") + "\tMarkedForDeletion: true\n")
+    dump = parse(
+        HEADER + ROW_0.rstrip("\n") + "\tMarkedForDeletion: true\n" + ROW_1.rstrip("\n") + "\tMarkedForDeletion: true\n"
+    )
     assert dump.notes == ("topic orders is marked for deletion",)
 
 
@@ -110,7 +115,10 @@ WHOLE = "allowed are whole numbers from 0 to"
         ("\tTopic: a\tPartition: 0\tLeader: 3\tReplicas: 1,2\tIsr: 1", "Leader 3 is no replica (1,2)"),
         ("\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 3", "Isr names broker 3, which is no replica (1,2)"),
         ("\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: \tIsr: ", "the list of replicas is empty"),
-        ("\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1,\tIsr: ", f"a broker id in Replicas is the text ''; {WHOLE} 2147483647"),
+        (
+            "\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1,\tIsr: ",
+            f"a broker id in Replicas is the text ''; {WHOLE} 2147483647",
+        ),
         (
             "\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 2147483648\tIsr: ",
             f"a broker id in Replicas is 2147483648; {WHOLE} 2147483647",
@@ -129,7 +137,10 @@ WHOLE = "allowed are whole numbers from 0 to"
             "Topic: a\tPartitionCount: 1000000000000\tReplicationFactor: 1\tConfigs: ",
             f"PartitionCount is 1000000000000; {WHOLE} 10000000",
         ),
-        ("Topic: a\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: nonsense", "Configs has 'nonsense'; it holds pairs name=value"),
+        (
+            "Topic: a\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: nonsense",
+            "Configs has 'nonsense'; it holds pairs name=value",
+        ),
     ],
 )
 def test_damage_is_put_aside_with_its_line_and_reason(line: str, reason: str) -> None:
@@ -202,7 +213,10 @@ def test_blocks_and_chunks_of_any_size_give_the_same(monkeypatch: pytest.MonkeyP
     assert rows(parse(data).clusters[0]) == whole
 
 
-IDS = st.lists(st.sampled_from(["0", "1", "2", "17", "1234567", "12345678", "2147483647", "2147483648", "", "x", "-1", "007"]), max_size=5)
+IDS = st.lists(
+    st.sampled_from(["0", "1", "2", "17", "1234567", "12345678", "2147483647", "2147483648", "", "x", "-1", "007"]),
+    max_size=5,
+)
 LISTS = st.one_of(IDS.map(",".join), st.sampled_from(["1,2,3", "1,2", "3,2,1", "", "N/A", "1,,2", "1 2", "1,2,"]))
 NAMES = st.sampled_from(["a", "b", "orders.v1", "abcdefgh", "abcdefghi", "..", ".", "a/b", "x" * 249, "x" * 250, "é"])
 
@@ -219,7 +233,12 @@ def describe_lines(draw: st.DrawFn) -> str:
         f"Replicas: {draw(LISTS)}",
         f"Isr: {draw(LISTS)}",
     ]
-    more = draw(st.lists(st.sampled_from(["Elr", "LastKnownElr", "Offline", "Observers", "LiveObservers", "Adding Replicas", "Zed"]), max_size=3))
+    more = draw(
+        st.lists(
+            st.sampled_from(["Elr", "LastKnownElr", "Offline", "Observers", "LiveObservers", "Adding Replicas", "Zed"]),
+            max_size=3,
+        )
+    )
     fields += [f"{name}: {draw(LISTS)}" for name in more]
     start = draw(st.sampled_from(["\t", "", "  "]))
     return start + draw(st.sampled_from(["\t", "\t", "\t", " "])).join(fields)

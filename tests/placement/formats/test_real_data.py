@@ -87,9 +87,9 @@ def test_a_verbose_rebalance_gives_the_cluster_before_and_after(name: str) -> No
     assert (before.name, after.name) == ("c (before)", "c (after)")
     assert before.totals is not None
     assert after.totals is not None
-    assert before.totals.replica_count.tolist() == [44, 43, 42]  # type: ignore[union-attr]
-    assert before.totals.size_bytes.tolist() == [2016742, 1229977, 1181957]  # type: ignore[union-attr]
-    assert after.totals.leader_count.tolist() == [1, 30, 34]  # type: ignore[union-attr]
+    assert before.totals.replica_count.tolist() == [44, 43, 42]
+    assert before.totals.size_bytes.tolist() == [2016742, 1229977, 1181957]
+    assert after.totals.leader_count.tolist() == [1, 30, 34]
     assert ("numReplicaMovements", "19") in before.facts
     assert ("proposals", "40") in after.facts
     assert (dump.rows_in, dump.rows_rejected) == (46, 0)

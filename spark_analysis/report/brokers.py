@@ -1,0 +1,91 @@
+"""The brokers of one cluster: the chart of all, and a table of their numbers.
+
+The table holds at most `BROKERS_MAX` rows, the brokers furthest from their share; on a page
+of many clusters fewer, as these rows would be half of the page. The chart draws every
+broker, and the table of brokers beside the page has every number.
+
+Example: "100 brokers in numbers; the 30 furthest from their share".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from spark_analysis.report.broker_chart import band, broker_chart, load_of
+from spark_analysis.report.element import Markup, tag
+from spark_analysis.report.figures import plural, quantity
+from spark_analysis.report.model import QUANTITIES, BrokerLoad, ClusterDetail, RackLoad, Spread
+from spark_analysis.report.parts import Cell, Header, chart_box, folded, note, table
+
+BROKERS_MAX: Final = 120
+BROKERS_OF_MANY_MAX: Final = 30
+MANY: Final = 20
+
+
+def _over_brokers(detail: ClusterDetail) -> list[Spread]:
+    found = {spread.quantity: spread for spread in detail.spreads if spread.scope == "broker"}
+    return [found[name] for name in QUANTITIES if name in found]
+
+
+def brokers_part(detail: ClusterDetail, *, shown_count: int) -> Markup | None:
+    """Return the chart and the table of one cluster's brokers, where `shown_count` clusters are shown in full."""
+    if not detail.brokers:
+        return None
+    spreads = _over_brokers(detail)
+    rows_max = BROKERS_MAX if shown_count <= MANY else BROKERS_OF_MANY_MAX
+    drawn = broker_chart(detail.row.anchor, detail.brokers, spreads)
+    chart = None
+    if drawn is not None:
+        fenced = " Paler bars are fenced brokers." if any(broker.fenced for broker in detail.brokers) else ""
+        chart = tag(
+            "figure",
+            chart_box(drawn, "Chart of the brokers"),
+            note(
+                "The green band runs from the floor to the ceiling of an equal share; what stands above it is in the "
+                f"accent colour.{fenced}"
+            ),
+        )
+    return tag("div", tag("h4", "Brokers"), chart, _broker_table(detail.brokers, spreads, rows_max))
+
+
+def _broker_table(brokers: Sequence[BrokerLoad], spreads: Sequence[Spread], rows_max: int) -> Markup:
+    high = {spread.quantity: band(spread)[1] for spread in spreads}
+    shown = list(brokers)
+    if len(shown) > rows_max:
+        means = [(spread.quantity, max(spread.mean, 1e-9)) for spread in spreads]
+        furthest = sorted(shown, key=lambda broker: (-_deviation(broker, means), broker.broker_id))[:rows_max]
+        chosen = {broker.broker_id for broker in furthest}
+        shown = [broker for broker in shown if broker.broker_id in chosen]
+    known = [
+        name
+        for name in ("replicas", "leaders", "bytes")
+        if any(load_of(broker, name) is not None for broker in brokers)
+    ]
+    fenced = any(broker.fenced for broker in brokers)
+    headers = [Header("broker", "num"), Header("rack"), *(Header(name, "num") for name in known)]
+    if fenced:
+        headers.append(Header("fenced"))
+    rows = [
+        [
+            str(broker.broker_id),
+            broker.rack if broker.rack is not None else "–",
+            *(load_cell(broker, name, high.get(name)) for name in known),
+            *(("fenced" if broker.fenced else "",) if fenced else ()),
+        ]
+        for broker in shown
+    ]
+    more = f"; the {rows_max} furthest from their share" if len(shown) < len(brokers) else ""
+    title = f"{plural(len(brokers), 'broker')} in numbers{more}"
+    return folded(title, table("Brokers, in rack order", headers, rows, sortable=True))
+
+
+def _deviation(broker: BrokerLoad, means: Sequence[tuple[str, float]]) -> float:
+    return max((abs((load_of(broker, name) or 0) - mean) / mean for name, mean in means), default=0.0)
+
+
+def load_cell(holder: BrokerLoad | RackLoad, name: str, high: int | None) -> Cell:
+    """Return what a broker or rack holds; above `high` it asks to be looked at."""
+    value = load_of(holder, name)
+    order = float(value) if name == "bytes" and value is not None else None
+    return Cell(quantity(value, name), order, alert=value is not None and high is not None and value > high)

@@ -1,0 +1,119 @@
+"""The compiled loops: where their machine code goes, and the counts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from broker.cluster import Int32Array
+from broker.errors import UsageError
+from placement.broker_columns import PlacementCalls
+from placement.kernels.compiled import compiled
+from placement.kernels.counts import count_per_broker, rack_spread_shortfall
+
+BROKER_COUNT = 5
+MATRICES = arrays(
+    np.int32, st.tuples(st.integers(0, 12), st.integers(1, 4)), elements=st.integers(-1, BROKER_COUNT - 1)
+)
+
+
+def doubled(number: int) -> int:
+    return 2 * number
+
+
+def recording_njit(asked: list[dict[str, Any]], refusal: str | None = None) -> Callable[..., Any]:
+    """numba.njit that notes what it is asked for, and refuses to cache when there is a refusal."""
+    njit = numba.njit
+
+    def recording(**named: Any) -> Any:
+        asked.append(named)
+        if refusal is not None and named.get("cache"):
+            raise RuntimeError(refusal)
+        return njit(**named)
+
+    return recording
+
+
+def test_importing_the_placers_does_not_import_numba() -> None:
+    check = (
+        "import placement.classic, placement.striped, placement.kernels.counts, sys; sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+def test_a_kernel_is_compiled_once_and_gives_what_the_plain_function_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: list[dict[str, Any]] = []
+    monkeypatch.setattr(numba, "njit", recording_njit(options))
+    kernel = compiled(doubled)
+    assert [kernel(3), kernel(4)] == [doubled(3), doubled(4)]
+    assert options == [{"cache": True, "nogil": True}]
+    assert kernel.__wrapped__ is doubled  # type: ignore[attr-defined]  # functools.wraps sets it.
+
+
+def test_without_a_place_to_cache_a_kernel_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+    message = "cannot cache function 'doubled': no locator available for file '/read/only.py'"
+    monkeypatch.setattr(numba, "njit", recording_njit(asked, message))
+    assert compiled(doubled)(21) == 42
+    assert asked == [{"cache": True, "nogil": True}, {"nogil": True}]
+
+
+def test_any_other_failure_to_compile_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba, "njit", recording_njit([], "out of luck"))
+    with pytest.raises(RuntimeError, match="out of luck"):
+        compiled(doubled)(21)
+
+
+def test_replicas_and_leaders_are_counted_per_broker_pads_skipped() -> None:
+    replicas, leaders = count_per_broker(np.array([[0, 1], [1, -1], [-1, 2]], dtype=np.int32), 4)
+    assert replicas.tolist() == [1, 2, 1, 0]
+    assert leaders.tolist() == [1, 1, 0, 0]
+    assert replicas.dtype == leaders.dtype == np.int64
+
+
+@given(MATRICES)
+def test_counts_equal_those_of_numpy(matrix: Int32Array) -> None:
+    replicas, leaders = count_per_broker(matrix, BROKER_COUNT)
+    assert replicas.tolist() == np.bincount(matrix[matrix >= 0], minlength=BROKER_COUNT).tolist()
+    first = matrix[:, 0]
+    assert leaders.tolist() == np.bincount(first[first >= 0], minlength=BROKER_COUNT).tolist()
+
+
+def test_rows_on_fewer_racks_than_they_could_be_are_marked() -> None:
+    rows = np.array([[0, 1, -1], [0, 2, -1], [0, 1, 2], [3, 4, -1], [4, -1, -1]], dtype=np.int32)
+    racks = np.array([0, 0, 1, 1, -1], dtype=np.int32)
+    # Two in rack 0; one in each; both racks are all there are; a broker without rack adds none, twice.
+    assert rack_spread_shortfall(rows, racks, 2).tolist() == [1, 0, 0, 1, 1]
+    assert rack_spread_shortfall(rows, np.full(5, -1, dtype=np.int32), 0).tolist() == [0] * 5
+
+
+@given(MATRICES, arrays(np.int32, BROKER_COUNT, elements=st.integers(-1, 2)))
+def test_marks_equal_those_of_sets(matrix: Int32Array, racks: Int32Array) -> None:
+    expected = []
+    for row in matrix.tolist():
+        holders = [position for position in row if position >= 0]
+        used = {int(racks[position]) for position in holders} - {-1}
+        expected.append(int(len(used) < min(len(holders), 3)))
+    assert rack_spread_shortfall(matrix, racks, 3).tolist() == expected
+
+
+def test_more_than_is_ever_built_is_refused_before_memory_is_taken() -> None:
+    def calls(count: int, factor: int) -> PlacementCalls:
+        numbers = [2_000_000_000 if count < 0 else count] * 2
+        return PlacementCalls(start_partitions=[0, 0], partition_counts=numbers, replication_factors=[factor, 1])
+
+    message = r"^20000000 partitions of factor 1 are asked for at once; allowed are 10000000 partitions and 200000000"
+    with pytest.raises(UsageError, match=message):
+        calls(10_000_000, 1).empty_rows()
+    with pytest.raises(UsageError, match=r"^4000000000 partitions of factor 3 are asked for at once"):
+        calls(-1, 3).empty_rows()
+    assert calls(2, 3).empty_rows().tolist() == [[-1, -1, -1]] * 4

@@ -1,0 +1,216 @@
+"""Clusters of a fleet: the same whoever makes them, and placed as the placers themselves would."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.cluster import BrokerView, Int32Array
+from broker.entropy import JavaRandom, RandomSource, SplitMix64, derive
+from broker.errors import UsageError
+from placement.classic import ClassicPlacer, grow_topic
+from placement.spec import PlacementSpec
+from placement.striped import StripedPlacer
+from spark_analysis.fleet import place
+from spark_analysis.fleet.generate import Fleet, SimulatedCluster, choose, choose_weighted, make_cluster, share_out, words
+from spark_analysis.fleet.loops import java_draws
+from spark_analysis.fleet.place import broker_views, load_placer, place_cluster, topic_ends
+from spark_analysis.fleet.recipe import Growth, RackPlan, Recipe, Shape, SizeLaw, Span, TopicPlan
+from spark_analysis.fleet.sizes import PART_COUNT, quantiles
+
+SEEDS = st.integers(0, 2**62)
+
+
+def recipe(seed: int, racks: RackPlan = RackPlan((3, 2, 1)), *, fenced: float = 0.1) -> Recipe:
+    shapes = [
+        Shape(
+            name=name,
+            brokers=Span(6, 11),
+            racks=racks,
+            fenced=fenced,
+            placers=("classic", "striped"),
+            topics=TopicPlan(Span(0, 6), partitions, ((1, 1), (3, 4))),
+            sizes=SizeLaw("lognormal", 1 << 20, 1.0),
+            growth=Growth(0.5, 3),
+            min_insync_replicas=2,
+        )
+        for name, partitions in (("a", (1, 2, 5)), ("b", (7, 30)))
+    ]
+    return Recipe(name="test", cluster_count=10, seed=seed, shapes=tuple(shapes))
+
+
+def digest(cluster: SimulatedCluster, seed: int) -> str:
+    parts = [cluster.rack_index, cluster.fenced, cluster.grown_counts, cluster.factors, cluster.size_bytes]
+    parts += [place_cluster(cluster, name, seed=seed) for name in ("classic", "striped")]
+    return hashlib.sha256(b"".join(part.tobytes() for part in parts if part is not None)).hexdigest()[:16]
+
+
+@given(SEEDS, st.integers(0, 20))
+def test_words_are_the_stream_of_our_generator(seed: int, count: int) -> None:
+    source = SplitMix64(seed)
+    high_halves = [source.next_int() & 0xFFFFFFFF for _ in range(count)]
+    assert (words(seed, count) >> np.uint64(32)).tolist() == high_halves
+
+
+@given(SEEDS, st.lists(st.integers(1, 2**31 - 1), max_size=30))
+def test_compiled_draws_are_javas(seed: int, bounds: list[int]) -> None:
+    random = JavaRandom(seed)
+    drawn = np.empty(len(bounds), dtype=np.int32)
+    after = java_draws(random.state, np.array(bounds, dtype=np.int32), drawn)
+    assert drawn.tolist() == [random.next_int_bound(bound) for bound in bounds]
+    assert after == random.state
+
+
+@given(SEEDS, st.integers(1, 1000))
+def test_choices_are_in_bounds(seed: int, bound: int) -> None:
+    chosen = choose(words(seed, 50), bound)
+    assert 0 <= chosen.min() <= chosen.max() < bound
+
+
+def test_weights_are_kept() -> None:
+    chosen = choose_weighted(words(1, 10_000), (1, 0, 3))
+    assert np.bincount(chosen, minlength=3).tolist() == [2499, 0, 7501]
+
+
+@given(st.integers(0, 200), st.lists(st.integers(1, 20), min_size=1, max_size=8))
+def test_shares_add_up_and_leave_no_rack_empty(spare: int, sizes: list[int]) -> None:
+    count = spare + len(sizes)
+    shares = share_out(count, tuple(sizes))
+    assert sum(shares) == count
+    assert min(shares) >= 1
+    assert all(abs(share - 1 - spare * size / sum(sizes)) < 1 for share, size in zip(shares, sizes, strict=True))
+
+
+def test_a_cluster_is_a_function_of_seed_and_number_alone() -> None:
+    fleet = Fleet.of(recipe(7))
+    forward = [digest(make_cluster(fleet, number), 7) for number in range(8)]
+    backward = [digest(make_cluster(Fleet.of(recipe(7)), number), 7) for number in reversed(range(8))]
+    assert forward == backward[::-1]
+    assert len(set(forward)) == 8
+    assert digest(make_cluster(Fleet.of(recipe(8)), 0), 8) != forward[0]
+
+
+def test_a_cluster_is_the_same_in_a_process_with_another_hash_seed() -> None:
+    program = (
+        "from tests.spark_analysis.test_fleet import *\n"
+        "print([digest(make_cluster(Fleet.of(recipe(7)), k), 7) for k in range(3)])"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert seen == {f"{[digest(make_cluster(Fleet.of(recipe(7)), k), 7) for k in range(3)]}\n"}
+
+
+@given(SEEDS, st.integers(0, 1000))
+def test_what_the_recipe_asks_for_is_what_is_made(seed: int, number: int) -> None:
+    cluster = make_cluster(Fleet.of(recipe(seed, RackPlan((3, 2, 1), 0.3), fenced=0.9)), number)
+    assert 6 <= cluster.broker_count <= 11
+    assert cluster.broker_count - cluster.fenced.sum() >= 3
+    assert set(cluster.rack_index.tolist()) >= {0, 1, 2}
+    assert set(cluster.partition_counts.tolist()) <= set(cluster.shape.topics.partitions)
+    assert set((cluster.grown_counts // np.maximum(1, cluster.partition_counts)).tolist()) <= {1, 3}
+
+
+class _CallByCall:
+    """The classic placer and its caller for growth, one call a topic: what the compiled loop must give."""
+
+    def __init__(self, brokers: Sequence[BrokerView], random: RandomSource) -> None:
+        # Kafka's callers drop all racks when some are missing (RackAwareMode.Safe).
+        whole = all(broker.rack is not None for broker in brokers)
+        self.brokers = brokers if whole else [BrokerView(id=broker.id) for broker in brokers]
+        self.random = random
+
+    def place(self, cluster: SimulatedCluster) -> Int32Array:
+        ends = topic_ends(cluster)
+        rows = np.full((int(ends[-1]) if ends.size else 0, cluster.shape.topics.factor_max), -1, dtype=np.int32)
+        firsts = (ends - cluster.grown_counts).tolist()
+        for topic, first in enumerate(firsts):
+            spec = PlacementSpec(0, int(cluster.partition_counts[topic]), int(cluster.factors[topic]))
+            made = ClassicPlacer().place(spec, self.brokers, self.random)
+            rows[first : first + spec.partition_count, : spec.replication_factor] = made
+        for topic, first in enumerate(firsts):
+            created, grown = int(cluster.partition_counts[topic]), int(cluster.grown_counts[topic])
+            if grown > created:
+                added = grow_topic("t", rows[first : first + created], grown, self.brokers)
+                rows[first + created : first + grown, : added.shape[1]] = added
+        return rows
+
+
+RACKS = st.sampled_from([RackPlan(), RackPlan((1,)), RackPlan((3, 2, 1)), RackPlan((1, 1)), RackPlan((2, 1), 0.4)])
+
+
+def placer_random(cluster: SimulatedCluster, name: str, seed: int) -> JavaRandom:
+    return JavaRandom(derive(seed, cluster.number, 2, place.zlib.crc32(name.encode())))
+
+
+@given(SEEDS, st.integers(0, 50), RACKS)
+def test_the_compiled_classic_loop_places_as_the_placer_call_by_call(seed: int, number: int, racks: RackPlan) -> None:
+    cluster = make_cluster(Fleet.of(recipe(seed, racks)), number)
+    expected = _CallByCall(broker_views(cluster), placer_random(cluster, "classic", seed)).place(cluster)
+    assert place_cluster(cluster, "classic", seed=seed).tolist() == expected.tolist()
+
+
+@given(SEEDS, st.integers(0, 50), RACKS)
+def test_striped_topics_are_created_and_grown_on_one_generator(seed: int, number: int, racks: RackPlan) -> None:
+    cluster = make_cluster(Fleet.of(recipe(seed, racks)), number)
+    random, brokers = placer_random(cluster, "striped", seed), broker_views(cluster)
+    rows = place_cluster(cluster, "striped", seed=seed)
+    firsts = topic_ends(cluster) - cluster.grown_counts
+    zero = np.zeros_like(firsts)
+    for starts, ends in ((zero, cluster.partition_counts), (cluster.partition_counts, cluster.grown_counts)):
+        for topic in np.flatnonzero(ends > starts).tolist():
+            start, end, factor = int(starts[topic]), int(ends[topic]), int(cluster.factors[topic])
+            made = StripedPlacer().place(PlacementSpec(start, end - start, factor), brokers, random)
+            assert rows[firsts[topic] + start : firsts[topic] + end, :factor].tolist() == made.tolist()
+
+
+class _FirstBrokers:
+    """A policy that is not Kafka's: partition p on the brokers 0, 1, 2, …"""
+
+    def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
+        return np.tile(np.arange(spec.replication_factor, dtype=np.int32), (spec.partition_count, 1))
+
+
+def test_a_policy_of_ones_own_is_called_through_the_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "load_placer", {"mine": _FirstBrokers()}.__getitem__)
+    cluster = make_cluster(Fleet.of(recipe(3)), 1)
+    rows = place_cluster(cluster, "mine", seed=3)
+    assert rows.shape[0] == cluster.grown_counts.sum() > 0
+    assert set(rows[:, 0].tolist()) == {0}
+
+
+def test_a_placer_that_is_not_installed_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match=r"^no placer is named 'sticky'; installed are classic, striped"):
+        load_placer("sticky")
+
+
+def test_a_lognormal_size_has_its_median_and_its_tail() -> None:
+    sizes = quantiles(SizeLaw("lognormal", 2 << 30, 1.5))
+    assert (np.diff(sizes) >= 0).all()
+    assert sizes[PART_COUNT // 2 - 1] < 2 << 30 < sizes[PART_COUNT // 2]
+    assert (int(sizes[0]), int(sizes[-1])) == (8729730, 528249000000)
+
+
+def test_a_pareto_size_is_twice_the_least_at_the_median_when_alpha_is_one() -> None:
+    sizes = quantiles(SizeLaw("pareto", 1 << 20, 1.0))
+    assert abs(int(sizes[0]) - (1 << 19)) < 100
+    assert abs(int(sizes[PART_COUNT // 2]) - (1 << 20)) < 500
+
+
+def test_a_fixed_size_is_always_the_same() -> None:
+    assert set(quantiles(SizeLaw("fixed", 77)).tolist()) == {77}
