@@ -29,7 +29,7 @@ every partition when F reaches the number of racks. Leaders still differ by at m
   touched are not rewound, which skews more.
 
 Verified by search over random brokers, factors, starts and lengths, with placers written apart from
-these; every bound above is also attained there.
+these; each bound is attained there too, for factors well below the number of brokers.
 
 Example: 3 brokers, classic, 4 partitions, factor 1: leaders 2, 1, 1 keep the promise; 3, 1, 0 do not.
 

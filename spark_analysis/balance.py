@@ -28,7 +28,7 @@ from __future__ import annotations
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812 - the name that everyone gives it.
+from pyspark.sql import functions as F
 
 from spark_analysis import schemas
 
@@ -49,7 +49,7 @@ def measures(stage: DataFrame) -> DataFrame:
 
 
 def _shares(stage: DataFrame) -> DataFrame:
-    """One row per (cluster_id, placer, scope, quantity): `names` and `values` in step, `ordered` the values ascending."""
+    """One row per (cluster_id, placer, scope, quantity): `names` and `values` in step, `ordered` ascending."""
     racks = F.filter("racks", lambda rack: rack["rack"].isNotNull())
     groups = stage.select("cluster_id", "placer", "brokers", racks.alias("racks"), "topics", "topic_leader_counts")
     entries = [
@@ -94,9 +94,7 @@ def _sums(shares: DataFrame) -> DataFrame:
             "excess",
             F.aggregate("ordered", zero, lambda sum_, share: sum_ + F.greatest(share - F.col("ceiling"), zero)),
         )
-        .withColumn(
-            "lack", F.aggregate("ordered", zero, lambda sum_, share: sum_ + F.greatest(floor - share, zero))
-        )
+        .withColumn("lack", F.aggregate("ordered", zero, lambda sum_, share: sum_ + F.greatest(floor - share, zero)))
     )
 
 

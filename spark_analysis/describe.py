@@ -177,11 +177,11 @@ def count_pairs(replicas: Int32Array, broker_ids: Int32Array) -> Columns:
 
 
 def view_of(cluster: SimulatedCluster, rows: Int32Array, source: str) -> ClusterView:
-    """Return the cluster with its placement as KRaft's creation leaves it: unfenced replicas in sync, the first leads."""
+    """Return the placed cluster as KRaft's creation leaves it: unfenced replicas in sync, the first leads."""
     topic_index = np.repeat(np.arange(cluster.topic_count, dtype=np.int32), cluster.grown_counts)
     firsts = topic_ends(cluster) - cluster.grown_counts
     settings = zip(cluster.grown_counts.tolist(), cluster.factors.tolist(), strict=True)
-    names = topic_names(cluster.topic_count).to_pylist()
+    names: list[Any] = topic_names(cluster.topic_count).to_pylist()
     isr = in_sync(rows, cluster)
     return ClusterView(
         name=cluster_name(cluster),
@@ -209,8 +209,8 @@ def cluster_name(cluster: SimulatedCluster) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def topic_names(count: int) -> pa.Array:
-    """Return the names of a simulated cluster's topics."""
+def topic_names(count: int) -> Any:
+    """Return the names of a simulated cluster's topics, an Arrow array of strings."""
     return pa.array([f"topic-{number:06d}" for number in range(count)], type=pa.string())
 
 
@@ -229,8 +229,10 @@ def first_in_sync(isr: Int32Array) -> Int32Array:
     return np.ascontiguousarray(isr[np.arange(isr.shape[0]), first])
 
 
-def describe_simulated(cluster: SimulatedCluster, rows: Int32Array, *, placer: str, source: str) -> StagedRow:
-    """Return the row of a simulated cluster, placed as `rows` say."""
+def describe_simulated(
+    cluster: SimulatedCluster, rows: Int32Array, *, placer: str, source: str, by_topic: bool = True
+) -> StagedRow:
+    """Return the row of a simulated cluster, placed as `rows` say; topics are listed if `by_topic`."""
     leaders = np.ascontiguousarray(rows[:, 0]) if not cluster.fenced.any() else first_in_sync(in_sync(rows, cluster))
     held = np.zeros((3, cluster.broker_count), dtype=np.int64)
     topics = np.zeros((7, cluster.topic_count), dtype=np.int64)
@@ -249,8 +251,9 @@ def describe_simulated(cluster: SimulatedCluster, rows: Int32Array, *, placer: s
                 held[2] if known else None,
             ),
         ),
-        "topics": _topics(cluster, topics),
     }
+    if by_topic:
+        nested["topics"] = _topics(cluster, topics)
     if (cluster.rack_index != NO_RACK).any():
         nested["racks"] = _simulated_racks(cluster, held, known)
     facts = {
@@ -265,7 +268,7 @@ def describe_simulated(cluster: SimulatedCluster, rows: Int32Array, *, placer: s
         "partition_count": rows.shape[0],
         "replica_count": int(held[0].sum()),
         "size_bytes": int(held[2].sum()) if known else None,
-        "topic_leader_counts": topics[4],
+        "topic_leader_counts": topics[4] if by_topic else None,
     }
     if _is_calm(cluster):
         return StagedRow(facts | _calm_facts(cluster), nested)
@@ -291,7 +294,8 @@ def _rack_column(cluster: SimulatedCluster) -> Any:
     if not cluster.rack_names:
         return None
     absent = cluster.rack_index == NO_RACK
-    return pa.array(cluster.rack_names, type=pa.string()).take(pa.array(cluster.rack_index, mask=absent))
+    places: Any = pa.array(cluster.rack_index, mask=absent)
+    return pa.array(cluster.rack_names, type=pa.string()).take(places)
 
 
 def _simulated_racks(cluster: SimulatedCluster, held: Int64Array, known: bool) -> Columns:

@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812 - the name that everyone gives it.
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from broker.errors import InputError
@@ -48,16 +48,23 @@ Progress: TypeAlias = Callable[..., AbstractContextManager[Bar]]
 
 
 def analyse_fleet(
-    spark: SparkSession, recipe: Recipe, out: Path, *, progress: Progress = show_progress, overwrite: bool = False
+    spark: SparkSession,
+    recipe: Recipe,
+    out: Path,
+    *,
+    progress: Progress = show_progress,
+    overwrite: bool = False,
+    by_topic: bool = True,
 ) -> RunSummary:
     """Make and place every cluster of `recipe`, and write all tables under `out`/tables.
 
-    `progress` is spark_analysis.progress.progress, or it with some arguments given. Raises UsageError
+    Without `by_topic` the table of topics is empty and nothing is measured over topics: a fleet of
+    10,000 clusters has millions of them. `progress` is spark_analysis.progress.progress, or it with some arguments given. Raises UsageError
     when a placer is not installed or refuses, and what `write_table` raises.
     """
     fleet = Fleet.of(recipe)
     done = spark.sparkContext.accumulator(0)
-    staged = _fleet_stage(spark, fleet, done)
+    staged = fleet_stage(spark, fleet, done, by_topic=by_topic)
     title = f"Placing {recipe.name}"
     with _kept(staged) as stage:
         with progress(title, total=recipe.cluster_count, unit="clusters", done=lambda: done.value):
@@ -101,13 +108,13 @@ def _stage_type() -> Any:
     return from_arrow_schema(STAGE_SCHEMA)
 
 
-def _fleet_stage(spark: SparkSession, fleet: Fleet, done: Any = None) -> DataFrame:
+def fleet_stage(spark: SparkSession, fleet: Fleet, done: Any = None, *, by_topic: bool = True) -> DataFrame:
     """One row per (cluster_id, placer) of the fleet; nothing is computed yet."""
     cluster_count = fleet.recipe.cluster_count
     least = 2 * spark.sparkContext.defaultParallelism
     task_count = min(cluster_count, max(least, cluster_count // CLUSTERS_PER_TASK))
     numbers = spark.range(0, cluster_count, 1, task_count)
-    rows = numbers.mapInArrow(fleet_kernel(fleet, done), _stage_type())
+    rows = numbers.mapInArrow(fleet_kernel(fleet, done, by_topic=by_topic), _stage_type())
     return rows.withColumn("cluster_id", F.col("cluster_index"))
 
 
@@ -153,7 +160,7 @@ def _recipe_tables(recipe: Recipe) -> dict[Table, list[dict[str, Any]]]:
 
 
 def _write(stage: DataFrame, tables: Sequence[Table], out: Path, progress: Progress, overwrite: bool) -> None:
-    """Write `tables`, clusters and measures first, as the others need the ranks; pairs of clusters shown in full only."""
+    """Write measures, clusters and `tables`, in this order: pairs are of the clusters shown in full, by rank."""
     clusters = stage.where(F.col("cluster_id").isNotNull())
     read = stage.sparkSession.read.parquet
     with progress("Writing tables", total=len(tables) + 2, unit="tables") as bar:

@@ -41,7 +41,7 @@ PAIRS_SCHEMA: Final = schemas.PAIRS.arrow_schema()
 
 @attrs.frozen
 class DumpInput:
-    """One dump to read. `name` and `format` win over what the text says; inputs of one `series` are one cluster in time."""
+    """One dump to read. `name` and `format` win over what the text says; a `series` is one cluster in time."""
 
     path: str
     name: str | None = None
@@ -49,8 +49,11 @@ class DumpInput:
     series: str | None = None
 
 
-def fleet_kernel(fleet: Fleet, done: Any = None) -> Kernel:
-    """Return the kernel that makes, places and describes the clusters whose numbers come in, a row per placer."""
+def fleet_kernel(fleet: Fleet, done: Any = None, *, by_topic: bool = True) -> Kernel:
+    """Return the kernel that makes, places and describes the clusters whose numbers come in, a row per placer.
+
+    `done` is an accumulator of clusters. Topics are listed if `by_topic`.
+    """
 
     def rows(numbers: Iterable[int]) -> Iterator[StagedRow]:
         recipe = fleet.recipe
@@ -58,8 +61,10 @@ def fleet_kernel(fleet: Fleet, done: Any = None) -> Kernel:
             cluster = make_cluster(fleet, number)
             for placer in cluster.shape.placers:
                 placed = place_cluster(cluster, placer, seed=recipe.seed)
-                row = describe_simulated(cluster, placed, placer=placer, source=recipe.source)
-                yield attrs.evolve(row, scalars=row.scalars | {"input_index": 0, "cluster_index": number})
+                row = describe_simulated(
+                    cluster, placed, placer=placer, source=recipe.source, by_topic=by_topic
+                )
+                yield StagedRow(row.scalars | {"input_index": 0, "cluster_index": number}, row.nested)
             if done is not None:
                 done.add(1)
 
@@ -79,7 +84,10 @@ def pairs_kernel(fleet: Fleet, wanted: Sequence[tuple[int, str]]) -> Kernel:
             pairs = count_pairs(rows, np.arange(cluster.broker_count, dtype=np.int32))
             key = (np.full(pairs.row_count, number, dtype=np.int64), [placer] * pairs.row_count)
             yield pa.RecordBatch.from_arrays(
-                [pa.array(part, type=field.type) for part, field in zip((*key, *pairs.parts), PAIRS_SCHEMA, strict=True)],
+                [
+                    pa.array(part, type=field.type)
+                    for part, field in zip((*key, *pairs.parts), PAIRS_SCHEMA, strict=True)
+                ],
                 schema=PAIRS_SCHEMA,
             )
 
@@ -112,7 +120,8 @@ def dumps_kernel(
 
 def _numbers(given: Iterable[pa.RecordBatch]) -> Iterator[int]:
     for batch in given:
-        yield from batch.column(0).to_pylist()
+        numbers: Any = batch.column(0)
+        yield from numbers.to_pylist()
 
 
 def _read(dump_input: DumpInput) -> ParsedDump:

@@ -45,7 +45,7 @@ BATCH_NESTED_COUNT_MAX: Final = 65_536  # Some megabytes: what one batch may hol
 _NOT_STAGED: Final = frozenset({"cluster_id", "rank"})
 
 
-def _nested_fields(table: Table) -> list[pa.Field]:
+def _nested_fields(table: Table) -> list[Any]:
     fields = list(table.arrow_schema())
     # Spark reads arrays back as nullable all the same; nullable from the start spares it a check per row.
     return [field.with_nullable(True).remove_metadata() for field in fields[_key_count(table) :]]
@@ -126,7 +126,7 @@ def encode(rows: Sequence[StagedRow]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=STAGE_SCHEMA)
 
 
-def _encode_nested(field: pa.Field, cells: Sequence[Columns | None]) -> pa.Array:
+def _encode_nested(field: Any, cells: Sequence[Columns | None]) -> Any:
     counts = [0 if cell is None else cell.row_count for cell in cells]
     offsets = np.zeros(len(cells) + 1, dtype=np.int32)
     np.cumsum(counts, out=offsets[1:])
@@ -136,12 +136,11 @@ def _encode_nested(field: pa.Field, cells: Sequence[Columns | None]) -> pa.Array
         _encode_column(struct.field(place).type, [(cell.parts[place], cell.row_count) for cell in filled])
         for place in range(struct.num_fields)
     ]
-    return pa.ListArray.from_arrays(
-        pa.array(offsets), pa.StructArray.from_arrays(values, fields=list(struct)), type=field.type
-    )
+    places: Any = pa.array(offsets)
+    return pa.ListArray.from_arrays(places, pa.StructArray.from_arrays(values, fields=list(struct)), type=field.type)
 
 
-def _encode_column(kind: pa.DataType, parts: Sequence[tuple[Part, int]]) -> pa.Array:
+def _encode_column(kind: Any, parts: Sequence[tuple[Part, int]]) -> Any:
     if not parts:
         return pa.nulls(0, kind)
     if all(isinstance(part, np.ndarray) for part, _ in parts):
@@ -151,7 +150,7 @@ def _encode_column(kind: pa.DataType, parts: Sequence[tuple[Part, int]]) -> pa.A
     return pa.concat_arrays([_encode_part(kind, part, count) for part, count in parts])
 
 
-def _encode_part(kind: pa.DataType, part: Part, count: int) -> pa.Array:
+def _encode_part(kind: Any, part: Part, count: int) -> Any:
     if part is None:
         return pa.nulls(count, kind)
     return part if isinstance(part, pa.Array) else pa.array(part, type=kind)

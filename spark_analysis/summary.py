@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_analysis import schemas
@@ -88,12 +87,12 @@ class RunSummary:
 
 def summarise(out: Path, *, title: str) -> RunSummary:
     """Return the summary of the tables under `out`/tables. Sums are over placements."""
-    clusters = read_table(out, schemas.CLUSTERS)
-    inputs = read_table(out, schemas.INPUTS)
+    clusters: Any = read_table(out, schemas.CLUSTERS)
+    inputs: Any = read_table(out, schemas.INPUTS)
     worst = clusters.sort_by("rank").slice(0, WORST_MAX).select(["rank", "cluster", "placer"]).to_pylist()
     return RunSummary(
         title=title,
-        cluster_count=pc.count_distinct(clusters["cluster_id"]).as_py(),
+        cluster_count=len(set(clusters["cluster_id"].to_pylist())),
         placement_count=clusters.num_rows,
         broker_count=_sum(clusters["broker_count"]) or 0,
         topic_count=_sum(clusters["topic_count"]),
@@ -101,43 +100,41 @@ def summarise(out: Path, *, title: str) -> RunSummary:
         replica_count=_sum(clusters["replica_count"]),
         size_bytes=_sum(clusters["size_bytes"]),
         violation_count=_sum(clusters["violation_count"]) or 0,
-        without_racks_count=pc.sum(pc.equal(clusters["rack_count"], 0)).as_py() or 0,
+        without_racks_count=clusters["rack_count"].to_pylist().count(0),
         rows_in=_sum(inputs["rows_in"]) or 0,
         rows_analysed=_sum(inputs["rows_analysed"]) or 0,
         rows_rejected=_sum(inputs["rows_rejected"]) or 0,
         states=tuple(State(name, _sum(clusters[name]), _positive(clusters[name])) for name in STATES),
-        placers=_placers(out, clusters),
+        placers=_placers(out, clusters["placer"].to_pylist()),
         worst=tuple(RankedCluster(**row) for row in worst),
     )
 
 
-def _sum(column: pa.ChunkedArray) -> int | None:
+def _sum(column: Any) -> int | None:
     """Sum of what is known, as a whole number of any size; None when nothing is."""
     known = [value for value in column.to_pylist() if value is not None]
     return sum(known) if known else None
 
 
-def _positive(column: pa.ChunkedArray) -> int | None:
+def _positive(column: Any) -> int | None:
     known = [value for value in column.to_pylist() if value is not None]
     return sum(value > 0 for value in known) if known else None
 
 
-def _placers(out: Path, clusters: pa.Table) -> tuple[PlacerSummary, ...]:
+def _placers(out: Path, cluster_placers: list[str]) -> tuple[PlacerSummary, ...]:
     columns = ["placer", "quantity", "total", "moves"]
-    measures = read_table(out, schemas.MEASURES, columns=columns, where=pc.field("scope") == "broker")
-    found = []
-    for placer in sorted(pc.unique(clusters["placer"]).to_pylist()):
-        own = measures.filter(pc.equal(measures["placer"], placer))
-        replicas = own.filter(pc.equal(own["quantity"], "replicas"))
-        leaders = own.filter(pc.equal(own["quantity"], "leaders"))
-        found.append(
-            PlacerSummary(
-                placer=placer,
-                cluster_count=pc.sum(pc.equal(clusters["placer"], placer)).as_py(),
-                replica_count=_sum(replicas["total"]),
-                replica_moves=_sum(replicas["moves"]),
-                leader_count=_sum(leaders["total"]),
-                leader_moves=_sum(leaders["moves"]),
-            )
+    rows = read_table(out, schemas.MEASURES, columns=columns, where=pc.field("scope") == "broker").to_pylist()
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    for row in rows:
+        key = row["placer"], row["quantity"]
+        total, moves = sums.get(key, (0, 0))
+        sums[key] = total + row["total"], moves + row["moves"]
+    return tuple(
+        PlacerSummary(
+            placer,
+            cluster_placers.count(placer),
+            *sums.get((placer, "replicas"), (None, None)),
+            *sums.get((placer, "leaders"), (None, None)),
         )
-    return tuple(found)
+        for placer in sorted(set(cluster_placers))
+    )

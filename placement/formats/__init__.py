@@ -1,3 +1,10 @@
-"""to be written."""
+"""The texts and JSON that Kafka's own tools and their peers exchange: one module a format."""
 
-__all__: tuple[str, ...] = ()
+from __future__ import annotations
+
+from placement.formats.parsed import ParsedDump, Reject
+from placement.formats.racks import Racks, read_racks
+from placement.formats.read import FORMATS, read_dump
+from placement.formats.reassign import write_reassignment
+
+__all__ = ("FORMATS", "ParsedDump", "Racks", "Reject", "read_dump", "read_racks", "write_reassignment")

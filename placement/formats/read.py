@@ -99,9 +99,7 @@ def _is_json(head: bytes) -> bool:
     return False
 
 
-def _read_json(
-    chunks: Iterable[bytes], named: str | None, source: str, name: str, default: int | None
-) -> ParsedDump:
+def _read_json(chunks: Iterable[bytes], named: str | None, source: str, name: str, default: int | None) -> ParsedDump:
     found = find_documents(collect(chunks, source=source), source=source)
     if not found.documents:
         raise InputError("the input holds no JSON object", source=source)

@@ -156,9 +156,7 @@ class PartitionRows:
         )
         return Closed(table=table, line=whole.line, duplicates=duplicates, too_wide=tuple(too_wide))
 
-    def _duplicates(
-        self, whole: Chunk, by_key: NDArray[np.intp], repeated: NDArray[np.bool_]
-    ) -> tuple[Duplicate, ...]:
+    def _duplicates(self, whole: Chunk, by_key: NDArray[np.intp], repeated: NDArray[np.bool_]) -> tuple[Duplicate, ...]:
         names = list(self.topics)
         firsts = np.maximum.accumulate(np.where(repeated, 0, np.arange(repeated.shape[0])))
         found = []

@@ -26,12 +26,7 @@ ONE: Final = np.uint64(1)
 
 @compiled
 def fill_classic(
-    rows: Int32Array,
-    calls: Int32Array,
-    ring_values: Int32Array,
-    ring_racks: Int32Array,
-    rack_count: int,
-    stride: int,
+    rows: Int32Array, calls: Int32Array, ring_values: Int32Array, ring_racks: Int32Array, rack_count: int, stride: int
 ) -> None:
     """Fill `rows` int32[P, W] with ring values; sums of indexes must stay below 2^31.
 

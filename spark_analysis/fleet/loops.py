@@ -156,21 +156,18 @@ def count_topics(
     """
     broker_count = brokers.shape[1]
     held = np.zeros((2, broker_count), np.int32)
-    row = 0
+    first = 0
     for topic in range(ends.shape[0]):
         held[:] = 0
-        first = row
-        for row in range(first, ends[topic]):  # noqa: B020, PLW2901 - the row goes on where the topic ends.
+        for row in range(first, ends[topic]):
             for column in range(rows.shape[1]):
                 if rows[row, column] >= 0:
                     held[0, rows[row, column]] += 1
             if leaders[row] >= 0:
                 held[1, leaders[row]] += 1
-        row = ends[topic]
+        first = ends[topic]
         for kind in range(2):
-            total = 0
-            most = 0
-            holders = 0
+            total = most = holders = np.int64(0)
             for broker in range(broker_count):
                 count = np.int64(held[kind, broker])
                 total += count
@@ -179,8 +176,7 @@ def count_topics(
                 brokers[kind, broker] += count
             floor = total // broker_count
             ceiling = floor + (total % broker_count > 0)
-            excess = 0
-            lack = 0
+            excess = lack = np.int64(0)
             for broker in range(broker_count):
                 count = np.int64(held[kind, broker])
                 excess += max(count - ceiling, 0)

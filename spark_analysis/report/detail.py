@@ -167,13 +167,16 @@ def _shared(detail: ClusterDetail) -> Markup | None:
 def _topics(detail: ClusterDetail) -> Markup | None:
     if not detail.topics.rows:
         return None
-    headers = (
+    headers = [
         Header("topic"), Header("partitions", "num"), Header("factor", "num"), Header("brokers used", "num"),
         Header("most replicas on one broker (best)", "num"), Header("replicas to move", "num"),
-        Header("most leaders on one broker (best)", "num"), Header("leaders to move", "num"), Header("size", "num"),
-    )  # fmt: skip
+        Header("most leaders on one broker (best)", "num"), Header("leaders to move", "num"),
+    ]  # fmt: skip
+    sized = any(topic.size_bytes is not None for topic in detail.topics.rows)
+    if sized:
+        headers.append(Header("size", "num"))
     groups = max(1, detail.row.facts.broker_count)
-    rows = [_topic_row(topic, groups) for topic in detail.topics.rows]
+    rows = [_topic_row(topic, groups, sized=sized) for topic in detail.topics.rows]
     shown = len(detail.topics.rows)
     caption = (
         "All topics"
@@ -183,7 +186,8 @@ def _topics(detail: ClusterDetail) -> Markup | None:
     return tag("div", tag("h4", "Topics that skew most"), table(caption, headers, rows, sortable=True))
 
 
-def _topic_row(topic: TopicSpread, groups: int) -> tuple[Content | Cell, ...]:
+def _topic_row(topic: TopicSpread, groups: int, *, sized: bool) -> tuple[Content | Cell, ...]:
+    size = Cell(quantity(topic.size_bytes, "bytes"), None if topic.size_bytes is None else float(topic.size_bytes))
     return (
         topic.topic,
         count(topic.partition_count),
@@ -193,7 +197,7 @@ def _topic_row(topic: TopicSpread, groups: int) -> tuple[Content | Cell, ...]:
         Cell(count(topic.replica_moves), alert=topic.replica_moves > 0),
         _count_with_best(topic.leader_max, topic.partition_count, groups),
         Cell(count(topic.leader_moves), alert=bool(topic.leader_moves)),
-        Cell(quantity(topic.size_bytes, "bytes"), None if topic.size_bytes is None else float(topic.size_bytes)),
+        *((size,) if sized else ()),
     )
 
 

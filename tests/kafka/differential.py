@@ -4,17 +4,17 @@ What it decides: whether, for one seeded input, the two answers are equal: the s
 error of the same Java class with the same message, and the generator left in the same state.
 
 Constraints: case k of an algorithm is a function of (seed, algorithm, k) alone, so that any
-mismatch is replayed by its number; inputs grow with k, so that the first mismatch is a small one.
+mismatch is replayed by its number; inputs grow with k, but for a large one now and then.
 
 How
 Every algorithm has one function that draws an input, asks both sides and compares. Inputs lean
 to the edges: no brokers, factors around the number of brokers, one rack, a rack for each,
-some brokers without a rack, names whose hashes collide, all fenced, counts of 0 and below.
+some brokers without a rack, all fenced, counts of 0 and below, and names whose hashes collide,
+also so many that Java makes trees of its bins.
 
 Example: check(kafka, "striped", seed=1, case=17) raises AssertionError on a mismatch.
 
-Left out: start indexes near 2^31 together with racks, for which Kafka needs minutes; and hash
-bins of more than eight keys, which Java turns into trees (broker/java_hash.py says why).
+Left out: start indexes near 2^31 together with racks, for which Kafka needs minutes.
 """
 
 from __future__ import annotations
@@ -37,16 +37,24 @@ from placement.spec import PlacementSpec, ReplicaPlacer
 from placement.striped import StripedPlacer, striped_positions
 from tests.kafka.jvm import KafkaError, KafkaJvm, Placed
 
-CASES_BEFORE_LARGE: Final = 1000  # Up to here inputs grow; after it every size may come.
+GROWING_CASE_COUNT: Final = 1000  # Up to here inputs grow, so that the first mismatch is a small one.
+LARGE_EVERY: Final = 50
+LARGE_SIZE: Final = 90
 RACK_NAMES: Final = ("a", "b", "A", "9", "10", "_", "", "Aa", "BB", "AaAa", "BBBB", "AaBB", "é", "\U0001f600", "rack-1")
-BIN_KEY_COUNT_MAX: Final = 8  # One more, in a table of 64 bins or more, and Java makes a tree of the bin.
-TREE_TABLE_SIZE_MIN: Final = 64
+ONE_BIN: Final = 5
+ONE_BIN_NAMES: Final = [
+    name
+    for name in map("bin-{}".format, range(6000))
+    if ((java_string_hash(name) % 2**32) ^ (java_string_hash(name) % 2**32 >> 16)) % 64 == ONE_BIN
+]
+"""Names that share a bin of a table of 64, and some of them of larger ones, though their hashes differ."""
 
 
 def check(kafka: KafkaJvm, algorithm: str, *, seed: int, case: int) -> None:
     """Draw case number `case` of `algorithm`, ask both, and raise AssertionError unless they agree."""
     chance = random.Random(f"{seed}/{algorithm}/{case}")
-    ALGORITHMS[algorithm](kafka, chance, 2 + min(case, CASES_BEFORE_LARGE) // 25)
+    size = LARGE_SIZE if case % LARGE_EVERY == LARGE_EVERY - 1 else 2 + min(case, GROWING_CASE_COUNT) // 50
+    ALGORITHMS[algorithm](kafka, chance, size)
 
 
 def check_classic(kafka: KafkaJvm, chance: random.Random, size: int) -> None:
@@ -166,6 +174,7 @@ def placed_by(
 def assert_same(ours: Placed, theirs: Placed, shown: str) -> None:
     """Compare two answers; a matrix without rows has no width in Kafka."""
     if isinstance(ours, KafkaError) or isinstance(theirs, KafkaError):
+        assert type(ours) is type(theirs), f"{shown}\nours: {ours}\nKafka: {theirs}"
         assert ours == theirs, f"{shown}\nours: {ours}\nKafka: {theirs}"
         return
     assert ours.dtype == np.int32
@@ -223,19 +232,12 @@ def draw_spec(chance: random.Random, broker_count: int, size: int) -> PlacementS
 
 
 def draw_keys(chance: random.Random, size: int) -> list[str | None]:
-    """Return keys, some of them twice or null, many of one hash, with at most eight in one bin of 64."""
-    twins = ["".join(chance.choice(("Aa", "BB")) for _ in range(6)) for _ in range(chance.randrange(BIN_KEY_COUNT_MAX))]
-    plain = [f"{chance.choice(('topic', 'consumer', 'é'))}-{chance.randrange(10 * size)}" for _ in range(size)]
-    drawn: list[str | None] = [*plain, *twins, *RACK_NAMES[:size], None]
-    chance.shuffle(drawn)
-    room = dict.fromkeys(range(TREE_TABLE_SIZE_MIN), BIN_KEY_COUNT_MAX)
-    keys = []
-    for key in drawn:
-        code = 0 if key is None else java_string_hash(key) % 2**32
-        place = (code ^ code >> 16) % TREE_TABLE_SIZE_MIN
-        if room[place] > 0:
-            keys.append(key)
-            room[place] -= 1
+    """Return keys, some of them twice or null, some of one hash or of one bin, often too many for a list."""
+    names = [f"{chance.choice(('topic', 'consumer', 'é'))}-{chance.randrange(10 * size)}" for _ in range(size)]
+    twins = ["".join(chance.choice(("Aa", "BB")) for _ in range(6)) for _ in range(chance.choice((0, 3, size)))]
+    neighbours = chance.sample(ONE_BIN_NAMES, chance.choice((0, 3, min(size, len(ONE_BIN_NAMES)))))
+    keys: list[str | None] = [*names, *twins, *neighbours, *RACK_NAMES[:size], None]
+    chance.shuffle(keys)
     return keys
 
 

@@ -44,7 +44,7 @@ def test_rows_come_worst_first_and_each_once(fleet: Report) -> None:
 def test_a_detail_holds_only_its_own_cluster_and_placer(fleet: Report) -> None:
     for detail in fleet.details:
         key = (detail.row.facts.cluster_id, detail.row.facts.placer)
-        parts = (*detail.spreads, *detail.brokers, *detail.racks, *detail.topics.rows)
+        parts: tuple[Any, ...] = (*detail.spreads, *detail.brokers, *detail.racks, *detail.topics.rows)
         assert {(part.cluster_id, part.placer) for part in parts} == {key}
         assert len(detail.brokers) == detail.row.facts.broker_count
 

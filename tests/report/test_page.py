@@ -163,8 +163,8 @@ def test_the_page_says_how_to_make_it_again(fleet_page: str) -> None:
 
 
 def tile(page: str, title: str) -> str:
-    found = [part for part in re.findall(r'<li class="tile.*?</li>', page, flags=re.DOTALL)
-             if f'<span class="title">{title}</span>' in part]  # fmt: skip
+    tiles = [match[0] for match in re.finditer(r'<li class="tile.*?</li>', page, flags=re.DOTALL)]
+    found = [drawn for drawn in tiles if f'<span class="title">{title}</span>' in drawn]
     assert len(found) == 1
     return found[0]
 
@@ -207,6 +207,24 @@ def test_violations_name_their_partition_brokers_and_racks(dumps_page: str) -> N
     assert "leaderless" in dumps_page
     assert "topic-2-0" in dumps_page
     assert "1 (west), 2" in dumps_page
+
+
+def test_the_figures_of_successive_dumps_are_of_the_last(dumps_page: str) -> None:
+    assert "6 dumps of 1 cluster, taken one after another, from 6 inputs. The figures are of the last." in dumps_page
+    assert '<ul class="totals"><li><b>1</b> cluster</li><li><b>6</b> brokers</li>' in dumps_page
+
+
+def test_broken_rules_come_before_states_and_states_by_urgency(tmp_path: Path) -> None:
+    rows = samples.empty_rows()
+    samples.add_cluster(rows, samples.Sample(cluster_id=0), rank=1)
+    for name in ("at-min-isr", "distinct-brokers", "under-min-isr", "leaderless"):
+        rows["violations"].append(
+            {"cluster_id": 0, "placer": "classic", "constraint": name, "topic": "t", "partition": 0, "brokers": [1],
+             "racks": ["a"], "detail": "d"}
+        )  # fmt: skip
+    page = report_html(load_report(samples.write_tables(tmp_path, rows), samples.FLEET_RUN))
+    said = re.findall(r"<summary><span>([a-z-]+): 1</span>", page)
+    assert said == ["distinct-brokers", "leaderless", "under-min-isr", "at-min-isr"]
 
 
 def test_two_placers_share_one_axis(fleet_page: str) -> None:

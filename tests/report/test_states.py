@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import pytest
 
 from placement.definitions import STATES as DEFINED
 from spark_analysis.report.model import ClusterFacts, Report, Spread, Spreads
-from spark_analysis.report.states import STATES, skew_in_words, worst_in_words
+from spark_analysis.report.states import STATES, calm_in_words, skew_in_words, worst_in_words
 
 
 @pytest.fixture
 def facts(fleet: Report) -> ClusterFacts:
-    calm = {state.field: None for state in STATES}
+    calm: dict[str, Any] = {state.field: None for state in STATES}
     return attrs.evolve(fleet.rows[0].facts, **calm)
 
 
@@ -89,3 +91,11 @@ def test_every_state_has_a_definition_and_knows_its_constraint() -> None:
     assert by_key["under_min_isr"].names("under-min-isr")
     assert by_key["fewer_racks"].names("rack-spread")
     assert not by_key["fewer_racks"].names("leaderless")
+
+
+def test_only_what_is_known_in_full_is_called_even(facts: ClusterFacts) -> None:
+    dump = attrs.evolve(facts, format="kafka-topics")
+    assert calm_in_words(dump) == "nothing that the input shows"
+    known: dict[str, Any] = {state.field: 0 for state in STATES}
+    assert calm_in_words(attrs.evolve(dump, **known)) == "nothing: as even as it can be"
+    assert calm_in_words(facts) == "nothing: as even as it can be"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from spark_analysis.report import write
 from spark_analysis.report.model import Report
 from spark_analysis.report.write import write_page, write_report
 from tests.report import samples
@@ -30,7 +29,7 @@ def test_a_failed_write_leaves_the_old_page(tmp_path: Path, dumps: Report, monke
     def fails(self: Path, target: Path) -> Path:
         raise OSError("disk full")
 
-    monkeypatch.setattr(write.Path, "replace", fails)
+    monkeypatch.setattr(Path, "replace", fails)
     with pytest.raises(OSError, match="disk full"):
         write_page(tmp_path, dumps)
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]

@@ -23,10 +23,18 @@ ROW_0 = "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,3\tEl
 ROW_1 = "\tTopic: orders\tPartition: 1\tLeader: none\tReplicas: 2,3,1\tIsr: \tElr: N/A\tLastKnownElr: N/A\n"
 
 
-def parse(text: str | bytes, **rest: object) -> ParsedDump:
+def parse(
+    text: str | bytes,
+    *,
+    name: str | None = None,
+    format: str | None = None,  # noqa: A002 - read_dump's word.
+    min_insync_replicas_default: int | None = None,
+) -> ParsedDump:
     """Return what `text` describes, read as one chunk from the source "dump"."""
     data = text.encode() if isinstance(text, str) else text
-    return read_dump([data], source="dump", **rest)  # type: ignore[arg-type]
+    return read_dump(
+        [data], source="dump", name=name, format=format, min_insync_replicas_default=min_insync_replicas_default
+    )
 
 
 def rows(view: ClusterView) -> list[PartitionValues]:
@@ -56,12 +64,14 @@ def describe_text(view: ClusterView) -> str:
         )
         for row in np.flatnonzero(table.topic_index == number).tolist():
             assert table.leader is not None
+            assert table.isr is not None
+            assert table.elr is not None
             leader = int(table.leader[row])
             lines.append(
                 f"\tTopic: {topic.name}\tPartition: {table.partition_ids[row]}"
                 f"\tLeader: {'none' if leader < 0 else leader}"
-                f"\tReplicas: {_ids(table.replicas[row])}\tIsr: {_ids(table.isr[row])}"  # type: ignore[index]
-                f"\tElr: {_ids(table.elr[row])}\tLastKnownElr: "  # type: ignore[index]
+                f"\tReplicas: {_ids(table.replicas[row])}\tIsr: {_ids(table.isr[row])}"
+                f"\tElr: {_ids(table.elr[row])}\tLastKnownElr: "
             )
     return "\n".join(lines) + "\n"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,7 +49,7 @@ def test_kafka_4_prints_ids_elr_and_no_leader() -> None:
     ],
     ids=["crlf", "spaces", "one space", "indented", "glued", "trimmed", "no end", "bom", "utf-16", "other lines"],
 )
-def test_how_the_text_was_carried_does_not_change_what_it_says(change) -> None:  # type: ignore[no-untyped-def]
+def test_how_the_text_was_carried_does_not_change_what_it_says(change: Callable[[str], str | bytes]) -> None:
     plain = parse(HEADER + ROW_0 + ROW_1)
     carried = parse(change(HEADER + ROW_0 + ROW_1))
     assert rows(carried.clusters[0]) == rows(plain.clusters[0])

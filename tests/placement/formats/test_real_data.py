@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from broker.errors import InputError
+from placement.formats.parsed import ParsedDump
 from placement.formats.read import read_dump
 from tests.placement.formats.samples import REAL_DATA, rows
 
 
-def read(path: str):  # type: ignore[no-untyped-def]
+def read(path: str) -> ParsedDump:
     return read_dump([(REAL_DATA / path).read_bytes()], source=path, name="c")
 
 
@@ -87,6 +88,9 @@ def test_a_verbose_rebalance_gives_the_cluster_before_and_after(name: str) -> No
     assert (before.name, after.name) == ("c (before)", "c (after)")
     assert before.totals is not None
     assert after.totals is not None
+    assert before.totals.replica_count is not None
+    assert before.totals.size_bytes is not None
+    assert after.totals.leader_count is not None
     assert before.totals.replica_count.tolist() == [44, 43, 42]
     assert before.totals.size_bytes.tolist() == [2016742, 1229977, 1181957]
     assert after.totals.leader_count.tolist() == [1, 30, 34]
