@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
@@ -31,11 +32,11 @@ from placement.cli import assign
 from placement.formats.racks import read_racks
 from placement.formats.read import FORMATS
 from spark_analysis.fleet.reading import list_recipes, load_recipe
+from spark_analysis.kernels import DumpInput
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import summary_json, terminal_summary
 from spark_analysis.report.write import write_page
-from spark_analysis.kernels import DumpInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,10 +171,18 @@ def report(
 
 
 def dump_inputs(dumps: Sequence[str], named_format: str | None, moments: bool | None) -> tuple[DumpInput, ...]:
-    """Return the inputs that `FILE` and `NAME=FILE` arguments name; one series of them when they are moments."""
+    """Return the inputs that `FILE` and `NAME=FILE` arguments name; one series of them when they are moments.
+
+    A file that is not named takes its own name without folder and ending, or its path where two would be alike.
+    """
     pairs = [_named_path(text) for text in dumps]
     series = "moments" if (_are_numbered([path for _, path in pairs]) if moments is None else moments) else None
-    return tuple(DumpInput(path=path, name=name, format=named_format, series=series) for name, path in pairs)
+    stems = Counter(Path(path).stem for name, path in pairs if name is None)
+    names = [name or (Path(path).stem if stems[Path(path).stem] == 1 else path) for name, path in pairs]
+    return tuple(
+        DumpInput(path=path, name=name, format=named_format, series=series)
+        for name, (_, path) in zip(names, pairs, strict=True)
+    )
 
 
 def _named_path(text: str) -> tuple[str | None, str]:
@@ -190,7 +199,7 @@ def _are_numbered(paths: Sequence[str]) -> bool:
 
 
 def _title(inputs: Sequence[DumpInput]) -> str:
-    names = [Path(dump.path).name if dump.name is None else dump.name for dump in inputs]
+    names = [dump.name or dump.path for dump in inputs]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 

@@ -31,6 +31,7 @@ from broker.errors import InputError
 from placement.formats.racks import Racks
 from spark_analysis import balance, schemas
 from spark_analysis.fleet.generate import Fleet
+from spark_analysis.fleet.place import load_placer
 from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.kernels import DumpInput, dumps_kernel, fleet_kernel, pairs_kernel
 from spark_analysis.progress import Bar
@@ -59,9 +60,11 @@ def analyse_fleet(
     """Make and place every cluster of `recipe`, and write all tables under `out`/tables.
 
     Without `by_topic` the table of topics is empty and nothing is measured over topics: a fleet of
-    10,000 clusters has millions of them. `progress` is spark_analysis.progress.progress, or it with some arguments given. Raises UsageError
-    when a placer is not installed or refuses, and what `write_table` raises.
+    10,000 clusters has millions of them. `progress` is spark_analysis.progress.progress, or it with some
+    arguments given. Raises UsageError when a placer is not installed, and what `write_table` raises.
     """
+    for placer in sorted({placer for shape in recipe.shapes for placer in shape.placers}):
+        load_placer(placer)
     fleet = Fleet.of(recipe)
     done = spark.sparkContext.accumulator(0)
     staged = fleet_stage(spark, fleet, done, by_topic=by_topic)

@@ -61,9 +61,7 @@ def fleet_kernel(fleet: Fleet, done: Any = None, *, by_topic: bool = True) -> Ke
             cluster = make_cluster(fleet, number)
             for placer in cluster.shape.placers:
                 placed = place_cluster(cluster, placer, seed=recipe.seed)
-                row = describe_simulated(
-                    cluster, placed, placer=placer, source=recipe.source, by_topic=by_topic
-                )
+                row = describe_simulated(cluster, placed, placer=placer, source=recipe.source, by_topic=by_topic)
                 yield StagedRow(row.scalars | {"input_index": 0, "cluster_index": number}, row.nested)
             if done is not None:
                 done.add(1)

@@ -81,6 +81,11 @@ def topic_ends(cluster: SimulatedCluster) -> Int64Array:
     return np.cumsum(cluster.grown_counts, dtype=np.int64)
 
 
+def placer_seed(cluster: SimulatedCluster, placer: str, *, seed: int) -> int:
+    """Return the seed of the generator that `placer` draws from on this cluster of the fleet seeded by `seed`."""
+    return derive(seed, cluster.number, _PLACER_STREAM, zlib.crc32(placer.encode("utf-8")))
+
+
 def place_cluster(cluster: SimulatedCluster, placer: str, *, seed: int) -> Int32Array:
     """Return who holds what: int32[P, W], topics in order, each topic's partitions in order; -1 pads.
 
@@ -89,7 +94,7 @@ def place_cluster(cluster: SimulatedCluster, placer: str, *, seed: int) -> Int32
     ends = topic_ends(cluster)
     width = cluster.shape.topics.factor_max
     rows = np.full((int(ends[-1]) if ends.size else 0, width), PAD, dtype=np.int32)
-    random = JavaRandom(derive(seed, cluster.number, _PLACER_STREAM, zlib.crc32(placer.encode("utf-8"))))
+    random = JavaRandom(placer_seed(cluster, placer, seed=seed))
     firsts = ends - cluster.grown_counts
     if placer == CLASSIC:
         _place_classic(cluster, rows, firsts, random)

@@ -162,6 +162,7 @@ def parse_recipe(text: str, *, source: str) -> Recipe:
             seed=fleet.whole("seed", 0, SEED_MAX, default=0),
             shapes=tuple(_shape(section, number) for number, section in enumerate(sections, start=1)),
             source=source,
+            text=text,
         )
     except InputError:
         raise

@@ -123,13 +123,17 @@ class Shape:
 
 @attrs.frozen(kw_only=True)
 class Recipe:
-    """A whole fleet: `cluster_count` clusters, each of one of `shapes`, all drawn from `seed`."""
+    """A whole fleet: `cluster_count` clusters, each of one of `shapes`, all drawn from `seed`.
+
+    `text` is the TOML that it was read from, for the report.
+    """
 
     name: str
     cluster_count: int
     seed: int
     shapes: tuple[Shape, ...]
     source: str = "inline"
+    text: str = ""
 
     def __attrs_post_init__(self) -> None:
         if not self.shapes:

@@ -292,5 +292,5 @@ class Report:
 
     @property
     def cluster_count(self) -> int:
-        """Clusters, each counted once however many placers placed it."""
-        return len({row.facts.cluster_id for row in self.rows})
+        """Clusters, each counted once however many placers placed it or dumps described it."""
+        return len({row.facts.cluster_id for row in self.current_rows})

@@ -44,7 +44,7 @@ def what_section(report: Report) -> Markup:
 
 def what_in_words(report: Report) -> str:
     """Return what was analysed in one sentence."""
-    clusters = plural(len({row.facts.cluster_id for row in report.current_rows}), "cluster")
+    clusters = plural(report.cluster_count, "cluster")
     if report.run.kind == "fleet":
         placers = report.placers
         by = f"placed by {placers[0]}" if len(placers) == 1 else f"each placed by {' and by '.join(placers)}"

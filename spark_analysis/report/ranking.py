@@ -19,7 +19,7 @@ from spark_analysis.report.element import Content, Markup, json_data, tag, visib
 from spark_analysis.report.figures import count, percent, plural, ppm
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
 from spark_analysis.report.parts import Cell, Header, cluster_link, note, section, table
-from spark_analysis.report.states import STATES
+from spark_analysis.report.states import STATES, State
 
 SERVED_MAX: Final = 100
 _NAME_LENGTH_MAX: Final = 120
@@ -94,12 +94,12 @@ def columns_of(report: Report) -> tuple[Column, ...]:
     columns += [
         _moves_column(name) for name in QUANTITIES if any(row.over_brokers.of(name) is not None for row in report.rows)
     ]
-    columns += [
-        Column(state.short, "int", lambda row, state=state: state.of(row.facts), state.key, look=True)  # type: ignore[misc]
-        for state in STATES
-        if any(state.of(row.facts) for row in report.rows)
-    ]
+    columns += [_state_column(state) for state in STATES if any(state.of(row.facts) for row in report.rows)]
     return (Column("#", "int", lambda row: row.place), *columns)
+
+
+def _state_column(state: State) -> Column:
+    return Column(state.short, "int", lambda row: state.of(row.facts), state.key, look=True)
 
 
 def _kind(column: Column) -> str:

@@ -100,7 +100,7 @@ def summary_json(report: Report) -> str:
         "rows_in": report.rows_in,
         "rows_analysed": report.rows_analysed,
         "rows_rejected": report.rows_rejected,
-        "cluster_count": len({row.facts.cluster_id for row in report.current_rows}),
+        "cluster_count": report.cluster_count,
         "dump_or_placement_count": len(report.rows),
         "placers": list(report.placers),
     }

@@ -294,6 +294,11 @@ def dumps_rows() -> Rows:
     rows["rejects"].append(
         {"source": "2-one-broker-lost.txt", "line": 7, "reason": "broker id is not a number", "value": "x"}
     )
+    _add_changes(rows)
+    return rows
+
+
+def _add_changes(rows: Rows) -> None:
     for step, change, count in (
         (1, "ISR shrunk", 4),
         (2, "leader lost", 6),
@@ -309,7 +314,6 @@ def dumps_rows() -> Rows:
                     "detail": "leader none, ISR 1 → leader 4, ISR 4",
                 }
             )  # fmt: skip
-    return rows
 
 
 def hostile_rows() -> Rows:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, Int32Array
-from broker.entropy import JavaRandom, RandomSource, SplitMix64, derive
+from broker.entropy import JavaRandom, RandomSource, SplitMix64
 from broker.errors import UsageError
 from placement.classic import ClassicPlacer, grow_topic
 from placement.spec import PlacementSpec
@@ -30,7 +30,7 @@ from spark_analysis.fleet.generate import (
     words,
 )
 from spark_analysis.fleet.loops import java_draws
-from spark_analysis.fleet.place import broker_views, load_placer, place_cluster, topic_ends
+from spark_analysis.fleet.place import broker_views, load_placer, place_cluster, placer_seed, topic_ends
 from spark_analysis.fleet.recipe import Growth, RackPlan, Recipe, Shape, SizeLaw, Span, TopicPlan
 from spark_analysis.fleet.sizes import PART_COUNT, quantiles
 
@@ -165,7 +165,7 @@ RACKS = st.sampled_from([RackPlan(), RackPlan((1,)), RackPlan((3, 2, 1)), RackPl
 
 
 def placer_random(cluster: SimulatedCluster, name: str, seed: int) -> JavaRandom:
-    return JavaRandom(derive(seed, cluster.number, 2, place.zlib.crc32(name.encode())))
+    return JavaRandom(placer_seed(cluster, name, seed=seed))
 
 
 @given(SEEDS, st.integers(0, 50), RACKS)

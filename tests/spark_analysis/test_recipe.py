@@ -41,6 +41,7 @@ topics = { count = 1, partitions = 1, factor = 3 }
 def test_a_whole_recipe_is_read_key_by_key() -> None:
     recipe = parse_recipe(WHOLE, source="a.toml")
     (shape,) = recipe.shapes
+    assert recipe.text == WHOLE
     assert (recipe.name, recipe.cluster_count, recipe.seed, recipe.source) == ("three zones, uneven", 500, 42, "a.toml")
     assert (shape.name, shape.weight, shape.brokers) == ("shape 1", 3, Span(6, 60))
     assert shape.racks == RackPlan((4, 4, 2), 0.1)

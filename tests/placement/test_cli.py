@@ -1,0 +1,136 @@
+"""`brokerside assign`, as a user types it: what is printed, refused, and with which exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from broker.cli import run
+from broker.cluster import BrokerView
+from broker.entropy import JavaRandom
+from broker.ids import BrokerId
+from placement.classic import ClassicPlacer
+from placement.cli import assign, parse_broker_list
+from placement.spec import PlacementSpec
+from placement.striped import StripedPlacer
+
+BROKERS = [BrokerView(id=BrokerId(number)) for number in range(6)]
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = run(assign, "assign", list(arguments))
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def replicas(text: str) -> dict[str, list[list[int]]]:
+    held: dict[str, list[list[int]]] = {}
+    for row in json.loads(text)["partitions"]:
+        held.setdefault(row["topic"], []).append(row["replicas"])
+    return held
+
+
+def test_topics_are_placed_one_after_another_on_one_generator(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = printed(capsys, "a:7:3", "b:5:2", "--brokers", "0-5", "--seed", "11")
+    entropy = JavaRandom(11)
+    expected = {
+        name: StripedPlacer().place(PlacementSpec(0, partitions, factor), BROKERS, entropy).tolist()
+        for name, partitions, factor in (("a", 7, 3), ("b", 5, 2))
+    }
+    assert (status, err) == (0, "")
+    assert replicas(out) == expected
+
+
+def test_a_fixed_start_index_is_the_classic_placers(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("t:10:3", "--brokers", "0-5", "--placer", "classic", "--start-index", "4")
+    status, out, _ = printed(capsys, *arguments)
+    assert status == 0
+    assert [row[0] for row in replicas(out)["t"]] == [4, 5, 0, 1, 2, 3, 4, 5, 0, 1]
+    assert printed(capsys, "t:1:1", "--brokers", "0", "--start-index", "0") == (
+        2,
+        "",
+        "assign: --start-index is for the classic placer; the placer is striped\n",
+    )
+
+
+def test_growing_prints_only_the_partitions_that_are_added(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    whole = ClassicPlacer(fixed_start_index=2).place(PlacementSpec(0, 5, 2), BROKERS, JavaRandom(0))
+    today = tmp_path / "today.json"
+    rows = [{"topic": "t", "partition": place, "replicas": row} for place, row in enumerate(whole.tolist())]
+    today.write_text(json.dumps({"version": 1, "partitions": rows}))
+    status, out, _ = printed(capsys, "t:8", "--grow", str(today), "--brokers", "0-5", "--placer", "classic")
+    added = json.loads(out)["partitions"]
+    expected = ClassicPlacer(fixed_start_index=2).place(PlacementSpec(5, 3, 2), BROKERS, JavaRandom(0))
+    assert status == 0
+    assert [row["partition"] for row in added] == [5, 6, 7]
+    assert np.array_equal([row["replicas"] for row in added], expected)
+
+
+def test_a_table_shows_leader_replicas_and_racks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    racks = tmp_path / "racks.csv"
+    racks.write_text("0,left\n1,right\n")
+    arguments = ("t:1:2", "--brokers", "0,1", "--racks", str(racks), "--format", "table")
+    status, out, _ = printed(capsys, *arguments)
+    heading, row = out.splitlines()
+    assert status == 0
+    assert heading.split() == ["topic", "partition", "leader", "replicas", "racks"]
+    assert row.split()[4] in {"left,right", "right,left"}
+
+
+def test_broken_constraints_are_named_and_make_the_status_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    racks = tmp_path / "racks.csv"
+    racks.write_text("0,left\n1,left\n2,right\n")
+    arguments = ("t", "--replica-assignment", "0:1", "--brokers", "0-2", "--racks", str(racks), "--check")
+    status, _, err = printed(capsys, *arguments)
+    assert status == 1
+    assert err == "rack-spread: 1 broken; t-0: on 1 rack where 2 are possible\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (
+            ("t:3:9", "--brokers", "0-5"),
+            1,
+            "The target replication factor of 9 cannot be reached because only 6 broker(s) are registered.",
+        ),
+        (
+            ("t:1000000000000:3", "--brokers", "0-5"),
+            2,
+            "partition count is 1000000000000; the largest allowed is 10000000",
+        ),
+        (
+            ("t", "--replica-assignment", "1:1", "--brokers", "0-5"),
+            1,
+            "The manual partition assignment includes the broker 1 more than once.",
+        ),
+        (("t:1:1",), 2, "name the brokers by --brokers LIST or by --from DUMP, one of the two"),
+        (("t:1:1", "--brokers", "5-1"), 2, "broker list has '5-1'; a range ascends, and at most 100000 brokers fit"),
+        (("t:1:1", "--brokers", "a"), 2, "broker list has 'a'; allowed are ids and ranges, such as 0-5,7"),
+        (("t:1:1", "--brokers", "0", "--fenced", "1"), 2, "--fenced names broker 1, which is not among the brokers"),
+        (
+            ("t:1:1", "--brokers", "0", "--placer", "nope"),
+            2,
+            "placer 'nope' is not installed; there are classic, least-loaded, striped",
+        ),
+        (
+            ("../x:1:1", "--brokers", "0"),
+            2,
+            "topic '../x:1:1' cannot be read; the form is NAME:PARTITIONS:FACTOR, "
+            "or --partitions and --replication-factor for all",
+        ),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_a_status(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], status: int, message: str
+) -> None:
+    assert printed(capsys, *arguments) == (status, "", f"assign: {message}\n")
+
+
+def test_a_range_of_brokers_is_bounded_before_memory_is_taken() -> None:
+    assert parse_broker_list("3,0-2") == (3, 0, 1, 2)
+    with pytest.raises(Exception, match="at most 100000 brokers fit"):
+        parse_broker_list("0-2147483647")
