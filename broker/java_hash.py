@@ -76,10 +76,8 @@ def java_set_copy_order(keys: Iterable[JavaKey]) -> tuple[JavaKey, ...]:
 def _walk(keys: Iterable[JavaKey], table_size: int) -> tuple[JavaKey, ...]:
     named: dict[TreeKey, JavaKey] = {}
     bins: dict[int, TreeBin | list[TreeKey]] = {}
-    for key in keys:
+    for key in dict.fromkeys(keys):
         tree_key = _tree_key(key)
-        if tree_key in named:
-            continue
         named[tree_key] = key
         index = tree_key[0] % table_size
         bin_keys = bins.setdefault(index, [])

@@ -139,8 +139,9 @@ class StripedPlacer:
 class Stripes:
     """The lists of all racks in the form that the compiled loop takes; see `placement.kernels.striped`.
 
-    Shapes: `items` int32[R + B]: the ring, then what stands for each group's fenced and unfenced brokers, groups in
-    hash order, brokers by ascending id; `segment_starts` int32[2R + 2] cuts them.
+    Shapes: `items` int32[R + B]: the ring, each group by the segment of its unfenced brokers, then what stands for
+    each group's fenced and unfenced brokers, groups in hash order, brokers by ascending id; `segment_starts`
+    int32[2R + 2] cuts them.
     """
 
     columns: BrokerColumns
@@ -158,7 +159,7 @@ class Stripes:
         lengths = np.bincount(segments, minlength=2 * len(hash_order))
         return cls(
             columns=columns,
-            items=np.concatenate((group_of_code, values[positions]), dtype=np.int32),
+            items=np.concatenate((2 + 2 * group_of_code, values[positions]), dtype=np.int32),
             segment_starts=np.cumsum([0, len(hash_order), *lengths], dtype=np.int32),
         )
 

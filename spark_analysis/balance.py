@@ -49,14 +49,14 @@ def measures(stage: DataFrame) -> DataFrame:
 
 
 def _shares(stage: DataFrame) -> DataFrame:
-    """One row per (cluster_id, placer, scope, quantity): `names` and `values` in step, `ordered` ascending."""
+    """One row per (cluster_id, placer, scope, quantity): `values`, and `ordered` the same ascending."""
     racks = F.filter("racks", lambda rack: rack["rack"].isNotNull())
     groups = stage.select("cluster_id", "placer", "brokers", racks.alias("racks"), "topics", "topic_leader_counts")
     entries = [
         F.struct(
             F.lit(scope).alias("scope"),
             F.lit(quantity).alias("quantity"),
-            F.col(f"{array}.{name}").cast("array<string>").alias("names"),
+            _first_largest(F.col(f"{array}.{name}"), _values(array, column)).alias("max_group"),
             _values(array, column).alias("values"),
         )
         for scope, array, name in _SCOPES
@@ -68,6 +68,12 @@ def _shares(stage: DataFrame) -> DataFrame:
         .where((F.size("values") > 0) & ~F.exists("values", lambda share: share.isNull()))
         .withColumn("ordered", F.sort_array("values"))
     )
+
+
+def _first_largest(names: Column, values: Column) -> Column:
+    """The name beside the largest value, the first of equals; null where nothing is known."""
+    place = F.array_position(values, F.array_max(values)).cast("int")
+    return F.when(place > 0, F.element_at(names, place)).cast("string")
 
 
 def _values(array: str, column: str) -> Column:
@@ -118,7 +124,7 @@ def _figures(sums: DataFrame) -> DataFrame:
         F.array_min("ordered").alias("min"),
         (total / n).alias("mean"),
         largest.alias("max"),
-        F.element_at("names", F.array_position("values", largest).cast("int")).alias("max_group"),
+        "max_group",
         over_total(largest * n, 1.0).alias("max_over_mean"),
         (spread / n).alias("stdev"),
         over_total(spread).alias("cv"),

@@ -231,7 +231,7 @@ def _finish(result: Report, out: Path, *, as_json: bool) -> None:
     if as_json:
         click.echo(summary_json(result))
     else:
-        Console(highlight=False).print(terminal_summary(result))
+        Console(highlight=False, soft_wrap=True).print(terminal_summary(result))
         click.echo(f"Report: {printable(str(page))}")
 
 
