@@ -83,7 +83,7 @@ class Declared:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Pause the search for cycles: of a third of a million views, none can be in one, it takes half their time."""
+    """Pause the search for cycles, in which no view can be: it takes most of the time of making many views."""
     is_enabled = gc.isenabled()
     gc.disable()
     try:

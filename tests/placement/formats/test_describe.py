@@ -23,6 +23,7 @@ from placement.formats.describe_line import Fault, PartitionLine, TopicLine, par
 from placement.formats.parsed import ParsedDump
 from placement.formats.read import read_dump
 from placement.formats.rows import Chunk, PartitionRows
+from placement.kernels import describe as kernel
 from tests.placement.formats.samples import HEADER, ROW_0, ROW_1, parse, rows
 
 PLAIN = {"replicas": (1, 2, 3), "isr": (1, 3), "elr": (2,), "last_known_elr": ()}
@@ -433,6 +434,41 @@ def test_the_compiled_reader_takes_the_common_shapes(topic_line: str, sep: str, 
     lines += [LINE + "\tOffline: 2\tObservers: \tAdding Replicas: 4\tRemoving Replicas: 1"]
     data = (end.join(lines) + end).replace("\t", sep).encode()
     assert sorted(compiled(data)) == list(range(1, len(lines) + 1))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        LINE.replace("Replicas: 1,2", "Replicas: 1,2,1"),
+        LINE.replace("Isr: 1,2", "Isr: 1,1"),
+        LINE.replace("Isr: 1,2", "Isr: 3"),
+        LINE.replace("Isr: 1,2", "Isr: 1,"),
+        LINE.replace("Isr: 1,2", "Isr: N/A"),
+        LINE.replace("Isr: 1,2", "Isr:Elr: 1"),
+        LINE.replace("Isr: 1,2", "Isr: 1Elr: 1"),
+        LINE.replace("Leader: 1", "Leader: 3"),
+        LINE.replace("Leader: 1", "Leader: -12"),
+        LINE.replace("Leader: 1", "Leader: nonet"),
+        LINE.replace("Leader: 1", "Leader: "),
+        LINE + "\tIsr: 1",
+        LINE + "\tTopic: a",
+        LINE + "\tObservers: 1\tLiveObservers: 1",
+        LINE + "\tElr: 99999999999999999999",
+        LINE + "\tPartitionCount: 1",
+        LINE + "\tConfigs: a=b",
+        LINE + " " * kernel.LINE_BYTES_TAKEN_MAX,
+        LINE.replace("1,2", ",".join(map(str, range(kernel.LIST_LENGTH_MAX + 1)))),
+        OLD_HEADER + "nonsense",
+        OLD_HEADER + "a=" + "b" * 9_000,
+        OLD_HEADER.replace("\tPartitionCount:1", ""),
+    ],
+)
+def test_the_compiled_reader_leaves_what_is_odd(line: str) -> None:
+    assert list(compiled(f"{LINE}\n{line}\n{LINE}\n".encode())) == [1, 3]
+    one, other = read_both_ways(f"{LINE}\n{line}\n".encode())
+    assert isinstance(one, ParsedDump)
+    assert isinstance(other, ParsedDump)
+    assert_equal(one, other)
 
 
 @pytest.mark.parametrize("sep", ["\t", "    "], ids=["tabs", "spaces"])
