@@ -4,8 +4,8 @@ Goals: every line accounted for; a million partitions at the speed of splitting 
 lines; bounded memory. Constraints: rows = topic lines + partition lines; each is
 analysed or put aside with its line; all other lines are passed over and counted.
 
-How: blocks of lines go through describe_block, and what that leaves goes line by line
-through describe_line. When the text ends, duplicates are put aside (the first stays),
+How: blocks of a long text go through describe_block, compiled; what that leaves, and short texts, go line
+by line through describe_line. When the text ends, duplicates are put aside (the first stays),
 and what the topic lines declare is compared with the partitions seen.
 
 `partitions_complete` is False when no topic line was seen: Kafka prints none when a
@@ -20,26 +20,23 @@ Source: Kafka TopicCommand, 0.8 to 4.1.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from typing import Final
 
 import attrs
 import numpy as np
 
-from broker.cluster import PAD, ClusterView, Int64Array
+from broker.cluster import ClusterView, Int64Array
 from broker.errors import InputError
-from placement.formats.checks import are_topic_names, fault_of_topic_name
-from placement.formats.describe_block import read_partition_lines
+from placement.formats.describe_block import read_block
 from placement.formats.describe_declared import Declared, TopicLines
-from placement.formats.describe_fields import BoolArray, Fields, find_fields, with_tabs
 from placement.formats.describe_line import Fault, PartitionLine, is_ours, parse_line
-from placement.formats.describe_topics import find_names, read_topic_lines
 from placement.formats.parsed import ParsedDump, Tally, first_few
 from placement.formats.rows import Closed, PartitionRows, Row
 from placement.formats.text import LINE_BYTES_MAX, Block, escaped, line_blocks
 
 FORMAT: Final = "kafka-topics"
+_COMPILED_BYTES_MIN: Final = 1 << 20  # Fewer are read with care before the compiled code is loaded.
 _TOO_LONG: Final = f"the line is longer than {LINE_BYTES_MAX} bytes"
 
 
@@ -52,40 +49,19 @@ class _Reader:
     declared: TopicLines = attrs.field(factory=TopicLines)
     marked: list[str] = attrs.field(factory=list)
 
-    def number_topics(self, names: list[str]) -> list[int]:
-        """Return the topics' numbers; -1 for names that are illegal."""
-        known = self.rows.topics
-        new = [name for name in names if name not in known]
-        if not are_topic_names(new):
-            new = [name for name in new if not fault_of_topic_name(name)]
-        known.update(zip(dict.fromkeys(new), itertools.count(len(known)), strict=False))
-        return [known.get(name, PAD) for name in names]
-
     def read(self, block: Block) -> None:
         """Read one block."""
         if block.overlong:
             self._read_overlong(block)
-            return
-        fields = find_fields(block.data)
-        taken = self._read_fast(fields, block.first_line)
-        if not taken.any() and b"Topic:" in block.data:
-            taken = self._read_fast(find_fields(with_tabs(block.data)), block.first_line)
-        blank = fields.is_blank()
-        self.tally.lines_passed_over += int(np.count_nonzero(blank))
-        left = np.flatnonzero(~taken & ~blank)
-        for index, (start, end) in zip(left.tolist(), fields.line_bounds(left), strict=True):
-            self._read_line(block.first_line + index, block.data[start:end])
-
-    def _read_fast(self, fields: Fields, first_line: int) -> BoolArray:
-        """Read the lines of a block that hold nothing odd, and return which they are."""
-        named = find_names(fields, self.number_topics)
-        taken = np.zeros(fields.first.shape[0], dtype=np.bool_)
-        taken[read_topic_lines(fields, named, first_line, self.declared)] = True
-        for chunk in read_partition_lines(fields, named, first_line):
-            self.rows.add_chunk(chunk)
-            taken[chunk.line - first_line] = True
-        self.tally.rows_analysed += int(np.count_nonzero(taken))
-        return taken
+        elif block.first_line > 1 or len(block.data) >= _COMPILED_BYTES_MIN:
+            rest = read_block(block.data, block.first_line, self.rows, self.declared)
+            self.tally.rows_analysed += rest.taken_count
+            self.tally.lines_passed_over += rest.blank_count
+            for index, begin, end in rest.left.tolist():
+                self._read_line(block.first_line + index, block.data[begin:end])
+        else:
+            for line, data in enumerate(block.data[:-1].split(b"\n"), block.first_line):
+                self._read_line(line, data)
 
     def _read_overlong(self, block: Block) -> None:
         text = escaped(block.data)

@@ -1,146 +1,157 @@
-"""The partition lines of a block of `kafka-topics --describe` at once, in numpy: the fast path.
+"""The common lines of a block of `kafka-topics --describe`, read by compiled code into columns.
 
-Goals, most important first: take only lines that describe_line would take, with equal
-values (a property test holds them to it); be near the speed of memory.
+Goals, most important first: the same rows as describe_line gives; cost less than splitting
+the lines; make no Python object for a partition.
 
-How: the first partition line not yet read gives a *layout*, the order of the names of
-its fields; all lines with those names at those places are read together, a column at
-a time. Whatever surprises (another layout, a number of eight digits, an illegal name, a
-leader that is no replica) is left for describe_line, which knows the words for it.
+How: placement.kernels.describe reads the bytes and says what it found in tables of numbers; here these
+become columns. A topic's name is looked up once for each run of lines that begin with it, usually
+its own line and its partitions, and each run of equal Configs once. Lines that the kernel leaves are
+given back, to be read with care.
 
-Example: in a block of 5,000 lines of one Kafka version there are one or two layouts,
-with Observers or without.
+Example: of a block of 20,000 lines of one Kafka version, a few warnings are given back.
 
-Left out: topic lines, which are describe_topics's.
-Cost: about 200 numpy calls a layout and block. Source: ours; the fields are Kafka TopicCommand's.
+Left out: what comes twice, which shows when the text has ended.
+Source: ours; the fields are Kafka TopicCommand's.
 """
 
 from __future__ import annotations
 
-import re
+import itertools
 from typing import Final
 
+import attrs
 import numpy as np
 
-from broker.cluster import Int32Array, Int64Array
-from placement.formats.checks import PARTITION_ID_MAX
-from placement.formats.describe_fields import BoolArray, Columns, Fields, is_single, read_ids
-from placement.formats.describe_line import LIST_FIELDS
-from placement.formats.describe_topics import NamedLines
-from placement.formats.rows import Chunk
+from broker.cluster import Int32Array
+from broker.ids import INT32_MAX, TOPIC_NAME_LENGTH_MAX
+from placement.formats.checks import PARTITION_ID_MAX, REPLICATION_FACTOR_MAX, fault_of_topic_name
+from placement.formats.describe_declared import TopicLines
+from placement.formats.describe_line import LIST_FIELDS, TOPIC_ID_LENGTH_MAX, is_topic_id
+from placement.formats.rows import Chunk, PartitionRows
+from placement.kernels import describe as kernel
+from placement.spec import PARTITION_COUNT_MAX
 
-_LAYOUTS_MAX: Final = 8  # More different layouts in one block than this are rare; the rest goes the careful way.
-_LISTS: Final = {name.encode() + b": ": column for name, column in LIST_FIELDS}
-_REQUIRED: Final = (b"Topic: ", b"Partition: ", b"Leader: ", b"Replicas: ", b"Isr: ")
-_NAMES: Final = (b"Topic: ", b"Partition: ", b"Leader: ", *_LISTS)
-_NAME: Final = re.compile(rb"(?:(?:Adding|Removing) )?[A-Z][A-Za-z]*: ")
-
-
-def read_partition_lines(fields: Fields, named: NamedLines, first_line: int) -> list[Chunk]:
-    """Return the rows of the partition lines that could be read; the block begins with line `first_line`."""
-    chunks = []
-    pending = named.partition_lines[fields.count[named.partition_lines] >= len(_REQUIRED)]
-    for _ in range(_LAYOUTS_MAX):
-        if not pending.size:
-            break
-        layout = _layout(fields, int(pending[0]))
-        if layout is None:
-            pending = pending[1:]
-            continue
-        alike = fields.count[pending] == fields.count[pending[0]]
-        candidates = pending[alike]
-        first = fields.first[candidates]
-        is_named = np.ones(candidates.shape, dtype=np.bool_)
-        for place, name in enumerate(layout):
-            start = fields.start[first + place]
-            is_named &= fields.begins(start, name) if name else start == fields.end[first + place]
-        chunks.append(_read_alike(fields, named, candidates[is_named], layout, first_line))
-        alike[alike] = is_named
-        pending = pending[~alike]
-    return chunks
+_CONFIGS_BYTES_MAX: Final = 8192  # Longer ones go the careful way, so that what is remembered stays below 32 MiB.
+_LISTS: Final = tuple(dict.fromkeys(column for _, column in LIST_FIELDS))
+_SLOTS: Final = {
+    "Topic": kernel.TOPIC,
+    "Partition": kernel.PARTITION,
+    "Leader": kernel.LEADER,
+    **{name: kernel.REPLICAS + _LISTS.index(column) for name, column in LIST_FIELDS},
+    "TopicId": kernel.TOPIC_ID,
+    "PartitionCount": kernel.PARTITION_COUNT,
+    "ReplicationFactor": kernel.REPLICATION_FACTOR,
+    "Configs": kernel.CONFIGS,
+}
+_HIGHS: Final = {
+    kernel.TOPIC: TOPIC_NAME_LENGTH_MAX,
+    kernel.PARTITION: PARTITION_ID_MAX,
+    kernel.TOPIC_ID: TOPIC_ID_LENGTH_MAX,
+    kernel.PARTITION_COUNT: PARTITION_COUNT_MAX,
+    kernel.REPLICATION_FACTOR: REPLICATION_FACTOR_MAX,
+    kernel.CONFIGS: _CONFIGS_BYTES_MAX,
+}
+assert _LISTS[:2] == ("replicas", "isr")
+assert len(_LISTS) == kernel.LIST_COUNT
 
 
-def _layout(fields: Fields, line: int) -> tuple[bytes, ...] | None:
-    """Return the names of this line's fields with colon and space, b"" for an empty first one; None to give up."""
-    first = int(fields.first[line])
-    names: list[bytes] = []
-    for field in range(first, first + min(int(fields.count[line]), len(_NAMES) + 2)):
-        text = fields.data[fields.start[field] : fields.end[field]]
-        name = _NAME.match(text)
-        if name is not None and name[0] in _NAMES:
-            names.append(name[0])
-        elif text == b"" and not names:
-            names.append(b"")
-        else:
-            return None
-    columns = [_LISTS.get(name, name) for name in names]
-    whole = len(names) == int(fields.count[line]) and len(set(columns)) == len(columns)
-    return tuple(names) if whole and all(name in names for name in _REQUIRED) else None
-
-
-def _read_alike(
-    fields: Fields, named: NamedLines, lines: Int64Array, layout: tuple[bytes, ...], first_line: int
-) -> Chunk:
-    """Return the rows of those of `lines`, all of this layout, that hold nothing odd."""
-    first = fields.first[lines]
-
-    def value_of(name: bytes) -> tuple[Int64Array, Int64Array]:
-        field = first + layout.index(name)
-        return fields.start[field] + len(name), fields.end[field]
-
-    topics = named.topic_index[lines]
-    good = topics >= 0
-    partition = read_ids(fields, *value_of(b"Partition: "), good)
-    good &= is_single(partition) & (partition[0] >= 0)
-    good &= partition[0] <= PARTITION_ID_MAX
-    start, end = value_of(b"Leader: ")
-    length = end - start
-    nobody = (fields.begins(start, b"none") & (length == 4)) | (fields.begins(start, b"-1") & (length == 2))
-    leader = read_ids(fields, np.where(nobody, end, start), end, good)
-    good &= is_single(leader) & (nobody | (leader[0] >= 0))
-    lists: dict[str, Columns] = {}
-    for name in (name for name in layout if name in _LISTS):
-        start, end = value_of(name)
-        if name not in _REQUIRED:
-            unsaid = end - start == 3
-            if unsaid.any():
-                unsaid &= fields.begins(start, b"N/A")
-                if unsaid.all():
-                    continue
-                start = np.where(unsaid, end, start)
-        columns = read_ids(fields, start, end, good)
-        good &= _is_distinct(columns)
-        lists[_LISTS[name]] = columns
-    good &= _is_possible(leader[0], lists["replicas"], lists["isr"])
-    return Chunk(
-        line=lines[good] + first_line,
-        topic_index=topics[good],
-        partition_ids=partition[0][good],
-        leader=leader[0][good],
-        matrices={name: _stacked(columns, good) for name, columns in lists.items()},
+def _grammar() -> kernel.Grammar:
+    """Return the names of _SLOTS and the limits of describe_line and checks, as the kernel reads them."""
+    names = [name.encode() + b":" for name in _SLOTS]
+    table = np.zeros((len(names), max(map(len, names))), dtype=np.uint8)
+    for row, name in enumerate(names):
+        table[row, : len(name)] = np.frombuffer(name, dtype=np.uint8)
+    kinds = [(not fault_of_topic_name(f"a{chr(byte)}")) + 2 * is_topic_id(chr(byte)) for byte in range(128)]
+    return kernel.Grammar(
+        names=table,
+        name_lengths=np.array([len(name) for name in names], dtype=np.int64),
+        slots=np.array(list(_SLOTS.values()), dtype=np.int64),
+        highs=np.array([_HIGHS.get(slot, INT32_MAX) for slot in range(kernel.SLOT_COUNT)], dtype=np.int64),
+        word_kinds=np.array(kinds + [0] * 128, dtype=np.uint8),
     )
 
 
-def _stacked(columns: Columns, rows: BoolArray) -> Int32Array:
-    if len(columns) == 1 and bool((columns[0][rows] < 0).all()):
-        return np.empty((int(np.count_nonzero(rows)), 0), dtype=np.int32)
-    return np.stack([column[rows] for column in columns], axis=1)
+_GRAMMAR: Final = _grammar()
 
 
-def _is_distinct(columns: Columns) -> BoolArray:
-    good = np.ones(columns[0].shape, dtype=np.bool_)
-    for place, column in enumerate(columns):
-        for other in columns[:place]:
-            good &= (column != other) | (column < 0)
-    return good
+@attrs.frozen(eq=False)
+class Rest:
+    """What a block holds besides the lines taken: `left` int32[N, 3], line from 0, begin and end of each, ascending."""
+
+    left: Int32Array
+    blank_count: int
+    taken_count: int
 
 
-def _is_possible(leader: Int32Array, replicas: Columns, isr: Columns) -> BoolArray:
-    """Tell which rows have a replica, and no leader or ISR member that is none."""
-    good = replicas[0] >= 0
-    for column in (leader, *isr):
-        found = column < 0
-        for replica in replicas:
-            found |= column == replica
-        good &= found
-    return good
+def read_block(data: bytes, first_line: int, rows: PartitionRows, declared: TopicLines) -> Rest:
+    """Add the lines of `data` that hold nothing odd to `rows` and `declared`; return the rest.
+
+    `data` is of whole lines, each ending in a newline, and begins with line `first_line`.
+    """
+    assert data.endswith(b"\n")
+    found = _room(len(data))
+    buffer = np.frombuffer(data, dtype=np.uint8)
+    counts = kernel.scan_lines(buffer, _GRAMMAR, found)
+    known = rows.topics
+    names = _texts(buffer, found.topic_spans[: counts.topic_spans])
+    numbers = np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int32)
+    partitions = found.partitions[: counts.partitions]
+    if counts.partitions:
+        rows.add_chunk(_chunk(partitions, found.values, numbers, first_line))
+    topics = found.topics[: counts.topics]
+    settings = declared.numbers_of_settings(_texts(buffer, found.configs_spans[: counts.configs_spans]))
+    settings = settings[topics[:, kernel.CONFIGS_RUN]]
+    is_told = settings >= 0
+    left = np.concatenate((found.left[: counts.left], topics[~is_told, : kernel.END + 1]))
+    topics = topics[is_told]
+    declared.add_many(
+        topics[:, kernel.LINE].astype(np.int64) + first_line,
+        numbers[topics[:, kernel.TOPIC_RUN]],
+        topics[:, kernel.COUNT],
+        topics[:, kernel.FACTOR],
+        settings[is_told],
+        _texts(buffer, topics[:, kernel.ID_BEGIN : kernel.ID_END + 1]),
+    )
+    return Rest(left[np.argsort(left[:, kernel.LINE])], counts.blank, counts.partitions + topics.shape[0])
+
+
+def _room(byte_count: int) -> kernel.Found:
+    """Return tables with room for all that so many bytes can hold; memory that is not written is never taken."""
+    row_count = byte_count // kernel.ROW_BYTES_MIN
+    return kernel.Found(
+        partitions=np.empty((row_count, kernel.PARTITION_COLUMN_COUNT), dtype=np.int32),
+        topics=np.empty((row_count, kernel.TOPIC_COLUMN_COUNT), dtype=np.int32),
+        left=np.empty((byte_count // 2, kernel.END + 1), dtype=np.int32),
+        topic_spans=np.empty((row_count, 2), dtype=np.int32),
+        configs_spans=np.empty((row_count, 2), dtype=np.int32),
+        values=np.empty(byte_count // 2 + 1, dtype=np.int32),
+        slots=np.empty((kernel.SLOT_COUNT, 2), dtype=np.int64),
+    )
+
+
+def _texts(buffer: kernel.ByteArray, spans: Int32Array) -> list[str]:
+    """Return the bytes of each span as Latin-1."""
+    joined = np.empty(int((spans[:, 1] - spans[:, 0]).sum()) + spans.shape[0], dtype=np.uint8)
+    kernel.join_texts(buffer, np.ascontiguousarray(spans), joined)
+    return joined.tobytes().decode("latin-1").split("\n")[:-1]
+
+
+def _chunk(partitions: Int32Array, values: Int32Array, numbers: Int32Array, first_line: int) -> Chunk:
+    """Return the partitions as columns; a list that no row says has none."""
+    row_count = partitions.shape[0]
+    longest = partitions[:, kernel.LENGTHS :].max(axis=0)
+    widths = np.maximum(longest, 0).astype(np.int64)
+    cells = np.empty(row_count * int(widths.sum()), dtype=np.int32)
+    kernel.fill_lists(partitions, values, widths, cells)
+    bounds = itertools.pairwise([0, *(np.cumsum(widths) * row_count).tolist()])
+    return Chunk(
+        line=partitions[:, kernel.LINE].astype(np.int64) + first_line,
+        topic_index=numbers[partitions[:, kernel.RUN]],
+        partition_ids=partitions[:, kernel.PARTITION_ID].copy(),
+        leader=partitions[:, kernel.LEADER_ID].copy(),
+        matrices={
+            name: cells[start:end].reshape(row_count, width)
+            for name, (start, end), width, length in zip(_LISTS, bounds, widths.tolist(), longest.tolist(), strict=True)
+            if length >= 0
+        },
+    )

@@ -15,7 +15,10 @@ Left out: topics that have no line; their views hold the name alone. Source: our
 
 from __future__ import annotations
 
+import gc
 from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import attrs
@@ -66,17 +69,28 @@ class Declared:
         ]
         chosen = [settings[number] for number in np.append(self.settings_index, 0)[row].tolist()]
         topic_ids = (*self.topic_ids, None)
-        return tuple(
-            map(
-                TopicView,
-                [names[number] for number in order.tolist()],
-                _said(np.append(self.partition_count, PAD)[row]),
-                _said(np.append(self.replication_factor, PAD)[row]),
-                [minimum for minimum, _ in chosen],
-                [topic_ids[place] for place in row.tolist()],
-                [configs for _, configs in chosen],
-            )
+        columns = (
+            [names[number] for number in order.tolist()],
+            _said(np.append(self.partition_count, PAD)[row]),
+            _said(np.append(self.replication_factor, PAD)[row]),
+            [minimum for minimum, _ in chosen],
+            [topic_ids[place] for place in row.tolist()],
+            [configs for _, configs in chosen],
         )
+        with _collector_paused():
+            return tuple(map(TopicView, *columns))
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Pause the search for cycles, in which no view can be: it takes most of the time of making many views."""
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_enabled:
+            gc.enable()
 
 
 def _said(column: Int32Array) -> list[int | None]:
@@ -124,8 +138,14 @@ class TopicLines:
         self.settings_index.frombytes(settings_index.tobytes())
         self.topic_ids += [text or None for text in topic_ids]
 
-    def number_of_settings(self, text: str) -> int:
-        """Return the number of the settings that this text of Configs says; -1 when it takes care to tell."""
+    def numbers_of_settings(self, texts: Iterable[str]) -> Int32Array:
+        """Return the number of the settings that each text of Configs says; -1 when it takes care to tell.
+
+        The texts are bytes as Latin-1.
+        """
+        return np.array([self._number_of_settings(text) for text in texts], dtype=np.int32)
+
+    def _number_of_settings(self, text: str) -> int:
         known = self._known.get(text)
         if known is not None:
             return known

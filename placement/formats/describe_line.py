@@ -1,13 +1,13 @@
 """One line of `kafka-topics --describe`, read with care.
 
 Decides what a line is: a topic's line, a partition's line, damage, or nothing of ours.
-The vectorised reader (describe_block) takes only lines that this one would take, with
+The compiled reader (describe_block) takes only lines that this one would take, with
 the same values; every line it does not take comes here.
 
 Grammar: words between blanks (every byte up to 0x20). A word ``Name:`` opens a field, the
 next word is its value, which may also be glued to the colon (Kafka ≤ 2.x printed
-``Topic:old``) or be absent. ``Configs:`` takes the rest of the line, in which a new
-pair starts only at ``,name=``, as values contain commas and JSON.
+``Topic:old``) or be absent. ``Configs:`` takes the rest of the line but for ``MarkedForDeletion: true``
+at its end; a new pair starts only at ``,name=``, as values contain commas and JSON.
 
 A line is ours when it starts with ``Topic:`` or names at least two fields of a describe;
 what is ours and does not parse is damage. Fields that are not known are passed over, so that
@@ -47,7 +47,9 @@ _FIELD: Final = re.compile(r"([A-Z][A-Za-z]*):(.*)", re.DOTALL)
 _CONFIGS: Final = re.compile(r"(?:^|(?<=[\x00-\x20]))Configs:")
 _NEXT_PAIR: Final = re.compile(r",(?=[A-Za-z][A-Za-z0-9._-]*=)")
 _DIGITS: Final = re.compile(r"-?[0-9]{1,19}")
-_TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]{0,64}")
+_MARK: Final = re.compile(r"(?:^|(?<=[\x00-\x20]))MarkedForDeletion:[\x00-\x20]*(true|false)[\x00-\x20]*$")
+_TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]*")
+TOPIC_ID_LENGTH_MAX: Final = 64  # Kafka's have 22 characters.
 _LISTS: Final = {
     "Replicas": "replicas",
     "Isr": "isr",
@@ -124,6 +126,11 @@ def parse_line(line: str) -> TopicLine | PartitionLine | Fault | None:
         return Fault(str(damage))
 
 
+def is_topic_id(text: str) -> bool:
+    """Tell whether `text` can be a topic's id."""
+    return len(text) <= TOPIC_ID_LENGTH_MAX and _TOPIC_ID.fullmatch(text) is not None
+
+
 def _is_topic_line(fields: dict[str, str]) -> bool:
     return "Partition" not in fields and ("PartitionCount" in fields or "ReplicationFactor" in fields)
 
@@ -136,7 +143,8 @@ def _fields(text: str) -> dict[str, str]:
     for word in _BLANKS.split(text):
         if not word:
             continue
-        if word in ("Adding", "Removing") and not prefix:
+        is_value = name in ("Topic", "TopicId") and not fields[name]  # A topic may be named "Adding".
+        if word in ("Adding", "Removing") and not prefix and not is_value:
             prefix = word + " "
             continue
         field = _FIELD.fullmatch(word)
@@ -158,9 +166,10 @@ def _topic_line(fields: dict[str, str], configs_text: str) -> TopicLine:
     if "Partition" in fields:
         raise _DamageError("a partition's line has no Configs")
     topic_id = fields.get("TopicId", "")
-    if not _TOPIC_ID.fullmatch(topic_id):
+    if not is_topic_id(topic_id):
         raise _DamageError(f"TopicId is {topic_id[:80]!r}; allowed are letters, digits, '_' and '-'")
-    configs = parse_configs(configs_text)
+    mark = _MARK.search(configs_text)
+    configs = parse_configs(configs_text if mark is None else configs_text[: mark.start()])
     minimum = dict(configs).get("min.insync.replicas")
     topic = TopicView(
         name=fields["Topic"],
@@ -170,7 +179,7 @@ def _topic_line(fields: dict[str, str], configs_text: str) -> TopicLine:
         topic_id=topic_id or None,
         configs=configs,
     )
-    return TopicLine(topic, _marked(fields))
+    return TopicLine(topic, _marked(fields) or (mark is not None and mark[1] == "true"))
 
 
 def parse_configs(text: str) -> tuple[tuple[str, str], ...]:

@@ -10,6 +10,10 @@ pieces away; text that has spaces for tabs is split at white space. The goal is 
 the loop's speed: at most three times its seconds. Every measurement is a process of its own, parser and
 loop in turn, so that the peaks of memory are separate; the loop's peak is what the imports take.
 
+A process first reads a short dump of the same kind: the parser's compiled code is loaded then (and compiled, where
+it never was). "load CPU s" says what that takes once a process; the parser's seconds are without it, and
+the last column is the multiple with it.
+
 Left out: the disk. The file is in the page cache when it is measured.
 """
 
@@ -34,13 +38,18 @@ from tests.benchmarks.report import describe_machine, show
 
 BROKER_COUNT: Final = 1_000
 CHUNK_SIZE_BYTES: Final = 1 << 20
+WARM_UP_LINES: Final = 20_000  # More than a mebibyte, from which on the parser's compiled code is used.
 
 
 @attrs.frozen(kw_only=True)
 class Case:
-    """A dump: partitions a topic, whether lines end with the ELR columns of Kafka 4, and how the text was carried."""
+    """A dump: partitions a topic, whether lines end with the ELR columns of Kafka 4, and how the text was carried.
+
+    Every `shrunken_step`-th partition has lost followers from its ISR; 0 for none.
+    """
 
     topic_partition_count: int
+    shrunken_step: int = 0
     has_elr: bool = False
     separator: str = "\t"
     line_end: str = "\n"
@@ -50,6 +59,7 @@ CASES: Final = {
     "50 a topic": Case(topic_partition_count=50),
     "20 a topic, ELR": Case(topic_partition_count=20, has_elr=True),
     "10 a topic": Case(topic_partition_count=10),
+    "10 a topic, ISRs shrunk": Case(topic_partition_count=10, has_elr=True, shrunken_step=3),
     "3 a topic": Case(topic_partition_count=3),
     "10 a topic, ELR, CRLF": Case(topic_partition_count=10, has_elr=True, line_end="\r\n"),
     "10 a topic, ELR, spaces": Case(topic_partition_count=10, has_elr=True, separator="    "),
@@ -68,23 +78,24 @@ def main() -> int:
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.reader is not None:
-        print(json.dumps(measure_here(READERS[options.reader], options.file)))
+        print(json.dumps(attrs.asdict(measure_here(READERS[options.reader], options.file))))
         return 0
     table = []
     with tempfile.TemporaryDirectory() as directory:
         dump = Path(directory) / "describe.txt"
         for name, case in CASES.items():
             write_dump(dump, options.lines, case)
+            write_dump(warm_up_of(dump), WARM_UP_LINES, case)
             baseline = "split at tabs" if case.separator == "\t" else "split at white space"
             size_mib = dump.stat().st_size / 2**20
             table.append(row_of(name, size_mib, baseline, measure_in_turn(dump, baseline, options.rounds)))
     title = f"{options.lines:,} partition lines of kafka-topics --describe, factor 3: medians of {options.rounds}"
-    show(title, describe_machine("numpy", "attrs"), table, as_json=options.json)
+    show(title, describe_machine("numpy", "numba", "attrs"), table, as_json=options.json)
     return 0
 
 
 def write_dump(path: Path, line_count: int, case: Case) -> None:
-    """Write a describe of `line_count` partitions, all replicas in sync, as Kafka prints it."""
+    """Write a describe of `line_count` partitions as Kafka prints it."""
     with path.open("w", encoding="utf-8", newline="") as dump:
         for first in range(0, line_count, case.topic_partition_count):
             count = min(case.topic_partition_count, line_count - first)
@@ -98,10 +109,23 @@ def write_dump(path: Path, line_count: int, case: Case) -> None:
 
 
 def _partition_line(topic: str, first: int, partition: int, case: Case) -> str:
-    brokers = ",".join(str((first + partition + 37 * step) % BROKER_COUNT) for step in range(3))
-    leader = brokers.partition(",")[0]
-    line = f"\tTopic: {topic}\tPartition: {partition}\tLeader: {leader}\tReplicas: {brokers}\tIsr: {brokers}"
-    return line + ("\tElr: \tLastKnownElr: " if case.has_elr else "")
+    number = first + partition
+    brokers = [str((number + 37 * step) % BROKER_COUNT) for step in range(3)]
+    is_shrunken = case.shrunken_step > 0 and number % case.shrunken_step == 0
+    in_sync = brokers[: 1 + number % 2] if is_shrunken else brokers
+    line = (
+        f"\tTopic: {topic}\tPartition: {partition}\tLeader: {brokers[0]}"
+        f"\tReplicas: {','.join(brokers)}\tIsr: {','.join(in_sync)}"
+    )
+    if not case.has_elr:
+        return line
+    eligible = brokers[1:2] if len(in_sync) == 1 else []
+    return f"{line}\tElr: {','.join(eligible)}\tLastKnownElr: "
+
+
+def warm_up_of(dump: Path) -> Path:
+    """Return where the short dump stands that is read before `dump`."""
+    return dump.with_name("warm-up.txt")
 
 
 def read_with_the_parser(path: Path) -> None:
@@ -137,31 +161,42 @@ def chunks_of(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def measure_here(reader: Callable[[Path], None], path: Path) -> tuple[float, float]:
-    """Return CPU seconds and the peak resident MiB of this process."""
+@attrs.frozen
+class Run:
+    """One process: CPU seconds of reading the short dump and then the dump, and the peak resident MiB."""
+
+    load_seconds: float
+    seconds: float
+    peak_mib: float
+
+
+def measure_here(reader: Callable[[Path], None], path: Path) -> Run:
+    """Measure this process."""
     begin = time.process_time()
+    reader(warm_up_of(path))
+    loaded = time.process_time()
     reader(path)
-    seconds = time.process_time() - begin
-    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    end = time.process_time()
+    return Run(loaded - begin, end - loaded, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
-def measure_in_turn(dump: Path, baseline: str, rounds: int) -> dict[str, list[tuple[float, float]]]:
-    """Run parser and baseline `rounds` times in processes of their own, in turn; return (seconds, peak MiB) of each."""
-    measured: dict[str, list[tuple[float, float]]] = {"parser": [], baseline: []}
-    for _ in range(rounds):
+def measure_in_turn(dump: Path, baseline: str, rounds: int) -> dict[str, list[Run]]:
+    """Run parser and baseline `rounds` times in processes of their own, in turn, after one that is thrown away."""
+    measured: dict[str, list[Run]] = {"parser": [], baseline: []}
+    for turn in range(rounds + 1):
         for reader, runs in measured.items():
             command = [sys.executable, "-m", "tests.benchmarks.parse", "--reader", reader, "--file", str(dump)]
-            seconds, peak_mib = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            runs.append((seconds, peak_mib))
+            run = Run(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+            if turn > 0:
+                runs.append(run)
     return measured
 
 
-def row_of(
-    case: str, size_mib: float, baseline: str, measured: dict[str, list[tuple[float, float]]]
-) -> dict[str, object]:
+def row_of(case: str, size_mib: float, baseline: str, measured: dict[str, list[Run]]) -> dict[str, object]:
     """Return one case's medians, and the parser's seconds as a multiple of the baseline's."""
-    seconds = {reader: statistics.median(run[0] for run in runs) for reader, runs in measured.items()}
-    peaks = {reader: statistics.median(run[1] for run in runs) for reader, runs in measured.items()}
+    seconds = {reader: statistics.median(run.seconds for run in runs) for reader, runs in measured.items()}
+    peaks = {reader: statistics.median(run.peak_mib for run in runs) for reader, runs in measured.items()}
+    load_seconds = statistics.median(run.load_seconds for run in measured["parser"])
     return {
         "partitions": case,
         "MiB": round(size_mib),
@@ -171,6 +206,8 @@ def row_of(
         "parser / baseline": f"{seconds['parser'] / seconds[baseline]:.2f}",
         "peak MiB": round(peaks["parser"]),
         "baseline peak MiB": round(peaks[baseline]),
+        "load CPU s": round(load_seconds, 2),
+        "with load": f"{(load_seconds + seconds['parser']) / seconds[baseline]:.2f}",
     }
 
 

@@ -1,7 +1,10 @@
-"""kafka-topics --describe: its dialects, its traps, its damage, and the fast path held to the careful one."""
+"""kafka-topics --describe: its dialects, its traps, its damage, and the compiled reader held to the careful one."""
 
 from __future__ import annotations
 
+import random
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,16 +15,15 @@ from hypothesis import strategies as st
 
 from broker.cluster import TopicView
 from broker.errors import InputError
-from placement.formats import text
+from placement.formats import describe, text
 from placement.formats.checks import fault_of_topic_name
-from placement.formats.describe_block import read_partition_lines
+from placement.formats.describe_block import read_block
 from placement.formats.describe_declared import TopicLines
-from placement.formats.describe_fields import find_fields, with_tabs
 from placement.formats.describe_line import Fault, PartitionLine, TopicLine, parse_line
-from placement.formats.describe_topics import find_names, read_topic_lines
 from placement.formats.parsed import ParsedDump
 from placement.formats.read import read_dump
-from placement.formats.rows import Chunk
+from placement.formats.rows import Chunk, PartitionRows
+from placement.kernels import describe as kernel
 from tests.placement.formats.samples import HEADER, ROW_0, ROW_1, parse, rows
 
 PLAIN = {"replicas": (1, 2, 3), "isr": (1, 3), "elr": (2,), "last_known_elr": ()}
@@ -293,22 +295,17 @@ def topic_lines(draw: st.DrawFn) -> str:
 Taken = dict[int, PartitionLine | TopicView]
 
 
-def fast(data: bytes, declared: TopicLines | None = None) -> Taken:
-    """Return what the fast path takes of `data`, by line."""
-    names: dict[str, int] = {}
-
-    def number_topics(found: list[str]) -> list[int]:
-        return [-1 if fault_of_topic_name(name) else names.setdefault(name, len(names)) for name in found]
-
+def compiled(data: bytes, declared: TopicLines | None = None) -> Taken:
+    """Return what the compiled reader takes of `data`, by line."""
+    rows_taken = PartitionRows("dump")
     declared = declared or TopicLines()
-    fields = find_fields(data)
-    named = find_names(fields, number_topics)
-    lines = read_topic_lines(fields, named, 1, declared)
-    by_number = list(names)
+    rest = read_block(data, 1, rows_taken, declared)
+    by_number = list(rows_taken.topics)
+    assert not any(fault_of_topic_name(name) for name in by_number)
     out: Taken = {}
-    for place, line in enumerate(lines.tolist()):
+    for place, line in enumerate(declared.line):
         minimum, configs = declared.settings[declared.settings_index[place]]
-        out[line + 1] = TopicView(
+        out[line] = TopicView(
             by_number[declared.topic_index[place]],
             declared.partition_count[place],
             declared.replication_factor[place],
@@ -316,9 +313,12 @@ def fast(data: bytes, declared: TopicLines | None = None) -> Taken:
             declared.topic_ids[place],
             configs,
         )
-        assert declared.line[place] == line + 1
-    for chunk in read_partition_lines(fields, named, 1):
+    for chunk in rows_taken._chunks:
         out.update(partitions_of(chunk, by_number))
+    assert len(out) == rest.taken_count
+    left = (rest.left[:, 0] + 1).tolist()
+    assert left == sorted(set(left) - set(out))
+    assert len(out) + len(left) + rest.blank_count == data.count(b"\n")
     return out
 
 
@@ -347,19 +347,77 @@ def without_empty_lists(line: PartitionLine) -> PartitionLine:
     return attrs.evolve(line, **said)
 
 
-@pytest.mark.parametrize("reform", [lambda data: data, with_tabs], ids=["as it is", "with tabs"])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@given(st.lists(st.one_of(describe_lines(), topic_lines()), min_size=1, max_size=12))
-def test_the_fast_path_takes_only_what_the_careful_one_takes_with_equal_values(
-    reform: Callable[[bytes], bytes], end: str, lines: list[str]
+LINES = st.lists(st.one_of(describe_lines(), topic_lines()), min_size=1, max_size=12)
+ENDS = st.sampled_from(["\n", "\r\n", " \n", "\n\n", "\n \t\n"])
+
+
+@given(LINES, st.sampled_from(["\n", "\r\n", "  \n"]))
+def test_the_compiled_reader_takes_only_what_the_careful_one_takes_with_equal_values(
+    lines: list[str], end: str
 ) -> None:
-    for line, taken in fast(reform((end.join(lines) + end).encode())).items():
+    for line, taken in compiled((end.join(lines) + end).encode()).items():
         careful = parse_line(lines[line - 1])
         if isinstance(taken, TopicView):
             assert careful == TopicLine(taken), lines[line - 1]
         else:
             assert isinstance(careful, PartitionLine), lines[line - 1]
             assert without_empty_lists(careful) == without_empty_lists(taken), lines[line - 1]
+
+
+def read_both_ways(data: bytes) -> tuple[ParsedDump | str, ParsedDump | str]:
+    """Return the dump, or the error in words, read with compiled code from the first byte on, and all with care."""
+    found: list[ParsedDump | str] = []
+    for bytes_min in (0, len(data) + 1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(describe, "_COMPILED_BYTES_MIN", bytes_min)
+            try:
+                found.append(parse(data, format="kafka-topics"))
+            except InputError as error:
+                found.append(str(error))
+    return found[0], found[1]
+
+
+@given(LINES, ENDS)
+def test_a_dump_is_the_same_read_by_compiled_code_and_with_care(lines: list[str], end: str) -> None:
+    one, other = read_both_ways((end.join(lines) + end).encode())
+    if isinstance(one, str) or isinstance(other, str):
+        assert one == other
+    else:
+        assert_equal(one, other)
+
+
+def test_a_damaged_dump_is_the_same_read_by_compiled_code_and_with_care() -> None:
+    chance = random.Random(17)
+    whole = (HEADER + ROW_0 + ROW_1 + OLD_HEADER + "\n" + LINE + "\tOffline: 2\tObservers: 1\n").encode()
+    read_count = 0
+    for _ in range(500):
+        data = bytearray(whole)
+        for _ in range(chance.randrange(1, 6)):
+            place = chance.randrange(len(data))
+            data[place : place + chance.randrange(3)] = bytes(
+                chance.choice(b"\t\n ,:0123456789TNI\xff\r=.-") for _ in "ab"
+            )
+        one, other = read_both_ways(bytes(data))
+        if isinstance(one, str) or isinstance(other, str):
+            assert one == other, data
+        else:
+            assert_equal(one, other)
+            read_count += 1
+    assert read_count > 300
+
+
+def test_a_dump_of_several_blocks_is_the_same_read_by_compiled_code_and_with_care() -> None:
+    lines = []
+    for topic in range(6_000):
+        lines.append(HEADER.replace("orders", f"orders.{topic % 5_990}"))
+        lines += [LINE.replace(" a\tPartition: 0", f" orders.{topic}\tPartition: {p}") + "\n" for p in range(4)]
+        lines += ["\n", "WARN slow broker\n", LINE + "\tFutureField: x\n"][: max(topic % 100 - 96, 0)]
+    data = "".join(lines).encode()
+    assert len(data) > text.BLOCK_BYTES
+    careful, by_default = read_both_ways(data)[1], parse(data)
+    assert isinstance(careful, ParsedDump)
+    assert_equal(careful, by_default)
+    assert len(careful.rejects) == 10 + 59
 
 
 @pytest.mark.parametrize(
@@ -369,17 +427,81 @@ def test_the_fast_path_takes_only_what_the_careful_one_takes_with_equal_values(
 )
 @pytest.mark.parametrize("sep", ["\t", "    ", " "], ids=["tabs", "spaces", "one space"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
-def test_the_fast_path_takes_the_common_shapes(topic_line: str, sep: str, end: str) -> None:
-    lines = [topic_line]
+def test_the_compiled_reader_takes_the_common_shapes(topic_line: str, sep: str, end: str) -> None:
+    lines = [topic_line, LINE.replace("Leader: 1", "Leader: none"), LINE.replace("Leader: 1", "Leader: -1")]
+    lines += [LINE.replace("Isr: 1,2", "Isr: ") + "\tElr: N/A\tLastKnownElr: N/A"]
     lines += [LINE.replace("Partition: 0", f"Partition: {p}") + "\tElr: \tLastKnownElr: " for p in range(100)]
     lines += [LINE + "\tOffline: 2\tObservers: \tAdding Replicas: 4\tRemoving Replicas: 1"]
     data = (end.join(lines) + end).replace("\t", sep).encode()
-    assert sorted(fast(data if sep == "\t" else with_tabs(data))) == list(range(1, 103))
+    assert sorted(compiled(data)) == list(range(1, len(lines) + 1))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        LINE.replace("Replicas: 1,2", "Replicas: 1,2,1"),
+        LINE.replace("Isr: 1,2", "Isr: 1,1"),
+        LINE.replace("Isr: 1,2", "Isr: 3"),
+        LINE.replace("Isr: 1,2", "Isr: 1,"),
+        LINE.replace("Isr: 1,2", "Isr: N/A"),
+        LINE.replace("Isr: 1,2", "Isr:Elr: 1"),
+        LINE.replace("Isr: 1,2", "Isr: 1Elr: 1"),
+        LINE.replace("Leader: 1", "Leader: 3"),
+        LINE.replace("Leader: 1", "Leader: -12"),
+        LINE.replace("Leader: 1", "Leader: nonet"),
+        LINE.replace("Leader: 1", "Leader: "),
+        LINE + "\tIsr: 1",
+        LINE + "\tTopic: a",
+        LINE + "\tObservers: 1\tLiveObservers: 1",
+        LINE + "\tElr: 99999999999999999999",
+        LINE + "\tPartitionCount: 1",
+        LINE + "\tConfigs: a=b",
+        LINE + " " * kernel.LINE_BYTES_TAKEN_MAX,
+        LINE.replace("1,2", ",".join(map(str, range(kernel.LIST_LENGTH_MAX + 1)))),
+        OLD_HEADER + "nonsense",
+        OLD_HEADER + "a=" + "b" * 9_000,
+        OLD_HEADER.replace("\tPartitionCount:1", ""),
+    ],
+)
+def test_the_compiled_reader_leaves_what_is_odd(line: str) -> None:
+    assert list(compiled(f"{LINE}\n{line}\n{LINE}\n".encode())) == [1, 3]
+    one, other = read_both_ways(f"{LINE}\n{line}\n".encode())
+    assert isinstance(one, ParsedDump)
+    assert isinstance(other, ParsedDump)
+    assert_equal(one, other)
+
+
+@pytest.mark.parametrize("sep", ["\t", "    "], ids=["tabs", "spaces"])
+@pytest.mark.parametrize("configs", ["", "a=b", "cleanup.policy=compact,delete"])
+def test_a_topic_line_marked_for_deletion_is_noted_and_its_configs_stay_whole(sep: str, configs: str) -> None:
+    line = f"Topic: a\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: {configs}"
+    for dump in read_both_ways((f"{line}\tMarkedForDeletion: true\n{LINE}\n").replace("\t", sep).encode()):
+        assert isinstance(dump, ParsedDump)
+        assert dump.notes == ("topic a is marked for deletion",)
+        assert dump.clusters[0].topics == parse(f"{line}\n{LINE}\n").clusters[0].topics
+
+
+@pytest.mark.parametrize("name", ["Adding", "Removing", "Isr", "none"])
+def test_a_topic_may_have_the_name_of_a_field(name: str) -> None:
+    for dump in read_both_ways((HEADER + ROW_0 + ROW_1).replace("orders", name).encode()):
+        assert isinstance(dump, ParsedDump)
+        assert (dump.rows_rejected, dump.clusters[0].topics[0].name) == (0, name)
+
+
+def test_a_short_dump_waits_for_no_compiler() -> None:
+    program = (
+        "import sys; from placement.formats.read import read_dump; "
+        "read_dump([sys.stdin.buffer.read()], source='dump'); print('numba' in sys.modules)"
+    )
+    for repeats, is_loaded in ((1, "False\n"), (20_000, "True\n")):
+        data = (HEADER + ROW_0 * repeats).encode()
+        done = subprocess.run([sys.executable, "-c", program], input=data, capture_output=True, check=True)
+        assert done.stdout.decode() == is_loaded
 
 
 def test_each_distinct_text_of_configs_is_parsed_once() -> None:
     declared = TopicLines()
-    fast("".join(HEADER.replace("orders", f"orders{i}") for i in range(50)).encode(), declared)
+    compiled("".join(HEADER.replace("orders", f"orders{i}") for i in range(50)).encode(), declared)
     assert len(declared.settings) == 2
     assert list(declared.settings_index) == [1] * 50
 
