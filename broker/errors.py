@@ -39,6 +39,10 @@ class InputError(UsageError):
         super().__init__(f"{place}: {what}{shown}" if place else f"{what}{shown}")
 
 
+class NothingUsableError(InputError):
+    """A recognised input holds nothing that can be used."""
+
+
 class RefusedError(BrokersideError):
     """The model refuses, as Kafka would; the state is as before."""
 

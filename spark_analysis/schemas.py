@@ -73,7 +73,7 @@ def _state(name: str, comment: str) -> Column:
 
 
 _KEY: Final = (
-    Column("cluster_id", "long", "Number of the cluster in this run, from 0"),
+    Column("cluster_id", "long", "Number of the cluster in this run, from 0; numbers of dumps may have gaps"),
     Column("placer", "string", "Placement policy, or 'dump' for what a real cluster's dump says"),
 )
 
@@ -245,5 +245,32 @@ PAIRS: Final = Table(
         Column("shared_count", "long", "Partitions that have a replica on both", "partitions"),
     ),
 )
+
+FACTS: Final = Table("facts", "one row per cluster and placer: the table of clusters, not ranked yet", CLUSTERS.columns[:-1])
+
+
+def _ranked(name: str, what: str) -> tuple[Column, ...]:
+    return (
+        Column(f"{name}_share", "long", f"{what} of the group", nullable=True),
+        Column(f"{name}_floor", "long", f"{what} of all groups divided by their number, rounded down", nullable=True),
+        Column(f"{name}_rank", "int", "Place among the groups, 1 holds most; of equals the first", nullable=True),
+    )
+
+
+SHARES: Final = Table(
+    "shares",
+    "one row per cluster, placer, scope and group: what measures are made of",
+    (
+        *_KEY,
+        Column("scope", "string", "What quantities are spread over: broker, rack or topic"),
+        Column("group", "string", "The broker's number, or the name of the rack or topic"),
+        *_ranked("replicas", "Replicas"),
+        *_ranked("leaders", "Partitions led"),
+        *_ranked("bytes", "Bytes"),
+    ),
+)
+
+WORK: Final = (FACTS, SHARES)
+"""Tables of a run's own, gone when it ends."""
 
 TABLES: Final = (CLUSTERS, MEASURES, BROKERS, RACKS, TOPICS, VIOLATIONS, REJECTS, INPUTS, CHANGES, PAIRS)

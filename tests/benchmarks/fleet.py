@@ -31,7 +31,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyspark import StorageLevel
+
 from pyspark.sql import SparkSession
 
 from broker.entropy import JavaRandom
@@ -40,7 +40,7 @@ from spark_analysis.fleet.generate import Fleet, make_cluster
 from spark_analysis.fleet.place import classic_draws, placer_seed
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.fleet.recipe import Recipe
-from spark_analysis.jobs import fleet_stage
+
 from spark_analysis.session import spark_session
 from spark_analysis.tables import read_table, write_table
 
