@@ -25,6 +25,7 @@ Left out: histories. A view is one moment; a sequence of views is a sequence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -181,7 +182,7 @@ class ClusterView:
 
     def __attrs_post_init__(self) -> None:
         ids = [broker.id for broker in self.brokers]
-        if any(second <= first for first, second in zip(ids, ids[1:], strict=False)):
+        if any(second <= first for first, second in pairwise(ids)):
             raise UsageError(f"brokers of {self.name} are not in ascending order of id, once each")
         unknown = sorted(set(self.partitions.broker_ids().tolist()) - set(ids))
         if unknown:

@@ -214,13 +214,16 @@ def _places(spec: PlacementSpec, ring: Ring, start: ClassicStart) -> Iterator[li
             shift = _java_int(shift + 1)
         leader = _java_place(_java_int(partition + start.start_index), size)
         row = [leader]
-        candidate = 0
+        candidate = rejected_count = 0
         while len(row) < spec.replication_factor:
-            step = _java_remainder(_java_int(_java_int(shift * ring.rack_count) + candidate), size - 1)
-            place = _java_place(leader + 1 + step, size)
-            if _is_eligible(place, row, ring):
+            steps = _java_int(_java_int(shift * ring.rack_count) + candidate)
+            place = _java_place(leader + 1 + _java_remainder(steps, size - 1), size)
+            eligible = _is_eligible(place, row, ring)
+            if eligible:
                 row.append(place)
-            candidate += 1
+            rejected_count = 0 if eligible else rejected_count + 1
+            # Below zero only some places are met, over and over: Kafka walks on for minutes; we go where it gets.
+            candidate += -steps if steps < 0 and rejected_count >= size else 1
         yield row
 
 

@@ -1,4 +1,4 @@
-"""Very many clusters at once, on Spark. Modules that need pyspark are imported by name, so that the rest starts at once."""
+"""Very many clusters at once, on Spark. What needs pyspark is imported by module, so that the rest starts at once."""
 
 from __future__ import annotations
 

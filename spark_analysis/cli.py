@@ -11,14 +11,11 @@ Source: ours; the commands' inputs are those of Kafka's own tools.
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +29,7 @@ from placement.cli import assign
 from placement.formats.racks import read_racks
 from placement.formats.read import FORMATS
 from spark_analysis.fleet.reading import list_recipes, load_recipe
+from spark_analysis.inputs import check_inputs, dump_inputs
 from spark_analysis.kernels import DumpInput
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
 PROGRAM: Final = "brokerside"
 RECIPE_DEFAULT: Final = "demo"
 OUT_DEFAULT: Final = Path("brokerside-out")
-_NUMBERED: Final = re.compile(r"(\d{1,9})\D", re.ASCII)
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -86,9 +83,10 @@ def fleet(recipe_name: str, clusters: int | None, seed: int | None, out: Path, *
     RECIPE is a TOML file, or the name of one that is shipped: see `brokerside recipes`.
     """
     recipe = load_recipe(recipe_name)
-    recipe = attrs.evolve(
-        recipe, **{key: value for key, value in (("cluster_count", clusters), ("seed", seed)) if value is not None}
-    )
+    if clusters is not None:
+        recipe = attrs.evolve(recipe, cluster_count=clusters)
+    if seed is not None:
+        recipe = attrs.evolve(recipe, seed=seed)
     info = RunInfo(
         kind="fleet",
         title=recipe.name,
@@ -152,6 +150,7 @@ def report(
     """
     given = None if racks is None else read_racks(racks.read_bytes(), source=racks.name)
     inputs = dump_inputs(dumps, named_format, moments)
+    check_inputs(inputs)
     info = RunInfo(kind="dumps", title=_title(inputs), command=_command_line(), version=version(PROGRAM))
 
     def job(spark: SparkSession, progress: Any) -> None:
@@ -168,34 +167,6 @@ def report(
             err=True,
         )
     return EXIT_REFUSED if strict and result.rows_rejected else 0
-
-
-def dump_inputs(dumps: Sequence[str], named_format: str | None, moments: bool | None) -> tuple[DumpInput, ...]:
-    """Return the inputs that `FILE` and `NAME=FILE` arguments name; one series of them when they are moments.
-
-    A file that is not named takes its own name without folder and ending, or its path where two would be alike.
-    """
-    pairs = [_named_path(text) for text in dumps]
-    series = "moments" if (_are_numbered([path for _, path in pairs]) if moments is None else moments) else None
-    stems = Counter(Path(path).stem for name, path in pairs if name is None)
-    names = [name or (Path(path).stem if stems[Path(path).stem] == 1 else path) for name, path in pairs]
-    return tuple(
-        DumpInput(path=path, name=name, format=named_format, series=series)
-        for name, (_, path) in zip(names, pairs, strict=True)
-    )
-
-
-def _named_path(text: str) -> tuple[str | None, str]:
-    name, equals, path = text.partition("=")
-    return (name, path) if equals and name and path and not Path(text).exists() else (None, text)
-
-
-def _are_numbered(paths: Sequence[str]) -> bool:
-    """Tell whether the files' names begin with numbers that rise, in one folder: 1-baseline.txt, 2-broker-lost.txt."""
-    found = [_NUMBERED.match(Path(path).name) for path in paths]
-    numbers = [int(match[1]) for match in found if match is not None]
-    rising = all(first < second for first, second in pairwise(numbers))
-    return len(numbers) == len(paths) > 1 and rising and len({Path(path).parent for path in paths}) == 1
 
 
 def _title(inputs: Sequence[DumpInput]) -> str:

@@ -49,7 +49,7 @@ from typing import Any, Final
 
 import attrs
 import pyspark
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors.exceptions.captured import CapturedException, PythonException
 from pyspark.sql import SparkSession

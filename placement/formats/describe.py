@@ -20,30 +20,26 @@ Source: Kafka TopicCommand, 0.8 to 4.1.
 
 from __future__ import annotations
 
-import re
-from array import array
+import itertools
 from collections.abc import Iterable
 from typing import Final
 
 import attrs
 import numpy as np
 
-from broker.cluster import ClusterView, Int64Array, TopicView
+from broker.cluster import PAD, ClusterView, Int64Array
 from broker.errors import InputError
-from placement.formats.checks import fault_of_topic_name
-from placement.formats.describe_block import find_fields, read_block, with_tabs
+from placement.formats.checks import are_topic_names, fault_of_topic_name
+from placement.formats.describe_block import read_partition_lines
+from placement.formats.describe_declared import Declared, TopicLines
+from placement.formats.describe_fields import BoolArray, Fields, find_fields, with_tabs
 from placement.formats.describe_line import Fault, PartitionLine, is_ours, parse_line
+from placement.formats.describe_topics import find_names, read_topic_lines
 from placement.formats.parsed import ParsedDump, Tally, first_few
 from placement.formats.rows import Closed, PartitionRows, Row
 from placement.formats.text import LINE_BYTES_MAX, Block, escaped, line_blocks
 
 FORMAT: Final = "kafka-topics"
-# A cluster's topics share a few settings, so what follows a topic's name and id repeats and is parsed once.
-_ENDS_MAX: Final = 4096
-_HEAD: Final = re.compile(
-    rb"[\x00-\x20]*Topic:[\x00-\x20]*(?!\.\.?[\x00-\x20])([A-Za-z0-9._-]{1,249})[\x00-\x20]+"
-    rb"(?:TopicId:[\x00-\x20]*([A-Za-z0-9_-]{1,64})[\x00-\x20]+)?(?=PartitionCount:)"
-)
 _TOO_LONG: Final = f"the line is longer than {LINE_BYTES_MAX} bytes"
 
 
@@ -53,19 +49,17 @@ class _Reader:
     tally: Tally
     rows: PartitionRows
     min_insync_replicas_default: int | None
-    ends: dict[bytes, TopicView] = attrs.field(factory=dict)
-    declared: dict[int, TopicView] = attrs.field(factory=dict)
-    declared_line: dict[int, int] = attrs.field(factory=dict)
-    header_lines: array[int] = attrs.field(factory=lambda: array("q"))
-    header_topics: array[int] = attrs.field(factory=lambda: array("i"))
+    declared: TopicLines = attrs.field(factory=TopicLines)
     marked: list[str] = attrs.field(factory=list)
 
-    def topic_index(self, name: str) -> int | None:
-        """Return the topic's number; None when the name is illegal."""
-        known = self.rows.topics.get(name)
-        if known is not None:
-            return known
-        return None if fault_of_topic_name(name) else self.rows.topic_index(name)
+    def number_topics(self, names: list[str]) -> list[int]:
+        """Return the topics' numbers; -1 for names that are illegal."""
+        known = self.rows.topics
+        new = [name for name in names if name not in known]
+        if not are_topic_names(new):
+            new = [name for name in new if not fault_of_topic_name(name)]
+        known.update(zip(dict.fromkeys(new), itertools.count(len(known)), strict=False))
+        return [known.get(name, PAD) for name in names]
 
     def read(self, block: Block) -> None:
         """Read one block."""
@@ -73,18 +67,25 @@ class _Reader:
             self._read_overlong(block)
             return
         fields = find_fields(block.data)
-        chunks, taken = read_block(fields, block.first_line, self.topic_index)
-        if not chunks and b"Partition:" in block.data:
-            spaced = find_fields(with_tabs(block.data.replace(b"\r\n", b"\n")))
-            chunks, taken = read_block(spaced, block.first_line, self.topic_index)
-        for chunk in chunks:
-            self.rows.add_chunk(chunk)
-            self.tally.rows_analysed += chunk.line.shape[0]
+        taken = self._read_fast(fields, block.first_line)
+        if not taken.any() and b"Topic:" in block.data:
+            taken = self._read_fast(find_fields(with_tabs(block.data)), block.first_line)
         blank = fields.is_blank()
         self.tally.lines_passed_over += int(np.count_nonzero(blank))
         left = np.flatnonzero(~taken & ~blank)
         for index, (start, end) in zip(left.tolist(), fields.line_bounds(left), strict=True):
             self._read_line(block.first_line + index, block.data[start:end])
+
+    def _read_fast(self, fields: Fields, first_line: int) -> BoolArray:
+        """Read the lines of a block that hold nothing odd, and return which they are."""
+        named = find_names(fields, self.number_topics)
+        taken = np.zeros(fields.first.shape[0], dtype=np.bool_)
+        taken[read_topic_lines(fields, named, first_line, self.declared)] = True
+        for chunk in read_partition_lines(fields, named, first_line):
+            self.rows.add_chunk(chunk)
+            taken[chunk.line - first_line] = True
+        self.tally.rows_analysed += int(np.count_nonzero(taken))
+        return taken
 
     def _read_overlong(self, block: Block) -> None:
         text = escaped(block.data)
@@ -97,12 +98,6 @@ class _Reader:
         if len(data) > LINE_BYTES_MAX:
             self._read_overlong(Block(line, data))
             return
-        head = _HEAD.match(data)
-        known = None if head is None else self.ends.get(data[head.end() :])
-        if head is not None and known is not None:
-            name, topic_id = head[1].decode("ascii"), None if head[2] is None else head[2].decode("ascii")
-            self._read_topic(line, _renamed(known, name, topic_id), data)
-            return
         parsed = parse_line(escaped(data))
         if parsed is None:
             self.tally.lines_passed_over += 1
@@ -111,25 +106,10 @@ class _Reader:
         elif isinstance(parsed, PartitionLine):
             self._read_partition(line, parsed)
         else:
-            if head is not None and not parsed.marked_for_deletion and len(self.ends) < _ENDS_MAX:
-                self.ends[data[head.end() :]] = parsed.topic
             if parsed.marked_for_deletion:
                 self.marked.append(parsed.topic.name)
-            self._read_topic(line, parsed.topic, data)
-
-    def _read_topic(self, line: int, topic: TopicView, data: bytes) -> None:
-        index = self.rows.topic_index(topic.name)
-        if index in self.declared:
-            reason = f"topic {topic.name} is already described in line {self.declared_line[index]}"
-            self.tally.reject(reason, escaped(data).strip(), line=line)
-            return
-        self.header_lines.append(line)
-        self.header_topics.append(index)
-        self.declared_line[index] = line
-        if topic.min_insync_replicas is None and self.min_insync_replicas_default is not None:
-            topic = attrs.evolve(topic, min_insync_replicas=self.min_insync_replicas_default)
-        self.declared[index] = topic
-        self.tally.rows_analysed += 1
+            self.declared.add(line, self.rows.topic_index(parsed.topic.name), parsed.topic)
+            self.tally.rows_analysed += 1
 
     def _read_partition(self, line: int, parsed: PartitionLine) -> None:
         self.rows.add(
@@ -152,8 +132,13 @@ class _Reader:
         if parsed.marked_for_deletion and self.marked[-1:] != [parsed.topic]:
             self.marked.append(parsed.topic)
 
-    def close(self) -> Closed:
-        """Close the table and put aside what did not get in."""
+    def close(self) -> tuple[Declared, Closed]:
+        """Close the tables and put aside what did not get in."""
+        declared = self.declared.close()
+        names = list(self.rows.topics)
+        for again in declared.again:
+            what = f"topic {names[again.topic_index]}"
+            self._put_aside(f"{what} is already described in line {again.first_line}", again.line, what)
         closed = self.rows.close()
         for twice in closed.duplicates:
             what = f"partition {twice.partition} of {twice.topic}"
@@ -163,17 +148,11 @@ class _Reader:
             reason = f"{what} lists {wide.broker_count} brokers; a dump this long may list {wide.broker_count_max}"
             self._put_aside(reason, wide.line, what)
         self.tally.rejects.sort(key=lambda reject: reject.line or 0)
-        return closed
+        return declared, closed
 
     def _put_aside(self, reason: str, line: int, value: str) -> None:
         self.tally.rows_analysed -= 1
         self.tally.reject(reason, value, line=line)
-
-
-def _renamed(topic: TopicView, name: str, topic_id: str | None) -> TopicView:
-    return TopicView(
-        name, topic.partition_count, topic.replication_factor, topic.min_insync_replicas, topic_id, topic.configs
-    )
 
 
 def read_describe(
@@ -192,12 +171,12 @@ def read_describe(
         reader.read(block)
     if not tally.rows_analysed and not tally.rejects:
         raise _unknown(source, first_text)
-    closed = reader.close()
+    declared, closed = reader.close()
     if not tally.rows_analysed:
         return tally.dump(())
-    notes = _notes(reader, closed)
+    notes = _notes(reader, declared, closed)
     tally.notes.extend(notes)
-    return tally.dump((_view(reader, closed, name, notes),))
+    return tally.dump((_view(reader, declared, closed, name, notes),))
 
 
 class NoDescribeError(InputError):
@@ -211,67 +190,62 @@ def _unknown(source: str, first_text: str) -> NoDescribeError:
     return NoDescribeError("no line describes a topic or a partition", source=source, line=1, value=first_line)
 
 
-def _order(reader: _Reader, closed: Closed) -> Int64Array:
+def _order(topic_count: int, declared: Declared, closed: Closed) -> Int64Array:
     """Return the topics' numbers in the order of the lines that first name them, leaving out topics never used."""
-    first_line = np.full(len(reader.rows.topics), np.iinfo(np.int64).max)
-    for index, line in reader.declared_line.items():
-        first_line[index] = line
+    never = np.iinfo(np.int64).max
+    first_line = np.full(topic_count, never)
+    first_line[declared.topic_index] = declared.line
     np.minimum.at(first_line, closed.table.topic_index, closed.line)
     order = np.argsort(first_line, kind="stable")
-    return order[: int(np.count_nonzero(first_line < np.iinfo(np.int64).max))]
+    return order[: int(np.count_nonzero(first_line < never))]
 
 
-def _view(reader: _Reader, closed: Closed, name: str, notes: list[str]) -> ClusterView:
-    order = _order(reader, closed)
-    rank = np.full(len(reader.rows.topics), -1, dtype=np.int32)
-    rank[order] = np.arange(order.shape[0], dtype=np.int32)
+def _view(reader: _Reader, declared: Declared, closed: Closed, name: str, notes: list[str]) -> ClusterView:
     names = list(reader.rows.topics)
-    default = reader.min_insync_replicas_default
+    order = _order(len(names), declared, closed)
+    rank = np.full(len(names), -1, dtype=np.int32)
+    rank[order] = np.arange(order.shape[0], dtype=np.int32)
     return ClusterView.build(
         name=name,
         source=reader.source,
         format=FORMAT,
         partitions=attrs.evolve(closed.table, topic_index=rank[closed.table.topic_index]),
-        topics=tuple(
-            reader.declared.get(index) or TopicView(names[index], min_insync_replicas=default)
-            for index in order.tolist()
-        ),
-        partitions_complete=bool(reader.declared),
+        topics=declared.views(names, order, reader.min_insync_replicas_default),
+        partitions_complete=bool(declared.line.size),
         notes=tuple(notes),
     )
 
 
-def _notes(reader: _Reader, closed: Closed) -> list[str]:
+def _notes(reader: _Reader, declared: Declared, closed: Closed) -> list[str]:
+    names = list(reader.rows.topics)
     notes = []
-    if not reader.declared:
+    if not declared.line.size:
         notes.append("no topic lines: a filtered describe lists only some partitions")
-    notes += _count_notes(reader, closed)
-    notes += _stray_notes(reader, closed)
+    notes += _count_notes(names, declared, closed)
+    notes += _stray_notes(names, declared, closed)
     notes += first_few([f"topic {topic} is marked for deletion" for topic in dict.fromkeys(reader.marked)])
     return notes
 
 
-def _count_notes(reader: _Reader, closed: Closed) -> list[str]:
+def _count_notes(names: list[str], declared: Declared, closed: Closed) -> list[str]:
     """Compare each topic's declared number of partitions with those seen."""
-    seen = np.bincount(closed.table.topic_index, minlength=len(reader.rows.topics)).tolist()
-    sentences = []
-    for name, index in reader.rows.topics.items():
-        line = reader.declared.get(index)
-        if line is not None and line.partition_count is not None and line.partition_count != seen[index]:
-            sentences.append(f"topic {name} declares {line.partition_count} partitions; {seen[index]} could be used")
-    return first_few(sentences)
+    seen = np.bincount(closed.table.topic_index, minlength=len(names))[declared.topic_index]
+    wrong = np.flatnonzero((declared.partition_count >= 0) & (declared.partition_count != seen))
+    sentences = [
+        f"topic {names[declared.topic_index[row]]} declares {declared.partition_count[row]} partitions; "
+        f"{seen[row]} could be used"
+        for row in wrong[:10].tolist()
+    ]
+    return first_few(sentences, total=int(wrong.size))
 
 
-def _stray_notes(reader: _Reader, closed: Closed) -> list[str]:
+def _stray_notes(names: list[str], declared: Declared, closed: Closed) -> list[str]:
     """Find partitions that stand under another topic's line."""
-    if not reader.header_lines:
+    if not declared.line.size:
         return []
-    header_lines = np.array(reader.header_lines, dtype=np.int64)
-    header_topics = np.array(reader.header_topics, dtype=np.int32)
-    above = np.searchsorted(header_lines, closed.line) - 1
-    expected = np.where(above >= 0, header_topics[np.maximum(above, 0)], closed.table.topic_index)
+    above = np.searchsorted(declared.line, closed.line) - 1
+    expected = np.where(above >= 0, declared.topic_index[np.maximum(above, 0)], closed.table.topic_index)
     stray = np.flatnonzero(expected != closed.table.topic_index)
-    names = list(reader.rows.topics)
     sentences = [
         f"line {closed.line[row]}: a partition of {names[closed.table.topic_index[row]]} "
         f"stands under the line of topic {names[expected[row]]}"

@@ -1,67 +1,45 @@
-"""A block of `kafka-topics --describe` lines at once, in numpy: the fast path.
+"""The partition lines of a block of `kafka-topics --describe` at once, in numpy: the fast path.
 
 Goals, most important first: take only lines that describe_line would take, with equal
 values (a property test holds them to it); be near the speed of memory.
 
-How: Kafka separates fields by tabs, so all tabs and newlines of a block are found in one
-pass. The first partition line not yet read gives a *layout*, the order of the names of
+How: the first partition line not yet read gives a *layout*, the order of the names of
 its fields; all lines with those names at those places are read together, a column at
-a time. Numbers are read eight bytes at a time with one cursor a row. Whatever surprises
-(another layout, a number of eight digits, an illegal name, a leader that is no
-replica) is left for describe_line, which knows the words for it.
+a time. Whatever surprises (another layout, a number of eight digits, an illegal name, a
+leader that is no replica) is left for describe_line, which knows the words for it.
 
-`with_tabs` turns a text whose tabs became spaces into Kafka's own form.
+Example: in a block of 5,000 lines of one Kafka version there are one or two layouts,
+with Observers or without.
 
-Example: in a block of 5,000 lines of one Kafka version there are one or two layouts
-(with Observers or without), and only the topics' own lines are left.
-
-Left out: topic lines; their settings repeat, and describe remembers those.
+Left out: topic lines, which are describe_topics's.
 Cost: about 200 numpy calls a layout and block. Source: ours; the fields are Kafka TopicCommand's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Final
 
-import attrs
 import numpy as np
-from numpy.typing import NDArray
 
-from broker.cluster import PAD, Int32Array, Int64Array
+from broker.cluster import Int32Array, Int64Array
 from placement.formats.checks import PARTITION_ID_MAX
+from placement.formats.describe_fields import BoolArray, Columns, Fields, is_single, read_ids
 from placement.formats.describe_line import LIST_FIELDS
+from placement.formats.describe_topics import NamedLines
 from placement.formats.rows import Chunk
 
-BoolArray = NDArray[np.bool_]
-Columns = list[Int32Array]
-
 _LAYOUTS_MAX: Final = 8  # More different layouts in one block than this are rare; the rest goes the careful way.
-_WIDTH_MAX: Final = 32  # Longer lists go the careful way: the column loops below grow with the square.
-_NAME_BYTES_MAX: Final = 249
-_PADDING: Final = b" " * 264  # Eight-byte loads of the longest name stay inside the buffer.
 _LISTS: Final = {name.encode() + b": ": column for name, column in LIST_FIELDS}
 _REQUIRED: Final = (b"Topic: ", b"Partition: ", b"Leader: ", b"Replicas: ", b"Isr: ")
 _NAMES: Final = (b"Topic: ", b"Partition: ", b"Leader: ", *_LISTS)
 _NAME: Final = re.compile(rb"(?:(?:Adding|Removing) )?[A-Z][A-Za-z]*: ")
 
 
-def read_block(
-    fields: Fields, first_line: int, topic_index: Callable[[str], int | None]
-) -> tuple[list[Chunk], BoolArray]:
-    """Return the rows read, and which lines of the block they were.
-
-    `topic_index` gives a topic's number, or None when the name is illegal.
-    """
+def read_partition_lines(fields: Fields, named: NamedLines, first_line: int) -> list[Chunk]:
+    """Return the rows of the partition lines that could be read; the block begins with line `first_line`."""
     chunks = []
-    taken = np.zeros(fields.first.shape[0], dtype=np.bool_)
-    pending = np.flatnonzero(fields.count >= len(_REQUIRED))
-    # The name of a topic comes first, after a tab or at once; what follows it must be a partition.
-    second = fields.first[pending] + 1
-    pending = pending[
-        fields.begins(fields.start[second], b"Partition: ") | fields.begins(fields.start[second + 1], b"Partition: ")
-    ]
+    pending = named.partition_lines[fields.count[named.partition_lines] >= len(_REQUIRED)]
     for _ in range(_LAYOUTS_MAX):
         if not pending.size:
             break
@@ -76,12 +54,10 @@ def read_block(
         for place, name in enumerate(layout):
             start = fields.start[first + place]
             is_named &= fields.begins(start, name) if name else start == fields.end[first + place]
-        chunk = _read_lines(fields, candidates[is_named], layout, first_line, topic_index)
-        taken[chunk.line - first_line] = True
-        chunks.append(chunk)
+        chunks.append(_read_alike(fields, named, candidates[is_named], layout, first_line))
         alike[alike] = is_named
         pending = pending[~alike]
-    return chunks, taken
+    return chunks
 
 
 def _layout(fields: Fields, line: int) -> tuple[bytes, ...] | None:
@@ -102,28 +78,26 @@ def _layout(fields: Fields, line: int) -> tuple[bytes, ...] | None:
     return tuple(names) if whole and all(name in names for name in _REQUIRED) else None
 
 
-def _read_lines(
-    fields: Fields,
-    lines: Int64Array,
-    layout: tuple[bytes, ...],
-    first_line: int,
-    topic_index: Callable[[str], int | None],
+def _read_alike(
+    fields: Fields, named: NamedLines, lines: Int64Array, layout: tuple[bytes, ...], first_line: int
 ) -> Chunk:
+    """Return the rows of those of `lines`, all of this layout, that hold nothing odd."""
     first = fields.first[lines]
 
     def value_of(name: bytes) -> tuple[Int64Array, Int64Array]:
         field = first + layout.index(name)
         return fields.start[field] + len(name), fields.end[field]
 
-    topics, good = _topics(fields, *value_of(b"Topic: "), topic_index)
-    partition = _ids(fields, *value_of(b"Partition: "), good)
-    good &= _is_single(partition) & (partition[0] >= 0)
+    topics = named.topic_index[lines]
+    good = topics >= 0
+    partition = read_ids(fields, *value_of(b"Partition: "), good)
+    good &= is_single(partition) & (partition[0] >= 0)
     good &= partition[0] <= PARTITION_ID_MAX
     start, end = value_of(b"Leader: ")
     length = end - start
     nobody = (fields.begins(start, b"none") & (length == 4)) | (fields.begins(start, b"-1") & (length == 2))
-    leader = _ids(fields, np.where(nobody, end, start), end, good)
-    good &= _is_single(leader) & (nobody | (leader[0] >= 0))
+    leader = read_ids(fields, np.where(nobody, end, start), end, good)
+    good &= is_single(leader) & (nobody | (leader[0] >= 0))
     lists: dict[str, Columns] = {}
     for name in (name for name in layout if name in _LISTS):
         start, end = value_of(name)
@@ -134,7 +108,7 @@ def _read_lines(
                 if unsaid.all():
                     continue
                 start = np.where(unsaid, end, start)
-        columns = _ids(fields, start, end, good)
+        columns = read_ids(fields, start, end, good)
         good &= _is_distinct(columns)
         lists[_LISTS[name]] = columns
     good &= _is_possible(leader[0], lists["replicas"], lists["isr"])

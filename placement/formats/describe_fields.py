@@ -43,7 +43,6 @@ _TIMES_HIGH: Final = np.uint64(1 + (10_000 << 32))
 _MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64)
 
 
-
 def with_tabs(data: bytes) -> bytes:
     """Return `data` with one tab before and one space after the name of each field, blanks between words made one.
 
@@ -65,7 +64,8 @@ class Fields:
     """Where fields and lines stand in a block. Field f is the bytes start[f] to end[f], half-open, of `data`.
 
     `eights[p]` is the eight bytes from position p on as a little-endian number: a view that overlaps
-    itself. `text` is `data` as Latin-1, so that positions agree. Field `first[i]` is the first of line i, which has `count[i]` of them.
+    itself. `text` is `data` as Latin-1, so that positions agree. Field `first[i]` is the first of line i,
+    which has `count[i]` of them.
     """
 
     data: bytes
@@ -79,6 +79,10 @@ class Fields:
     def load(self, position: Int64Array) -> NDArray[np.uint64]:
         """Return the eight bytes from each position on."""
         return self.eights[position]  # Not np.take, which would first copy the whole overlapping view.
+
+    def masks(self, count: Int64Array) -> NDArray[np.uint64]:
+        """Return masks that keep the first `count` bytes of a load: none below 0, all above 8."""
+        return _MASKS[np.clip(count, 0, 8)]
 
     def begins(self, position: Int64Array, text: bytes) -> BoolArray:
         """Tell at which of these positions `text` stands."""

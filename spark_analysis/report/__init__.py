@@ -1,4 +1,4 @@
-"""The report: one HTML file that opens offline, ten lines for a terminal, JSON for programs. Nothing here needs Spark."""
+"""The report: one HTML file that opens offline, ten lines for a terminal, JSON for programs. It needs no Spark."""
 
 from __future__ import annotations
 

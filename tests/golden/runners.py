@@ -30,6 +30,12 @@ Runner: TypeAlias = Callable[[Mapping[str, Json]], Json]
 DIGEST_ROW_COUNT: Final = 5
 """How many rows a digest shows at its head and at its tail."""
 
+SHUFFLED_COUNT_MAX: Final = 1_000_000
+"""How many items a case may have shuffled: more than any cluster has brokers."""
+
+HASHED_ROW_COUNT: Final = 65_536
+"""How many rows are written out at a time for a digest."""
+
 
 class MalformedCaseError(Exception):
     """A case that is not of the layout, so that nothing can be said of our code."""
@@ -89,6 +95,8 @@ def run_java_random(given: Mapping[str, Json]) -> Json:
             case "next_int_bound":
                 results.append(random.next_int_bound(operation["bound"]))
             case "shuffle":
+                if operation["n"] > SHUFFLED_COUNT_MAX:
+                    raise MalformedCaseError(f"shuffles {operation['n']} items; at most {SHUFFLED_COUNT_MAX} are run")
                 items = list(range(operation["n"]))
                 random.shuffle(items)
                 results.append(items)
@@ -152,19 +160,22 @@ def in_form_of(expected: Mapping[str, Json], answer: Mapping[str, Json]) -> Mapp
     matrix = answer.get("replicas")
     if not isinstance(matrix, Rows):
         return answer
-    rows = matrix.replicas.tolist()
     if "sha256" not in expected:
-        return {**answer, "replicas": rows}
+        return {**answer, "replicas": matrix.replicas.tolist()}
     others = {key: value for key, value in answer.items() if key != "replicas"}
-    head, tail = rows[:DIGEST_ROW_COUNT], rows[-DIGEST_ROW_COUNT:]
-    return {**others, "count": len(rows), "head": head, "tail": tail, "sha256": sha256_of(matrix)}
+    head, tail = matrix.replicas[:DIGEST_ROW_COUNT].tolist(), matrix.replicas[-DIGEST_ROW_COUNT:].tolist()
+    return {**others, "count": len(matrix.replicas), "head": head, "tail": tail, "sha256": sha256_of(matrix)}
 
 
 def sha256_of(answer: Rows) -> str:
     """Return the digest of the text `<partition>:<replica>,<replica>,…`, one line a partition."""
     assert answer.replicas.dtype == np.int32
-    lines = (
-        f"{partition}:{','.join(map(str, row))}\n"
-        for partition, row in enumerate(answer.replicas.tolist(), start=answer.first_partition)
-    )
-    return hashlib.sha256("".join(lines).encode("ascii")).hexdigest()
+    digest = hashlib.sha256()
+    for start in range(0, len(answer.replicas), HASHED_ROW_COUNT):
+        rows = answer.replicas[start : start + HASHED_ROW_COUNT].tolist()
+        lines = (
+            f"{partition}:{','.join(map(str, row))}\n"
+            for partition, row in enumerate(rows, start=answer.first_partition + start)
+        )
+        digest.update("".join(lines).encode("ascii"))
+    return digest.hexdigest()

@@ -88,6 +88,10 @@ def test_the_number_of_draws_is_compared_too(tmp_path: Path, capsys: pytest.Capt
             "three draws: malformed case: unknown operation 'jump'",
         ),
         (
+            changed(CASE, input={"seed": 1, "ops": [{"op": "shuffle", "n": 10**12}]}),
+            "three draws: malformed case: shuffles 1000000000000 items; at most 1000000 are run",
+        ),
+        (
             changed(CASE, input={"seed": 2**64, "ops": []}),
             "three draws: refused: seed is 18446744073709551616; allowed",
         ),

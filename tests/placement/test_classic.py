@@ -126,6 +126,12 @@ def test_a_broker_listed_twice_is_refused() -> None:
         place([*brokers(None), *brokers(None)], 1, 1, 0)
 
 
+def test_a_sum_below_zero_with_racks_ends_where_kafka_gets_after_a_minute() -> None:
+    brokers = [BrokerView(id=BrokerId(number), rack=rack) for number, rack in enumerate("aba")]
+    placed = ClassicPlacer(fixed_start_index=1_073_741_825).place(PlacementSpec(0, 1, 2), brokers, JavaRandom(0))
+    assert placed.tolist() == [[2, 1]]  # Kafka 4.0.1 needed 71 s for this answer.
+
+
 def test_a_start_index_that_overflows_points_before_the_ring_as_in_java() -> None:
     with pytest.raises(IndexOutOfBoundsError) as refusal:
         place(brokers(*[None] * 5), 2, 1, 2**31 - 1)

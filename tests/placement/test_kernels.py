@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -17,7 +18,7 @@ from hypothesis.extra.numpy import arrays
 from broker.cluster import Int32Array
 from broker.errors import UsageError
 from placement.broker_columns import PlacementCalls
-from placement.kernels.compiled import compiled
+from placement.kernels.compiled import compiled, compiled_with
 from placement.kernels.counts import count_per_broker, rack_spread_shortfall
 
 BROKER_COUNT = 5
@@ -25,9 +26,19 @@ MATRICES = arrays(
     np.int32, st.tuples(st.integers(0, 12), st.integers(1, 4)), elements=st.integers(-1, BROKER_COUNT - 1)
 )
 
+NO_PLACE = "cannot cache function 'doubled': no locator available for file '/read/only.py'"  # In numba's words.
+
 
 def doubled(number: int) -> int:
     return 2 * number
+
+
+def quadrupled(number: int) -> int:
+    return doubled(doubled(number))
+
+
+def one_more_than_quadrupled(number: int) -> int:
+    return quadrupled(number) + 1
 
 
 def recording_njit(asked: list[dict[str, Any]], refusal: str | None = None) -> Callable[..., Any]:
@@ -59,10 +70,24 @@ def test_a_kernel_is_compiled_once_and_gives_what_the_plain_function_gives(monke
     assert kernel.__wrapped__ is doubled  # type: ignore[attr-defined]  # functools.wraps sets it.
 
 
+@pytest.mark.parametrize("helpers", [(doubled, quadrupled), (quadrupled, doubled)])
+def test_helpers_that_call_each_other_are_compiled_into_the_kernel_in_any_order(
+    helpers: tuple[Callable[[int], int], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba, "njit", recording_njit([], NO_PLACE))
+    assert compiled_with(*helpers)(one_more_than_quadrupled)(5) == 21
+    assert type(doubled) is type(quadrupled) is FunctionType  # The module's own names stay plain functions.
+
+
+def test_a_helper_that_is_not_named_is_unknown_to_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba, "njit", recording_njit([], NO_PLACE))
+    with pytest.raises(numba.TypingError, match="doubled"):
+        compiled_with(quadrupled)(one_more_than_quadrupled)(5)
+
+
 def test_without_a_place_to_cache_a_kernel_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, Any]] = []
-    message = "cannot cache function 'doubled': no locator available for file '/read/only.py'"
-    monkeypatch.setattr(numba, "njit", recording_njit(asked, message))
+    monkeypatch.setattr(numba, "njit", recording_njit(asked, NO_PLACE))
     assert compiled(doubled)(21) == 42
     assert asked == [{"cache": True, "nogil": True}, {"nogil": True}]
 

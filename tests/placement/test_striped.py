@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, Int32Array
-from broker.entropy import JavaRandom, RandomSource, SplitMix64
+from broker.entropy import JAVA_INCREMENT, JAVA_MULTIPLIER, JavaRandom, RandomSource, SplitMix64
 from broker.errors import IllegalCapacityError, InvalidReplicationFactorError, RefusedError, UsageError
 from broker.ids import BrokerId
 from placement.broker_columns import BrokerColumns, PlacementCalls
@@ -156,6 +156,24 @@ def test_another_generator_takes_the_readable_path_at_any_size() -> None:
     rows = StripedPlacer().place(spec, given, random)
     assert (rows == columns.ids[readable_rows(spec, StripeLayout.drawn(columns, twin), twin)]).all()
     assert random.next_int() == twin.next_int()
+
+
+def random_about_to_draw(bits: int) -> JavaRandom:
+    """A generator whose next 31 bits are `bits`."""
+    random = JavaRandom(0)
+    random.state = ((bits << 17) - JAVA_INCREMENT) * pow(JAVA_MULTIPLIER, -1, 1 << 48) % (1 << 48)
+    return random
+
+
+def test_a_draw_from_the_last_incomplete_run_is_drawn_again_on_both_paths() -> None:
+    # nextInt(3) rejects 2^31 - 1, whose remainder is 1; 31 bits later comes 554,899,859, whose remainder is 2.
+    spec, columns, bits = PlacementSpec(0, 1, 1), BrokerColumns.of(brokers("aaa")), 2**31 - 1
+    compiled, readable, stepped = (random_about_to_draw(bits) for _ in range(3))
+    assert striped_positions(spec, columns, compiled).tolist() == [[2]]
+    assert readable_rows(spec, StripeLayout.drawn(columns, readable), readable).tolist() == [[2]]
+    for _ in range(3):  # The one rejected, the one taken, and one for the ring of one rack.
+        stepped.next_int()
+    assert compiled.state == readable.state == stepped.state
 
 
 @st.composite

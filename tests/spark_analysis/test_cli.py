@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from broker.cli import run
-from spark_analysis.cli import brokerside, dump_inputs
+from spark_analysis.cli import brokerside
+from spark_analysis.inputs import dump_inputs
 
 STORY = Path(__file__).parents[1] / "real_data" / "multiregion"
 RACKS = STORY.parent / "multiregion-racks.csv"
@@ -51,7 +51,7 @@ def test_every_shipped_recipe_is_listed(capsys: pytest.CaptureFixture[str]) -> N
     [
         (b"", "the input is empty"),
         (b"hello\nworld\n", "not a dump of a known format"),
-        (b'{"version":1,"partitions":[]}', "nothing in it can be used"),
+        (b'{"version":1,"partitions":[]}', "nothing"),
         (b'{"errorMessage":"no windows"}', "Cruise Control answered with an error"),
     ],
 )

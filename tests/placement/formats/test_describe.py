@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-import numpy as np
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.cluster import TopicView
 from broker.errors import InputError
 from placement.formats import text
-from placement.formats.describe_block import find_fields, read_block
+from placement.formats.checks import fault_of_topic_name
+from placement.formats.describe_block import read_partition_lines
+from placement.formats.describe_declared import TopicLines
+from placement.formats.describe_fields import find_fields, with_tabs
 from placement.formats.describe_line import Fault, PartitionLine, TopicLine, parse_line
+from placement.formats.describe_topics import find_names, read_topic_lines
+from placement.formats.parsed import ParsedDump
 from placement.formats.read import read_dump
-from placement.formats.rows import PartitionRows
+from placement.formats.rows import Chunk
 from tests.placement.formats.samples import HEADER, ROW_0, ROW_1, parse, rows
 
 PLAIN = {"replicas": (1, 2, 3), "isr": (1, 3), "elr": (2,), "last_known_elr": ()}
@@ -57,6 +64,7 @@ def test_how_the_text_was_carried_does_not_change_what_it_says(change: Callable[
     assert carried.rejects == ()
 
 
+OLD_HEADER = "Topic:old\tPartitionCount:1\tReplicationFactor:2\tConfigs:"
 LINE = "\tTopic: a\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2"
 
 
@@ -205,14 +213,27 @@ def test_an_input_without_anything_usable_is_one_clear_error(data: str, message:
     assert str(caught.value) == message
 
 
-def test_blocks_and_chunks_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = (HEADER + ROW_0 + ROW_1 + LINE + "\n").encode()
-    whole = rows(parse(data).clusters[0])
+@pytest.mark.parametrize("sep", ["\t", "    "], ids=["tabs", "spaces"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_blocks_and_chunks_of_any_size_give_the_same(sep: str, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = HEADER + ROW_0 + ROW_1 + OLD_HEADER + "\n" + LINE + "\n" + HEADER + "noise\n" + ROW_0
+    data = lines.replace("\t", sep).replace("\n", end).encode()
+    whole = parse(data)
+    assert len(whole.rejects) == 2
     for size in (1, 7, 64):
         chunks = [data[start : start + size] for start in range(0, len(data), size)]
-        assert rows(read_dump(chunks, source="dump").clusters[0]) == whole
-    monkeypatch.setattr(text, "pieces", lambda chunks: (bytes([byte]) for chunk in chunks for byte in chunk))
-    assert rows(parse(data).clusters[0]) == whole
+        assert_equal(read_dump(chunks, source="dump"), whole)
+        with monkeypatch.context() as patch:
+            patch.setattr(text, "pieces", lambda cut: iter(cut))
+            assert_equal(read_dump(chunks, source="dump"), whole)
+
+
+def assert_equal(dump: ParsedDump, other: ParsedDump) -> None:
+    """Assert that two dumps say the same, row by row."""
+    assert rows(dump.clusters[0]) == rows(other.clusters[0])
+    assert dump.clusters[0].topics == other.clusters[0].topics
+    assert (dump.rejects, dump.notes, dump.rows_in) == (other.rejects, other.notes, other.rows_in)
+    assert dump.lines_passed_over == other.lines_passed_over
 
 
 IDS = st.lists(
@@ -246,37 +267,121 @@ def describe_lines(draw: st.DrawFn) -> str:
     return start + draw(st.sampled_from(["\t", "\t", "\t", " "])).join(fields)
 
 
-@given(st.lists(describe_lines(), min_size=1, max_size=12))
-def test_the_fast_path_takes_only_what_the_careful_one_takes_with_equal_values(lines: list[str]) -> None:
-    gathered = PartitionRows("dump")
+@st.composite
+def topic_lines(draw: st.DrawFn) -> str:
+    """Topic lines of every dialect, mostly whole, sometimes not."""
+    odd_counts = st.sampled_from(["0", "1", "007", "9999999", "10000001", "32768", "-1", "", "x", "1,2", "3 "])
+    counts = st.one_of(st.just("12"), st.just("3"), st.just("6"), odd_counts)
+    names = st.one_of(st.sampled_from(["a", "b", "orders.v1"]), NAMES)
+    configs = st.sampled_from(
+        ("", "a=b", "min.insync.replicas=2,a=b,c", "min.insync.replicas=x", "min.insync.replicas=0", "nonsense",
+         "a=b  c", "a=b Configs: c=d", "x=Topic: b", "é=ü", "a=foo:", "a=b\tMarkedForDeletion: true", "\x00a=b",
+         "a=b\r", "  ")
+    )  # fmt: skip
+    ids = st.sampled_from(["Ab12cdEFghIJklMNopQRst", "", "_-", "x" * 64, "x" * 65, "a b", "é", "a/b"])
+    fields = [("Topic", draw(names))]
+    if draw(st.booleans()):
+        fields.append(("TopicId", draw(ids)))
+    fields += [("PartitionCount", draw(counts)), ("ReplicationFactor", draw(counts)), ("Configs", draw(configs))]
+    if draw(st.integers(0, 9)) == 0:
+        fields.pop(draw(st.integers(0, len(fields) - 1)))
+    colon = draw(st.sampled_from([": ", ": ", ":", ":  "]))
+    start = draw(st.sampled_from(["", "", "\t", "  "]))
+    return start + draw(st.sampled_from(["\t", "\t", " ", "    "])).join(name + colon + value for name, value in fields)
+
+
+Taken = dict[int, PartitionLine | TopicView]
+
+
+def fast(data: bytes, declared: TopicLines | None = None) -> Taken:
+    """Return what the fast path takes of `data`, by line."""
     names: dict[str, int] = {}
 
-    def topic_index(name: str) -> int | None:
-        parsed = parse_line(f"Topic: {name}\tPartition: 0\tLeader: none\tReplicas: 1\tIsr: ")
-        return names.setdefault(name, len(names)) if isinstance(parsed, PartitionLine) else None
+    def number_topics(found: list[str]) -> list[int]:
+        return [-1 if fault_of_topic_name(name) else names.setdefault(name, len(names)) for name in found]
 
-    chunks, taken = read_block(find_fields(("\n".join(lines) + "\n").encode()), 1, topic_index)
-    fast = {}
-    for chunk in chunks:
-        for row, line in enumerate(chunk.line.tolist()):
-            lists = {name: tuple(b for b in matrix[row].tolist() if b >= 0) for name, matrix in chunk.matrices.items()}
-            topic = list(names)[chunk.topic_index[row]]
-            assert chunk.leader is not None
-            fast[line] = (topic, int(chunk.partition_ids[row]), int(chunk.leader[row]), lists)
-    assert sorted(fast) == (np.flatnonzero(taken) + 1).tolist()
-    assert gathered.topics == {}
-    for line, (topic, partition, leader, lists) in fast.items():
+    declared = declared or TopicLines()
+    fields = find_fields(data)
+    named = find_names(fields, number_topics)
+    lines = read_topic_lines(fields, named, 1, declared)
+    by_number = list(names)
+    out: Taken = {}
+    for place, line in enumerate(lines.tolist()):
+        minimum, configs = declared.settings[declared.settings_index[place]]
+        out[line + 1] = TopicView(
+            by_number[declared.topic_index[place]],
+            declared.partition_count[place],
+            declared.replication_factor[place],
+            minimum,
+            declared.topic_ids[place],
+            configs,
+        )
+        assert declared.line[place] == line + 1
+    for chunk in read_partition_lines(fields, named, 1):
+        out.update(partitions_of(chunk, by_number))
+    return out
+
+
+def partitions_of(chunk: Chunk, names: list[str]) -> Taken:
+    """Return a chunk's rows by line; lists that are empty in all its rows may be unsaid."""
+    assert chunk.leader is not None
+
+    def lists(row: int) -> dict[str, Any]:
+        return {name: tuple(b for b in matrix[row].tolist() if b >= 0) for name, matrix in chunk.matrices.items()}
+
+    return {
+        line: PartitionLine(
+            topic=names[chunk.topic_index[row]],
+            partition=int(chunk.partition_ids[row]),
+            leader=int(chunk.leader[row]),
+            **lists(row),
+        )
+        for row, line in enumerate(chunk.line.tolist())
+    }
+
+
+def without_empty_lists(line: PartitionLine) -> PartitionLine:
+    """Return `line` with None for every optional list that is empty: a column cannot tell them apart."""
+    lists = ("elr", "last_known_elr", "offline", "observers", "adding", "removing")
+    said: dict[str, Any] = {name: getattr(line, name) or None for name in lists}
+    return attrs.evolve(line, **said)
+
+
+@pytest.mark.parametrize("reform", [lambda data: data, with_tabs], ids=["as it is", "with tabs"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@given(st.lists(st.one_of(describe_lines(), topic_lines()), min_size=1, max_size=12))
+def test_the_fast_path_takes_only_what_the_careful_one_takes_with_equal_values(
+    reform: Callable[[bytes], bytes], end: str, lines: list[str]
+) -> None:
+    for line, taken in fast(reform((end.join(lines) + end).encode())).items():
         careful = parse_line(lines[line - 1])
-        assert isinstance(careful, PartitionLine), lines[line - 1]
-        assert (careful.topic, careful.partition, careful.leader) == (topic, partition, leader)
-        for name, ids in lists.items():
-            assert (getattr(careful, name) or ()) == ids, name
+        if isinstance(taken, TopicView):
+            assert careful == TopicLine(taken), lines[line - 1]
+        else:
+            assert isinstance(careful, PartitionLine), lines[line - 1]
+            assert without_empty_lists(careful) == without_empty_lists(taken), lines[line - 1]
 
 
-def test_the_fast_path_takes_the_common_shape() -> None:
-    common = "".join(LINE.replace("Partition: 0", f"Partition: {p}") + "\tElr: \tLastKnownElr: \n" for p in range(100))
-    _, taken = read_block(find_fields(common.encode()), 1, lambda _: 0)
-    assert taken.all()
+@pytest.mark.parametrize(
+    "topic_line",
+    [HEADER.rstrip("\n"), "Topic: a\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: ", OLD_HEADER],
+    ids=["kafka 4", "kafka 2.5", "kafka 2.4"],
+)
+@pytest.mark.parametrize("sep", ["\t", "    ", " "], ids=["tabs", "spaces", "one space"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_the_fast_path_takes_the_common_shapes(topic_line: str, sep: str, end: str) -> None:
+    lines = [topic_line]
+    lines += [LINE.replace("Partition: 0", f"Partition: {p}") + "\tElr: \tLastKnownElr: " for p in range(100)]
+    lines += [LINE + "\tOffline: 2\tObservers: \tAdding Replicas: 4\tRemoving Replicas: 1"]
+    data = (end.join(lines) + end).replace("\t", sep).encode()
+    assert sorted(fast(data if sep == "\t" else with_tabs(data))) == list(range(1, 103))
+
+
+def test_each_distinct_text_of_configs_is_parsed_once() -> None:
+    declared = TopicLines()
+    fast("".join(HEADER.replace("orders", f"orders{i}") for i in range(50)).encode(), declared)
+    assert len(declared.settings) == 2
+    assert list(declared.settings_index) == [1] * 50
 
 
 def test_the_careful_path_tells_a_topics_line_from_damage() -> None:

@@ -1,0 +1,75 @@
+"""What the arguments of `brokerside report` name, looked at before Spark is started.
+
+Goals: an input that cannot be used is said within a second, not after Spark's start; names in the report
+are short and never alike.
+
+How: small files are read whole here and again by the executor, which costs milliseconds; large ones are left to
+the executors. Dumps whose file names begin with rising numbers, in one folder, are moments of one cluster.
+
+Example: dump_inputs(("1-before.txt", "2-after.txt"), None, None) are two inputs of one series.
+
+Left out: standard input; executors read files, not pipes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from broker.errors import NothingUsableError
+from placement.formats.read import read_dump
+from spark_analysis.kernels import DumpInput
+from spark_analysis.sources.files import check_readable, read_chunks
+
+QUICK_SIZE_BYTES_MAX: Final = 1 << 20  # Read in about a tenth of a second.
+_NUMBERED: Final = re.compile(r"(\d{1,9})\D", re.ASCII)
+
+
+def dump_inputs(dumps: Sequence[str], named_format: str | None, moments: bool | None) -> tuple[DumpInput, ...]:
+    """Return the inputs that `FILE` and `NAME=FILE` arguments name; one series of them when they are moments.
+
+    A file that is not named takes its own name without folder and ending, or its path where two would be alike.
+    """
+    pairs = [_named_path(text) for text in dumps]
+    series = "moments" if (_are_numbered([path for _, path in pairs]) if moments is None else moments) else None
+    stems = Counter(Path(path).stem for name, path in pairs if name is None)
+    names = [name or (Path(path).stem if stems[Path(path).stem] == 1 else path) for name, path in pairs]
+    return tuple(
+        DumpInput(path=path, name=name, format=named_format, series=series)
+        for name, (_, path) in zip(names, pairs, strict=True)
+    )
+
+
+def check_inputs(inputs: Sequence[DumpInput]) -> None:
+    """Raise the InputError of the first input that cannot be read, or, of the small ones, cannot be used.
+
+    One that is recognised but holds nothing of use is let pass beside others: the job puts it aside.
+    """
+    unusable = []
+    for dump in inputs:
+        check_readable(dump.path)
+        if Path(dump.path).stat().st_size > QUICK_SIZE_BYTES_MAX:
+            continue
+        try:
+            read_dump(read_chunks(dump.path), source=dump.path, format=dump.format, name=dump.name)
+        except NothingUsableError as error:
+            unusable.append(error)
+    if unusable and len(unusable) == len(inputs):
+        raise unusable[0]
+
+
+def _named_path(text: str) -> tuple[str | None, str]:
+    name, equals, path = text.partition("=")
+    return (name, path) if equals and name and path and not Path(text).exists() else (None, text)
+
+
+def _are_numbered(paths: Sequence[str]) -> bool:
+    """Tell whether the files' names begin with numbers that rise, in one folder: 1-baseline.txt, 2-broker-lost.txt."""
+    found = [_NUMBERED.match(Path(path).name) for path in paths]
+    numbers = [int(match[1]) for match in found if match is not None]
+    rising = all(first < second for first, second in pairwise(numbers))
+    return len(numbers) == len(paths) > 1 and rising and len({Path(path).parent for path in paths}) == 1
