@@ -6,8 +6,8 @@ to look at first. The figures are those of `placement/balance.py`, which says wh
 right and is the oracle that tests hold these to.
 
 Input is the table of shares (staging.py): a row per broker, rack and topic, those that hold nothing
-included, with its share x of each quantity, its rank i among the groups (1 holds most) and the
-floor q of their mean.
+included, with its share x of each quantity and its rank i among the groups, 1 holding most; on every
+row of a group of rows the floor q of their mean, and the name of the one that holds most.
 
 How: one pass of plain sums, which Spark compiles. With n shares of total T, r = T mod n and y = x - q,
 the y sum to r, so
@@ -51,10 +51,7 @@ def measures(shares: DataFrame, quantities: Sequence[str] = QUANTITIES) -> DataF
     group have no row. Over topics nothing can move, so `moves` is null. `quantities` may leave out
     those that are known nowhere.
     """
-    sums = _sums(shares, quantities)
-    largest = _largest(shares, quantities)
-    joined = sums.join(largest, on=[*_KEY, "quantity"], how="inner")
-    return _figures(joined).select(*schemas.MEASURES.column_names)
+    return _figures(_sums(shares, quantities)).select(*schemas.MEASURES.column_names)
 
 
 def _sums(shares: DataFrame, quantities: Sequence[str]) -> DataFrame:
@@ -75,22 +72,12 @@ def _sums(shares: DataFrame, quantities: Sequence[str]) -> DataFrame:
             F.count(F.when(centred > 0, 1)),
         )
         aggregates += [sum_.alias(f"{quantity}_{name}") for sum_, name in zip(sums, _SUMS, strict=True)]
-    wide = shares.groupBy(*_KEY).agg(*aggregates)
-    columns = [", ".join([f"'{quantity}'", *(f"{quantity}_{name}" for name in _SUMS)]) for quantity in quantities]
-    long = f"stack({len(quantities)}, {', '.join(columns)}) as (quantity, {', '.join(_SUMS)})"
+    # Names of the largest are alike on all rows of a group: as part of the key they need no aggregate of strings.
+    wide = shares.groupBy(*_KEY, *(f"{quantity}_first" for quantity in quantities)).agg(*aggregates)
+    names = ("first", *_SUMS)
+    columns = [", ".join([f"'{quantity}'", *(f"{quantity}_{name}" for name in names)]) for quantity in quantities]
+    long = f"stack({len(quantities)}, {', '.join(columns)}) as (quantity, {', '.join(names)})"
     return wide.select(*_KEY, "n", F.expr(long)).where(F.col("known") == F.col("n"))
-
-
-def _largest(shares: DataFrame, quantities: Sequence[str]) -> DataFrame:
-    """One row per (cluster_id, placer, scope, quantity): `max_group`, the first of the groups that hold most."""
-    first = " or ".join(f"{quantity}_rank = 1" for quantity in quantities)
-    pairs = ", ".join(f"'{quantity}', {quantity}_rank" for quantity in quantities)
-    return (
-        shares.where(first)
-        .select(*_KEY, F.col("group").alias("max_group"), F.expr(f"stack({len(quantities)}, {pairs}) as (quantity, rank)"))
-        .where("rank = 1")
-        .drop("rank")
-    )
 
 
 def _figures(sums: DataFrame) -> DataFrame:
@@ -115,7 +102,7 @@ def _figures(sums: DataFrame) -> DataFrame:
         "min",
         (total / n).alias("mean"),
         "max",
-        "max_group",
+        F.col("first").alias("max_group"),
         over_total(F.col("max") * n, 1.0).alias("max_over_mean"),
         (spread / n).alias("stdev"),
         over_total(spread).alias("cv"),
@@ -155,7 +142,7 @@ def clusters(facts: DataFrame, measured: DataFrame) -> DataFrame:
         "placer",
     )
     return (
-        facts.join(uneven, on=["cluster_id", "placer"], how="left")
+        facts.join(F.broadcast(uneven), on=["cluster_id", "placer"], how="left")
         .withColumn("rank", F.row_number().over(order))
         .select(*schemas.CLUSTERS.column_names)
     )

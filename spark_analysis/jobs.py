@@ -53,9 +53,9 @@ from spark_analysis.tables import (
 )
 
 SHOWN_IN_FULL_MAX: Final = 200  # Clusters that the report shows one by one.
-TASK_COUNT_MIN: Final = 32  # A bar that moves every three percent, and work for as many cores.
-CLUSTERS_PER_TASK_MAX: Final = 500  # Some seconds of work at most.
-CLUSTERS_PER_PAIRS_TASK: Final = 25
+TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
+CLUSTERS_PER_TASK_MAX: Final = 1_000  # A second of work at most; a task itself costs a tenth of one.
+CLUSTERS_PER_PAIRS_TASK: Final = 50
 OF_CLUSTERS: Final = (schemas.BROKERS, schemas.RACKS, schemas.TOPICS, schemas.VIOLATIONS)
 PER_INPUT: Final = (schemas.INPUTS, schemas.REJECTS, schemas.CHANGES)
 Progress: TypeAlias = Callable[..., AbstractContextManager[Bar]]

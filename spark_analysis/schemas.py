@@ -254,6 +254,8 @@ def _ranked(name: str, what: str) -> tuple[Column, ...]:
         Column(f"{name}_share", "long", f"{what} of the group", nullable=True),
         Column(f"{name}_floor", "long", f"{what} of all groups divided by their number, rounded down", nullable=True),
         Column(f"{name}_rank", "int", "Place among the groups, 1 holds most; of equals the first", nullable=True),
+        Column(f"{name}_first", "string", "The group whose rank is 1: a broker's number, a rack's or topic's name",
+               nullable=True),
     )
 
 
@@ -263,7 +265,6 @@ SHARES: Final = Table(
     (
         *_KEY,
         Column("scope", "string", "What quantities are spread over: broker, rack or topic"),
-        Column("group", "string", "The broker's number, or the name of the rack or topic"),
         *_ranked("replicas", "Replicas"),
         *_ranked("leaders", "Partitions led"),
         *_ranked("bytes", "Bytes"),

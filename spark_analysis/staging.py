@@ -8,8 +8,8 @@ How: what is known of a cluster is a `ClusterRows`: its facts by name, its rows 
 columns, and its shares. A `TaskWriter` joins the columns of many clusters into one Arrow
 batch, so that Arrow is called per column and batch, not per broker, and appends it to the task's
 file of that table (tables.py). The table of shares, which measures are made of, holds for each
-broker, rack and topic what it has of each quantity, its rank by that, and the floor of the mean:
-with those, measures are sums that need neither a sort nor a second pass (balance.py).
+broker, rack and topic what it has of each quantity, its rank by that, the floor of the mean and who holds
+most: with those, measures are sums that need neither a sort nor a second pass (balance.py).
 
 A batch holds whole clusters and becomes part of one row group, so one task of Spark's sums a cluster's
 shares in one order, whatever the number of cores.
@@ -66,7 +66,7 @@ class Columns:
 class Shares:
     """What each group of one scope holds: replicas, leaders and bytes, int64[groups] each, or None where unknown.
 
-    `names` is an Arrow array of strings or a list. Groups stand in the order in which equals are taken.
+    `names` are strings, an Arrow array or a sequence. Groups stand in the order in which equals are taken.
     """
 
     scope: str
@@ -163,27 +163,30 @@ def shares_arrays(held: Sequence[tuple[int, ClusterRows]]) -> list[Any]:
     arrays = [
         *_keys([(key, placer, count) for key, placer, _, count in cells]),
         _repeated([spread.scope for _, _, spread, _ in cells], counts),
-        _column(pa.string(), [(spread.names, count) for _, _, spread, count in cells]),
     ]
     for quantity in range(QUANTITY_COUNT):
-        parts = [(spread.quantities[quantity], count) for _, _, spread, count in cells]
+        parts = [(spread.quantities[quantity], spread.names, count) for _, _, spread, count in cells]
         arrays += _ranked(parts, ends)
     return arrays
 
 
-def _ranked(parts: Sequence[tuple[Int64Array | None, int]], ends: Int64Array) -> list[Any]:
-    """Return one quantity's shares, floors and ranks."""
-    if all(part is None for part, _ in parts):
-        count = int(ends[-1]) if ends.size else 0
-        return [pa.nulls(count, pa.int64()), pa.nulls(count, pa.int64()), pa.nulls(count, pa.int32())]
-    known = [np.zeros(count, dtype=np.int64) if part is None else part for part, count in parts]
+def _ranked(parts: Sequence[tuple[Int64Array | None, Any, int]], ends: Int64Array) -> list[Any]:
+    """Return one quantity's shares, floors and ranks, and who is first."""
+    counts = [count for _, _, count in parts]
+    if all(part is None for part, _, _ in parts):
+        return [pa.nulls(sum(counts), kind) for kind in (pa.int64(), pa.int64(), pa.int32(), pa.string())]
+    known = [np.zeros(count, dtype=np.int64) if part is None else part for part, _, count in parts]
     shares = np.concatenate(known).astype(np.int64, copy=False)
     floors, ranks = np.empty(shares.size, dtype=np.int64), np.empty(shares.size, dtype=np.int32)
     rank_groups(shares, ends, floors, ranks)
     absent = None
-    if any(part is None for part, _ in parts):
-        absent = np.repeat([part is None for part, _ in parts], [count for _, count in parts])
-    return [pa.array(values, mask=absent) for values in (shares, floors, ranks)]
+    if any(part is None for part, _, _ in parts):
+        absent = np.repeat([part is None for part, _, _ in parts], counts)
+    largest = (np.flatnonzero(ranks == 1) - (ends - counts)).tolist()
+    firsts = [
+        None if part is None else str(names[place]) for (part, names, _), place in zip(parts, largest, strict=True)
+    ]
+    return [*(pa.array(values, mask=absent) for values in (shares, floors, ranks)), _repeated(firsts, counts)]
 
 
 @compiled
@@ -210,11 +213,10 @@ def _keys(cells: Sequence[tuple[int, str, int]]) -> list[Any]:
     return [pa.array(ids), _repeated([placer for _, placer, _ in cells], counts)]
 
 
-def _repeated(names: Sequence[str], counts: Sequence[int]) -> Any:
+def _repeated(names: Sequence[str | None], counts: Sequence[int]) -> Any:
     """Return each name as often as its count says."""
-    distinct = sorted(set(names))
-    codes = np.repeat(np.array([distinct.index(name) for name in names], dtype=np.int32), counts)
-    return pa.array(distinct, type=pa.string()).take(pa.array(codes))
+    places = np.repeat(np.arange(len(names), dtype=np.int32), counts)
+    return pa.array(names, type=pa.string()).take(pa.array(places))
 
 
 def _column(kind: Any, parts: Sequence[tuple[Part, int]]) -> Any:

@@ -1,7 +1,7 @@
-"""The loops over every replica of a simulated cluster, compiled, all topics of the cluster in one call.
+"""The loops over every topic and replica of a simulated cluster, compiled, all topics of the cluster in one call.
 
-What they compute is defined elsewhere, and tests hold them equal to it: `java_draws` to
-`broker.entropy.JavaRandom`, `count_topics` and `count_brokers` to `placement.audit` and
+What they compute is defined elsewhere, and tests hold them equal to it: `fill_words` and
+`java_draws` to the generators of `broker.entropy`, `draw_topics` to `choose` of generate.py, `count_topics` and `count_brokers` to `placement.audit` and
 `placement.loads`. They exist because a call per topic costs more in Python than placing the topic:
 10,000 clusters of 200 topics are two million topics.
 
@@ -23,6 +23,7 @@ from broker.cluster import Int32Array, Int64Array
 from placement.kernels.compiled import compiled
 
 BoolArray: TypeAlias = NDArray[np.bool_]
+WordArray: TypeAlias = NDArray[np.uint64]
 
 
 @compiled
@@ -44,6 +45,56 @@ def java_draws(state: int, bounds: Int32Array, drawn: Int32Array) -> int:
 
 
 @compiled
+def draw_topics(
+    topic_words: WordArray,
+    partitions: Int32Array,
+    factors: Int32Array,
+    factor_edges: Int64Array,
+    sizes: Int64Array,
+    growth_chance: int,
+    growth_times: int,
+    drawn: Int32Array,
+    size_bytes: Int64Array,
+) -> None:
+    """Fill what four words a topic, uint64[T, 4], say: partition count, factor, size of a replica, growth.
+
+    `partitions` are equally likely; `factors` by the sums of their weights up to each, `factor_edges`; `sizes` int64[2^n]
+    are quantiles, or empty. Growth has a chance of `growth_chance` in 2^53. Fills drawn int32[3, T]: partition
+    counts, grown counts, factors; and size_bytes int64[T] if there are sizes.
+    """
+    high_bits, growth_bits = np.uint64(32), np.uint64(11)
+    partition_bound, factor_bound = np.uint64(partitions.size), np.uint64(factor_edges[-1])
+    size_bits, bound = np.uint64(64), sizes.size
+    while bound > 1:
+        bound >>= 1
+        size_bits -= np.uint64(1)
+    for topic in range(topic_words.shape[0]):
+        count = partitions[((topic_words[topic, 0] >> high_bits) * partition_bound) >> high_bits]
+        chosen = np.int64(((topic_words[topic, 1] >> high_bits) * factor_bound) >> high_bits)
+        place = 0
+        while factor_edges[place] <= chosen:
+            place += 1
+        drawn[0, topic] = count
+        grows = np.int64(topic_words[topic, 3] >> growth_bits) < growth_chance
+        drawn[1, topic] = count * growth_times if grows else count
+        drawn[2, topic] = factors[place]
+        if sizes.size:
+            size_bytes[topic] = sizes[topic_words[topic, 2] >> size_bits]
+
+
+@compiled
+def fill_words(state: int, words: WordArray) -> None:
+    """Fill uint64[n] with the stream of SplitMix64 from `state`."""
+    gamma = np.uint64(0x9E3779B97F4A7C15)
+    word = np.uint64(state)
+    for place in range(words.size):
+        word += gamma
+        mixed = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        words[place] = mixed ^ (mixed >> np.uint64(31))
+
+
+@compiled
 def count_brokers(
     rows: Int32Array, fenced: BoolArray, ends: Int64Array, sizes: Int64Array, brokers: Int64Array
 ) -> None:
@@ -59,7 +110,8 @@ def count_brokers(
                 if position >= 0:
                     broker = np.uint64(position)
                     brokers[0, broker] += 1
-                    brokers[2, broker] += size
+                    if size > 0:
+                        brokers[2, broker] += size
                     if leaderless and not fenced[broker]:
                         brokers[1, broker] += 1
                         leaderless = False
