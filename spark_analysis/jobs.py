@@ -79,12 +79,11 @@ def analyse_fleet(
     for placer in sorted({placer for shape in recipe.shapes for placer in shape.placers}):
         load_placer(placer)
     fleet = Fleet.of(recipe)
-    done = spark.sparkContext.accumulator(0)
     quantities = balance.QUANTITIES if any(shape.sizes for shape in recipe.shapes) else balance.QUANTITIES[:2]
     count = recipe.cluster_count
     with staged_run((*OF_CLUSTERS, schemas.PAIRS), schemas.WORK, out, overwrite=overwrite) as run:
-        with progress(f"Placing {recipe.name}", total=count, unit="clusters", done=lambda: done.value):
-            kernel = fleet_kernel(fleet, run.root, done, by_topic=by_topic)
+        with progress(f"Placing {recipe.name}", total=count, unit="clusters", done=run.done_count):
+            kernel = fleet_kernel(fleet, run.root, by_topic=by_topic)
             told = _run(spark, kernel, count, task_count(count))
             _keep(run, (*OF_CLUSTERS, *schemas.WORK), told)
         _summarise(spark, run, quantities, progress, overwrite)
@@ -114,12 +113,11 @@ def analyse_dumps(
     """
     for dump_input in inputs:
         check_readable(dump_input.path)
-    done = spark.sparkContext.accumulator(0)
     series = _series(inputs)
     tables = (*OF_CLUSTERS, *PER_INPUT)
     with staged_run(tables, (*schemas.WORK, schemas.PAIRS), out, overwrite=overwrite) as run:
-        with progress("Reading dumps", total=len(inputs), unit="files", done=lambda: done.value):
-            kernel = dumps_kernel(series, run.root, racks, min_insync_replicas_default, done)
+        with progress("Reading dumps", total=len(inputs), unit="files", done=run.done_count):
+            kernel = dumps_kernel(series, run.root, racks, min_insync_replicas_default)
             told = _run(spark, kernel, len(series), len(series))
             _refuse_failures(told, len(inputs))
             _keep(run, (*tables, *schemas.WORK, schemas.PAIRS), told)

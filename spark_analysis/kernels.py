@@ -8,7 +8,8 @@ placer. A dumps' kernel takes numbers of series; the inputs of a series are read
 so that each can be compared with the one before it. All append their rows to files of their own
 task (staging.py), and answer with `RESULT_SCHEMA`: the files written, inputs that could not be
 used, and a fault that ended the task, if any; an error thus crosses to the driver as a row,
-not as a Java traceback. They tell the driver how many clusters are done through an accumulator.
+not as a Java traceback. While they work, each task's tally (tables.py) grows by a byte a cluster, or a
+dump, which is how the driver learns how many are done: an accumulator tells only when a task ends.
 
 Numbers of clusters: those of a fleet are the fleet's. The first cluster of input i of n is i, its second n + i,
 and so on, so that a task need not know what the others find.
@@ -75,10 +76,10 @@ class DumpInput:
     series: str | None = None
 
 
-def fleet_kernel(fleet: Fleet, root: Path, done: Any = None, *, by_topic: bool = True) -> Kernel:
+def fleet_kernel(fleet: Fleet, root: Path, *, by_topic: bool = True) -> Kernel:
     """Return the kernel that makes, places and describes the clusters whose numbers come in, once per placer.
 
-    Files go under `root`. `done` is an accumulator of clusters. Topics are listed if `by_topic`.
+    Files go under `root`. Topics are listed if `by_topic`.
     """
 
     def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
@@ -89,7 +90,7 @@ def fleet_kernel(fleet: Fleet, root: Path, done: Any = None, *, by_topic: bool =
                 placed = place_cluster(cluster, placer, seed=recipe.seed)
                 found = describe_simulated(cluster, placed, placer=placer, source=recipe.source, by_topic=by_topic)
                 writer.add(number, found)
-            _advance(done)
+            writer.tick()
         yield from ()
 
     return _kernel(root, work)
@@ -117,12 +118,13 @@ def dumps_kernel(
     root: Path,
     racks: Racks | None,
     min_insync_replicas_default: int | None,
-    done: Any = None,
 ) -> Kernel:
     """Return the kernel that reads the inputs of the series whose numbers come in; inputs carry their index."""
     input_count = sum(map(len, series))
 
-    def read_one(index: int, dump_input: DumpInput, before: ClusterView | None, writer: TaskWriter) -> ClusterView | None:
+    def read_one(
+        index: int, dump_input: DumpInput, before: ClusterView | None, writer: TaskWriter
+    ) -> ClusterView | None:
         parsed = _with_racks(_read(dump_input), racks)
         _write_account(writer, parsed)
         if before is not None and parsed.clusters:
@@ -143,7 +145,7 @@ def dumps_kernel(
                     if recognised:
                         _write_unusable(writer, dump_input, error)
                     yield _failure(index, error, is_recognised=recognised)
-                _advance(done)
+                writer.tick()
 
     return _kernel(root, work)
 
@@ -152,12 +154,13 @@ def _kernel(root: Path, work: Callable[[Iterable[int], TaskWriter], Iterator[dic
     """Return the kernel that lets `work` write to this attempt's files, and tells what became of it."""
 
     def run(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        writer = TaskWriter(root, attempt_name())
-        try:
-            told: list[dict[str, Any]] = [{"failure": failure} for failure in work(_numbers(given), writer)]
-            told += [attrs.asdict(written) for written in writer.close()]
-        except UsageError as error:
-            told = [{"fault": str(error)}]
+        told: list[dict[str, Any]]
+        with TaskWriter(root, attempt_name()) as writer:
+            try:
+                told = [{"failure": failure} for failure in work(_numbers(given), writer)]
+                told += [attrs.asdict(written) for written in writer.close()]
+            except UsageError as error:
+                told = [{"fault": str(error)}]
         yield pa.RecordBatch.from_pylist(told, schema=RESULT_SCHEMA)
 
     return run
@@ -167,11 +170,6 @@ def _numbers(given: Iterable[pa.RecordBatch]) -> Iterator[int]:
     for batch in given:
         numbers: Any = batch.column(0)
         yield from numbers.to_pylist()
-
-
-def _advance(done: Any) -> None:
-    if done is not None:
-        done.add(1)
 
 
 def _read(dump_input: DumpInput) -> ParsedDump:

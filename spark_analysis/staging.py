@@ -33,7 +33,7 @@ from broker.cluster import Int32Array, Int64Array
 from placement.kernels.compiled import compiled
 from spark_analysis import schemas
 from spark_analysis.schemas import Table
-from spark_analysis.tables import PartFile, Written
+from spark_analysis.tables import TALLY_FOLDER, PartFile, Written
 
 Part: TypeAlias = Any
 """One cluster's share of one column: a numpy array, an Arrow array, a list, or None for all null."""
@@ -99,6 +99,17 @@ class TaskWriter:
         self._files: dict[str, PartFile] = {}
         self._held: list[tuple[int, ClusterRows]] = []
         self._held_row_count = 0
+        self._tally = (root / TALLY_FOLDER / name).open("wb", buffering=0)
+
+    def __enter__(self) -> TaskWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._tally.close()
+
+    def tick(self) -> None:
+        """Say that one more thing is done; the driver sees it at once."""
+        self._tally.write(b".")
 
     def add(self, cluster_id: int, cluster: ClusterRows) -> None:
         """Take the rows of one cluster; clusters come in order of their number and placer."""

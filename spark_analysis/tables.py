@@ -51,8 +51,8 @@ from spark_analysis.schemas import Table
 
 TABLES_FOLDER: Final = "tables"
 ROW_GROUP_ROWS: Final = 1 << 18  # Some 10 MB of these tables: bounds the writer's memory, long enough to compress.
-
 RUN_FOLDER: Final = ".run"
+TALLY_FOLDER: Final = "done"
 
 _PART: Final = re.compile(r"part-\d{5}\.parquet")
 _MARK: Final = b"brokerside.table"
@@ -125,6 +125,10 @@ class StagedRun:
     root: Path
     out: Path
 
+    def done_count(self) -> int:
+        """Return how many things tasks have done so far; what a repeated task did counts again."""
+        return sum(path.stat().st_size for path in (self.root / TALLY_FOLDER).iterdir())
+
     def keep(self, table: Table, written: Iterable[Written]) -> int:
         """Give the files of `table` their final names, in the order of tasks; return the number of rows."""
         kept = sorted((one for one in written if one.table == table.name), key=lambda one: one.file)
@@ -162,6 +166,7 @@ def staged_run(
     try:
         for table in (*tables, *work):
             (root / table.name).mkdir(parents=True)
+        (root / TALLY_FOLDER).mkdir()
         yield StagedRun(root, out)
     finally:
         shutil.rmtree(root, ignore_errors=True)
