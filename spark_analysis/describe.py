@@ -30,7 +30,7 @@ from placement.kernels.counts import rack_spread_shortfall
 from placement.loads import GroupLoads, loads
 from spark_analysis import schemas
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
-from spark_analysis.fleet.loops import count_brokers, count_topics
+from spark_analysis.fleet.loops import count_brokers, count_shared, count_topics
 from spark_analysis.fleet.place import KAFKAS, broker_views, topic_ends
 from spark_analysis.staging import ClusterRows, Columns, Shares
 
@@ -168,19 +168,11 @@ def _size(rows: Int64Array | None) -> int | None:
 
 def count_pairs(replicas: Int32Array, broker_ids: Int32Array) -> Columns:
     """Return how many partitions each two brokers share, pairs that share none left out; ids ascend."""
-    broker_count = broker_ids.size
-    shared = np.zeros(broker_count * broker_count, dtype=np.int64)
-    places = np.where(replicas >= 0, np.searchsorted(broker_ids, replicas), PAD)
-    for first in range(replicas.shape[1]):
-        for second in range(first + 1, replicas.shape[1]):
-            one, other = places[:, first], places[:, second]
-            both = (one >= 0) & (other >= 0) & (one != other)
-            keys = np.minimum(one, other)[both] * np.int64(broker_count) + np.maximum(one, other)[both]
-            shared += np.bincount(keys, minlength=shared.size)
-    found = np.flatnonzero(shared)
-    return Columns(
-        found.size, (broker_ids[found // max(1, broker_count)], broker_ids[found % max(1, broker_count)], shared[found])
-    )
+    shared = np.zeros((broker_ids.size, broker_ids.size), dtype=np.int64)
+    places = np.where(replicas >= 0, np.searchsorted(broker_ids, replicas), PAD).astype(np.int32)
+    count_shared(places, shared)
+    lesser, greater = np.nonzero(shared)
+    return Columns(lesser.size, (broker_ids[lesser], broker_ids[greater], shared[lesser, greater]))
 
 
 # --- a simulated cluster ---------------------------------------------------------------------------------------------

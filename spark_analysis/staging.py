@@ -121,7 +121,7 @@ class TaskWriter:
     def append(self, table: Table, columns: Columns) -> None:
         """Write rows of a table without key."""
         fields = table.arrow_schema()
-        arrays = [_column(field.type, [(part, columns.row_count)]) for field, part in zip(fields, columns.parts, strict=True)]
+        arrays = [column_of(field.type, [(part, columns.row_count)]) for field, part in zip(fields, columns.parts, strict=True)]
         self._append(table, arrays)
 
     def close(self) -> list[Written]:
@@ -147,7 +147,7 @@ class TaskWriter:
             fields = list(table.arrow_schema())[KEY_COLUMN_COUNT:]
             keys = _keys([(key, cluster.facts["placer"], columns.row_count) for key, cluster, columns in cells])
             rest = [
-                _column(field.type, [(columns.parts[place], columns.row_count) for _, _, columns in cells])
+                column_of(field.type, [(columns.parts[place], columns.row_count) for _, _, columns in cells])
                 for place, field in enumerate(fields)
             ]
             self._append(table, [*keys, *rest])
@@ -230,7 +230,8 @@ def _repeated(names: Sequence[str | None], counts: Sequence[int]) -> Any:
     return pa.array(names, type=pa.string()).take(pa.array(places))
 
 
-def _column(kind: Any, parts: Sequence[tuple[Part, int]]) -> Any:
+def column_of(kind: Any, parts: Sequence[tuple[Part, int]]) -> Any:
+    """Return one Arrow array of this type: each part, of so many rows, after the one before."""
     if not parts:
         return pa.nulls(0, kind)
     if all(isinstance(part, np.ndarray) for part, _ in parts):
