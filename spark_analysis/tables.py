@@ -192,15 +192,15 @@ def spark_schema(table: Table) -> StructType:
     )
 
 
-def write_table(frame: DataFrame, table: Table, out: Path, *, overwrite: bool = False, files: int = 1) -> int:
+def write_table(frame: DataFrame, table: Table, out: Path, *, overwrite: bool = False) -> int:
     """Write `frame` as `table` under `out`; return the number of rows.
 
     Raises `UsageError` when columns differ from the schema, when a null stands where none may,
     or when the place is taken: by something else, or by an earlier run without `overwrite`.
-    Costs one shuffle and one sort by all columns; `files` tasks write.
+    One task sorts all rows by all columns and writes them: small tables only.
     """
     _check_columns(frame.schema, table)
-    rows = frame.repartition(files, frame.columns[0]).sortWithinPartitions(*frame.columns)
+    rows = frame.coalesce(1).sortWithinPartitions(*frame.columns)
     with staged_run((table,), (), out, overwrite=overwrite, name=f".{table.name}") as run:
         told = rows.mapInArrow(_partition_writer(str(run.root), table), _TOLD).toArrow().to_pylist()
         faults = sorted(one["fault"] for one in told if one["fault"])
