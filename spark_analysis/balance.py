@@ -40,7 +40,7 @@ from spark_analysis import schemas
 
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
 _KEY: Final = ("cluster_id", "placer", "scope")
-_SUMS: Final = ("known", "total", "min", "max", "squares", "weighted", "above", "above_count")
+_SUMS: Final = ("total", "min", "max", "squares", "weighted", "above", "above_count")
 
 
 def measures(shares: DataFrame, quantities: Sequence[str] = QUANTITIES) -> DataFrame:
@@ -62,7 +62,6 @@ def _sums(shares: DataFrame, quantities: Sequence[str]) -> DataFrame:
         centred = share - F.col(f"{quantity}_floor")
         exact = centred.cast("double")
         sums = (
-            F.count(share),
             F.sum(share),
             F.min(share),
             F.max(share),
@@ -77,7 +76,7 @@ def _sums(shares: DataFrame, quantities: Sequence[str]) -> DataFrame:
     names = ("first", *_SUMS)
     columns = [", ".join([f"'{quantity}'", *(f"{quantity}_{name}" for name in names)]) for quantity in quantities]
     long = f"stack({len(quantities)}, {', '.join(columns)}) as (quantity, {', '.join(names)})"
-    return wide.select(*_KEY, "n", F.expr(long)).where(F.col("known") == F.col("n"))
+    return wide.select(*_KEY, "n", F.expr(long)).where(F.col("first").isNotNull())
 
 
 def _figures(sums: DataFrame) -> DataFrame:

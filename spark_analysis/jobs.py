@@ -186,7 +186,9 @@ def _series(inputs: Sequence[DumpInput]) -> list[list[tuple[int, DumpInput]]]:
 
 def _refuse_failures(told: Sequence[dict[str, Any]], input_count: int) -> None:
     """Raise the InputError of the first input of no known format, or of the first when none can be used."""
-    failures = sorted((one["failure"] for one in told if one["failure"] is not None), key=lambda one: one["input_index"])
+    failures = sorted(
+        (one["failure"] for one in told if one["failure"] is not None), key=lambda one: one["input_index"]
+    )
     fatal = [one for one in failures if not one["is_recognised"] or len(failures) == input_count]
     if fatal:
         first = fatal[0]

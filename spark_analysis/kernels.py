@@ -45,7 +45,7 @@ from spark_analysis.tables import attempt_name
 
 Kernel: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 FORMAT_NOT_KNOWN: Final = "unknown"
-FAILURE: Final = pa.struct(
+FAILURE: Final[Any] = pa.struct(
     [
         pa.field("input_index", pa.int64()),
         pa.field("is_recognised", pa.bool_()),
@@ -56,13 +56,7 @@ FAILURE: Final = pa.struct(
     ]
 )
 RESULT_SCHEMA: Final = pa.schema(
-    [
-        pa.field("table", pa.string()),
-        pa.field("file", pa.string()),
-        pa.field("row_count", pa.int64()),
-        pa.field("fault", pa.string()),
-        pa.field("failure", FAILURE),
-    ]
+    {"table": pa.string(), "file": pa.string(), "row_count": pa.int64(), "fault": pa.string(), "failure": FAILURE}
 )
 
 
@@ -193,7 +187,7 @@ def _write_account(writer: TaskWriter, parsed: ParsedDump) -> None:
 
 def _write_unusable(writer: TaskWriter, dump_input: DumpInput, error: InputError) -> None:
     """Write the account of an input of a known format that holds nothing: one row in, one put aside."""
-    account = (dump_input.path, dump_input.format or FORMAT_NOT_KNOWN, 0, 1, 0, 1, 0, [])
+    account: tuple[Any, ...] = (dump_input.path, dump_input.format or FORMAT_NOT_KNOWN, 0, 1, 0, 1, 0, [])
     reject = Reject(dump_input.path, error.line, error.what, error.value or "")
     writer.append(schemas.INPUTS, Columns(1, tuple([value] for value in account)))
     writer.append(schemas.REJECTS, Columns.of_rows(schemas.REJECTS, [reject]))

@@ -121,7 +121,10 @@ class TaskWriter:
     def append(self, table: Table, columns: Columns) -> None:
         """Write rows of a table without key."""
         fields = table.arrow_schema()
-        arrays = [column_of(field.type, [(part, columns.row_count)]) for field, part in zip(fields, columns.parts, strict=True)]
+        arrays = [
+            column_of(field.type, [(part, columns.row_count)])
+            for field, part in zip(fields, columns.parts, strict=True)
+        ]
         self._append(table, arrays)
 
     def close(self) -> list[Written]:
@@ -143,7 +146,9 @@ class TaskWriter:
         self._append(schemas.FACTS, facts_arrays(held))
         self._append(schemas.SHARES, shares_arrays(held))
         for table in KEYED:
-            cells = [(key, cluster, cluster.tables[table.name]) for key, cluster in held if table.name in cluster.tables]
+            cells = [
+                (key, cluster, cluster.tables[table.name]) for key, cluster in held if table.name in cluster.tables
+            ]
             fields = list(table.arrow_schema())[KEY_COLUMN_COUNT:]
             keys = _keys([(key, cluster.facts["placer"], columns.row_count) for key, cluster, columns in cells])
             rest = [
@@ -226,8 +231,8 @@ def _keys(cells: Sequence[tuple[int, str, int]]) -> list[Any]:
 
 def _repeated(names: Sequence[str | None], counts: Sequence[int]) -> Any:
     """Return each name as often as its count says."""
-    places = np.repeat(np.arange(len(names), dtype=np.int32), counts)
-    return pa.array(names, type=pa.string()).take(pa.array(places))
+    places: Any = pa.array(np.repeat(np.arange(len(names), dtype=np.int32), counts))
+    return pa.array(names, type=pa.string()).take(places)
 
 
 def column_of(kind: Any, parts: Sequence[tuple[Part, int]]) -> Any:

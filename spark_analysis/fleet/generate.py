@@ -120,7 +120,7 @@ class Fleet:
 def words(seed: int, count: int) -> WordArray:
     """Return the first `count` 64-bit words of SplitMix64(seed), uint64[count]."""
     drawn = np.empty(count, dtype=np.uint64)
-    fill_words(np.uint64(seed), drawn)
+    fill_words(seed, drawn)
     return drawn
 
 

@@ -1,9 +1,10 @@
 """The loops over every topic and replica of a simulated cluster, compiled, all topics of the cluster in one call.
 
 What they compute is defined elsewhere, and tests hold them equal to it: `fill_words` and
-`java_draws` to the generators of `broker.entropy`, `draw_topics` to `choose` of generate.py, `count_topics` and `count_brokers` to `placement.audit` and
-`placement.loads`. They exist because a call per topic costs more in Python than placing the topic:
-10,000 clusters of 200 topics are two million topics.
+`java_draws` to the generators of `broker.entropy`, `draw_topics` to `choose` of generate.py,
+`count_topics` and `count_brokers` to `placement.audit` and `placement.loads`. They exist because a
+call per topic costs more in Python than placing the topic: 10,000 clusters of 200 topics are two
+million topics.
 
 Brokers are positions 0..B-1, which in a simulated cluster are also their ids.
 
@@ -58,8 +59,8 @@ def draw_topics(
 ) -> None:
     """Fill what four words a topic, uint64[T, 4], say: partition count, factor, size of a replica, growth.
 
-    `partitions` are equally likely; `factors` by the sums of their weights up to each, `factor_edges`; `sizes` int64[2^n]
-    are quantiles, or empty. Growth has a chance of `growth_chance` in 2^53. Fills drawn int32[3, T]: partition
+    `partitions` are equally likely; `factors` by the sums of their weights up to each, `factor_edges`; `sizes`,
+    int64[2^n], are quantiles, or empty. Growth has a chance of `growth_chance` in 2^53. Fills drawn int32[3, T]: partition
     counts, grown counts, factors; and size_bytes int64[T] if there are sizes.
     """
     high_bits, growth_bits = np.uint64(32), np.uint64(11)

@@ -119,7 +119,10 @@ def grown_topics(cluster: SimulatedCluster) -> Int64Array:
 
 
 def _empty_rows(cluster: SimulatedCluster, count: int) -> Int32Array:
-    return np.full((count, cluster.shape.topics.factor_max), PAD, dtype=np.int32)
+    topics = cluster.shape.topics
+    shape = count, topics.factor_max
+    # Rows of one and the same factor have no pads.
+    return np.empty(shape, dtype=np.int32) if len(topics.factors) == 1 else np.full(shape, PAD, dtype=np.int32)
 
 
 def _interleaved(cluster: SimulatedCluster, created: Int32Array, grown: Int32Array) -> Int32Array:
@@ -173,8 +176,8 @@ def _run_classic(cluster: SimulatedCluster, ring: Ring, *calls: Int32Array) -> I
     for place, column in enumerate(calls):
         numbers[:, place] = column
     if ring.racks is None:
-        # Each broker in a rack of its own: no candidate is ever rejected.
-        fill_classic(rows, numbers, ring.positions, ring.positions, cluster.broker_count, 1)
+        # All in one rack: only a broker that holds the partition already is passed over, and none ever is.
+        fill_classic(rows, numbers, ring.positions, np.zeros_like(ring.positions), 1, 1)
     else:
         fill_classic(rows, numbers, ring.positions, ring.racks, ring.rack_count, ring.rack_count)
     return rows

@@ -21,7 +21,7 @@ from spark_analysis.fleet.generate import Fleet, make_cluster
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan
 from spark_analysis.kernels import DumpInput, Kernel, dumps_kernel, fleet_kernel
-from spark_analysis.staging import KEYED, ClusterRows, Columns, Shares, TaskWriter, column_of, shares_arrays
+from spark_analysis.staging import KEYED, ClusterRows, Shares, column_of, shares_arrays
 from spark_analysis.tables import TALLY_FOLDER
 from tests.spark_analysis.test_fleet import RACKS, SEEDS, recipe
 
@@ -39,7 +39,7 @@ def one(cluster: ClusterRows) -> dict[str, Any]:
                 column_of(field.type, [(part, columns.row_count)])
                 for field, part in zip(list(table.arrow_schema())[2:], columns.parts, strict=True)
             ],
-            names=table.column_names[2:],
+            names=list(table.column_names[2:]),
         ).to_pylist()
         for table in KEYED
         if (columns := cluster.tables.get(table.name)) is not None
@@ -227,10 +227,19 @@ def test_an_answer_of_a_known_format_that_holds_nothing_is_accounted_for(tmp_pat
     path = tmp_path / "error.json"
     path.write_text('{"errorMessage": "not ready"}', encoding="utf-8")
     root = run_root(tmp_path / "run")
-    (failure,) = (row["failure"] for row in told(dumps_kernel([[(0, DumpInput(str(path)))]], root, None, None), 0) if row["failure"])
+    (failure,) = (
+        row["failure"]
+        for row in told(dumps_kernel([[(0, DumpInput(str(path)))]], root, None, None), 0)
+        if row["failure"]
+    )
     assert failure["is_recognised"]
     (reject,) = written(root, schemas.REJECTS)
     assert reject["reason"].startswith("Cruise Control answered with an error")
     assert "not ready" in reject["value"]
     (account,) = written(root, schemas.INPUTS)
-    assert (account["rows_in"], account["rows_analysed"], account["rows_rejected"], account["cluster_count"]) == (1, 0, 1, 0)
+    assert (account["rows_in"], account["rows_analysed"], account["rows_rejected"], account["cluster_count"]) == (
+        1,
+        0,
+        1,
+        0,
+    )
