@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,9 +30,9 @@ from placement.formats.racks import read_racks
 from placement.formats.read import read_dump
 from placement.formats.reassign import write_reassignment
 from placement.manual import parse_replica_assignment, validate_manual_assignment
+from placement.registry import load_placer
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate
 
-PLACER_GROUP: Final = "brokerside.placers"
 BROKER_COUNT_MAX: Final = 100_000  # Fifty times the largest clusters known; refused before memory is taken.
 TOPIC_FORM: Final = "the form is NAME:PARTITIONS:FACTOR, or --partitions and --replication-factor for all"
 _TOPIC: Final = re.compile(r"([A-Za-z0-9._-]{1,249})(?::(-?\d{1,30}))?(?::(-?\d{1,30}))?", re.ASCII)
@@ -79,17 +78,6 @@ def parse_topic(text: str, *, partition_count: int | None, replication_factor: i
     if partitions is None:
         raise UsageError(f"topic {text!r} needs a number of partitions; {TOPIC_FORM}")
     return TopicRequest(match[1], partitions, replication_factor if match[3] is None else int(match[3]))
-
-
-def load_placer(name: str) -> ReplicaPlacer:
-    """Return the placer that an installed package offers under `name`; raises UsageError naming those there are."""
-    offered = {point.name: point for point in entry_points(group=PLACER_GROUP)}
-    if name not in offered:
-        raise UsageError(f"placer {name!r} is not installed; there are {', '.join(sorted(offered))}")
-    placer = offered[name].load()()
-    if not isinstance(placer, ReplicaPlacer):
-        raise UsageError(f"placer {name!r} has no method place(spec, brokers, entropy)")
-    return placer
 
 
 def place_topics(

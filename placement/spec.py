@@ -111,9 +111,7 @@ def concatenate(parts: Iterable[Assignment]) -> Assignment:
         places = np.array([topics.setdefault(name, len(topics)) for name in part.topics], dtype=np.int32)
         indexes.append(places[part.topic_index] if part.topics else part.topic_index)
     width = max((part.replicas.shape[1] for part in given), default=0)
-    rows = [
-        np.pad(part.replicas, ((0, 0), (0, width - part.replicas.shape[1])), constant_values=PAD) for part in given
-    ]
+    rows = [np.pad(part.replicas, ((0, 0), (0, width - part.replicas.shape[1])), constant_values=PAD) for part in given]
     return Assignment(
         topics=tuple(topics),
         topic_index=np.concatenate(indexes) if indexes else [],

@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from broker.errors import NothingUsableError
+from broker.errors import InputError, NothingUsableError
 from placement.formats.read import read_dump
 from spark_analysis.kernels import DumpInput
 from spark_analysis.sources.files import check_readable, read_chunks
@@ -52,6 +52,10 @@ def check_inputs(inputs: Sequence[DumpInput]) -> None:
     unusable = []
     for dump in inputs:
         check_readable(dump.path)
+        if not Path(dump.path).is_file():
+            raise InputError(
+                "not a regular file; executors read files, so save the dump to one first", source=dump.path
+            )
         if Path(dump.path).stat().st_size > QUICK_SIZE_BYTES_MAX:
             continue
         try:

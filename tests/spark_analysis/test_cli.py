@@ -67,3 +67,17 @@ def test_an_input_of_no_use_is_one_line_and_status_2_before_spark_starts(
     assert message in err
     assert str(dump) in err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/nowhere/dump.txt", "/nowhere/dump.txt: cannot be read: no such file or directory"),
+        ("/dev/null", "/dev/null: not a regular file; executors read files, so save the dump to one first"),
+    ],
+)
+def test_what_is_no_file_is_said_before_spark_starts(
+    capsys: pytest.CaptureFixture[str], path: str, message: str
+) -> None:
+    assert run(brokerside, "brokerside", ["report", path]) == 2
+    assert capsys.readouterr().err == f"brokerside: {message}\n"

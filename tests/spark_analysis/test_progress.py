@@ -129,7 +129,7 @@ def test_a_source_that_fails_does_not_disturb_the_work() -> None:
 def test_an_accumulator_feeds_the_bar(spark: SparkSession) -> None:
     clusters = spark.sparkContext.accumulator(0)
 
-    def count(batches):  # type: ignore[no-untyped-def]
+    def count(batches):
         for batch in batches:
             clusters.add(batch.num_rows)
             yield batch
@@ -146,5 +146,5 @@ def test_finished_tasks_of_a_group_are_counted(spark: SparkSession) -> None:
     try:
         spark.sparkContext.parallelize(range(7), 7).count()
     finally:
-        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
     assert done() == 7

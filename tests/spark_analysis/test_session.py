@@ -164,7 +164,7 @@ def test_a_second_session_in_one_process_is_refused_and_harms_nothing(spark: Spa
 
 
 def test_the_session_runs_in_utc_with_the_options_of_the_table(spark: SparkSession) -> None:
-    assert spark.sql("select current_timezone()").first()[0] == "UTC"  # type: ignore[index]
+    assert spark.sql("select current_timezone()").first()[0] == "UTC"
     assert spark.conf.get("spark.sql.ansi.enabled") == "true"
 
 
@@ -173,7 +173,7 @@ def test_starting_leaves_the_environment_as_it_was(spark: SparkSession) -> None:
 
 
 def test_a_kernels_error_is_told_in_one_line_and_its_trace_in_a_note(spark: SparkSession) -> None:
-    def broken(batches):  # type: ignore[no-untyped-def]
+    def broken(batches):
         raise LookupError("no such rack")
 
     with pytest.raises(PythonException) as caught:
