@@ -28,10 +28,11 @@ from placement.audit import assignment_of, explain_states, partition_states, rac
 from placement.constraints import RACK_SPREAD, check
 from placement.kernels.counts import rack_spread_shortfall
 from placement.loads import GroupLoads, loads
+from placement.registry import KAFKAS
 from spark_analysis import schemas
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
 from spark_analysis.fleet.loops import count_brokers, count_shared, count_topics
-from spark_analysis.fleet.place import KAFKAS, broker_views, topic_ends
+from spark_analysis.fleet.place import broker_views, topic_ends
 from spark_analysis.staging import ClusterRows, Columns, Shares
 
 VIOLATIONS_MAX: Final = 100  # Of each kind and cluster, as the table of violations promises.

@@ -32,9 +32,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from broker.errors import InputError, UsageError
 from placement.formats.racks import Racks
+from placement.registry import load_placer
 from spark_analysis import balance, schemas
 from spark_analysis.fleet.generate import Fleet
-from spark_analysis.fleet.place import load_placer
 from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.kernels import RESULT_SCHEMA, DumpInput, Kernel, dumps_kernel, fleet_kernel, pairs_kernel
 from spark_analysis.progress import Bar

@@ -60,8 +60,8 @@ def draw_topics(
     """Fill what four words a topic, uint64[T, 4], say: partition count, factor, size of a replica, growth.
 
     `partitions` are equally likely; `factors` by the sums of their weights up to each, `factor_edges`; `sizes`,
-    int64[2^n], are quantiles, or empty. Growth has a chance of `growth_chance` in 2^53. Fills drawn int32[3, T]: partition
-    counts, grown counts, factors; and size_bytes int64[T] if there are sizes.
+    int64[2^n], are quantiles, or empty. Growth has a chance of `growth_chance` in 2^53. Fills drawn int32[3, T]:
+    partition counts, grown counts, factors; and size_bytes int64[T] if there are sizes.
     """
     high_bits, growth_bits = np.uint64(32), np.uint64(11)
     partition_bound, factor_bound = np.uint64(partitions.size), np.uint64(factor_edges[-1])

@@ -23,47 +23,26 @@ Left out: topics that are deleted between creations.
 
 from __future__ import annotations
 
-import functools
 import zlib
-from importlib.metadata import entry_points
 from typing import Final
 
 import numpy as np
 
 from broker.cluster import PAD, BrokerView, Int32Array, Int64Array
 from broker.entropy import JavaRandom, derive
-from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.broker_columns import BrokerColumns, PlacementCalls
-from placement.classic import ClassicPlacer, Ring, ring_of
+from placement.classic import Ring, ring_of
 from placement.kernels.classic import fill_classic
+from placement.registry import load_placer
 from placement.spec import PlacementSpec, ReplicaPlacer
-from placement.striped import StripedPlacer, Stripes, striped_topics
+from placement.striped import Stripes, striped_topics
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
 from spark_analysis.fleet.loops import java_draws
 
 CLASSIC: Final = "classic"
 STRIPED: Final = "striped"
-KAFKAS: Final[dict[str, ReplicaPlacer]] = {CLASSIC: ClassicPlacer(), STRIPED: StripedPlacer()}
-PLACER_GROUP: Final = "brokerside.placers"
 _PLACER_STREAM: Final = 2
-
-
-@functools.cache
-def load_placer(name: str) -> ReplicaPlacer:
-    """Return Kafka's classic or striped placer, or the policy of this name under the entry point `brokerside.placers`.
-
-    Raises UsageError when there is none, or it is no placer.
-    """
-    if name in KAFKAS:
-        return KAFKAS[name]
-    found = {entry.name: entry for entry in entry_points(group=PLACER_GROUP)}
-    if name not in found:
-        raise UsageError(f"no placer is named {name!r}; installed are {', '.join(sorted({*found, *KAFKAS}))}")
-    placer = found[name].load()()
-    if not isinstance(placer, ReplicaPlacer):
-        raise UsageError(f"placer {name!r} has no method `place`")
-    return placer
 
 
 def broker_views(cluster: SimulatedCluster) -> tuple[BrokerView, ...]:

@@ -187,7 +187,7 @@ def run_duckdb(given: pa.Table, out: Path) -> None:
 
 def run_polars(given: pa.Table, out: Path) -> None:
     """The same in Polars."""
-    topics = pl.from_arrow(given).lazy()  # type: ignore[union-attr]
+    topics = pl.from_arrow(given).lazy()  # type: ignore[union-attr]  # A table becomes a frame, never a series.
     placed = (
         topics.with_columns(p=pl.lit(list(range(PARTITIONS))))
         .explode("p")
@@ -276,7 +276,7 @@ def report(name: str, replica_count: int, cost: Cost, spark_cost: Cost) -> dict[
 def compared(spark: SparkSession, recipe: Recipe, out: Path, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Run one size on every engine."""
     whole = recipe.cluster_count * REPLICAS_PER_CLUSTER
-    jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # The session has started it.
     account = Account(lambda: tree_cpu_seconds(jvm), lambda: tree_memory_bytes(jvm))
     job = functools.partial(run_spark, spark, recipe, out / "spark", by_topic=arguments.by_topic)
     ours_cost = median([measured(job, account) for _ in range(arguments.rounds)])

@@ -38,7 +38,7 @@ def random_view(seed: int) -> ClusterView:
     rows = []
     for _ in range(partition_count):
         ids = [broker.id for broker in brokers]
-        source.shuffle(ids)  # type: ignore[arg-type]
+        source.shuffle(ids)  # type: ignore[arg-type]  # Broker ids are whole numbers.
         rows.append(ids[:factor])
     replicas = np.array(rows, dtype=np.int32).reshape(partition_count, factor)
     huge = 10 ** source.next_int_bound(14)

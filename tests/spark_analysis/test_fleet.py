@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, Int32Array
 from broker.entropy import JavaRandom, RandomSource, SplitMix64
-from broker.errors import UsageError
 from placement.classic import ClassicPlacer, grow_topic
 from placement.spec import PlacementSpec
 from placement.striped import StripedPlacer
@@ -31,7 +30,7 @@ from spark_analysis.fleet.generate import (
     words,
 )
 from spark_analysis.fleet.loops import draw_topics, java_draws
-from spark_analysis.fleet.place import broker_views, load_placer, place_cluster, placer_seed, topic_ends
+from spark_analysis.fleet.place import broker_views, place_cluster, placer_seed, topic_ends
 from spark_analysis.fleet.recipe import Growth, RackPlan, Recipe, Shape, SizeLaw, Span, TopicPlan
 from spark_analysis.fleet.sizes import PART_COUNT, quantiles
 
@@ -228,11 +227,6 @@ def test_a_policy_of_ones_own_is_called_through_the_protocol(monkeypatch: pytest
     rows = place_cluster(cluster, "mine", seed=3)
     assert rows.shape[0] == cluster.grown_counts.sum() > 0
     assert set(rows[:, 0].tolist()) == {0}
-
-
-def test_a_placer_that_is_not_installed_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match=r"^no placer is named 'sticky'; installed are classic, .*striped$"):
-        load_placer("sticky")
 
 
 def test_a_lognormal_size_has_its_median_and_its_tail() -> None:

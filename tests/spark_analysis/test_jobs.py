@@ -155,4 +155,4 @@ def test_an_input_that_cannot_be_used_ends_the_job_before_a_table_is_written(
 
 def test_a_missing_input_is_found_before_spark_works(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.txt: cannot be read: no such file or directory$"):
-        analyse_dumps(None, [DumpInput(str(tmp_path / "none.txt"))], None, tmp_path / "out")  # type: ignore[arg-type]
+        analyse_dumps(None, [DumpInput(str(tmp_path / "none.txt"))], None, tmp_path / "out")  # type: ignore[arg-type]  # Not reached.
