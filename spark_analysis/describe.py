@@ -1,4 +1,4 @@
-"""One cluster into a row of the stage: what it holds, how it spreads, what is broken.
+"""One cluster into rows of tables: what it holds, how it spreads, what is broken.
 
 Two ways in. `describe_view` takes a ClusterView, from a dump, and asks `placement` for every
 figure. `describe_simulated` takes a simulated cluster and its placement and counts with compiled
@@ -9,12 +9,13 @@ unfenced brokers are in sync, and the first of them leads. So a fenced broker le
 and its partitions are under-replicated from the start
 (org.apache.kafka.controller.ReplicationControlManager.createTopic, 4.0).
 
-Left out: the rank, which compares clusters, and the measures, which SQL makes of these rows.
+Left out: the rank, which compares clusters, and the measures, which SQL makes of the shares.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
@@ -25,12 +26,14 @@ from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array,
 from broker.ids import NO_LEADER
 from placement.audit import assignment_of, explain_states, partition_states, rack_audit, topic_spread
 from placement.constraints import RACK_SPREAD, check
+from placement.kernels.counts import rack_spread_shortfall
 from placement.loads import GroupLoads, loads
+from placement.registry import KAFKAS
 from spark_analysis import schemas
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
-from spark_analysis.fleet.loops import count_topics
+from spark_analysis.fleet.loops import count_brokers, count_shared, count_topics
 from spark_analysis.fleet.place import broker_views, topic_ends
-from spark_analysis.staging import Columns, StagedRow
+from spark_analysis.staging import ClusterRows, Columns, Shares
 
 VIOLATIONS_MAX: Final = 100  # Of each kind and cluster, as the table of violations promises.
 PAIR_BROKER_COUNT_MAX: Final = 100  # 4,950 pairs: what a heat map can still show.
@@ -41,8 +44,8 @@ SIMULATED: Final = "simulated"
 # --- any view --------------------------------------------------------------------------------------------------------
 
 
-def describe_view(view: ClusterView, *, min_insync_replicas: int | None = None, pairs: bool = False) -> StagedRow:
-    """Return the row of one dump's cluster; `min_insync_replicas` holds for topics that do not show theirs.
+def describe_view(view: ClusterView, *, min_insync_replicas: int | None = None, pairs: bool = False) -> ClusterRows:
+    """Return the rows of one dump's cluster; `min_insync_replicas` holds for topics that do not show theirs.
 
     With `pairs`, brokers that share partitions are counted, if they are at most 100.
     """
@@ -50,7 +53,7 @@ def describe_view(view: ClusterView, *, min_insync_replicas: int | None = None, 
     broken = _broken(view, min_insync_replicas)
     complete = view.partitions_complete
     brokers = held.brokers
-    nested = {
+    tables = {
         "brokers": Columns(
             len(view.brokers),
             (
@@ -62,23 +65,31 @@ def describe_view(view: ClusterView, *, min_insync_replicas: int | None = None, 
         ),
         "violations": broken.rows,
     }
-    leaders: dict[str, Any] = {}
-    if held.topics is not None:
-        by_name = np.array(sorted(range(len(view.topics)), key=lambda row: view.topics[row].name), dtype=np.int64)
-        nested["topics"] = _topics_of_view(view, by_name)
-        if held.topics.leader_count is not None:
-            leaders["topic_leader_counts"] = held.topics.leader_count[by_name]
+    shares = [_shares(brokers, range(len(view.brokers)))]
     if held.racks is not None:
-        nested["racks"] = _racks(held.racks, view.brokers)
+        tables["racks"] = _racks(held.racks, view.brokers)
+        shares.append(_shares(held.racks, [row for row, name in enumerate(held.racks.names) if name is not None]))
+    if held.topics is not None:
+        by_name = sorted(range(len(view.topics)), key=lambda row: view.topics[row].name)
+        tables["topics"] = _topics_of_view(view, np.array(by_name, dtype=np.int64))
+        shares.append(_shares(held.topics, by_name))
     if pairs and complete and len(view.brokers) <= PAIR_BROKER_COUNT_MAX:
-        nested["pairs"] = count_pairs(view.partitions.replicas, view.broker_ids)
+        tables["pairs"] = count_pairs(view.partitions.replicas, view.broker_ids)
     counts = {
         "topic_count": len(view.topics) if complete else None,
         "partition_count": view.partitions.count if complete else None,
         "replica_count": _total(brokers.replica_count),
         "size_bytes": _total(brokers.size_bytes),
     }
-    return StagedRow(_identity(view, DUMP) | _racks_facts(view) | counts | broken.counts | leaders, nested)
+    facts = _identity(view, DUMP) | _racks_facts(view) | counts | broken.counts
+    return ClusterRows(facts, tables, tuple(shares))
+
+
+def _shares(group: GroupLoads, rows: Sequence[int]) -> Shares:
+    """Return what these groups hold, in this order."""
+    order = np.array(rows, dtype=np.int64)
+    replicas, leaders, sizes = (None if column is None else column[order] for column in _quantities(group))
+    return Shares(group.scope, [group.names[row] for row in rows], (replicas, leaders, sizes))
 
 
 def _identity(view: ClusterView, placer: str) -> dict[str, Any]:
@@ -158,19 +169,11 @@ def _size(rows: Int64Array | None) -> int | None:
 
 def count_pairs(replicas: Int32Array, broker_ids: Int32Array) -> Columns:
     """Return how many partitions each two brokers share, pairs that share none left out; ids ascend."""
-    broker_count = broker_ids.size
-    shared = np.zeros(broker_count * broker_count, dtype=np.int64)
-    places = np.where(replicas >= 0, np.searchsorted(broker_ids, replicas), PAD)
-    for first in range(replicas.shape[1]):
-        for second in range(first + 1, replicas.shape[1]):
-            one, other = places[:, first], places[:, second]
-            both = (one >= 0) & (other >= 0) & (one != other)
-            keys = np.minimum(one, other)[both] * np.int64(broker_count) + np.maximum(one, other)[both]
-            shared += np.bincount(keys, minlength=shared.size)
-    found = np.flatnonzero(shared)
-    return Columns(
-        found.size, (broker_ids[found // max(1, broker_count)], broker_ids[found % max(1, broker_count)], shared[found])
-    )
+    shared = np.zeros((broker_ids.size, broker_ids.size), dtype=np.int64)
+    places = np.where(replicas >= 0, np.searchsorted(broker_ids, replicas), PAD).astype(np.int32)
+    count_shared(places, shared)
+    lesser, greater = np.nonzero(shared)
+    return Columns(lesser.size, (broker_ids[lesser], broker_ids[greater], shared[lesser, greater]))
 
 
 # --- a simulated cluster ---------------------------------------------------------------------------------------------
@@ -231,31 +234,26 @@ def first_in_sync(isr: Int32Array) -> Int32Array:
 
 def describe_simulated(
     cluster: SimulatedCluster, rows: Int32Array, *, placer: str, source: str, by_topic: bool = True
-) -> StagedRow:
-    """Return the row of a simulated cluster, placed as `rows` say; topics are listed if `by_topic`."""
-    leaders = np.ascontiguousarray(rows[:, 0]) if not cluster.fenced.any() else first_in_sync(in_sync(rows, cluster))
+) -> ClusterRows:
+    """Return the rows of a simulated cluster, placed as `rows` say; topics are listed if `by_topic`."""
+    fenced_count = int(np.count_nonzero(cluster.fenced))
     held = np.zeros((3, cluster.broker_count), dtype=np.int64)
-    topics = np.zeros((7, cluster.topic_count), dtype=np.int64)
-    sizes = cluster.size_bytes if cluster.size_bytes is not None else np.zeros(cluster.topic_count, dtype=np.int64)
-    count_topics(rows, leaders, topic_ends(cluster), sizes, held, topics)
     known = cluster.size_bytes is not None
-    nested = {
-        "brokers": Columns(
-            cluster.broker_count,
-            (
-                np.arange(cluster.broker_count, dtype=np.int32),
-                _rack_column(cluster),
-                cluster.fenced,
-                held[0],
-                held[1],
-                held[2] if known else None,
-            ),
-        ),
-    }
-    if by_topic:
-        nested["topics"] = _topics(cluster, topics)
-    if (cluster.rack_index != NO_RACK).any():
-        nested["racks"] = _simulated_racks(cluster, held, known)
+    spread = _count(cluster, rows, held, by_topic)
+    quantities = held[0], held[1], held[2] if known else None
+    brokers = (broker_numbers(cluster.broker_count), _rack_column(cluster), cluster.fenced, *quantities)
+    tables = {"brokers": Columns(cluster.broker_count, brokers)}
+    shares = [Shares("broker", broker_names(cluster.broker_count), quantities)]
+    racks = _simulated_racks(cluster, held, known) if cluster.rack_names else None
+    if racks is not None:
+        tables["racks"] = racks
+        count = len(cluster.rack_names)  # Without the row that gathers brokers of no rack.
+        of_racks = [None if column is None else column[:count] for column in racks.parts[2:]]
+        shares.append(Shares("rack", cluster.rack_names, (of_racks[0], of_racks[1], of_racks[2])))
+    if spread is not None:
+        topics = _topics(cluster, spread)
+        tables["topics"] = topics
+        shares.append(Shares("topic", topics.parts[0], (spread[0], spread[4], topics.parts[5])))
     facts = {
         "placer": placer,
         "cluster": cluster_name(cluster),
@@ -263,31 +261,64 @@ def describe_simulated(
         "format": SIMULATED,
         "shape": cluster.shape.name,
         "broker_count": cluster.broker_count,
-        "fenced_broker_count": int(cluster.fenced.sum()),
+        "fenced_broker_count": fenced_count,
         "topic_count": cluster.topic_count,
         "partition_count": rows.shape[0],
         "replica_count": int(held[0].sum()),
         "size_bytes": int(held[2].sum()) if known else None,
-        "topic_leader_counts": topics[4] if by_topic else None,
     }
-    if _is_calm(cluster):
-        return StagedRow(facts | _calm_facts(cluster), nested)
+    if placer in KAFKAS and not fenced_count and _is_calm(cluster, rows):
+        return ClusterRows(facts | _calm_facts(cluster, racks), tables, tuple(shares))
     view = view_of(cluster, rows, source)
     broken = _broken(view, None)
-    return StagedRow(facts | _racks_facts(view) | broken.counts, nested | {"violations": broken.rows})
+    tables["violations"] = broken.rows
+    return ClusterRows(facts | _racks_facts(view) | broken.counts, tables, tuple(shares))
 
 
-def _is_calm(cluster: SimulatedCluster) -> bool:
-    """Whether nothing can be broken: no racks to spread over, nobody fenced, every factor above min.insync.replicas."""
-    no_racks = not (cluster.rack_index != NO_RACK).any()
-    small = (cluster.factors <= cluster.shape.min_insync_replicas).any()
-    return bool(no_racks and not cluster.fenced.any() and not small)
+def _count(cluster: SimulatedCluster, rows: Int32Array, held: Int64Array, by_topic: bool) -> Int64Array | None:
+    """Fill `held` with what each broker holds; return what each topic does, if `by_topic`."""
+    sizes = cluster.size_bytes if cluster.size_bytes is not None else np.zeros(cluster.topic_count, dtype=np.int64)
+    if not by_topic:
+        count_brokers(rows, cluster.fenced, topic_ends(cluster), sizes, held)
+        return None
+    topics = np.zeros((7, cluster.topic_count), dtype=np.int64)
+    count_topics(rows, cluster.fenced, topic_ends(cluster), sizes, held, topics)
+    return topics
 
 
-def _calm_facts(cluster: SimulatedCluster) -> dict[str, Any]:
+@functools.lru_cache(maxsize=64)
+def broker_numbers(count: int) -> Int32Array:
+    """Return the ids of a simulated cluster's brokers, int32[count]; not to be written to."""
+    return np.arange(count, dtype=np.int32)
+
+
+@functools.lru_cache(maxsize=64)
+def broker_names(count: int) -> Any:
+    """Return the same as an Arrow array of strings."""
+    return pa.array([str(number) for number in range(count)], type=pa.string())
+
+
+def _is_calm(cluster: SimulatedCluster, rows: Int32Array) -> bool:
+    """Whether nothing is broken when nobody is fenced, and a placer of Kafka's gave each partition its brokers."""
+    if cluster.factors.size and int(cluster.factors.min()) <= cluster.shape.min_insync_replicas:
+        return False
+    return not cluster.rack_names or not rack_spread_shortfall(rows, cluster.rack_index, len(cluster.rack_names)).any()
+
+
+def _calm_facts(cluster: SimulatedCluster, racks: Columns | None) -> dict[str, Any]:
     states = ("leaderless", "under_min_isr", "at_min_isr", "under_replicated", "not_preferred_leader")
     facts: dict[str, Any] = {f"{state}_count": 0 for state in states}
-    return facts | {"unracked_broker_count": cluster.broker_count, "rack_count": 0, "violation_count": 0}
+    rack_count = len(cluster.rack_names)
+    facts |= {"unracked_broker_count": cluster.broker_count, "rack_count": rack_count, "violation_count": 0}
+    if racks is None:
+        return facts
+    sizes = racks.parts[1][:rack_count]
+    return facts | {
+        "unracked_broker_count": cluster.broker_count - int(sizes.sum()),
+        "rack_broker_count_min": int(sizes.min()),
+        "rack_broker_count_max": int(sizes.max()),
+        "fewer_racks_count": 0,
+    }
 
 
 def _rack_column(cluster: SimulatedCluster) -> Any:

@@ -1,50 +1,63 @@
 """The main jobs, end to end: a fleet or dumps in, the tables of schemas.py out.
 
-How: executors make the stage, which is kept in memory, or on disk where memory ends, while
-each table is selected from it and written. A fleet's pairs of brokers are counted afterwards, for
-the clusters that are shown in full: those that rank first.
+How: executors write what they find into files of their own (staging.py); the driver keeps those of
+the attempts that counted. Spark reads back the table of shares and makes measures of it, ranks the
+clusters, and all tables move to their places. A fleet's pairs of brokers are counted last, for the
+clusters that are shown in full: those that rank first.
 
 Constraints: every table is written, an empty one where nothing is to say. An input that cannot
-be used at all ends the job with one InputError before any table is written.
+be used at all ends the job with one InputError before any table is written; so does one of a known format
+that holds nothing, unless another input can be used: then it is a reject.
+
+How the work is split depends on the work alone, not on cores, and so does every file.
 
 Example:
     with spark_session(app_name="fleet") as spark:
-        summary = analyse_fleet(spark, load_recipe("demo"), Path("out"))
+        analyse_fleet(spark, load_recipe("demo"), Path("out"))
 
 Left out: the report, which reads the tables (report/), and the terminal (cli.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from broker.errors import InputError
+from broker.errors import InputError, UsageError
 from placement.formats.racks import Racks
+from placement.registry import load_placer
 from spark_analysis import balance, schemas
 from spark_analysis.fleet.generate import Fleet
-from spark_analysis.fleet.place import load_placer
 from spark_analysis.fleet.recipe import Recipe
-from spark_analysis.kernels import DumpInput, dumps_kernel, fleet_kernel, pairs_kernel
+from spark_analysis.kernels import RESULT_SCHEMA, DumpInput, Kernel, dumps_kernel, fleet_kernel, pairs_kernel
 from spark_analysis.progress import Bar
 from spark_analysis.progress import progress as show_progress
 from spark_analysis.schemas import Table
 from spark_analysis.sources.files import check_readable
-from spark_analysis.staging import PER_INPUT, STAGE_SCHEMA
-from spark_analysis.summary import RunSummary, summarise
-from spark_analysis.tables import arrow_to_table, read_table, table_path, write_table
+from spark_analysis.tables import (
+    StagedRun,
+    Written,
+    arrow_to_table,
+    read_table,
+    spark_schema,
+    staged_run,
+    table_path,
+    write_table,
+)
 
 SHOWN_IN_FULL_MAX: Final = 200  # Clusters that the report shows one by one.
-CLUSTERS_PER_TASK: Final = 250  # A second or two of work: few enough tasks, and a bar that moves.
+TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
+CLUSTERS_PER_TASK_MAX: Final = 1_000  # A second of work at most; a task itself costs a tenth of one.
+CLUSTERS_PER_PAIRS_TASK: Final = 50
 OF_CLUSTERS: Final = (schemas.BROKERS, schemas.RACKS, schemas.TOPICS, schemas.VIOLATIONS)
+PER_INPUT: Final = (schemas.INPUTS, schemas.REJECTS, schemas.CHANGES)
 Progress: TypeAlias = Callable[..., AbstractContextManager[Bar]]
 
 
@@ -56,7 +69,7 @@ def analyse_fleet(
     progress: Progress = show_progress,
     overwrite: bool = False,
     by_topic: bool = True,
-) -> RunSummary:
+) -> None:
     """Make and place every cluster of `recipe`, and write all tables under `out`/tables.
 
     Without `by_topic` the table of topics is empty and nothing is measured over topics: a fleet of
@@ -66,17 +79,21 @@ def analyse_fleet(
     for placer in sorted({placer for shape in recipe.shapes for placer in shape.placers}):
         load_placer(placer)
     fleet = Fleet.of(recipe)
-    done = spark.sparkContext.accumulator(0)
-    staged = fleet_stage(spark, fleet, done, by_topic=by_topic)
-    title = f"Placing {recipe.name}"
-    with _kept(staged) as stage:
-        with progress(title, total=recipe.cluster_count, unit="clusters", done=lambda: done.value):
-            stage.count()
-        _write(stage, OF_CLUSTERS, out, progress, overwrite)
-    _write_fleet_pairs(spark, fleet, out, overwrite)
+    quantities = balance.QUANTITIES if any(shape.sizes for shape in recipe.shapes) else balance.QUANTITIES[:2]
+    count = recipe.cluster_count
+    with staged_run((*OF_CLUSTERS, schemas.PAIRS), schemas.WORK, out, overwrite=overwrite) as run:
+        with progress(f"Placing {recipe.name}", total=count, unit="clusters", done=run.done_count):
+            kernel = fleet_kernel(fleet, run.root, by_topic=by_topic)
+            told = _run(spark, kernel, count, task_count(count))
+            _keep(run, (*OF_CLUSTERS, *schemas.WORK), told)
+        _summarise(spark, run, quantities, progress, overwrite)
+        wanted = _shown_in_full(out)
+        tasks = -(-len(wanted) // CLUSTERS_PER_PAIRS_TASK)
+        _keep(run, (schemas.PAIRS,), _run(spark, pairs_kernel(fleet, run.root, wanted), len(wanted), tasks))
+        for table in (*OF_CLUSTERS, schemas.PAIRS):
+            run.publish(table)
     for table, rows in _recipe_tables(recipe).items():
         arrow_to_table(pa.Table.from_pylist(rows, schema=table.arrow_schema()), table, out, overwrite=overwrite)
-    return summarise(out, title=recipe.name)
 
 
 def analyse_dumps(
@@ -88,46 +105,74 @@ def analyse_dumps(
     progress: Progress = show_progress,
     min_insync_replicas_default: int | None = None,
     overwrite: bool = False,
-) -> RunSummary:
-    """Read every dump, and write all tables under `out`/tables; clusters are numbered in the order of the inputs.
+) -> None:
+    """Read every dump, and write all tables under `out`/tables; clusters are numbered by their inputs.
 
     `min_insync_replicas_default` holds for topics that do not show theirs. Inputs of one series are
     compared, each with the one before it. Raises InputError for the first input that cannot be used.
     """
     for dump_input in inputs:
         check_readable(dump_input.path)
-    done = spark.sparkContext.accumulator(0)
     series = _series(inputs)
-    kernel = dumps_kernel(series, racks, min_insync_replicas_default, done)
-    staged = spark.range(0, len(series), 1, max(1, len(series))).mapInArrow(kernel, _stage_type())
-    with _kept(staged) as stage:
-        with progress("Reading dumps", total=len(inputs), unit="files", done=lambda: done.value):
-            _refuse_failures(stage)
-        _write(_numbered(stage), (*OF_CLUSTERS, *PER_INPUT, schemas.PAIRS), out, progress, overwrite)
-    return summarise(out, title=", ".join(dump_input.path for dump_input in inputs[:3]))
+    tables = (*OF_CLUSTERS, *PER_INPUT)
+    with staged_run(tables, (*schemas.WORK, schemas.PAIRS), out, overwrite=overwrite) as run:
+        with progress("Reading dumps", total=len(inputs), unit="files", done=run.done_count):
+            kernel = dumps_kernel(series, run.root, racks, min_insync_replicas_default)
+            told = _run(spark, kernel, len(series), len(series))
+            _refuse_failures(told, len(inputs))
+            _keep(run, (*tables, *schemas.WORK, schemas.PAIRS), told)
+        _summarise(spark, run, balance.QUANTITIES, progress, overwrite)
+        shown = spark.createDataFrame(_shown_in_full(out), "cluster_id long, placer string")
+        pairs = _frame(spark, run, schemas.PAIRS).join(F.broadcast(shown), on=["cluster_id", "placer"], how="left_semi")
+        write_table(pairs.select(*schemas.PAIRS.column_names), schemas.PAIRS, out, overwrite=overwrite)
+        for table in tables:
+            run.publish(table)
 
 
-def _stage_type() -> Any:
-    return from_arrow_schema(STAGE_SCHEMA)
+def task_count(cluster_count: int) -> int:
+    """Return into how many tasks the clusters of a fleet are cut: the same on every machine."""
+    return min(cluster_count, max(TASK_COUNT_MIN, cluster_count // CLUSTERS_PER_TASK_MAX))
 
 
-def fleet_stage(spark: SparkSession, fleet: Fleet, done: Any = None, *, by_topic: bool = True) -> DataFrame:
-    """One row per (cluster_id, placer) of the fleet; nothing is computed yet."""
-    cluster_count = fleet.recipe.cluster_count
-    least = 2 * spark.sparkContext.defaultParallelism
-    task_count = min(cluster_count, max(least, cluster_count // CLUSTERS_PER_TASK))
-    numbers = spark.range(0, cluster_count, 1, task_count)
-    rows = numbers.mapInArrow(fleet_kernel(fleet, done, by_topic=by_topic), _stage_type())
-    return rows.withColumn("cluster_id", F.col("cluster_index"))
+def _run(spark: SparkSession, kernel: Kernel, count: int, tasks: int) -> list[dict[str, Any]]:
+    """Run the kernel on the numbers below `count`; return what all tasks told, raising what went wrong."""
+    numbers = spark.range(0, count, 1, max(1, tasks))
+    told: list[dict[str, Any]] = numbers.mapInArrow(kernel, from_arrow_schema(RESULT_SCHEMA)).toArrow().to_pylist()
+    faults = sorted(one["fault"] for one in told if one["fault"] is not None)
+    if faults:
+        raise UsageError(faults[0])
+    return told
 
 
-@contextmanager
-def _kept(stage: DataFrame) -> Iterator[DataFrame]:
-    kept = stage.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield kept
-    finally:
-        kept.unpersist()
+def _keep(run: StagedRun, tables: Sequence[Table], told: Sequence[dict[str, Any]]) -> None:
+    written = [Written(one["table"], one["file"], one["row_count"]) for one in told if one["file"] is not None]
+    for table in tables:
+        run.keep(table, written)
+
+
+def _frame(spark: SparkSession, run: StagedRun, table: Table) -> DataFrame:
+    return spark.read.schema(spark_schema(table)).parquet(str(run.root / table.name))
+
+
+def _summarise(
+    spark: SparkSession, run: StagedRun, quantities: Sequence[str], progress: Progress, overwrite: bool
+) -> None:
+    """Write measures, then clusters with their ranks."""
+    with progress("Measuring", total=2, unit="tables") as bar:
+        measured = balance.measures(_frame(spark, run, schemas.SHARES), quantities)
+        write_table(measured, schemas.MEASURES, run.out, overwrite=overwrite)
+        bar.advance()
+        place = str(table_path(run.out, schemas.MEASURES))
+        measured = spark.read.schema(spark_schema(schemas.MEASURES)).parquet(place)
+        ranked = balance.clusters(_frame(spark, run, schemas.FACTS), measured)
+        write_table(ranked, schemas.CLUSTERS, run.out, overwrite=overwrite)
+        bar.advance()
+
+
+def _shown_in_full(out: Path) -> list[tuple[int, str]]:
+    """Return the keys of the clusters that rank first, in their order."""
+    ranks = read_table(out, schemas.CLUSTERS, columns=["cluster_id", "placer", "rank"]).to_pylist()
+    return sorted((row["cluster_id"], row["placer"]) for row in ranks if row["rank"] <= SHOWN_IN_FULL_MAX)
 
 
 def _series(inputs: Sequence[DumpInput]) -> list[list[tuple[int, DumpInput]]]:
@@ -139,19 +184,15 @@ def _series(inputs: Sequence[DumpInput]) -> list[list[tuple[int, DumpInput]]]:
     return list(together.values())
 
 
-def _refuse_failures(stage: DataFrame) -> None:
-    """Raise the InputError of the first input that could not be used."""
-    failures = stage.where(F.col("failure").isNotNull()).orderBy("input_index").select("failure.*").limit(1).collect()
-    for failure in failures:
-        raise InputError(failure["what"], source=failure["source"], line=failure["line"], value=failure["value"])
-
-
-def _numbered(stage: DataFrame) -> DataFrame:
-    """The stage with `cluster_id`: 0, 1, 2, … in the order of inputs, and of clusters within an input."""
-    order = Window.orderBy("input_index", "cluster_index").rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    places = stage.where(F.col("cluster_index").isNotNull()).select("input_index", "cluster_index").distinct()
-    ids = places.withColumn("cluster_id", F.count("*").over(order) - 1)
-    return stage.join(F.broadcast(ids), on=["input_index", "cluster_index"], how="left")
+def _refuse_failures(told: Sequence[dict[str, Any]], input_count: int) -> None:
+    """Raise the InputError of the first input of no known format, or of the first when none can be used."""
+    failures = sorted(
+        (one["failure"] for one in told if one["failure"] is not None), key=lambda one: one["input_index"]
+    )
+    fatal = [one for one in failures if not one["is_recognised"] or len(failures) == input_count]
+    if fatal:
+        first = fatal[0]
+        raise InputError(first["what"], source=first["source"], line=first["line"], value=first["value"])
 
 
 def _recipe_tables(recipe: Recipe) -> dict[Table, list[dict[str, Any]]]:
@@ -160,32 +201,3 @@ def _recipe_tables(recipe: Recipe) -> dict[Table, list[dict[str, Any]]]:
     account = {"rows_in": count, "rows_analysed": count, "rows_rejected": 0, "lines_passed_over": 0, "notes": []}
     about = {"source": recipe.source, "format": "recipe", "cluster_count": count} | account
     return {schemas.INPUTS: [about], schemas.REJECTS: [], schemas.CHANGES: []}
-
-
-def _write(stage: DataFrame, tables: Sequence[Table], out: Path, progress: Progress, overwrite: bool) -> None:
-    """Write measures, clusters and `tables`, in this order: pairs are of the clusters shown in full, by rank."""
-    clusters = stage.where(F.col("cluster_id").isNotNull())
-    read = stage.sparkSession.read.parquet
-    with progress("Writing tables", total=len(tables) + 2, unit="tables") as bar:
-        write_table(balance.measures(clusters), schemas.MEASURES, out, overwrite=overwrite)
-        bar.advance()
-        measured = read(str(table_path(out, schemas.MEASURES)))
-        write_table(balance.clusters(clusters, measured), schemas.CLUSTERS, out, overwrite=overwrite)
-        bar.advance()
-        for table in tables:
-            rows = balance.nested_table(stage, table)
-            if table is schemas.PAIRS:
-                ranked = read(str(table_path(out, schemas.CLUSTERS)))
-                shown = ranked.where(F.col("rank") <= SHOWN_IN_FULL_MAX).select("cluster_id", "placer")
-                rows = rows.join(F.broadcast(shown), on=["cluster_id", "placer"], how="left_semi")
-            write_table(rows.select(*table.column_names), table, out, overwrite=overwrite)
-            bar.advance()
-
-
-def _write_fleet_pairs(spark: SparkSession, fleet: Fleet, out: Path, overwrite: bool) -> None:
-    ranks = read_table(out, schemas.CLUSTERS, columns=["cluster_id", "placer", "rank"]).to_pylist()
-    wanted = sorted((row["cluster_id"], row["placer"]) for row in ranks if row["rank"] <= SHOWN_IN_FULL_MAX)
-    tasks = min(len(wanted), 2 * spark.sparkContext.defaultParallelism)
-    places = spark.range(0, len(wanted), 1, max(1, tasks))
-    rows = places.mapInArrow(pairs_kernel(fleet, wanted), from_arrow_schema(schemas.PAIRS.arrow_schema()))
-    write_table(rows, schemas.PAIRS, out, overwrite=overwrite)

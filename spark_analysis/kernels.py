@@ -1,21 +1,28 @@
-"""The only Python that runs on executors: Arrow batches in, Arrow batches out.
+"""The only Python that runs on executors: numbers of work in, files of rows out.
 
 Goals: what a task makes depends on the numbers it is given and on nothing else; memory holds
 one cluster and one batch of rows; input that cannot be used becomes a row that says so.
 
 A fleet's kernel takes cluster numbers and places, counts and audits each cluster once per
 placer. A dumps' kernel takes numbers of series; the inputs of a series are read one after another,
-so that each can be compared with the one before it. Both answer with rows of the stage
-(staging.py), and tell the driver how many clusters are done through an accumulator.
+so that each can be compared with the one before it. All append their rows to files of their own
+task (staging.py), and answer with `RESULT_SCHEMA`: the files written, inputs that could not be
+used, and a fault that ended the task, if any; an error thus crosses to the driver as a row,
+not as a Java traceback. While they work, each task's tally (tables.py) grows by a byte a cluster, or a
+dump, which is how the driver learns how many are done: an accumulator tells only when a task ends.
 
-Example: spark.range(10).mapInArrow(fleet_kernel(fleet), stage_schema).
+Numbers of clusters: those of a fleet are the fleet's. The first cluster of input i of n is i, its second n + i,
+and so on, so that a task need not know what the others find.
 
-Left out: writing tables, which needs rows in order (tables.py).
+Example: spark.range(10).mapInArrow(fleet_kernel(fleet, root), spark_schema_of(RESULT_SCHEMA)).
+
+Left out: what the files are called in the end, and where they stand (tables.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -23,9 +30,9 @@ import numpy as np
 import pyarrow as pa
 
 from broker.cluster import ClusterView
-from broker.errors import InputError
+from broker.errors import InputError, NothingUsableError, UsageError
 from placement.changes import changes
-from placement.formats.parsed import ParsedDump
+from placement.formats.parsed import ParsedDump, Reject
 from placement.formats.racks import Racks
 from placement.formats.read import read_dump
 from spark_analysis import schemas
@@ -33,10 +40,24 @@ from spark_analysis.describe import PAIR_BROKER_COUNT_MAX, count_pairs, describe
 from spark_analysis.fleet.generate import Fleet, make_cluster
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.sources.files import read_chunks
-from spark_analysis.staging import Columns, StagedRow, batches
+from spark_analysis.staging import Columns, TaskWriter
+from spark_analysis.tables import attempt_name
 
 Kernel: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-PAIRS_SCHEMA: Final = schemas.PAIRS.arrow_schema()
+FORMAT_NOT_KNOWN: Final = "unknown"
+FAILURE: Final[Any] = pa.struct(
+    [
+        pa.field("input_index", pa.int64()),
+        pa.field("is_recognised", pa.bool_()),
+        pa.field("what", pa.string()),
+        pa.field("source", pa.string()),
+        pa.field("line", pa.int64()),
+        pa.field("value", pa.string()),
+    ]
+)
+RESULT_SCHEMA: Final = pa.schema(
+    {"table": pa.string(), "file": pa.string(), "row_count": pa.int64(), "fault": pa.string(), "failure": FAILURE}
+)
 
 
 @attrs.frozen
@@ -49,71 +70,94 @@ class DumpInput:
     series: str | None = None
 
 
-def fleet_kernel(fleet: Fleet, done: Any = None, *, by_topic: bool = True) -> Kernel:
-    """Return the kernel that makes, places and describes the clusters whose numbers come in, a row per placer.
+def fleet_kernel(fleet: Fleet, root: Path, *, by_topic: bool = True) -> Kernel:
+    """Return the kernel that makes, places and describes the clusters whose numbers come in, once per placer.
 
-    `done` is an accumulator of clusters. Topics are listed if `by_topic`.
+    Files go under `root`. Topics are listed if `by_topic`.
     """
 
-    def rows(numbers: Iterable[int]) -> Iterator[StagedRow]:
+    def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
         recipe = fleet.recipe
         for number in numbers:
             cluster = make_cluster(fleet, number)
             for placer in cluster.shape.placers:
                 placed = place_cluster(cluster, placer, seed=recipe.seed)
-                row = describe_simulated(cluster, placed, placer=placer, source=recipe.source, by_topic=by_topic)
-                yield StagedRow(row.scalars | {"input_index": 0, "cluster_index": number}, row.nested)
-            if done is not None:
-                done.add(1)
+                found = describe_simulated(cluster, placed, placer=placer, source=recipe.source, by_topic=by_topic)
+                writer.add(number, found)
+            writer.tick()
+        yield from ()
 
-    return lambda given: batches(rows(_numbers(given)))
+    return _kernel(root, work)
 
 
-def pairs_kernel(fleet: Fleet, wanted: Sequence[tuple[int, str]]) -> Kernel:
+def pairs_kernel(fleet: Fleet, root: Path, wanted: Sequence[tuple[int, str]]) -> Kernel:
     """Return the kernel that makes the table of pairs for the clusters and placers `wanted`, by their places in it."""
 
-    def run(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for place in _numbers(given):
+    def work(places: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
+        for place in places:
             number, placer = wanted[place]
             cluster = make_cluster(fleet, number)
-            if cluster.broker_count > PAIR_BROKER_COUNT_MAX:
-                continue
-            rows = place_cluster(cluster, placer, seed=fleet.recipe.seed)
-            pairs = count_pairs(rows, np.arange(cluster.broker_count, dtype=np.int32))
-            key = (np.full(pairs.row_count, number, dtype=np.int64), [placer] * pairs.row_count)
-            yield pa.RecordBatch.from_arrays(
-                [
-                    pa.array(part, type=field.type)
-                    for part, field in zip((*key, *pairs.parts), PAIRS_SCHEMA, strict=True)
-                ],
-                schema=PAIRS_SCHEMA,
-            )
+            if cluster.broker_count <= PAIR_BROKER_COUNT_MAX:
+                rows = place_cluster(cluster, placer, seed=fleet.recipe.seed)
+                pairs = count_pairs(rows, np.arange(cluster.broker_count, dtype=np.int32))
+                key = np.full(pairs.row_count, number, dtype=np.int64), [placer] * pairs.row_count
+                writer.append(schemas.PAIRS, Columns(pairs.row_count, (*key, *pairs.parts)))
+        yield from ()
 
-    return run
+    return _kernel(root, work)
 
 
 def dumps_kernel(
     series: Sequence[Sequence[tuple[int, DumpInput]]],
+    root: Path,
     racks: Racks | None,
     min_insync_replicas_default: int | None,
-    done: Any = None,
 ) -> Kernel:
     """Return the kernel that reads the inputs of the series whose numbers come in; inputs carry their index."""
+    input_count = sum(map(len, series))
 
-    def rows(numbers: Iterable[int]) -> Iterator[StagedRow]:
+    def read_one(
+        index: int, dump_input: DumpInput, before: ClusterView | None, writer: TaskWriter
+    ) -> ClusterView | None:
+        parsed = _with_racks(_read(dump_input), racks)
+        _write_account(writer, parsed)
+        if before is not None and parsed.clusters:
+            _write_changes(writer, before, parsed.clusters[0])
+        for place, view in enumerate(parsed.clusters):
+            found = describe_view(view, min_insync_replicas=min_insync_replicas_default, pairs=True)
+            writer.add(index + place * input_count, found)
+        return parsed.clusters[-1] if parsed.clusters else before
+
+    def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
         for number in numbers:
             before: ClusterView | None = None
             for index, dump_input in series[number]:
                 try:
-                    parsed = _with_racks(_read(dump_input), racks)
-                    yield from _dump_rows(index, parsed, before, min_insync_replicas_default)
-                    before = parsed.clusters[-1] if parsed.clusters else before
+                    before = read_one(index, dump_input, before, writer)
                 except InputError as error:
-                    yield StagedRow({"input_index": index, "failure": _failure(error)}, {})
-                if done is not None:
-                    done.add(1)
+                    recognised = isinstance(error, NothingUsableError)
+                    if recognised:
+                        _write_unusable(writer, dump_input, error)
+                    yield _failure(index, error, is_recognised=recognised)
+                writer.tick()
 
-    return lambda given: batches(rows(_numbers(given)))
+    return _kernel(root, work)
+
+
+def _kernel(root: Path, work: Callable[[Iterable[int], TaskWriter], Iterator[dict[str, Any]]]) -> Kernel:
+    """Return the kernel that lets `work` write to this attempt's files, and tells what became of it."""
+
+    def run(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        told: list[dict[str, Any]]
+        with TaskWriter(root, attempt_name()) as writer:
+            try:
+                told = [{"failure": failure} for failure in work(_numbers(given), writer)]
+                told += [attrs.asdict(written) for written in writer.close()]
+            except UsageError as error:
+                told = [{"fault": str(error)}]
+        yield pa.RecordBatch.from_pylist(told, schema=RESULT_SCHEMA)
+
+    return run
 
 
 def _numbers(given: Iterable[pa.RecordBatch]) -> Iterator[int]:
@@ -134,36 +178,28 @@ def _with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:
     return attrs.evolve(parsed, clusters=tuple(views))
 
 
-def _dump_rows(
-    index: int, parsed: ParsedDump, before: ClusterView | None, min_insync_replicas: int | None
-) -> Iterator[StagedRow]:
-    """Yield a row per cluster of one dump; its account, rejects and changes stand on the first."""
-    about = _about(parsed, before)
-    if not parsed.clusters:
-        yield StagedRow({"input_index": index}, about)
-    for place, view in enumerate(parsed.clusters):
-        row = describe_view(view, min_insync_replicas=min_insync_replicas, pairs=True)
-        nested = row.nested | about if place == 0 else row.nested
-        yield StagedRow(row.scalars | {"input_index": index, "cluster_index": place}, nested)
-
-
-def _about(parsed: ParsedDump, before: ClusterView | None) -> dict[str, Columns]:
+def _write_account(writer: TaskWriter, parsed: ParsedDump) -> None:
     values = [getattr(parsed, name) for name in schemas.INPUTS.column_names if name not in ("cluster_count", "notes")]
     account = (*values[:2], len(parsed.clusters), *values[2:], list(parsed.notes))
-    about = {
-        "inputs": Columns(1, tuple([value] for value in account)),
-        "rejects": Columns.of_rows(schemas.REJECTS, parsed.rejects),
-    }
-    if before is not None and parsed.clusters:
-        after = parsed.clusters[0]
-        found = changes(before, after)
-        names = [before.name] * len(found), [after.name] * len(found)
-        rest = schemas.CHANGES.column_names[2:]
-        about["changes"] = Columns(
-            len(found), (*names, *([getattr(change, name) for change in found] for name in rest))
-        )
-    return about
+    writer.append(schemas.INPUTS, Columns(1, tuple([value] for value in account)))
+    writer.append(schemas.REJECTS, Columns.of_rows(schemas.REJECTS, parsed.rejects))
 
 
-def _failure(error: InputError) -> dict[str, Any]:
-    return {"what": error.what, "source": error.source, "line": error.line, "value": error.value}
+def _write_unusable(writer: TaskWriter, dump_input: DumpInput, error: InputError) -> None:
+    """Write the account of an input of a known format that holds nothing: one row in, one put aside."""
+    account: tuple[Any, ...] = (dump_input.path, dump_input.format or FORMAT_NOT_KNOWN, 0, 1, 0, 1, 0, [])
+    reject = Reject(dump_input.path, error.line, error.what, error.value or "")
+    writer.append(schemas.INPUTS, Columns(1, tuple([value] for value in account)))
+    writer.append(schemas.REJECTS, Columns.of_rows(schemas.REJECTS, [reject]))
+
+
+def _write_changes(writer: TaskWriter, before: ClusterView, after: ClusterView) -> None:
+    found = changes(before, after)
+    names = [before.name] * len(found), [after.name] * len(found)
+    rest = ([getattr(change, name) for change in found] for name in schemas.CHANGES.column_names[2:])
+    writer.append(schemas.CHANGES, Columns(len(found), (*names, *rest)))
+
+
+def _failure(index: int, error: InputError, *, is_recognised: bool) -> dict[str, Any]:
+    told = {"what": error.what, "source": error.source, "line": error.line, "value": error.value}
+    return {"input_index": index, "is_recognised": is_recognised} | told

@@ -51,9 +51,7 @@ class Table:
         """Return the Arrow schema, comments and units as field metadata under `comment` and `unit`."""
         return pa.schema(
             [
-                pa.field(
-                    column.name, _TYPES[column.type], nullable=column.nullable, metadata=_metadata(column)
-                )
+                pa.field(column.name, _TYPES[column.type], nullable=column.nullable, metadata=_metadata(column))
                 for column in self.columns
             ]
         )
@@ -73,7 +71,7 @@ def _state(name: str, comment: str) -> Column:
 
 
 _KEY: Final = (
-    Column("cluster_id", "long", "Number of the cluster in this run, from 0"),
+    Column("cluster_id", "long", "Number of the cluster in this run, from 0; numbers of dumps may have gaps"),
     Column("placer", "string", "Placement policy, or 'dump' for what a real cluster's dump says"),
 )
 
@@ -102,7 +100,9 @@ CLUSTERS: Final = Table(
         _state("under_replicated_count", "Partitions with a replica out of sync"),
         _state("not_preferred_leader_count", "Partitions led by another than their first replica"),
         _state("fewer_racks_count", "Partitions on fewer racks than min(factor, racks)"),
-        Column("violation_count", "long", "Broken constraints in all; the table lists the first of each kind", "violations"),
+        Column(
+            "violation_count", "long", "Broken constraints in all; the table lists the first of each kind", "violations"
+        ),
         Column("rank", "int", "1 is the cluster to look at first"),
     ),
 )
@@ -124,8 +124,12 @@ MEASURES: Final = Table(
         Column("stdev", "double", "Population standard deviation of the shares"),
         Column("cv", "double", "Standard deviation divided by the mean; 0 when there is nothing"),
         Column("gini", "double", "Gini coefficient of the shares, 0 (equal) to 1 - 1/groups"),
-        Column("moves", "long", "Least replicas, leaders or bytes to move until every share is floor or ceiling",
-               nullable=True),
+        Column(
+            "moves",
+            "long",
+            "Least replicas, leaders or bytes to move until every share is floor or ceiling",
+            nullable=True,
+        ),
         Column("moves_share", "double", "Moves divided by the total", "0..1", nullable=True),
         Column("best_max_over_mean", "double", "max_over_mean when every share is floor or ceiling"),
         Column("best_stdev", "double", "stdev when every share is floor or ceiling"),
@@ -178,7 +182,9 @@ TOPICS: Final = Table(
         Column("replica_max", "int", "Most of its replicas on one broker", "replicas"),
         Column("replica_moves", "long", "Replica moves until each broker holds floor or ceiling", "replicas"),
         Column("leader_max", "int", "Most of its leaders on one broker", "partitions", nullable=True),
-        Column("leader_moves", "long", "Leader moves until each broker leads floor or ceiling", "partitions", nullable=True),
+        Column(
+            "leader_moves", "long", "Leader moves until each broker leads floor or ceiling", "partitions", nullable=True
+        ),
     ),
 )
 
@@ -230,7 +236,11 @@ CHANGES: Final = Table(
         Column("to_cluster", "string", "Later dump"),
         Column("topic", "string", "Topic"),
         Column("partition", "int", "Partition"),
-        Column("change", "string", "leader lost, leader elected, unclean election, ISR shrunk, ISR grown, replicas changed, …"),
+        Column(
+            "change",
+            "string",
+            "leader lost, leader elected, unclean election, ISR shrunk, ISR grown, replicas changed, …",
+        ),
         Column("detail", "string", "Before and after, in words"),
     ),
 )
@@ -245,5 +255,39 @@ PAIRS: Final = Table(
         Column("shared_count", "long", "Partitions that have a replica on both", "partitions"),
     ),
 )
+
+FACTS: Final = Table(
+    "facts", "one row per cluster and placer: the table of clusters, not ranked yet", CLUSTERS.columns[:-1]
+)
+
+
+def _ranked(name: str, what: str) -> tuple[Column, ...]:
+    return (
+        Column(f"{name}_share", "long", f"{what} of the group", nullable=True),
+        Column(f"{name}_floor", "long", f"{what} of all groups divided by their number, rounded down", nullable=True),
+        Column(f"{name}_rank", "int", "Place among the groups, 1 holds most; of equals the first", nullable=True),
+        Column(
+            f"{name}_first",
+            "string",
+            "The group whose rank is 1: a broker's number, a rack's or topic's name",
+            nullable=True,
+        ),
+    )
+
+
+SHARES: Final = Table(
+    "shares",
+    "one row per cluster, placer, scope and group: what measures are made of",
+    (
+        *_KEY,
+        Column("scope", "string", "What quantities are spread over: broker, rack or topic"),
+        *_ranked("replicas", "Replicas"),
+        *_ranked("leaders", "Partitions led"),
+        *_ranked("bytes", "Bytes"),
+    ),
+)
+
+WORK: Final = (FACTS, SHARES)
+"""Tables of a run's own, gone when it ends."""
 
 TABLES: Final = (CLUSTERS, MEASURES, BROKERS, RACKS, TOPICS, VIOLATIONS, REJECTS, INPUTS, CHANGES, PAIRS)

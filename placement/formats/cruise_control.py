@@ -4,7 +4,7 @@
 Rebalance answers hold the load before and after; each becomes a cluster, "NAME
 (before)" and "NAME (after)", with the summary, the goals and the number of proposals as
 facts. /state describes Cruise Control itself: a view of no brokers, with facts. An
-errorMessage alone is an InputError that says what Cruise Control answered. A
+errorMessage alone is a NothingUsableError that says what Cruise Control answered. A
 /user_tasks envelope is opened and each originalResponse read as if it had come alone.
 
 Keys are compared without case and punctuation, as versions differ ("min-isr", "minIsr").
@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from broker.cluster import ClusterView
-from broker.errors import InputError
+from broker.errors import InputError, NothingUsableError
 from placement.formats.checks import fault_of_ids, fault_of_number, fault_of_topic_name
 from placement.formats.cruise_control_cluster import is_cluster_state, read_cluster_state
 from placement.formats.cruise_control_load import is_load, read_load
@@ -93,7 +93,7 @@ def _read_answer(value: dict[str, Any], tally: Tally, name: str, default: int | 
     answer = folded(value)
     if "errormessage" in answer:
         what = "Cruise Control answered with an error; this is no description of a cluster"
-        raise InputError(what, source=tally.source, value=brief(answer["errormessage"]))
+        raise NothingUsableError(what, source=tally.source, value=brief(answer["errormessage"]))
     if _is_rebalance(value):
         return _read_rebalance(answer, tally, name)
     if is_cluster_state(value):

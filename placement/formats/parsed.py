@@ -22,7 +22,7 @@ from typing import Final
 import attrs
 
 from broker.cluster import ClusterView
-from broker.errors import InputError, UsageError
+from broker.errors import InputError, NothingUsableError, UsageError
 
 VALUE_LENGTH_MAX: Final = 200  # Characters: enough to find the entry in its file, too few to fill a table.
 REJECTS_MAX: Final = 500_000  # About 250 MB of Python objects: a file with more is no dump with some damage.
@@ -66,7 +66,7 @@ class Tally:
         self.rejects.append(Reject(self.source, line, reason, value))
 
     def dump(self, clusters: tuple[ClusterView, ...]) -> ParsedDump:
-        """Return the finished account; raise InputError when nothing could be used."""
+        """Return the finished account; raise NothingUsableError when nothing could be used."""
         if self.rows_analysed == 0:
             raise self._nothing_usable()
         return ParsedDump(
@@ -81,13 +81,14 @@ class Tally:
             notes=tuple(self.notes),
         )
 
-    def _nothing_usable(self) -> InputError:
+    def _nothing_usable(self) -> NothingUsableError:
         if not self.rejects:
-            return InputError(f"nothing in this {self.format} input describes a cluster", source=self.source)
+            what = f"nothing in this {self.format} input describes a cluster"
+            return NothingUsableError(what, source=self.source)
         first = self.rejects[0]
         count = len(self.rejects)
         others = "" if count == 1 else f" (and {count - 1} more entries cannot be used)"
-        return InputError(
+        return NothingUsableError(
             f"nothing can be used: {first.reason}{others}", source=self.source, line=first.line, value=first.value
         )
 

@@ -25,7 +25,7 @@ Source: ours; the generator is broker/entropy.py's.
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final
 
 import attrs
 import numpy as np
@@ -33,14 +33,11 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
 from broker.entropy import derive
+from spark_analysis.fleet.loops import WordArray, draw_topics, fill_words
 from spark_analysis.fleet.recipe import RackPlan, Recipe, Shape, Span
-from spark_analysis.fleet.sizes import PART_BITS, quantiles
+from spark_analysis.fleet.sizes import quantiles
 
-WordArray: TypeAlias = NDArray[np.uint64]
 NO_RACK: Final = -1
-_GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2: Final = np.uint64(0x94D049BB133111EB)
 _HEAD_WORD_COUNT: Final = 5
 _BODY_STREAM: Final = 1
 
@@ -76,24 +73,55 @@ class SimulatedCluster:
 
 
 @attrs.frozen(eq=False)
+class ShapePlan:
+    """A shape's choices as columns, worked out once a fleet.
+
+    `partitions` int32[n]; `factors` int32[m] and `factor_edges` int64[m], the sums of their weights; `sizes`
+    int64[4096] of quantiles, or empty; growth has a chance of `growth_chance` in 2^53.
+    """
+
+    rack_names: tuple[str, ...]
+    partitions: Int32Array
+    factors: Int32Array
+    factor_edges: Int64Array
+    sizes: Int64Array
+    growth_chance: int
+    growth_times: int
+
+    @classmethod
+    def of(cls, shape: Shape) -> ShapePlan:
+        """Return the columns of a shape."""
+        factors = np.array(shape.topics.factors, dtype=np.int64)
+        growth = shape.growth
+        return cls(
+            rack_names=tuple(f"rack-{index + 1:02d}" for index in range(len(shape.racks.sizes))),
+            partitions=np.array(shape.topics.partitions, dtype=np.int32),
+            factors=factors[:, 0].astype(np.int32),
+            factor_edges=np.cumsum(factors[:, 1]),
+            sizes=np.empty(0, dtype=np.int64) if shape.sizes is None else quantiles(shape.sizes),
+            growth_chance=0 if growth is None else int(growth.topics * 2**53),
+            growth_times=1 if growth is None else growth.times,
+        )
+
+
+@attrs.frozen(eq=False)
 class Fleet:
-    """A recipe with its size tables worked out: what executors make clusters from."""
+    """A recipe with what its shapes choose from: what executors make clusters of."""
 
     recipe: Recipe
-    size_tables: tuple[Int64Array | None, ...]
+    plans: tuple[ShapePlan, ...]
 
     @classmethod
     def of(cls, recipe: Recipe) -> Fleet:
         """Return the fleet of a recipe."""
-        return cls(recipe, tuple(None if s.sizes is None else quantiles(s.sizes) for s in recipe.shapes))
+        return cls(recipe, tuple(ShapePlan.of(shape) for shape in recipe.shapes))
 
 
 def words(seed: int, count: int) -> WordArray:
     """Return the first `count` 64-bit words of SplitMix64(seed), uint64[count]."""
-    state = np.uint64(seed) + np.arange(1, count + 1, dtype=np.uint64) * _GAMMA
-    state = (state ^ (state >> np.uint64(30))) * _MIX_1
-    state = (state ^ (state >> np.uint64(27))) * _MIX_2
-    return state ^ (state >> np.uint64(31))
+    drawn = np.empty(count, dtype=np.uint64)
+    fill_words(seed, drawn)
+    return drawn
 
 
 def choose(drawn: WordArray, bound: int) -> Int64Array:
@@ -126,23 +154,33 @@ def make_cluster(fleet: Fleet, number: int) -> SimulatedCluster:
 
     fenced = np.zeros(broker_count, dtype=np.bool_)
     fenced_count = min(_part(shape.fenced, broker_count, int(head[3])), broker_count - shape.topics.factor_max)
-    fenced[np.argsort(fence_words, kind="stable")[:fenced_count]] = True
+    if fenced_count:
+        fenced[np.argsort(fence_words, kind="stable")[:fenced_count]] = True
 
-    partition_counts = np.array(shape.topics.partitions, dtype=np.int32)[
-        choose(topic_words[:, 0], len(shape.topics.partitions))
-    ]
-    factors = np.array([factor for factor, _ in shape.topics.factors], dtype=np.int32)
-    table = fleet.size_tables[shape_index]
+    plan = fleet.plans[shape_index]
+    drawn = np.empty((3, topic_count), dtype=np.int32)
+    size_bytes = np.empty(topic_count if plan.sizes.size else 0, dtype=np.int64)
+    draw_topics(
+        topic_words,
+        plan.partitions,
+        plan.factors,
+        plan.factor_edges,
+        plan.sizes,
+        plan.growth_chance,
+        plan.growth_times,
+        drawn,
+        size_bytes,
+    )
     return SimulatedCluster(
         number=number,
         shape=shape,
-        rack_names=tuple(f"rack-{index + 1:02d}" for index in range(len(shape.racks.sizes))),
+        rack_names=plan.rack_names,
         rack_index=_racks(shape.racks, rack_words, int(head[4])),
         fenced=fenced,
-        partition_counts=partition_counts,
-        grown_counts=_grown(shape, partition_counts, topic_words[:, 3]),
-        factors=factors[choose_weighted(topic_words[:, 1], tuple(weight for _, weight in shape.topics.factors))],
-        size_bytes=None if table is None else table[topic_words[:, 2] >> np.uint64(64 - PART_BITS)],
+        partition_counts=drawn[0],
+        grown_counts=drawn[1],
+        factors=drawn[2],
+        size_bytes=size_bytes if plan.sizes.size else None,
     )
 
 
@@ -154,13 +192,6 @@ def _part(share: float, count: int, word: int) -> int:
     """Return `share` of `count`, rounded up with the chance of its fraction."""
     whole = int(share * count)
     return whole + (word / 2**64 < share * count - whole)
-
-
-def _grown(shape: Shape, partition_counts: Int32Array, drawn: WordArray) -> Int32Array:
-    if shape.growth is None:
-        return partition_counts
-    chosen = (drawn >> np.uint64(11)) < np.uint64(int(shape.growth.topics * 2**53))
-    return np.where(chosen, partition_counts * np.int32(shape.growth.times), partition_counts).astype(np.int32)
 
 
 def _racks(plan: RackPlan, drawn: WordArray, word: int) -> Int32Array:

@@ -1,25 +1,30 @@
-"""The loops over every replica of a simulated cluster, compiled, all topics of the cluster in one call.
+"""The loops over every topic and replica of a simulated cluster, compiled, all topics of the cluster in one call.
 
-What they compute is defined elsewhere, and tests hold them equal to it: `java_draws` to
-`broker.entropy.JavaRandom`, the two `classic_` loops to `placement.classic`, `count_topics`
-to `placement.audit` and `placement.loads`. They exist because a call per topic costs more in
-Python than placing the topic: 10,000 clusters of 200 topics are two million topics.
+What they compute is defined elsewhere, and tests hold them equal to it: `fill_words` and
+`java_draws` to the generators of `broker.entropy`, `draw_topics` to `choose` of generate.py,
+`count_topics` and `count_brokers` to `placement.audit` and `placement.loads`. They exist because a
+call per topic costs more in Python than placing the topic: 10,000 clusters of 200 topics are two
+million topics.
 
-Brokers are positions 0..B-1, which in a simulated cluster are also their ids. A call of the
-placer is one topic created or grown: `firsts` is the row of the matrix that it fills first,
-`starts` and `shifts` are what Kafka draws for it.
+Brokers are positions 0..B-1, which in a simulated cluster are also their ids.
 
-Cost: replicas placed, plus topics times brokers for the counts.
+Cost: replicas, plus topics times brokers where topics are counted.
 
-Left out: the striped placer, whose own compiled loop is called topic by topic.
+Left out: placing, whose loops are in placement/kernels.
 """
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
+from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
 from placement.kernels.compiled import compiled
+
+BoolArray: TypeAlias = NDArray[np.bool_]
+WordArray: TypeAlias = NDArray[np.uint64]
 
 
 @compiled
@@ -41,144 +46,119 @@ def java_draws(state: int, bounds: Int32Array, drawn: Int32Array) -> int:
 
 
 @compiled
-def classic_rows(
-    rows: Int32Array,
-    broker_count: int,
-    firsts: Int64Array,
-    start_partitions: Int32Array,
-    counts: Int32Array,
+def draw_topics(
+    topic_words: WordArray,
+    partitions: Int32Array,
     factors: Int32Array,
-    starts: Int32Array,
-    shifts: Int32Array,
+    factor_edges: Int64Array,
+    sizes: Int64Array,
+    growth_chance: int,
+    growth_times: int,
+    drawn: Int32Array,
+    size_bytes: Int64Array,
 ) -> None:
-    """Fill `rows` as the classic placer does on brokers without racks."""
-    ring = max(1, broker_count - 1)
-    for call in range(counts.shape[0]):
-        partition = start_partitions[call]
-        leader = (partition + starts[call]) % broker_count
-        until_shift = broker_count - partition % broker_count
-        step = shifts[call] % ring
-        if partition > 0 and until_shift == broker_count:
-            step = (step + 1) % ring
-        for row in range(firsts[call], firsts[call] + counts[call]):
-            rows[row, 0] = leader
-            place = leader + 1 + step
-            last = leader + ring
-            for column in range(1, factors[call]):
-                if place > last:
-                    place -= ring
-                rows[row, column] = place if place < broker_count else place - broker_count
-                place += 1
-            leader += 1
-            if leader == broker_count:
-                leader = 0
-            until_shift -= 1
-            if until_shift == 0:
-                until_shift = broker_count
-                step += 1
-                if step == ring:
-                    step = 0
+    """Fill what four words a topic, uint64[T, 4], say: partition count, factor, size of a replica, growth.
+
+    `partitions` are equally likely; `factors` by the sums of their weights up to each, `factor_edges`; `sizes`,
+    int64[2^n], are quantiles, or empty. Growth has a chance of `growth_chance` in 2^53. Fills drawn int32[3, T]:
+    partition counts, grown counts, factors; and size_bytes int64[T] if there are sizes.
+    """
+    high_bits, growth_bits = np.uint64(32), np.uint64(11)
+    partition_bound, factor_bound = np.uint64(partitions.size), np.uint64(factor_edges[-1])
+    size_bits, bound = np.uint64(64), sizes.size
+    while bound > 1:
+        bound >>= 1
+        size_bits -= np.uint64(1)
+    for topic in range(topic_words.shape[0]):
+        count = partitions[((topic_words[topic, 0] >> high_bits) * partition_bound) >> high_bits]
+        chosen = np.int64(((topic_words[topic, 1] >> high_bits) * factor_bound) >> high_bits)
+        place = 0
+        while factor_edges[place] <= chosen:
+            place += 1
+        drawn[0, topic] = count
+        grows = np.int64(topic_words[topic, 3] >> growth_bits) < growth_chance
+        drawn[1, topic] = count * growth_times if grows else count
+        drawn[2, topic] = factors[place]
+        if sizes.size:
+            size_bytes[topic] = sizes[topic_words[topic, 2] >> size_bits]
 
 
 @compiled
-def classic_rack_rows(
-    rows: Int32Array,
-    ring: Int32Array,
-    ring_racks: Int32Array,
-    rack_count: int,
-    firsts: Int64Array,
-    start_partitions: Int32Array,
-    counts: Int32Array,
-    factors: Int32Array,
-    starts: Int32Array,
-    shifts: Int32Array,
+def fill_words(state: int, words: WordArray) -> None:
+    """Fill uint64[n] with the stream of SplitMix64 from `state`."""
+    gamma = np.uint64(0x9E3779B97F4A7C15)
+    word = np.uint64(state)
+    for place in range(words.size):
+        word += gamma
+        mixed = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        words[place] = mixed ^ (mixed >> np.uint64(31))
+
+
+@compiled
+def count_brokers(
+    rows: Int32Array, fenced: BoolArray, ends: Int64Array, sizes: Int64Array, brokers: Int64Array
 ) -> None:
-    """Fill `rows` as the classic placer does on brokers that all have a rack; `ring` is the rack-alternated list."""
-    size = ring.shape[0]
-    steps = max(1, size - 1)
-    row_of_rack = np.full(rack_count, -1, np.int64)
-    row_of_broker = np.full(size, -1, np.int64)
-    for call in range(counts.shape[0]):
-        partition = start_partitions[call]
-        leader = (partition + starts[call]) % size
-        until_shift = size - partition % size
-        first_step = shifts[call] * rack_count % steps
-        if partition > 0 and until_shift == size:
-            first_step = (first_step + rack_count) % steps
-        for row in range(firsts[call], firsts[call] + counts[call]):
-            rows[row, 0] = ring[leader]
-            row_of_broker[leader] = row
-            row_of_rack[ring_racks[leader]] = row
-            racks_used = 1
-            step = first_step
-            column = 1
-            while column < factors[call]:
-                position = leader + 1 + step
-                if position >= size:
-                    position -= size
-                step += 1
-                if step == steps:
-                    step = 0
-                rack = ring_racks[position]
-                if racks_used < rack_count:
-                    if row_of_rack[rack] == row:
-                        continue
-                    row_of_rack[rack] = row
-                    racks_used += 1
-                elif row_of_broker[position] == row:
-                    continue
-                row_of_broker[position] = row
-                rows[row, column] = ring[position]
-                column += 1
-            leader += 1
-            if leader == size:
-                leader = 0
-            until_shift -= 1
-            if until_shift == 0:
-                until_shift = size
-                first_step = (first_step + rack_count) % steps
+    """Add up what each broker holds: fill brokers int64[3, B] as `count_topics` does."""
+    row = np.uint64(0)
+    for topic in range(ends.shape[0]):
+        size = sizes[topic]
+        end = np.uint64(ends[topic])
+        while row < end:
+            leaderless = True
+            for column in range(rows.shape[1]):
+                position = rows[row, np.uint64(column)]
+                if position >= 0:
+                    broker = np.uint64(position)
+                    brokers[0, broker] += 1
+                    if size > 0:
+                        brokers[2, broker] += size
+                    if leaderless and not fenced[broker]:
+                        brokers[1, broker] += 1
+                        leaderless = False
+            row += np.uint64(1)
 
 
 @compiled
 def count_topics(
-    rows: Int32Array,
-    leaders: Int32Array,
-    ends: Int64Array,
-    sizes: Int64Array,
-    brokers: Int64Array,
-    topics: Int64Array,
+    rows: Int32Array, fenced: BoolArray, ends: Int64Array, sizes: Int64Array, brokers: Int64Array, topics: Int64Array
 ) -> None:
-    """Add up what each broker holds, and how far each topic spreads.
+    """Add up what each broker holds, and how far each topic spreads. The first unfenced replica leads.
 
-    `ends` int64[T]: the row after each topic's last. `sizes` int64[T]: bytes of one replica.
+    `fenced` bool[B]; `ends` int64[T]: the row after each topic's last; `sizes` int64[T]: bytes of one replica.
     Fills brokers int64[3, B]: replicas, leaders, bytes; topics int64[7, T]: replicas, brokers that
     hold one, most replicas on one, replica moves, partitions led, most leaders on one, leader moves.
     """
     broker_count = brokers.shape[1]
     held = np.zeros((2, broker_count), np.int32)
-    first = 0
+    row = np.uint64(0)
     for topic in range(ends.shape[0]):
         held[:] = 0
-        for row in range(first, ends[topic]):
+        end = np.uint64(ends[topic])
+        while row < end:
+            leaderless = True
             for column in range(rows.shape[1]):
-                if rows[row, column] >= 0:
-                    held[0, rows[row, column]] += 1
-            if leaders[row] >= 0:
-                held[1, leaders[row]] += 1
-        first = ends[topic]
+                position = rows[row, np.uint64(column)]
+                if position >= 0:
+                    broker = np.uint64(position)
+                    held[0, broker] += 1
+                    if leaderless and not fenced[broker]:
+                        held[1, broker] += 1
+                        leaderless = False
+            row += np.uint64(1)
         for kind in range(2):
             total = most = holders = np.int64(0)
-            for broker in range(broker_count):
-                count = np.int64(held[kind, broker])
+            for place in range(broker_count):
+                count = np.int64(held[kind, place])
                 total += count
                 most = max(most, count)
                 holders += count > 0
-                brokers[kind, broker] += count
+                brokers[kind, place] += count
             floor = total // broker_count
             ceiling = floor + (total % broker_count > 0)
             excess = lack = np.int64(0)
-            for broker in range(broker_count):
-                count = np.int64(held[kind, broker])
+            for place in range(broker_count):
+                count = np.int64(held[kind, place])
                 excess += max(count - ceiling, 0)
                 lack += max(floor - count, 0)
             if kind == 0:
@@ -190,5 +170,16 @@ def count_topics(
                 topics[4, topic] = total
                 topics[5, topic] = most
                 topics[6, topic] = max(excess, lack)
-        for broker in range(broker_count):
-            brokers[2, broker] += held[0, broker] * sizes[topic]
+        for place in range(broker_count):
+            brokers[2, place] += held[0, place] * sizes[topic]
+
+
+@compiled
+def count_shared(positions: Int32Array, shared: Int64Array) -> None:
+    """Add to shared int64[B, B], at (lesser, greater), how many rows of `positions` int32[P, W] hold both; -1 pads."""
+    for row in range(positions.shape[0]):
+        for first in range(positions.shape[1]):
+            for second in range(first + 1, positions.shape[1]):
+                one, other = positions[row, first], positions[row, second]
+                if one >= 0 and other >= 0 and one != other:
+                    shared[min(one, other), max(one, other)] += 1

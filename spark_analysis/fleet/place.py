@@ -12,9 +12,9 @@ from the present count on, as the KRaft controller does.
 Where only some brokers have a rack, the classic placer ignores racks, as Kafka's callers do under
 `RackAwareMode.Safe`; under `Enforced` it would refuse, and there would be nothing to look at.
 
-The classic placer's topics are placed by one compiled loop (fleet/loops.py), the striped placer's
-each by its compiled loop; a test holds both equal to calling the placers themselves. All other
-placers are called through the ReplicaPlacer protocol.
+All topics of a cluster are placed by one call of the compiled loop of Kafka's classic or striped placer; a
+test holds both equal to calling the placers themselves. All other placers are called topic by topic
+through the ReplicaPlacer protocol.
 
 Example: place_cluster(cluster, "classic", seed=42) is int32[partitions, widest factor], -1 pads.
 
@@ -23,48 +23,26 @@ Left out: topics that are deleted between creations.
 
 from __future__ import annotations
 
-import functools
 import zlib
-from collections.abc import Callable
-from importlib.metadata import entry_points
 from typing import Final
 
-import attrs
 import numpy as np
 
 from broker.cluster import PAD, BrokerView, Int32Array, Int64Array
 from broker.entropy import JavaRandom, derive
-from broker.errors import UsageError
 from broker.ids import BrokerId
-from placement.broker_columns import BrokerColumns
-from placement.classic import ClassicPlacer, ring_of
+from placement.broker_columns import BrokerColumns, PlacementCalls
+from placement.classic import Ring, ring_of
+from placement.kernels.classic import fill_classic
+from placement.registry import load_placer
 from placement.spec import PlacementSpec, ReplicaPlacer
-from placement.striped import StripedPlacer, striped_positions
+from placement.striped import Stripes, striped_topics
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
-from spark_analysis.fleet.loops import classic_rack_rows, classic_rows, java_draws
+from spark_analysis.fleet.loops import java_draws
 
 CLASSIC: Final = "classic"
 STRIPED: Final = "striped"
-KAFKAS: Final[dict[str, ReplicaPlacer]] = {CLASSIC: ClassicPlacer(), STRIPED: StripedPlacer()}
-PLACER_GROUP: Final = "brokerside.placers"
 _PLACER_STREAM: Final = 2
-
-
-@functools.cache
-def load_placer(name: str) -> ReplicaPlacer:
-    """Return Kafka's classic or striped placer, or the policy of this name under the entry point `brokerside.placers`.
-
-    Raises UsageError when there is none, or it is no placer.
-    """
-    if name in KAFKAS:
-        return KAFKAS[name]
-    found = {entry.name: entry for entry in entry_points(group=PLACER_GROUP)}
-    if name not in found:
-        raise UsageError(f"no placer is named {name!r}; installed are {', '.join(sorted({*found, *KAFKAS}))}")
-    placer = found[name].load()()
-    if not isinstance(placer, ReplicaPlacer):
-        raise UsageError(f"placer {name!r} has no method `place`")
-    return placer
 
 
 def broker_views(cluster: SimulatedCluster) -> tuple[BrokerView, ...]:
@@ -89,79 +67,116 @@ def placer_seed(cluster: SimulatedCluster, placer: str, *, seed: int) -> int:
 def place_cluster(cluster: SimulatedCluster, placer: str, *, seed: int) -> Int32Array:
     """Return who holds what: int32[P, W], topics in order, each topic's partitions in order; -1 pads.
 
-    `seed` is the fleet's. Raises UsageError for a placer that is not installed, and what it refuses.
+    W is the widest factor of the shape. `seed` is the fleet's. Raises UsageError for a placer that is not
+    installed, and what it refuses.
     """
-    ends = topic_ends(cluster)
-    width = cluster.shape.topics.factor_max
-    rows = np.full((int(ends[-1]) if ends.size else 0, width), PAD, dtype=np.int32)
     random = JavaRandom(placer_seed(cluster, placer, seed=seed))
-    firsts = ends - cluster.grown_counts
     if placer == CLASSIC:
-        _place_classic(cluster, rows, firsts, random)
-        return rows
-    brokers = broker_views(cluster)
+        return _place_classic(cluster, random)
     if placer == STRIPED:
-        # Ids are positions, and the columns are made once for all topics.
-        columns = BrokerColumns.of(brokers)
-        _place_by_calls(cluster, rows, firsts, lambda spec: striped_positions(spec, columns, random))
-    else:
-        policy = load_placer(placer)
-        _place_by_calls(cluster, rows, firsts, lambda spec: policy.place(spec, brokers, random))
-    return rows
+        return _place_striped(cluster, random)
+    return _place_by_calls(cluster, load_placer(placer), random)
 
 
-def _place_by_calls(
-    cluster: SimulatedCluster, rows: Int32Array, firsts: Int64Array, place: Callable[[PlacementSpec], Int32Array]
-) -> None:
-    created, grown, factors = cluster.partition_counts, cluster.grown_counts, cluster.factors
+def _place_by_calls(cluster: SimulatedCluster, policy: ReplicaPlacer, random: JavaRandom) -> Int32Array:
+    ends, created, grown, factors = topic_ends(cluster), cluster.partition_counts, cluster.grown_counts, cluster.factors
+    firsts = ends - grown
+    brokers = broker_views(cluster)
+    rows = _empty_rows(cluster, int(grown.sum()))
     calls = [(topic, 0, count) for topic, count in enumerate(created.tolist())]
-    calls += [(topic, int(created[topic]), int(grown[topic])) for topic in np.flatnonzero(grown > created).tolist()]
+    calls += [(topic, int(created[topic]), int(grown[topic])) for topic in grown_topics(cluster).tolist()]
     for topic, start, end in calls:
         factor = int(factors[topic])
         spec = PlacementSpec(start_partition=start, partition_count=end - start, replication_factor=factor)
-        rows[firsts[topic] + start : firsts[topic] + end, :factor] = place(spec)
+        rows[firsts[topic] + start : firsts[topic] + end, :factor] = policy.place(spec, brokers, random)
+    return rows
 
 
-@attrs.frozen(eq=False)
-class _ClassicRing:
-    """The ring that leaders go round, as positions; `racks` is None where racks are ignored."""
-
-    positions: Int32Array
-    racks: Int32Array | None
-    rack_count: int
+def grown_topics(cluster: SimulatedCluster) -> Int64Array:
+    """Return the topics that grow after their creation, ascending, int64[G]."""
+    return np.flatnonzero(cluster.grown_counts > cluster.partition_counts).astype(np.int64, copy=False)
 
 
-def _ring(cluster: SimulatedCluster) -> _ClassicRing:
-    if (cluster.rack_index == NO_RACK).any():
-        return _ClassicRing(np.arange(cluster.broker_count, dtype=np.int32), None, 0)
-    ring = ring_of(BrokerColumns.of(broker_views(cluster)))
-    return _ClassicRing(ring.positions, ring.racks, ring.rack_count)
+def _empty_rows(cluster: SimulatedCluster, count: int) -> Int32Array:
+    topics = cluster.shape.topics
+    shape = count, topics.factor_max
+    # Rows of one and the same factor have no pads.
+    return np.empty(shape, dtype=np.int32) if len(topics.factors) == 1 else np.full(shape, PAD, dtype=np.int32)
+
+
+def _interleaved(cluster: SimulatedCluster, created: Int32Array, grown: Int32Array) -> Int32Array:
+    """Return the rows of creations and those of growths, both in order of topics, as each topic's rows in order."""
+    if not len(grown):
+        return created
+    counts = np.column_stack((cluster.partition_counts, cluster.grown_counts - cluster.partition_counts)).ravel()
+    is_created = np.repeat(np.tile([True, False], cluster.topic_count), counts)
+    rows = np.empty((is_created.size, created.shape[1]), dtype=np.int32)
+    rows[is_created] = created
+    rows[~is_created] = grown
+    return rows
+
+
+# --- classic ---------------------------------------------------------------------------------------------------------
 
 
 def classic_draws(cluster: SimulatedCluster, random: JavaRandom) -> tuple[Int32Array, Int32Array]:
     """Return the start index and the first shift of each topic's creation, int32[T] each, as Kafka draws them."""
     drawn = np.empty(2 * cluster.topic_count, dtype=np.int32)
     random.state = int(java_draws(random.state, np.full(drawn.size, cluster.broker_count, dtype=np.int32), drawn))
-    return np.ascontiguousarray(drawn[0::2]), np.ascontiguousarray(drawn[1::2])
+    return drawn[0::2], drawn[1::2]
 
 
-def _place_classic(cluster: SimulatedCluster, rows: Int32Array, firsts: Int64Array, random: JavaRandom) -> None:
+def _place_classic(cluster: SimulatedCluster, random: JavaRandom) -> Int32Array:
+    """Sums of indexes stay far below 2^31: a recipe has at most 2,000,000 partitions a cluster."""
     ring = _ring(cluster)
-    starts, shifts = classic_draws(cluster, random)
     created = cluster.partition_counts
-    _run_classic(ring, rows, firsts, np.zeros_like(created), created, cluster.factors, starts, shifts)
-    topics = np.flatnonzero(cluster.grown_counts > created)
-    if topics.size:
-        # Broker ids are their places by ascending id, so the first replica of partition 0 is the start index.
-        starts = np.ascontiguousarray(rows[firsts[topics], 0])
-        added = cluster.grown_counts[topics] - created[topics]
-        first_added = firsts[topics] + created[topics]
-        _run_classic(ring, rows, first_added, created[topics], added, cluster.factors[topics], starts, starts)
+    starts, shifts = classic_draws(cluster, random)
+    rows = _run_classic(cluster, ring, np.zeros_like(created), created, cluster.factors, starts, shifts)
+    topics = grown_topics(cluster)
+    if not topics.size:
+        return rows
+    # Broker ids are their places by ascending id, so the first replica of partition 0 is the start index.
+    starts = rows[(np.cumsum(created) - created)[topics], 0]
+    added = (cluster.grown_counts - created)[topics]
+    grown = _run_classic(cluster, ring, created[topics], added, cluster.factors[topics], starts, starts)
+    return _interleaved(cluster, rows, grown)
 
 
-def _run_classic(ring: _ClassicRing, rows: Int32Array, firsts: Int64Array, *calls: Int32Array) -> None:
+def _ring(cluster: SimulatedCluster) -> Ring:
+    if not cluster.rack_names or (cluster.rack_index == NO_RACK).any():
+        return Ring(positions=np.arange(cluster.broker_count, dtype=np.int32), racks=None, rack_count=1)
+    return ring_of(BrokerColumns.of(broker_views(cluster)))
+
+
+def _run_classic(cluster: SimulatedCluster, ring: Ring, *calls: Int32Array) -> Int32Array:
     """Place one batch of calls: start partitions, counts, factors, starts, shifts, int32[calls] each."""
+    rows = _empty_rows(cluster, int(calls[1].sum()))
+    numbers = np.empty((calls[0].size, len(calls)), dtype=np.int32)
+    for place, column in enumerate(calls):
+        numbers[:, place] = column
     if ring.racks is None:
-        classic_rows(rows, len(ring.positions), firsts, *calls)
+        # All in one rack: only a broker that holds the partition already is passed over, and none ever is.
+        fill_classic(rows, numbers, ring.positions, np.zeros_like(ring.positions), 1, 1)
     else:
-        classic_rack_rows(rows, ring.positions, ring.racks, ring.rack_count, firsts, *calls)
+        fill_classic(rows, numbers, ring.positions, ring.racks, ring.rack_count, ring.rack_count)
+    return rows
+
+
+# --- striped ---------------------------------------------------------------------------------------------------------
+
+
+def _place_striped(cluster: SimulatedCluster, random: JavaRandom) -> Int32Array:
+    """Creations and growths are calls of one kind: the controller asks anew for what is added."""
+    topics = grown_topics(cluster)
+    created, added = cluster.partition_counts, (cluster.grown_counts - cluster.partition_counts)[topics]
+    calls = PlacementCalls(
+        start_partitions=np.concatenate((np.zeros_like(created), created[topics])),
+        partition_counts=np.concatenate((created, added)),
+        replication_factors=np.concatenate((cluster.factors, cluster.factors[topics])),
+    )
+    stripes = Stripes.of(BrokerColumns.of(broker_views(cluster)), np.arange(cluster.broker_count, dtype=np.int32))
+    placed = striped_topics(calls, stripes, random)
+    rows = _empty_rows(cluster, len(placed))
+    rows[:, : placed.shape[1]] = placed
+    first_added = int(created.sum())
+    return _interleaved(cluster, rows[:first_added], rows[first_added:])

@@ -1,26 +1,30 @@
 """How many replicas a CPU-second of the fleet job places, counts and measures; DuckDB and Polars beside it.
 
-`python -m tests.benchmarks.fleet --replicas 300M` makes clusters of 100 brokers and 200 topics of 50
-partitions, factor 3 (no multiple of the brokers, or round robin would come out even by itself), and
-prints the median of several rounds. What is timed ends with two Parquet tables on disk: a row per broker,
-and the measures of each cluster over its brokers.
+`python -m tests.benchmarks.fleet` makes clusters of 100 brokers and 200 topics of 50 partitions, factor 3 (no
+multiple of the brokers, or round robin would come out even by itself), of 30, 100 and 300 million replicas;
+`--replicas 1B` is a billion. No row per replica exists anywhere in the Spark job.
 
-CPU seconds are those of the JVM and all Python workers, ended ones included, from /proc, after a smaller job
-has warmed the session; DuckDB and Polars run in this process and are charged what it uses. They get the
-start index and shift of every topic as an input table, made outside the timing, which the Spark
-job draws itself; their counts and measures must come out equal.
-
-Left out: topics and pairs of brokers, which `--by-topic` adds to the Spark job alone.
+What is timed is the whole job without topics: a row per broker and the measures of each cluster over its
+brokers, on disk as Parquet, and with them facts, ranks and pairs of brokers. CPU seconds are those of the JVM and all
+Python workers, ended ones included, from /proc, after smaller jobs have warmed the session; DuckDB and Polars run in
+this process, are charged what it uses, and write counts per broker and six figures of each cluster. They get the
+start index and shift of every topic as an input table, made outside the timing, which the Spark job draws
+itself; their measures must come out equal. Figures are medians of the rounds; memory is the most that was
+seen at once, every fifth of a second: of JVM and workers, or of this process beyond what it held before.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
+import json
 import os
 import resource
 import statistics
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -31,22 +35,24 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
 from broker.entropy import JavaRandom
-from spark_analysis import balance, schemas
+from spark_analysis import schemas
 from spark_analysis.fleet.generate import Fleet, make_cluster
 from spark_analysis.fleet.place import classic_draws, placer_seed
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.fleet.recipe import Recipe
-from spark_analysis.jobs import fleet_stage
+from spark_analysis.jobs import analyse_fleet
+from spark_analysis.progress import progress
 from spark_analysis.session import spark_session
-from spark_analysis.tables import read_table, write_table
+from spark_analysis.tables import read_table
 
 REPLICAS_PER_CLUSTER = 30_000
 BROKERS, PARTITIONS = 100, 50
 COLUMNS = ("total", "min", "max", "stdev", "gini", "moves")
+QUIET = functools.partial(progress, quiet=True)
+WARM_UP_ROUNDS = 3
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -56,23 +62,42 @@ class Cost:
 
     wall_seconds: float
     cpu_seconds: float
+    memory_bytes: int
+
+
+@attrs.frozen
+class Account:
+    """How to read what a piece of work costs: CPU seconds so far, and bytes held now."""
+
+    cpu_seconds: Callable[[], float]
+    memory_bytes: Callable[[], int]
+
+
+def processes_below(root: int) -> dict[int, list[str]]:
+    """The fields of /proc/PID/stat, from the state on, of a process and all below it."""
+    stats: dict[int, list[str]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            # A process may end while we look.
+            with contextlib.suppress(OSError):
+                stats[int(entry.name)] = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+    below = {root: stats[root]}
+    grown = True
+    while grown:
+        more = {pid: stat for pid, stat in stats.items() if int(stat[1]) in below and pid not in below}
+        below |= more
+        grown = bool(more)
+    return below
 
 
 def tree_cpu_seconds(root: int) -> float:
     """CPU of a process and everything below it; children that ended are in their parent's account."""
-    stats: dict[int, tuple[int, int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            stats[int(entry.name)] = int(fields[1]), sum(map(int, fields[11:15]))
+    return sum(sum(map(int, stat[11:15])) for stat in processes_below(root).values()) / TICKS
 
-    def below(process: int) -> int:
-        return stats[process][1] + sum(below(child) for child, (parent, _) in stats.items() if parent == process)
 
-    return below(root) / TICKS
+def tree_memory_bytes(root: int) -> int:
+    """Resident memory of a process and everything below it; pages that they share count for each."""
+    return sum(int(stat[21]) for stat in processes_below(root).values()) * os.sysconf("SC_PAGE_SIZE")
 
 
 def own_cpu_seconds() -> float:
@@ -81,21 +106,32 @@ def own_cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def measured(work: Callable[[], Any], cpu: Callable[[], float]) -> Cost:
+def own_memory_bytes(before_bytes: int = 0) -> int:
+    """Resident memory of this process, beyond what it held before."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") - before_bytes
+
+
+def measured(work: Callable[[], Any], account: Account) -> Cost:
     """Run `work` once."""
-    started, used = time.perf_counter(), cpu()
+    seen, ended = [account.memory_bytes()], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.2):
+            seen.append(account.memory_bytes())
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    started, used = time.perf_counter(), account.cpu_seconds()
+    watcher.start()
     work()
-    return Cost(time.perf_counter() - started, cpu() - used)
+    cost = time.perf_counter() - started, account.cpu_seconds() - used
+    ended.set()
+    watcher.join()
+    return Cost(*cost, max(seen))
 
 
 def run_spark(spark: SparkSession, recipe: Recipe, out: Path, *, by_topic: bool = False) -> None:
-    """The fleet job up to its rows per broker and its measures, as jobs.py runs it."""
-    stage = fleet_stage(spark, Fleet.of(recipe), by_topic=by_topic).persist(StorageLevel.MEMORY_AND_DISK)
-    write_table(balance.measures(stage), schemas.MEASURES, out, overwrite=True)
-    write_table(balance.nested_table(stage, schemas.BROKERS), schemas.BROKERS, out, overwrite=True)
-    if by_topic:
-        write_table(balance.nested_table(stage, schemas.TOPICS), schemas.TOPICS, out, overwrite=True)
-    stage.unpersist()
+    """The fleet job, as `brokerside fleet` runs it."""
+    analyse_fleet(spark, recipe, out, progress=QUIET, overwrite=True, by_topic=by_topic)
 
 
 def draws(recipe: Recipe) -> pa.Table:
@@ -108,7 +144,8 @@ def draws(recipe: Recipe) -> pa.Table:
         starts.append(start)
         shifts.append(shift)
     clusters = np.repeat(np.arange(recipe.cluster_count, dtype=np.int32), len(starts[0]))
-    return pa.table({"cluster": clusters, "start": np.concatenate(starts), "shift": np.concatenate(shifts)})
+    columns: dict[str, Any] = {"cluster": clusters, "start": np.concatenate(starts), "shift": np.concatenate(shifts)}
+    return pa.table(columns)
 
 
 PLACED = f"""
@@ -150,7 +187,7 @@ def run_duckdb(given: pa.Table, out: Path) -> None:
 
 def run_polars(given: pa.Table, out: Path) -> None:
     """The same in Polars."""
-    topics = pl.from_arrow(given).lazy()  # type: ignore[union-attr]
+    topics = pl.from_arrow(given).lazy()  # type: ignore[union-attr]  # A table becomes a frame, never a series.
     placed = (
         topics.with_columns(p=pl.lit(list(range(PARTITIONS))))
         .explode("p")
@@ -192,6 +229,7 @@ def run_polars(given: pa.Table, out: Path) -> None:
 def ours(out: Path) -> pl.DataFrame:
     """The measures of the Spark job in the columns of the others."""
     rows: Any = pl.from_arrow(read_table(out, schemas.MEASURES))
+    rows = rows.filter(pl.col("scope") == "broker")
     return rows.select(pl.col("cluster_id").alias("cluster").cast(pl.Int64), "quantity", *COLUMNS)
 
 
@@ -215,11 +253,44 @@ def count(text: str) -> int:
     return int(text) if scale is None else int(float(text[:-1]) * scale)
 
 
-def report(name: str, replica_count: int, costs: list[Cost]) -> None:
-    """Print one line: medians."""
-    wall, cpu = (statistics.median(getattr(cost, field) for cost in costs) for field in ("wall_seconds", "cpu_seconds"))
-    rates = f"{replica_count / cpu / 1e6:8.1f} M/cpu-s {replica_count / wall / 1e6:8.1f} M/s"
-    print(f"{name:8} {replica_count / 1e6:7.0f} M replicas {wall:8.2f} s wall {cpu:8.2f} s cpu {rates}", flush=True)
+def median(costs: list[Cost]) -> Cost:
+    """The median of each figure."""
+    return Cost(*(statistics.median(column) for column in zip(*map(attrs.astuple, costs), strict=True)))
+
+
+def report(name: str, replica_count: int, cost: Cost, spark_cost: Cost) -> dict[str, Any]:
+    """Print one line; return it for --json."""
+    rate = replica_count / cost.cpu_seconds
+    ratio = cost.cpu_seconds / spark_cost.cpu_seconds
+    print(
+        f"{name:8} {replica_count / 1e6:6.0f} M replicas {cost.wall_seconds:7.2f} s wall {cost.cpu_seconds:7.2f} s cpu "
+        f"{rate / 1e6:6.1f} M/cpu-s {replica_count / cost.wall_seconds / 1e6:6.1f} M/s "
+        f"{cost.memory_bytes / 1e9:5.2f} GB {ratio:5.2f} x Spark's cpu",
+        file=sys.stderr,
+        flush=True,
+    )
+    figures = {"replicas": replica_count, "replicas_per_cpu_second": rate, "cpu_ratio_to_spark": ratio}
+    return {"engine": name} | figures | attrs.asdict(cost)
+
+
+def compared(spark: SparkSession, recipe: Recipe, out: Path, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Run one size on every engine."""
+    whole = recipe.cluster_count * REPLICAS_PER_CLUSTER
+    jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # The session has started it.
+    account = Account(lambda: tree_cpu_seconds(jvm), lambda: tree_memory_bytes(jvm))
+    job = functools.partial(run_spark, spark, recipe, out / "spark", by_topic=arguments.by_topic)
+    ours_cost = median([measured(job, account) for _ in range(arguments.rounds)])
+    rows = [report("Spark", whole, ours_cost, ours_cost)]
+    if arguments.only_spark:
+        return rows
+    given, expected = draws(recipe), ours(out / "spark")
+    for title, run in (("DuckDB", run_duckdb), ("Polars", run_polars)):
+        (out / title).mkdir(exist_ok=True)
+        account = Account(own_cpu_seconds, functools.partial(own_memory_bytes, own_memory_bytes()))
+        costs = [measured(functools.partial(run, given, out / title), account) for _ in range(arguments.rounds)]
+        check_equal(expected, pl.read_parquet(out / title / "measures.parquet"))
+        rows.append(report(title, whole, median(costs), ours_cost))
+    return rows
 
 
 def main() -> None:
@@ -229,7 +300,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--only-spark", action="store_true")
-    parser.add_argument("--by-topic", action="store_true")
+    parser.add_argument("--by-topic", action="store_true", help="Let the Spark job list topics too.")
+    parser.add_argument("--json", action="store_true", help="Print the figures as JSON.")
     arguments = parser.parse_args()
     base = load_recipe("three-hundred-million")
     with (
@@ -237,25 +309,14 @@ def main() -> None:
         spark_session(app_name="benchmark", master=arguments.master) as spark,
     ):
         out = Path(name)
-        jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
-        for _ in range(2):
-            run_spark(spark, attrs.evolve(base, cluster_count=500), out / "warm", by_topic=arguments.by_topic)
+        for _ in range(WARM_UP_ROUNDS):
+            run_spark(spark, attrs.evolve(base, cluster_count=1_000), out / "warm", by_topic=arguments.by_topic)
+        rows: list[dict[str, Any]] = []
         for replicas in map(count, arguments.replicas):
             recipe = attrs.evolve(base, cluster_count=max(1, replicas // REPLICAS_PER_CLUSTER))
-            whole = recipe.cluster_count * REPLICAS_PER_CLUSTER
-
-            job = functools.partial(run_spark, spark, recipe, out / "spark", by_topic=arguments.by_topic)
-            costs = [measured(job, lambda: tree_cpu_seconds(jvm)) for _ in range(arguments.rounds)]
-            report("Spark", whole, costs)
-            if arguments.only_spark:
-                continue
-            given, expected = draws(recipe), ours(out / "spark")
-            for title, run in (("DuckDB", run_duckdb), ("Polars", run_polars)):
-                (out / title).mkdir(exist_ok=True)
-                work = functools.partial(run, given, out / title)
-                costs = [measured(work, own_cpu_seconds) for _ in range(arguments.rounds)]
-                check_equal(expected, pl.read_parquet(out / title / "measures.parquet"))
-                report(title, whole, costs)
+            rows += compared(spark, recipe, out, arguments)
+    if arguments.json:
+        print(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.entropy import SplitMix64
@@ -17,7 +16,8 @@ from broker.ids import BrokerId
 from placement.balance import measures
 from spark_analysis import balance, schemas
 from spark_analysis.describe import describe_view
-from spark_analysis.staging import STAGE_SCHEMA, encode
+from spark_analysis.staging import ClusterRows, facts_arrays, shares_arrays
+from spark_analysis.tables import spark_schema
 
 TOLERANCE = 1e-12
 CLUSTER_COUNT = 40
@@ -38,7 +38,7 @@ def random_view(seed: int) -> ClusterView:
     rows = []
     for _ in range(partition_count):
         ids = [broker.id for broker in brokers]
-        source.shuffle(ids)  # type: ignore[arg-type]
+        source.shuffle(ids)  # type: ignore[arg-type]  # Broker ids are whole numbers.
         rows.append(ids[:factor])
     replicas = np.array(rows, dtype=np.int32).reshape(partition_count, factor)
     huge = 10 ** source.next_int_bound(14)
@@ -59,13 +59,21 @@ def random_view(seed: int) -> ClusterView:
     )
 
 
-def stage(spark: SparkSession, views: list[ClusterView], **columns: list[Any]) -> DataFrame:
-    batch = encode([describe_view(view) for view in views])
-    table = pa.Table.from_batches([batch]).append_column("cluster_id", pa.array(range(len(views)), pa.int64()))
+def held(views: list[ClusterView]) -> list[tuple[int, ClusterRows]]:
+    return [(number, describe_view(view)) for number, view in enumerate(views)]
+
+
+def shares(spark: SparkSession, views: list[ClusterView]) -> DataFrame:
+    table = pa.Table.from_arrays(shares_arrays(held(views)), schema=schemas.SHARES.arrow_schema())
+    return spark.createDataFrame(table, spark_schema(schemas.SHARES))
+
+
+def facts(spark: SparkSession, views: list[ClusterView], **columns: list[Any]) -> DataFrame:
+    table = pa.Table.from_arrays(facts_arrays(held(views)), schema=schemas.FACTS.arrow_schema())
     for name, values in columns.items():
         place = table.schema.get_field_index(name)
         table = table.set_column(place, table.schema.field(place), pa.array(values, table.schema.field(place).type))
-    return spark.createDataFrame(table, from_arrow_schema(STAGE_SCHEMA).add("cluster_id", "long"))
+    return spark.createDataFrame(table, spark_schema(schemas.FACTS))
 
 
 def close(found: float, expected: float) -> bool:
@@ -76,7 +84,7 @@ def test_the_measures_are_the_oracles_on_random_clusters(spark: SparkSession) ->
     views = [random_view(seed) for seed in range(CLUSTER_COUNT)]
     found = {
         (row["cluster_id"], row["scope"], row["quantity"]): row.asDict()
-        for row in balance.measures(stage(spark, views)).collect()
+        for row in balance.measures(shares(spark, views)).collect()
     }
     expected = {
         (number, measure.scope, measure.quantity): measure.distribution
@@ -108,22 +116,22 @@ def test_the_measures_of_shares_that_sql_could_get_wrong(spark: SparkSession) ->
             size_bytes=[10**15, 10**15 + 1, 10**15 + 3],
         ),
     )
-    row = balance.measures(stage(spark, [view])).where("scope = 'broker' and quantity = 'bytes'").collect()[0]
+    row = balance.measures(shares(spark, [view])).where("scope = 'broker' and quantity = 'bytes'").collect()[0]
     assert close(row["stdev"], math.sqrt(14) / 3)
     assert row["moves"] == 1
     assert row["max_group"] == "2"
 
 
 def test_measures_and_clusters_have_the_columns_of_the_schema(spark: SparkSession) -> None:
-    staged = stage(spark, [random_view(1)])
-    measured = balance.measures(staged)
+    views = [random_view(1)]
+    measured = balance.measures(shares(spark, views))
     assert tuple(measured.columns) == schemas.MEASURES.column_names
-    assert tuple(balance.clusters(staged, measured).columns) == schemas.CLUSTERS.column_names
+    assert tuple(balance.clusters(facts(spark, views), measured).columns) == schemas.CLUSTERS.column_names
 
 
 def test_a_cluster_without_racks_and_topics_has_no_such_measure(spark: SparkSession) -> None:
     view = ClusterView(name="c", source="test", format="test", brokers=(BrokerView(id=BrokerId(1)),))
-    scopes = {row["scope"] for row in balance.measures(stage(spark, [view])).collect()}
+    scopes = {row["scope"] for row in balance.measures(shares(spark, [view])).collect()}
     assert scopes == {"broker"}
 
 
@@ -138,13 +146,20 @@ def test_a_cluster_without_racks_and_topics_has_no_such_measure(spark: SparkSess
 def test_ranks_compare_leaderless_then_under_min_isr_then_racks(
     spark: SparkSession, columns: dict[str, list[int | None]]
 ) -> None:
-    staged = stage(spark, [random_view(1)] * 3, **columns)
-    rows = balance.clusters(staged, balance.measures(staged)).collect()
+    views = [random_view(1)] * 3
+    rows = balance.clusters(facts(spark, views, **columns), balance.measures(shares(spark, views))).collect()
     assert sorted((row["rank"], row["cluster_id"]) for row in rows) == [(1, 1), (2, 0), (3, 2)]
 
 
-def test_a_nested_table_has_a_row_for_each_that_the_stage_carries(spark: SparkSession) -> None:
-    views = [random_view(seed) for seed in range(5)]
-    rows = balance.nested_table(stage(spark, views), schemas.BROKERS)
-    assert tuple(rows.columns) == schemas.BROKERS.column_names
-    assert rows.count() == sum(len(view.brokers) for view in views)
+def test_quantities_that_are_not_asked_for_have_no_row(spark: SparkSession) -> None:
+    rows = balance.measures(shares(spark, [random_view(seed) for seed in range(8)]), ("replicas", "leaders")).collect()
+    assert {row["quantity"] for row in rows} == {"replicas", "leaders"}
+
+
+def test_sums_of_measures_are_plain_compiled_aggregates(spark: SparkSession) -> None:
+    """No sort, no window, no aggregate of strings or arrays over the rows of shares."""
+    plan = balance.measures(shares(spark, [random_view(1)]))._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("HashAggregate") == 2
+    assert "ObjectHashAggregate" not in plan
+    assert "Sort" not in plan
+    assert "Window" not in plan

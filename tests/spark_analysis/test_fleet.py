@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, Int32Array
 from broker.entropy import JavaRandom, RandomSource, SplitMix64
-from broker.errors import UsageError
 from placement.classic import ClassicPlacer, grow_topic
 from placement.spec import PlacementSpec
 from placement.striped import StripedPlacer
 from spark_analysis.fleet import place
 from spark_analysis.fleet.generate import (
     Fleet,
+    ShapePlan,
     SimulatedCluster,
     choose,
     choose_weighted,
@@ -29,8 +29,8 @@ from spark_analysis.fleet.generate import (
     share_out,
     words,
 )
-from spark_analysis.fleet.loops import java_draws
-from spark_analysis.fleet.place import broker_views, load_placer, place_cluster, placer_seed, topic_ends
+from spark_analysis.fleet.loops import draw_topics, java_draws
+from spark_analysis.fleet.place import broker_views, place_cluster, placer_seed, topic_ends
 from spark_analysis.fleet.recipe import Growth, RackPlan, Recipe, Shape, SizeLaw, Span, TopicPlan
 from spark_analysis.fleet.sizes import PART_COUNT, quantiles
 
@@ -106,6 +106,31 @@ def test_a_cluster_is_a_function_of_seed_and_number_alone() -> None:
     assert forward == backward[::-1]
     assert len(set(forward)) == 8
     assert digest(make_cluster(Fleet.of(recipe(8)), 0), 8) != forward[0]
+
+
+def test_the_fleets_of_earlier_versions_are_made_again() -> None:
+    """A recipe's clusters and placements never change: pinned before draws and placing were compiled as a whole."""
+    digests = hashlib.sha256()
+    for seed, racks in ((7, UNEVEN), (11, RackPlan()), (12, RackPlan((2, 1), 0.4)), (13, RackPlan((1,)))):
+        fleet = Fleet.of(recipe(seed, racks))
+        for number in range(20):
+            digests.update(digest(make_cluster(fleet, number), seed).encode("ascii"))
+    assert digests.hexdigest()[:16] == "240fa24674dc5be8"
+
+
+@given(SEEDS, st.integers(1, 50))
+def test_topics_are_drawn_as_plain_choices_would_be(seed: int, topic_count: int) -> None:
+    plan = ShapePlan.of(recipe(1).shapes[0])
+    given_words = words(seed, 4 * topic_count).reshape(topic_count, 4)
+    drawn, sizes = np.empty((3, topic_count), dtype=np.int32), np.empty(topic_count, dtype=np.int64)
+    columns = plan.partitions, plan.factors, plan.factor_edges, plan.sizes, plan.growth_chance, plan.growth_times
+    draw_topics(given_words, *columns, drawn, sizes)
+    created = plan.partitions[choose(given_words[:, 0], 3)]
+    grows = given_words[:, 3].astype(np.float64) / 2**64 < 0.5
+    assert drawn[0].tolist() == created.tolist()
+    assert drawn[1].tolist() == np.where(grows, 3 * created, created).tolist()
+    assert drawn[2].tolist() == np.array([1, 3])[choose_weighted(given_words[:, 1], (1, 4))].tolist()
+    assert sizes.tolist() == plan.sizes[given_words[:, 2] >> np.uint64(52)].tolist()
 
 
 def test_a_cluster_is_the_same_in_a_process_with_another_hash_seed() -> None:
@@ -202,11 +227,6 @@ def test_a_policy_of_ones_own_is_called_through_the_protocol(monkeypatch: pytest
     rows = place_cluster(cluster, "mine", seed=3)
     assert rows.shape[0] == cluster.grown_counts.sum() > 0
     assert set(rows[:, 0].tolist()) == {0}
-
-
-def test_a_placer_that_is_not_installed_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match=r"^no placer is named 'sticky'; installed are classic, .*striped$"):
-        load_placer("sticky")
 
 
 def test_a_lognormal_size_has_its_median_and_its_tail() -> None:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from broker.errors import InputError
 from spark_analysis import schemas
 from spark_analysis.fleet.generate import Fleet
-from spark_analysis.jobs import analyse_dumps, analyse_fleet
+from spark_analysis.jobs import OF_CLUSTERS, analyse_dumps, analyse_fleet, task_count
 from spark_analysis.kernels import DumpInput, fleet_kernel
 from spark_analysis.progress import progress
-from spark_analysis.staging import STAGE_SCHEMA
-from spark_analysis.summary import RunSummary
 from spark_analysis.tables import read_table
 from tests.spark_analysis.test_fleet import recipe
-from tests.spark_analysis.test_kernels import DESCRIBE
+from tests.spark_analysis.test_kernels import DESCRIBE, run_root, told, written
 
 QUIET = functools.partial(progress, quiet=True)
 MULTIREGION = Path(__file__).parents[1] / "real_data" / "multiregion"
@@ -32,27 +31,55 @@ def rows(out: Path, table: schemas.Table) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def fleet_out(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunSummary]:
+def fleet_out(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("fleet")
-    return out, analyse_fleet(spark, recipe(11), out, progress=QUIET)
+    analyse_fleet(spark, recipe(11), out, progress=QUIET)
+    return out
 
 
-def test_a_fleet_is_the_same_rows_whatever_the_partitioning(spark: SparkSession) -> None:
-    """One partition and seven on Spark, and no Spark at all."""
-    fleet = Fleet.of(recipe(11))
-    schema = from_arrow_schema(STAGE_SCHEMA)
-    made = []
-    for partition_count in (1, 7):
-        frame = spark.range(0, 10, 1, partition_count).mapInArrow(fleet_kernel(fleet), schema)
-        made.append(sorted(frame.toArrow().to_pylist(), key=lambda row: (row["cluster_index"], row["placer"])))
-    batches = fleet_kernel(fleet)([pa.RecordBatch.from_pydict({"id": list(range(10))})])
-    plain = [row for batch in batches for row in batch.to_pylist()]
-    assert made[0] == made[1] == plain
-    assert len(plain) == 20
+def files(out: Path) -> dict[str, str]:
+    """The digest of each file under `out`/tables, by its path."""
+    paths = sorted((out / "tables").rglob("*.parquet"))
+    return {str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
-def test_a_fleet_writes_every_table(fleet_out: tuple[Path, RunSummary]) -> None:
-    out, _ = fleet_out
+def test_a_fleet_is_the_same_rows_whatever_the_partitioning(tmp_path: Path) -> None:
+    """One task, and three."""
+    fleet, made = Fleet.of(recipe(11)), []
+    for name, tasks in (("one", [range(10)]), ("three", [range(4), range(4, 5), range(5, 10)])):
+        rows_of_tasks = []
+        for place, task in enumerate(tasks):
+            root = run_root(tmp_path / f"{name}{place}")
+            told(fleet_kernel(fleet, root), *task)
+            rows_of_tasks.append({table.name: written(root, table) for table in (*OF_CLUSTERS, *schemas.WORK)})
+        made.append({key: [row for task_rows in rows_of_tasks for row in task_rows[key]] for key in rows_of_tasks[0]})
+    assert made[0] == made[1]
+    assert len(made[0]["facts"]) == 20
+
+
+def test_files_are_the_same_bytes_on_any_number_of_cores(fleet_out: Path, tmp_path: Path) -> None:
+    """The session of the tests has one core; a process with a session of its own has two."""
+    program = (
+        "import sys; from pathlib import Path; from spark_analysis.session import spark_session\n"
+        "from tests.spark_analysis.test_jobs import *\n"
+        "with spark_session(app_name='two', master='local[2]') as spark:\n"
+        "    analyse_fleet(spark, recipe(11), Path(sys.argv[1]), progress=QUIET)\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, capture_output=True)
+    assert files(tmp_path) == files(fleet_out)
+
+
+def test_nothing_of_a_run_is_left_beside_its_tables(fleet_out: Path) -> None:
+    assert sorted(path.name for path in fleet_out.iterdir()) == ["tables"]
+    assert {path.name for path in (fleet_out / "tables").iterdir()} == {table.name for table in schemas.TABLES}
+
+
+def test_tasks_depend_on_the_number_of_clusters_alone() -> None:
+    assert [task_count(clusters) for clusters in (1, 7, 200, 8_000, 33_334)] == [1, 7, 8, 8, 33]
+
+
+def test_a_fleet_writes_every_table(fleet_out: Path) -> None:
+    out = fleet_out
     counts = {table.name: len(rows(out, table)) for table in schemas.TABLES}
     clusters = rows(out, schemas.CLUSTERS)
     assert counts["clusters"] == 20
@@ -63,43 +90,54 @@ def test_a_fleet_writes_every_table(fleet_out: tuple[Path, RunSummary]) -> None:
     assert sorted(row["rank"] for row in clusters) == list(range(1, 21))
 
 
-def test_both_placers_placed_the_same_topics(fleet_out: tuple[Path, RunSummary]) -> None:
-    out, _ = fleet_out
+def test_both_placers_placed_the_same_topics(fleet_out: Path) -> None:
+    out = fleet_out
     of_placer = {"classic": [], "striped": []}  # type: dict[str, list[tuple[Any, ...]]]
     for row in rows(out, schemas.TOPICS):
         of_placer[row["placer"]].append((row["cluster_id"], row["topic"], row["partition_count"], row["size_bytes"]))
     assert sorted(of_placer["classic"]) == sorted(of_placer["striped"]) != []
 
 
-def test_the_summary_says_what_the_tables_say(fleet_out: tuple[Path, RunSummary]) -> None:
-    out, summary = fleet_out
-    clusters = rows(out, schemas.CLUSTERS)
-    assert (summary.title, summary.cluster_count, summary.placement_count) == ("test", 10, 20)
-    assert summary.replica_count == sum(row["replica_count"] for row in clusters)
-    assert summary.violation_count == sum(row["violation_count"] for row in clusters)
-    assert [placer.placer for placer in summary.placers] == ["classic", "striped"]
-    assert [worst.rank for worst in summary.worst] == [1, 2, 3, 4, 5]
-    assert (summary.rows_in, summary.rows_analysed, summary.rows_rejected) == (10, 10, 0)
-    assert summary.as_dict()["placers"][0]["cluster_count"] == 10
-
-
-@pytest.mark.skipif(not MULTIREGION.is_dir(), reason="the copies of real dumps are not there yet")
 def test_the_multiregion_story_is_told(spark: SparkSession, tmp_path: Path) -> None:
     """Six dumps of one cluster: baseline, a broker lost, a region lost, an unclean election, moved, restored."""
     paths = sorted(MULTIREGION.glob("?-*.txt"))
     inputs = [DumpInput(str(path), name=path.stem, series="story") for path in paths]
-    summary = analyse_dumps(spark, inputs, None, tmp_path, progress=QUIET)
+    analyse_dumps(spark, inputs, None, tmp_path, progress=QUIET)
     clusters = sorted(rows(tmp_path, schemas.CLUSTERS), key=lambda row: row["cluster_id"])
     assert [row["cluster"] for row in clusters] == [path.stem for path in paths]
     assert [row["leaderless_count"] > 0 for row in clusters] == [False, False, True, False, False, False]
     changes = {(row["to_cluster"][0], row["change"]) for row in rows(tmp_path, schemas.CHANGES)}
     assert {("3", "leader lost"), ("4", "unclean election")} <= changes
-    assert (
-        summary.rows_in
-        == summary.rows_analysed + summary.rows_rejected
-        == sum(row["rows_in"] for row in rows(tmp_path, schemas.INPUTS))
-    )
-    assert summary.rows_rejected == len(rows(tmp_path, schemas.REJECTS))
+    inputs_in = rows(tmp_path, schemas.INPUTS)
+    assert all(row["rows_in"] == row["rows_analysed"] + row["rows_rejected"] > 0 for row in inputs_in)
+    assert sum(row["rows_rejected"] for row in inputs_in) == len(rows(tmp_path, schemas.REJECTS))
+
+
+def write_dumps(folder: Path) -> tuple[Path, Path]:
+    """A good dump, and an answer of a known format that describes nothing."""
+    good, error = folder / "good.txt", folder / "error.json"
+    good.write_text(DESCRIBE.format(1, "1,2"), encoding="utf-8")
+    error.write_text('{"errorMessage": "not ready"}', encoding="utf-8")
+    return good, error
+
+
+def test_an_answer_that_holds_nothing_is_a_reject_beside_a_dump_that_can_be_used(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    good, error = write_dumps(tmp_path)
+    analyse_dumps(spark, [DumpInput(str(error)), DumpInput(str(good))], None, tmp_path / "out", progress=QUIET)
+    (reject,) = rows(tmp_path / "out", schemas.REJECTS)
+    assert reject["source"] == str(error)
+    assert [row["cluster_id"] for row in rows(tmp_path / "out", schemas.CLUSTERS)] == [1]
+    sums = [(row["rows_in"], row["rows_rejected"]) for row in rows(tmp_path / "out", schemas.INPUTS)]
+    assert sums == [(1, 1), (2, 0)]
+
+
+def test_answers_that_hold_nothing_end_the_job_when_there_is_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
+    _, error = write_dumps(tmp_path)
+    with pytest.raises(InputError, match="Cruise Control answered with an error"):
+        analyse_dumps(spark, [DumpInput(str(error))] * 2, None, tmp_path / "out", progress=QUIET)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_input_that_cannot_be_used_ends_the_job_before_a_table_is_written(
@@ -117,4 +155,4 @@ def test_an_input_that_cannot_be_used_ends_the_job_before_a_table_is_written(
 
 def test_a_missing_input_is_found_before_spark_works(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.txt: cannot be read: no such file or directory$"):
-        analyse_dumps(None, [DumpInput(str(tmp_path / "none.txt"))], None, tmp_path / "out")  # type: ignore[arg-type]
+        analyse_dumps(None, [DumpInput(str(tmp_path / "none.txt"))], None, tmp_path / "out")  # type: ignore[arg-type]  # Not reached.

@@ -7,19 +7,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.errors import UsageError
 from placement.audit import partition_states, rack_audit, topic_spread
 from placement.loads import loads
-from spark_analysis import schemas
+from spark_analysis import kernels, schemas, staging, tables
 from spark_analysis.describe import VIOLATIONS_MAX, count_pairs, describe_simulated, describe_view, view_of
 from spark_analysis.fleet.generate import Fleet, make_cluster
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan
-from spark_analysis.kernels import DumpInput, dumps_kernel, fleet_kernel
-from spark_analysis.staging import STAGE_SCHEMA, Columns, StagedRow, batches, encode
+from spark_analysis.kernels import DumpInput, Kernel, dumps_kernel, fleet_kernel
+from spark_analysis.staging import KEYED, ClusterRows, Shares, column_of, shares_arrays
+from spark_analysis.tables import TALLY_FOLDER
 from tests.spark_analysis.test_fleet import RACKS, SEEDS, recipe
 
 DESCRIBE = (
@@ -28,16 +31,41 @@ DESCRIBE = (
 )
 
 
-def one(row: StagedRow) -> dict[str, Any]:
-    return encode([row]).to_pylist()[0]
+def one(cluster: ClusterRows) -> dict[str, Any]:
+    """The facts of one cluster, with its rows of each table and of shares as plain values."""
+    tables = {
+        table.name: pa.RecordBatch.from_arrays(
+            [
+                column_of(field.type, [(part, columns.row_count)])
+                for field, part in zip(list(table.arrow_schema())[2:], columns.parts, strict=True)
+            ],
+            names=list(table.column_names[2:]),
+        ).to_pylist()
+        for table in KEYED
+        if (columns := cluster.tables.get(table.name)) is not None
+    }
+    shares = pa.RecordBatch.from_arrays(shares_arrays([(0, cluster)]), schema=schemas.SHARES.arrow_schema())
+    return cluster.facts | tables | {"shares": shares.to_pylist()}
 
 
 def numbers(*values: int) -> list[pa.RecordBatch]:
     return [pa.RecordBatch.from_pydict({"id": list(values)})]
 
 
-def rows_of(kernel: Any, *values: int) -> list[dict[str, Any]]:
+def run_root(path: Path) -> Path:
+    """A folder such as kernels write to."""
+    for name in (*(table.name for table in (*schemas.TABLES, *schemas.WORK)), TALLY_FOLDER):
+        (path / name).mkdir(parents=True)
+    return path
+
+
+def told(kernel: Kernel, *values: int) -> list[dict[str, Any]]:
     return [row for batch in kernel(numbers(*values)) for row in batch.to_pylist()]
+
+
+def written(root: Path, table: schemas.Table) -> list[dict[str, Any]]:
+    """The rows of all tasks' files of a table."""
+    return [row for path in sorted((root / table.name).iterdir()) for row in pq.read_table(path).to_pylist()]
 
 
 @given(SEEDS, RACKS, st.sampled_from([0.0, 0.4]), st.sampled_from(["classic", "striped"]))
@@ -50,8 +78,13 @@ def test_a_simulated_cluster_is_described_as_its_view_would_be(
     expected = one(describe_view(view_of(cluster, placed, "test")))
     assert found.pop("shape") == cluster.shape.name
     assert found.pop("placer") == placer
-    del expected["shape"], expected["placer"]
-    assert found == expected
+    del expected["placer"]
+    for shares in (found["shares"], expected["shares"]):
+        for share in shares:
+            del share["placer"]
+    assert {key: value for key, value in found.items() if value is not None} == {
+        key: value for key, value in expected.items() if value not in (None, [])
+    } | {key: [] for key, value in found.items() if value == []}
 
 
 def test_counts_are_those_of_placement() -> None:
@@ -99,33 +132,55 @@ def test_pairs_are_counted_as_a_plain_loop_does(seed: int) -> None:
     assert dict(zip(zip(lows.tolist(), highs.tolist(), strict=True), shared.tolist(), strict=True)) == expected
 
 
-def test_batches_keep_rows_in_order_and_within_bounds() -> None:
-    rows = [
-        StagedRow({"cluster_index": number}, {"brokers": Columns(30_000, (np.arange(30_000), *[None] * 5))})
-        for number in range(5)
-    ]
-    made = list(batches(rows))
-    assert [batch.num_rows for batch in made] == [3, 2]
-    assert [row for batch in made for row in batch.column("cluster_index").to_pylist()] == [0, 1, 2, 3, 4]
-    assert all(batch.schema == STAGE_SCHEMA for batch in made)
+def test_shares_have_a_rank_a_floor_and_the_first_of_those_that_hold_most() -> None:
+    """Two clusters, one of which does not know its leaders; ranks and floors are each cluster's own."""
+    known = Shares("broker", ["5", "6", "7"], (np.array([1, 4, 1]), np.array([2, 2, 0]), None))
+    unknown = Shares("rack", ["a", "b"], (np.array([3, 3]), None, None))
+    held = [(4, ClusterRows({"placer": "x"}, {}, (known,))), (5, ClusterRows({"placer": "y"}, {}, (unknown,)))]
+    rows = pa.RecordBatch.from_arrays(shares_arrays(held), schema=schemas.SHARES.arrow_schema()).to_pydict()
+    assert (rows["cluster_id"], rows["placer"]) == ([4, 4, 4, 5, 5], [*"xxxyy"])
+    assert rows["replicas_share"] == [1, 4, 1, 3, 3]
+    assert rows["replicas_floor"] == [2, 2, 2, 3, 3]
+    assert rows["replicas_rank"] == [2, 1, 3, 1, 2]
+    assert rows["replicas_first"] == ["6", "6", "6", "a", "a"]
+    assert rows["leaders_rank"] == [1, 2, 3, None, None]
+    assert rows["leaders_first"] == ["5", "5", "5", None, None]
+    assert rows["bytes_share"] == [None] * 5
 
 
-def test_a_nested_column_mixes_known_and_unknown_clusters() -> None:
-    known = StagedRow({}, {"racks": Columns(1, (["a"], np.array([2]), np.array([5]), np.array([1]), np.array([9])))})
-    unknown = StagedRow({}, {"racks": Columns(2, (["a", None], np.array([1, 1]), None, None, None))})
-    racks = encode([unknown, StagedRow({}, {}), known]).column("racks").to_pylist()
-    assert [len(rows) for rows in racks] == [2, 0, 1]
-    assert [row["size_bytes"] for rows in racks for row in rows] == [None, None, 9]
-    assert racks[0][1]["rack"] is None
+def test_a_cluster_is_never_cut_by_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "ROW_GROUP_ROWS", 50)
+    fleet = Fleet.of(recipe(5))
+    monkeypatch.setattr(staging, "HELD_ROW_COUNT_MAX", 40)
+    told(fleet_kernel(fleet, run_root(tmp_path)), *range(10))
+    (path,) = (tmp_path / "shares").iterdir()
+    file = pq.ParquetFile(path)
+    groups = [file.read_row_group(place).select(["cluster_id", "placer"]) for place in range(file.num_row_groups)]
+    keys = [{tuple(row.values()) for row in group.to_pylist()} for group in groups]
+    assert len(keys) > 1
+    assert sum(map(len, keys)) == len(set().union(*keys)) == 20
 
 
-def test_the_fleet_kernel_answers_for_the_numbers_it_is_given() -> None:
-    kernel = fleet_kernel(Fleet.of(recipe(2)))
-    together, alone = rows_of(kernel, 0, 1, 2), rows_of(kernel, 1)
-    assert [(row["cluster_index"], row["placer"]) for row in together] == [
-        (number, placer) for number in range(3) for placer in ("classic", "striped")
-    ]
-    assert together[2:4] == alone
+def test_rows_stand_in_order_of_cluster_and_placer(tmp_path: Path) -> None:
+    told(fleet_kernel(Fleet.of(recipe(5)), run_root(tmp_path)), *range(6))
+    for table in (schemas.BROKERS, schemas.TOPICS, schemas.FACTS):
+        keys = [(row["cluster_id"], row["placer"]) for row in written(tmp_path, table)]
+        assert keys == sorted(keys) != []
+
+
+def test_each_cluster_done_is_a_byte_of_the_tally(tmp_path: Path) -> None:
+    told(fleet_kernel(Fleet.of(recipe(5)), run_root(tmp_path)), *range(6))
+    assert sum(path.stat().st_size for path in (tmp_path / TALLY_FOLDER).iterdir()) == 6
+
+
+def test_a_fault_of_a_task_is_a_row_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "place_cluster", refusing)
+    (row,) = told(fleet_kernel(Fleet.of(recipe(5)), run_root(tmp_path)), 0)
+    assert (row["fault"], row["file"]) == ("no such placer", None)
+
+
+def refusing(*_: object, **__: object) -> None:
+    raise UsageError("no such placer")
 
 
 def test_the_dumps_kernel_tells_the_rows_of_each_input_and_what_changed(tmp_path: Path) -> None:
@@ -133,30 +188,58 @@ def test_the_dumps_kernel_tells_the_rows_of_each_input_and_what_changed(tmp_path
     for path, text in zip(paths, (DESCRIBE.format(1, "1,2"), DESCRIBE.format(2, "2")), strict=True):
         path.write_text(text, encoding="utf-8")
     inputs = [(index, DumpInput(str(path), name=path.stem, series="s")) for index, path in enumerate(paths)]
-    first, second = rows_of(dumps_kernel([inputs], None, 2), 0)
-    (account,) = second["inputs"]
-    assert (account["rows_in"], account["rows_analysed"], account["cluster_count"]) == (2, 2, 1)
-    assert tuple(account) == schemas.INPUTS.column_names
-    assert first["changes"] == []
-    assert [change["change"] for change in second["changes"]] == ["leader moved", "ISR shrunk"]
-    assert [(change["from_cluster"], change["to_cluster"]) for change in second["changes"]] == [("1", "2")] * 2
-    assert (first["under_min_isr_count"], second["under_min_isr_count"]) == (0, 1)
-    assert second["pairs"] == [{"broker_id": 1, "other_broker_id": 2, "shared_count": 1}]
+    root = run_root(tmp_path / "run")
+    assert {row["failure"] for row in told(dumps_kernel([inputs], root, None, 2), 0)} == {None}
+    accounts = written(root, schemas.INPUTS)
+    assert [(row["rows_in"], row["rows_analysed"], row["cluster_count"]) for row in accounts] == [(2, 2, 1)] * 2
+    found = written(root, schemas.CHANGES)
+    assert [change["change"] for change in found] == ["leader moved", "ISR shrunk"]
+    assert [(change["from_cluster"], change["to_cluster"]) for change in found] == [("1", "2")] * 2
+    facts = written(root, schemas.FACTS)
+    assert [(row["cluster_id"], row["under_min_isr_count"]) for row in facts] == [(0, 0), (1, 1)]
+    pair = {"placer": "dump", "broker_id": 1, "other_broker_id": 2, "shared_count": 1}
+    assert written(root, schemas.PAIRS) == [{"cluster_id": 0} | pair, {"cluster_id": 1} | pair]
 
 
 def test_inputs_of_no_series_are_not_compared(tmp_path: Path) -> None:
     path = tmp_path / "1.txt"
     path.write_text(DESCRIBE.format(1, "1,2"), encoding="utf-8")
     inputs = [[(0, DumpInput(str(path)))], [(1, DumpInput(str(path)))]]
-    assert [row["changes"] for row in rows_of(dumps_kernel(inputs, None, None), 0, 1)] == [[], []]
+    root = run_root(tmp_path / "run")
+    assert "changes" not in {row["table"] for row in told(dumps_kernel(inputs, root, None, None), 0, 1)}
+    assert [row["cluster_id"] for row in written(root, schemas.FACTS)] == [0, 1]
 
 
 @pytest.mark.parametrize("text", ["", "no dump\n"])
-def test_an_input_that_cannot_be_used_is_a_row_that_says_why(tmp_path: Path, text: str) -> None:
+def test_an_input_of_no_known_format_is_a_failure_that_says_why(tmp_path: Path, text: str) -> None:
     path = tmp_path / "bad.txt"
     path.write_text(text, encoding="utf-8")
-    (row,) = rows_of(dumps_kernel([[(4, DumpInput(str(path)))]], None, None), 0)
-    assert row["input_index"] == 4
+    root = run_root(tmp_path / "run")
+    (row,) = told(dumps_kernel([[(4, DumpInput(str(path)))]], root, None, None), 0)
+    assert row["failure"]["input_index"] == 4
     assert row["failure"]["source"] == str(path)
     assert row["failure"]["what"]
-    assert row["inputs"] == []
+    assert not row["failure"]["is_recognised"]
+    assert row["file"] is None
+
+
+def test_an_answer_of_a_known_format_that_holds_nothing_is_accounted_for(tmp_path: Path) -> None:
+    path = tmp_path / "error.json"
+    path.write_text('{"errorMessage": "not ready"}', encoding="utf-8")
+    root = run_root(tmp_path / "run")
+    (failure,) = (
+        row["failure"]
+        for row in told(dumps_kernel([[(0, DumpInput(str(path)))]], root, None, None), 0)
+        if row["failure"]
+    )
+    assert failure["is_recognised"]
+    (reject,) = written(root, schemas.REJECTS)
+    assert reject["reason"].startswith("Cruise Control answered with an error")
+    assert "not ready" in reject["value"]
+    (account,) = written(root, schemas.INPUTS)
+    assert (account["rows_in"], account["rows_analysed"], account["rows_rejected"], account["cluster_count"]) == (
+        1,
+        0,
+        1,
+        0,
+    )
