@@ -121,9 +121,9 @@ class PartitionTable:
             matrix = attribute.name in MATRIX_COLUMNS
             if column.ndim != (2 if matrix else 1) or column.shape[0] != count:
                 raise UsageError(
-                    f"column {attribute.name} has shape {column.shape}; "
-                    f"{count} partitions need ({count}, any width)" if matrix else
-                    f"column {attribute.name} has shape {column.shape}; {count} partitions need ({count},)"
+                    f"column {attribute.name} has shape {column.shape}; {count} partitions need ({count}, any width)"
+                    if matrix
+                    else f"column {attribute.name} has shape {column.shape}; {count} partitions need ({count},)"
                 )
 
     @property
