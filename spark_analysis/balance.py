@@ -5,12 +5,11 @@ brokers, racks and topics, beside the best spread that whole shares allow; and w
 to look at first. The figures are those of `placement/balance.py`, which says why they are
 right and is the oracle that tests hold these to.
 
-Input is the table of shares (staging.py): a row per broker, rack and topic, those that hold nothing
-included, with its share x of each quantity and its rank i among the groups, 1 holding most; on every
-row of a group of rows the floor q of their mean, and the name of the one that holds most.
+Input is the table of sums (staging.py), which executors make beside the table of brokers: of the shares x of
+the groups, those that hold nothing included, with q the floor of their mean, y = x - q and i the rank of a
+share, 1 holding most.
 
-How: one pass of plain sums, which Spark compiles. With n shares of total T, r = T mod n and y = x - q,
-the y sum to r, so
+How: with n shares of total T and r = T mod n, the y sum to r, so
 
     n² variance  = n Σ y² - r²                       n T Gini = (n + 1) r - 2 Σ i y
     lack         = Σ max(y, 0) - r                   what is missing to the floor
@@ -19,7 +18,6 @@ the y sum to r, so
 Σ y² and Σ i y are sums of doubles. They do not cancel: either the y are small and the sums are whole
 numbers below 2^53, or the terms taken away are small beside the rest; in Σ i y, what is above the mean
 stands before what is below, so that at least a quarter of what is added up is left.
-A cluster's shares lie in one row group, in order, so each sum is made in one order by one task.
 
 Example: shares 4, 1, 1, 1 give stdev 1.299, cv 0.742, Gini 0.321 and 2 moves.
 
@@ -30,7 +28,6 @@ Source: placement/balance.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -38,45 +35,17 @@ from pyspark.sql import functions as F
 
 from spark_analysis import schemas
 
-QUANTITIES: Final = ("replicas", "leaders", "bytes")
-_KEY: Final = ("cluster_id", "placer", "scope")
-_SUMS: Final = ("total", "min", "max", "squares", "weighted", "above", "above_count")
+_KEY: Final = ("cluster_id", "placer", "scope", "quantity")
 
 
-def measures(shares: DataFrame, quantities: Sequence[str] = QUANTITIES) -> DataFrame:
+def measures(sums: DataFrame) -> DataFrame:
     """One row per (cluster_id, placer, scope, quantity) that the input says; the table `measures`.
 
     Brokers, racks and topics that hold nothing count. Brokers without a rack are in no rack. A scope
     without any group (no rack is known, no topics) and a quantity that is not known for every
-    group have no row. Over topics nothing can move, so `moves` is null. `quantities` may leave out
-    those that are known nowhere.
+    group have no row. Over topics nothing can move, so `moves` is null.
     """
-    return _figures(_sums(shares, quantities)).select(*schemas.MEASURES.column_names)
-
-
-def _sums(shares: DataFrame, quantities: Sequence[str]) -> DataFrame:
-    """One row per (cluster_id, placer, scope, quantity) whose shares are all known: n and the sums over shares."""
-    aggregates = [F.count("*").alias("n")]
-    for quantity in quantities:
-        share, rank = F.col(f"{quantity}_share"), F.col(f"{quantity}_rank")
-        centred = share - F.col(f"{quantity}_floor")
-        exact = centred.cast("double")
-        sums = (
-            F.sum(share),
-            F.min(share),
-            F.max(share),
-            F.sum(exact * exact),
-            F.sum(exact * rank),
-            F.sum(F.greatest(centred, F.lit(0).cast("bigint"))),
-            F.count(F.when(centred > 0, 1)),
-        )
-        aggregates += [sum_.alias(f"{quantity}_{name}") for sum_, name in zip(sums, _SUMS, strict=True)]
-    # Names of the largest are alike on all rows of a group: as part of the key they need no aggregate of strings.
-    wide = shares.groupBy(*_KEY, *(f"{quantity}_first" for quantity in quantities)).agg(*aggregates)
-    names = ("first", *_SUMS)
-    columns = [", ".join([f"'{quantity}'", *(f"{quantity}_{name}" for name in names)]) for quantity in quantities]
-    long = f"stack({len(quantities)}, {', '.join(columns)}) as (quantity, {', '.join(names)})"
-    return wide.select(*_KEY, "n", F.expr(long)).where(F.col("first").isNotNull())
+    return _figures(sums).select(*schemas.MEASURES.column_names)
 
 
 def _figures(sums: DataFrame) -> DataFrame:
@@ -95,7 +64,6 @@ def _figures(sums: DataFrame) -> DataFrame:
 
     return counted.select(
         *_KEY,
-        "quantity",
         F.col("n").cast("int").alias("group_count"),
         "total",
         "min",

@@ -1,7 +1,7 @@
 """The main jobs, end to end: a fleet or dumps in, the tables of schemas.py out.
 
 How: executors write what they find into files of their own (staging.py); the driver keeps those of
-the attempts that counted. Spark reads back the table of shares and makes measures of it, ranks the
+the attempts that counted. Spark reads back the table of sums and makes measures of it, ranks the
 clusters, and all tables move to their places. A fleet's pairs of brokers are counted last, for the
 clusters that are shown in full: those that rank first.
 
@@ -79,14 +79,13 @@ def analyse_fleet(
     for placer in sorted({placer for shape in recipe.shapes for placer in shape.placers}):
         load_placer(placer)
     fleet = Fleet.of(recipe)
-    quantities = balance.QUANTITIES if any(shape.sizes for shape in recipe.shapes) else balance.QUANTITIES[:2]
     count = recipe.cluster_count
     with staged_run((*OF_CLUSTERS, schemas.PAIRS), schemas.WORK, out, overwrite=overwrite) as run:
         with progress(f"Placing {recipe.name}", total=count, unit="clusters", done=run.done_count):
             kernel = fleet_kernel(fleet, run.root, by_topic=by_topic)
             told = _run(spark, kernel, count, task_count(count))
             _keep(run, (*OF_CLUSTERS, *schemas.WORK), told)
-        _summarise(spark, run, quantities, progress, overwrite)
+        _summarise(spark, run, progress, overwrite)
         wanted = _shown_in_full(out)
         tasks = -(-len(wanted) // CLUSTERS_PER_PAIRS_TASK)
         _keep(run, (schemas.PAIRS,), _run(spark, pairs_kernel(fleet, run.root, wanted), len(wanted), tasks))
@@ -121,7 +120,7 @@ def analyse_dumps(
             told = _run(spark, kernel, len(series), len(series))
             _refuse_failures(told, len(inputs))
             _keep(run, (*tables, *schemas.WORK, schemas.PAIRS), told)
-        _summarise(spark, run, balance.QUANTITIES, progress, overwrite)
+        _summarise(spark, run, progress, overwrite)
         shown = spark.createDataFrame(_shown_in_full(out), "cluster_id long, placer string")
         pairs = _frame(spark, run, schemas.PAIRS).join(F.broadcast(shown), on=["cluster_id", "placer"], how="left_semi")
         write_table(pairs.select(*schemas.PAIRS.column_names), schemas.PAIRS, out, overwrite=overwrite)
@@ -154,12 +153,10 @@ def _frame(spark: SparkSession, run: StagedRun, table: Table) -> DataFrame:
     return spark.read.schema(spark_schema(table)).parquet(str(run.root / table.name))
 
 
-def _summarise(
-    spark: SparkSession, run: StagedRun, quantities: Sequence[str], progress: Progress, overwrite: bool
-) -> None:
+def _summarise(spark: SparkSession, run: StagedRun, progress: Progress, overwrite: bool) -> None:
     """Write measures, then clusters with their ranks."""
     with progress("Measuring", total=2, unit="tables") as bar:
-        measured = balance.measures(_frame(spark, run, schemas.SHARES), quantities)
+        measured = balance.measures(_frame(spark, run, schemas.SUMS))
         write_table(measured, schemas.MEASURES, run.out, overwrite=overwrite)
         bar.advance()
         place = str(table_path(run.out, schemas.MEASURES))

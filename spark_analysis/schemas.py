@@ -261,33 +261,26 @@ FACTS: Final = Table(
 )
 
 
-def _ranked(name: str, what: str) -> tuple[Column, ...]:
-    return (
-        Column(f"{name}_share", "long", f"{what} of the group", nullable=True),
-        Column(f"{name}_floor", "long", f"{what} of all groups divided by their number, rounded down", nullable=True),
-        Column(f"{name}_rank", "int", "Place among the groups, 1 holds most; of equals the first", nullable=True),
-        Column(
-            f"{name}_first",
-            "string",
-            "The group whose rank is 1: a broker's number, a rack's or topic's name",
-            nullable=True,
-        ),
-    )
-
-
-SHARES: Final = Table(
-    "shares",
-    "one row per cluster, placer, scope and group: what measures are made of",
+SUMS: Final = Table(
+    "sums",
+    "one row per cluster, placer, scope and quantity that is known: what a measure is made of (balance.py)",
     (
         *_KEY,
-        Column("scope", "string", "What quantities are spread over: broker, rack or topic"),
-        *_ranked("replicas", "Replicas"),
-        *_ranked("leaders", "Partitions led"),
-        *_ranked("bytes", "Bytes"),
+        Column("scope", "string", "What the quantity is spread over: broker, rack or topic"),
+        Column("quantity", "string", "What is spread: replicas, leaders or bytes"),
+        Column("n", "int", "Brokers, racks or topics, those with nothing included"),
+        Column("total", "long", "Sum of the shares"),
+        Column("min", "long", "Smallest share"),
+        Column("max", "long", "Largest share"),
+        Column("first", "string", "The group that has the largest share, the first of equals"),
+        Column("squares", "double", "Sum of (share - floor)², floor being that of the mean"),
+        Column("weighted", "double", "Sum of rank · (share - floor), rank 1 having most"),
+        Column("above", "long", "Sum of what shares have above the floor"),
+        Column("above_count", "long", "Shares above the floor"),
     ),
 )
 
-WORK: Final = (FACTS, SHARES)
+WORK: Final = (FACTS, SUMS)
 """Tables of a run's own, gone when it ends."""
 
 TABLES: Final = (CLUSTERS, MEASURES, BROKERS, RACKS, TOPICS, VIOLATIONS, REJECTS, INPUTS, CHANGES, PAIRS)

@@ -7,14 +7,11 @@ per replica anywhere, and no row per broker through the JVM.
 How: what is known of a cluster is a `ClusterRows`: its facts by name, its rows of each table as
 columns, and its shares. A `TaskWriter` joins the columns of many clusters into one Arrow
 batch, so that Arrow is called per column and batch, not per broker, and appends it to the task's
-file of that table (tables.py). The table of shares, which measures are made of, holds for each
-broker, rack and topic what it has of each quantity, its rank by that, the floor of the mean and who holds
-most: with those, measures are sums that need neither a sort nor a second pass (balance.py).
+file of that table (tables.py). The table of sums, which measures are made of, has one row for what a
+cluster spreads over its brokers, racks or topics: so a million brokers stay in Arrow, and Spark's SQL
+gets the few sums that its formulas need (balance.py), each made in one order, whatever the number of cores.
 
-A batch holds whole clusters and becomes part of one row group, so one task of Spark's sums a cluster's
-shares in one order, whatever the number of cores.
-
-Example: shares 1, 4, 1 have the floor 2 and the ranks 2, 1, 3.
+Example: shares 1, 4, 1 have the floor 2, squares 1 + 4 + 1 and weighted 1·2 - 2·1 - 3·1.
 
 Left out: the placement itself, which never leaves the executor.
 """
@@ -28,8 +25,9 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from broker.cluster import Int32Array, Int64Array
+from broker.cluster import Int64Array
 from placement.kernels.compiled import compiled
 from spark_analysis import schemas
 from spark_analysis.schemas import Table
@@ -45,7 +43,8 @@ PER_INPUT: Final = (schemas.INPUTS, schemas.REJECTS, schemas.CHANGES)
 KEY_COLUMN_COUNT: Final = 2
 HELD_CLUSTER_COUNT_MAX: Final = 128
 HELD_ROW_COUNT_MAX: Final = 65_536  # Some megabytes: what a task holds of brokers or topics before it writes.
-QUANTITY_COUNT: Final = 3
+QUANTITIES: Final = ("replicas", "leaders", "bytes")
+Float64Array: TypeAlias = NDArray[np.float64]
 
 
 @attrs.frozen(eq=False)
@@ -144,7 +143,7 @@ class TaskWriter:
         if not held:
             return
         self._append(schemas.FACTS, facts_arrays(held))
-        self._append(schemas.SHARES, shares_arrays(held))
+        self._append(schemas.SUMS, sums_arrays(held))
         for table in KEYED:
             cells = [
                 (key, cluster, cluster.tables[table.name]) for key, cluster in held if table.name in cluster.tables
@@ -166,59 +165,74 @@ def facts_arrays(held: Sequence[tuple[int, ClusterRows]]) -> list[Any]:
     return [ids, *(pa.array([row.get(field.name) for row in facts], type=field.type) for field in fields[1:])]
 
 
-def shares_arrays(held: Sequence[tuple[int, ClusterRows]]) -> list[Any]:
-    """Return the columns of the table of shares, scopes without any group left out."""
+def sums_arrays(held: Sequence[tuple[int, ClusterRows]]) -> list[Any]:
+    """Return the columns of the table of sums; scopes without any group and unknown quantities are left out."""
     cells = [
-        (key, cluster.facts["placer"], spread, len(spread.names))
+        (key, cluster.facts["placer"], spread, quantity, shares)
         for key, cluster in held
         for spread in cluster.shares
         if len(spread.names)
+        for quantity, shares in zip(QUANTITIES, spread.quantities, strict=True)
+        if shares is not None
     ]
-    counts = [count for _, _, _, count in cells]
-    ends = np.cumsum(np.array(counts, dtype=np.int64))
-    arrays = [
-        *_keys([(key, placer, count) for key, placer, _, count in cells]),
-        _repeated([spread.scope for _, _, spread, _ in cells], counts),
-    ]
-    for quantity in range(QUANTITY_COUNT):
-        parts = [(spread.quantities[quantity], spread.names, count) for _, _, spread, count in cells]
-        arrays += _ranked(parts, ends)
-    return arrays
-
-
-def _ranked(parts: Sequence[tuple[Int64Array | None, Any, int]], ends: Int64Array) -> list[Any]:
-    """Return one quantity's shares, floors and ranks, and who is first."""
-    counts = [count for _, _, count in parts]
-    if all(part is None for part, _, _ in parts):
-        return [pa.nulls(sum(counts), kind) for kind in (pa.int64(), pa.int64(), pa.int32(), pa.string())]
-    known = [np.zeros(count, dtype=np.int64) if part is None else part for part, _, count in parts]
-    shares = np.concatenate(known).astype(np.int64, copy=False)
-    floors, ranks = np.empty(shares.size, dtype=np.int64), np.empty(shares.size, dtype=np.int32)
-    rank_groups(shares, ends, floors, ranks)
-    absent = None
-    if any(part is None for part, _, _ in parts):
-        absent = np.repeat([part is None for part, _, _ in parts], counts)
-    largest = (np.flatnonzero(ranks == 1) - (ends - counts)).tolist()
-    firsts = [
-        None if part is None else str(names[place]) for (part, names, _), place in zip(parts, largest, strict=True)
-    ]
-    return [*(pa.array(values, mask=absent) for values in (shares, floors, ranks)), _repeated(firsts, counts)]
+    counts = np.array([shares.size for *_, shares in cells], dtype=np.int64)
+    wholes = np.empty((len(cells), 6), dtype=np.int64)
+    reals = np.empty((len(cells), 2), dtype=np.float64)
+    if cells:
+        every = np.concatenate([shares for *_, shares in cells]).astype(np.int64, copy=False)
+        sum_groups(every, np.cumsum(counts), wholes, reals)
+    total, least, most, above, above_count, place = wholes.T
+    firsts = [str(spread.names[row]) for (_, _, spread, _, _), row in zip(cells, place.tolist(), strict=True)]
+    columns: tuple[Any, ...] = (
+        [key for key, *_ in cells],
+        [placer for _, placer, *_ in cells],
+        [spread.scope for _, _, spread, _, _ in cells],
+        [quantity for *_, quantity, _ in cells],
+        counts.astype(np.int32),
+        total,
+        least,
+        most,
+        firsts,
+        reals[:, 0],
+        reals[:, 1],
+        above,
+        above_count,
+    )
+    fields = schemas.SUMS.arrow_schema()
+    return [pa.array(column, type=field.type) for column, field in zip(columns, fields, strict=True)]
 
 
 @compiled
-def rank_groups(shares: Int64Array, ends: Int64Array, floors: Int64Array, ranks: Int32Array) -> None:
-    """Fill floor of the mean and rank (1 for the most, of equals the first) within each run of shares up to `ends`."""
+def sum_groups(shares: Int64Array, ends: Int64Array, wholes: Int64Array, reals: Float64Array) -> None:
+    """Sum each run of shares up to `ends`.
+
+    Fills int64[runs, 6]: total, min, max, above the floor, shares above it, place of the first largest; and
+    float64[runs, 2]: squares and rank-weighted sum of what is above and below the floor.
+    """
     first = 0
-    for end in ends:
+    for run in range(ends.shape[0]):
+        end = ends[run]
+        count = end - first
         total = np.int64(0)
+        largest = first
         for place in range(first, end):
             total += shares[place]
-        floor = total // (end - first)
-        order = np.argsort(-shares[first:end], kind="mergesort")
-        for rank in range(end - first):
-            ranks[first + order[rank]] = rank + 1
-        for place in range(first, end):
-            floors[place] = floor
+            if shares[place] > shares[largest]:
+                largest = place
+        floor = total // count
+        above = above_count = np.int64(0)
+        squares = weighted = 0.0
+        ascending = np.sort(shares[first:end])
+        for place in range(count):
+            centred = ascending[count - 1 - place] - floor
+            squares += float(centred) * float(centred)
+            weighted += float(centred) * (place + 1)
+            if centred > 0:
+                above += centred
+                above_count += 1
+        wholes[run, 0], wholes[run, 1], wholes[run, 2] = total, ascending[0], ascending[count - 1]
+        wholes[run, 3], wholes[run, 4], wholes[run, 5] = above, above_count, largest - first
+        reals[run, 0], reals[run, 1] = squares, weighted
         first = end
 
 

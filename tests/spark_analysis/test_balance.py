@@ -16,7 +16,7 @@ from broker.ids import BrokerId
 from placement.balance import measures
 from spark_analysis import balance, schemas
 from spark_analysis.describe import describe_view
-from spark_analysis.staging import ClusterRows, facts_arrays, shares_arrays
+from spark_analysis.staging import ClusterRows, facts_arrays, sums_arrays
 from spark_analysis.tables import spark_schema
 
 TOLERANCE = 1e-12
@@ -63,9 +63,9 @@ def held(views: list[ClusterView]) -> list[tuple[int, ClusterRows]]:
     return [(number, describe_view(view)) for number, view in enumerate(views)]
 
 
-def shares(spark: SparkSession, views: list[ClusterView]) -> DataFrame:
-    table = pa.Table.from_arrays(shares_arrays(held(views)), schema=schemas.SHARES.arrow_schema())
-    return spark.createDataFrame(table, spark_schema(schemas.SHARES))
+def sums(spark: SparkSession, views: list[ClusterView]) -> DataFrame:
+    table = pa.Table.from_arrays(sums_arrays(held(views)), schema=schemas.SUMS.arrow_schema())
+    return spark.createDataFrame(table, spark_schema(schemas.SUMS))
 
 
 def facts(spark: SparkSession, views: list[ClusterView], **columns: list[Any]) -> DataFrame:
@@ -84,7 +84,7 @@ def test_the_measures_are_the_oracles_on_random_clusters(spark: SparkSession) ->
     views = [random_view(seed) for seed in range(CLUSTER_COUNT)]
     found = {
         (row["cluster_id"], row["scope"], row["quantity"]): row.asDict()
-        for row in balance.measures(shares(spark, views)).collect()
+        for row in balance.measures(sums(spark, views)).collect()
     }
     expected = {
         (number, measure.scope, measure.quantity): measure.distribution
@@ -116,7 +116,7 @@ def test_the_measures_of_shares_that_sql_could_get_wrong(spark: SparkSession) ->
             size_bytes=[10**15, 10**15 + 1, 10**15 + 3],
         ),
     )
-    row = balance.measures(shares(spark, [view])).where("scope = 'broker' and quantity = 'bytes'").collect()[0]
+    row = balance.measures(sums(spark, [view])).where("scope = 'broker' and quantity = 'bytes'").collect()[0]
     assert close(row["stdev"], math.sqrt(14) / 3)
     assert row["moves"] == 1
     assert row["max_group"] == "2"
@@ -124,14 +124,14 @@ def test_the_measures_of_shares_that_sql_could_get_wrong(spark: SparkSession) ->
 
 def test_measures_and_clusters_have_the_columns_of_the_schema(spark: SparkSession) -> None:
     views = [random_view(1)]
-    measured = balance.measures(shares(spark, views))
+    measured = balance.measures(sums(spark, views))
     assert tuple(measured.columns) == schemas.MEASURES.column_names
     assert tuple(balance.clusters(facts(spark, views), measured).columns) == schemas.CLUSTERS.column_names
 
 
 def test_a_cluster_without_racks_and_topics_has_no_such_measure(spark: SparkSession) -> None:
     view = ClusterView(name="c", source="test", format="test", brokers=(BrokerView(id=BrokerId(1)),))
-    scopes = {row["scope"] for row in balance.measures(shares(spark, [view])).collect()}
+    scopes = {row["scope"] for row in balance.measures(sums(spark, [view])).collect()}
     assert scopes == {"broker"}
 
 
@@ -147,19 +147,11 @@ def test_ranks_compare_leaderless_then_under_min_isr_then_racks(
     spark: SparkSession, columns: dict[str, list[int | None]]
 ) -> None:
     views = [random_view(1)] * 3
-    rows = balance.clusters(facts(spark, views, **columns), balance.measures(shares(spark, views))).collect()
+    rows = balance.clusters(facts(spark, views, **columns), balance.measures(sums(spark, views))).collect()
     assert sorted((row["rank"], row["cluster_id"]) for row in rows) == [(1, 1), (2, 0), (3, 2)]
 
 
-def test_quantities_that_are_not_asked_for_have_no_row(spark: SparkSession) -> None:
-    rows = balance.measures(shares(spark, [random_view(seed) for seed in range(8)]), ("replicas", "leaders")).collect()
-    assert {row["quantity"] for row in rows} == {"replicas", "leaders"}
-
-
-def test_sums_of_measures_are_plain_compiled_aggregates(spark: SparkSession) -> None:
-    """No sort, no window, no aggregate of strings or arrays over the rows of shares."""
-    plan = balance.measures(shares(spark, [random_view(1)]))._jdf.queryExecution().executedPlan().toString()
-    assert plan.count("HashAggregate") == 2
-    assert "ObjectHashAggregate" not in plan
-    assert "Sort" not in plan
-    assert "Window" not in plan
+def test_measures_are_made_row_by_row(spark: SparkSession) -> None:
+    """No aggregate, no shuffle, no sort: executors have summed already."""
+    plan = balance.measures(sums(spark, [random_view(1)]))._jdf.queryExecution().executedPlan().toString()
+    assert [word for word in ("Aggregate", "Exchange", "Sort", "Window") if word in plan] == []

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from broker.errors import UsageError
 from placement.audit import partition_states, rack_audit, topic_spread
 from placement.loads import loads
-from spark_analysis import kernels, schemas, staging, tables
+from spark_analysis import kernels, schemas
 from spark_analysis.describe import VIOLATIONS_MAX, count_pairs, describe_simulated, describe_view, view_of
 from spark_analysis.fleet.generate import Fleet, make_cluster
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan
 from spark_analysis.kernels import DumpInput, Kernel, dumps_kernel, fleet_kernel
-from spark_analysis.staging import KEYED, ClusterRows, Shares, column_of, shares_arrays
+from spark_analysis.staging import KEYED, ClusterRows, Shares, column_of, sums_arrays
 from spark_analysis.tables import TALLY_FOLDER
 from tests.spark_analysis.test_fleet import RACKS, SEEDS, recipe
 
@@ -32,7 +32,7 @@ DESCRIBE = (
 
 
 def one(cluster: ClusterRows) -> dict[str, Any]:
-    """The facts of one cluster, with its rows of each table and of shares as plain values."""
+    """The facts of one cluster, with its rows of each table and of sums as plain values."""
     tables = {
         table.name: pa.RecordBatch.from_arrays(
             [
@@ -44,8 +44,8 @@ def one(cluster: ClusterRows) -> dict[str, Any]:
         for table in KEYED
         if (columns := cluster.tables.get(table.name)) is not None
     }
-    shares = pa.RecordBatch.from_arrays(shares_arrays([(0, cluster)]), schema=schemas.SHARES.arrow_schema())
-    return cluster.facts | tables | {"shares": shares.to_pylist()}
+    sums = pa.RecordBatch.from_arrays(sums_arrays([(0, cluster)]), schema=schemas.SUMS.arrow_schema())
+    return cluster.facts | tables | {"sums": sums.to_pylist()}
 
 
 def numbers(*values: int) -> list[pa.RecordBatch]:
@@ -79,9 +79,9 @@ def test_a_simulated_cluster_is_described_as_its_view_would_be(
     assert found.pop("shape") == cluster.shape.name
     assert found.pop("placer") == placer
     del expected["placer"]
-    for shares in (found["shares"], expected["shares"]):
-        for share in shares:
-            del share["placer"]
+    for sums in (found["sums"], expected["sums"]):
+        for row in sums:
+            del row["placer"]
     assert {key: value for key, value in found.items() if value is not None} == {
         key: value for key, value in expected.items() if value not in (None, [])
     } | {key: [] for key, value in found.items() if value == []}
@@ -132,33 +132,20 @@ def test_pairs_are_counted_as_a_plain_loop_does(seed: int) -> None:
     assert dict(zip(zip(lows.tolist(), highs.tolist(), strict=True), shared.tolist(), strict=True)) == expected
 
 
-def test_shares_have_a_rank_a_floor_and_the_first_of_those_that_hold_most() -> None:
-    """Two clusters, one of which does not know its leaders; ranks and floors are each cluster's own."""
+def test_sums_are_each_clusters_own_and_leave_out_what_is_unknown() -> None:
     known = Shares("broker", ["5", "6", "7"], (np.array([1, 4, 1]), np.array([2, 2, 0]), None))
     unknown = Shares("rack", ["a", "b"], (np.array([3, 3]), None, None))
     held = [(4, ClusterRows({"placer": "x"}, {}, (known,))), (5, ClusterRows({"placer": "y"}, {}, (unknown,)))]
-    rows = pa.RecordBatch.from_arrays(shares_arrays(held), schema=schemas.SHARES.arrow_schema()).to_pydict()
-    assert (rows["cluster_id"], rows["placer"]) == ([4, 4, 4, 5, 5], [*"xxxyy"])
-    assert rows["replicas_share"] == [1, 4, 1, 3, 3]
-    assert rows["replicas_floor"] == [2, 2, 2, 3, 3]
-    assert rows["replicas_rank"] == [2, 1, 3, 1, 2]
-    assert rows["replicas_first"] == ["6", "6", "6", "a", "a"]
-    assert rows["leaders_rank"] == [1, 2, 3, None, None]
-    assert rows["leaders_first"] == ["5", "5", "5", None, None]
-    assert rows["bytes_share"] == [None] * 5
+    rows = pa.RecordBatch.from_arrays(sums_arrays(held), schema=schemas.SUMS.arrow_schema()).to_pylist()
+    assert [tuple(row.values()) for row in rows] == [
+        (4, "x", "broker", "replicas", 3, 6, 1, 4, "6", 6.0, -3.0, 2, 1),
+        (4, "x", "broker", "leaders", 3, 4, 0, 2, "5", 3.0, 0.0, 2, 2),
+        (5, "y", "rack", "replicas", 2, 6, 3, 3, "a", 0.0, 0.0, 0, 0),
+    ]
 
 
-def test_a_cluster_is_never_cut_by_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "ROW_GROUP_ROWS", 50)
-    fleet = Fleet.of(recipe(5))
-    monkeypatch.setattr(staging, "HELD_ROW_COUNT_MAX", 40)
-    told(fleet_kernel(fleet, run_root(tmp_path)), *range(10))
-    (path,) = (tmp_path / "shares").iterdir()
-    file = pq.ParquetFile(path)
-    groups = [file.read_row_group(place).select(["cluster_id", "placer"]) for place in range(file.num_row_groups)]
-    keys = [{tuple(row.values()) for row in group.to_pylist()} for group in groups]
-    assert len(keys) > 1
-    assert sum(map(len, keys)) == len(set().union(*keys)) == 20
+def test_a_task_that_holds_nothing_has_no_sums() -> None:
+    assert [len(column) for column in sums_arrays([])] == [0] * len(schemas.SUMS.columns)
 
 
 def test_rows_stand_in_order_of_cluster_and_placer(tmp_path: Path) -> None:
