@@ -54,7 +54,7 @@ from broker.errors import (
 )
 from broker.ids import INT32_MAX, BrokerId
 from placement.broker_columns import NO_RACK, BrokerColumns, PlacementCalls
-from placement.kernels.classic import fill_classic
+from placement.kernels.classic import fill_classic, fill_classic_unracked
 from placement.kernels.compiled import COMPILED_REPLICA_COUNT_MIN
 from placement.spec import PlacementSpec
 
@@ -251,9 +251,7 @@ def _compiled_rows(
         (calls.start_partitions, calls.partition_counts, calls.replication_factors, start_numbers)
     )
     if ring.racks is None:
-        # Each broker in a rack of its own: no candidate is ever rejected.
-        own_racks = np.arange(len(ring_values), dtype=np.int32)
-        fill_classic(rows, numbers, ring_values, own_racks, len(ring_values), ring.rack_count)
+        fill_classic_unracked(rows, numbers, ring_values)
     else:
         fill_classic(rows, numbers, ring_values, ring.racks, ring.rack_count, ring.rack_count)
     return rows

@@ -69,11 +69,13 @@ def analyse_fleet(
     progress: Progress = show_progress,
     overwrite: bool = False,
     by_topic: bool = True,
+    shown_in_full_max: int = SHOWN_IN_FULL_MAX,
 ) -> None:
     """Make and place every cluster of `recipe`, and write all tables under `out`/tables.
 
     Without `by_topic` the table of topics is empty and nothing is measured over topics: a fleet of
-    10,000 clusters has millions of them. `progress` is spark_analysis.progress.progress, or it with some
+    10,000 clusters has millions of them. Pairs of brokers are counted for the `shown_in_full_max` clusters
+    that rank first. `progress` is spark_analysis.progress.progress, or it with some
     arguments given. Raises UsageError when a placer is not installed, and what `write_table` raises.
     """
     for placer in sorted({placer for shape in recipe.shapes for placer in shape.placers}):
@@ -86,7 +88,7 @@ def analyse_fleet(
             told = _run(spark, kernel, count, task_count(count))
             _keep(run, (*OF_CLUSTERS, *schemas.WORK), told)
         _summarise(spark, run, progress, overwrite)
-        wanted = _shown_in_full(out)
+        wanted = _shown_in_full(out, shown_in_full_max)
         tasks = -(-len(wanted) // CLUSTERS_PER_PAIRS_TASK)
         _keep(run, (schemas.PAIRS,), _run(spark, pairs_kernel(fleet, run.root, wanted), len(wanted), tasks))
         for table in (*OF_CLUSTERS, schemas.PAIRS):
@@ -121,7 +123,7 @@ def analyse_dumps(
             _refuse_failures(told, len(inputs))
             _keep(run, (*tables, *schemas.WORK, schemas.PAIRS), told)
         _summarise(spark, run, progress, overwrite)
-        shown = spark.createDataFrame(_shown_in_full(out), "cluster_id long, placer string")
+        shown = spark.createDataFrame(_shown_in_full(out, SHOWN_IN_FULL_MAX), "cluster_id long, placer string")
         pairs = _frame(spark, run, schemas.PAIRS).join(F.broadcast(shown), on=["cluster_id", "placer"], how="left_semi")
         write_table(pairs.select(*schemas.PAIRS.column_names), schemas.PAIRS, out, overwrite=overwrite)
         for table in tables:
@@ -166,10 +168,10 @@ def _summarise(spark: SparkSession, run: StagedRun, progress: Progress, overwrit
         bar.advance()
 
 
-def _shown_in_full(out: Path) -> list[tuple[int, str]]:
+def _shown_in_full(out: Path, count: int) -> list[tuple[int, str]]:
     """Return the keys of the clusters that rank first, in their order."""
     ranks = read_table(out, schemas.CLUSTERS, columns=["cluster_id", "placer", "rank"]).to_pylist()
-    return sorted((row["cluster_id"], row["placer"]) for row in ranks if row["rank"] <= SHOWN_IN_FULL_MAX)
+    return sorted((row["cluster_id"], row["placer"]) for row in ranks if row["rank"] <= count)
 
 
 def _series(inputs: Sequence[DumpInput]) -> list[list[tuple[int, DumpInput]]]:

@@ -4,9 +4,9 @@ Gives the rows of `placement.classic.readable_rows`, which says why they are wha
 
 How
 Where the readable twin asks sets, this one notes in which row a rack or a broker was last
-used, so nothing is emptied between rows; where it divides, this one counts along. Brokers
-without racks are taken as each in a rack of its own, which rejects no candidate. Indexes are
-unsigned, as numba else asks of each whether it counts from the end.
+used, so nothing is emptied between rows; where it divides, this one counts along. Without racks
+no candidate is ever rejected, so there is nothing to note. Indexes are unsigned, as numba else
+asks of each whether it counts from the end.
 
 Cost: rows · factor, plus the candidates rejected. Source: org.apache.kafka.admin.AdminUtils, 4.0.
 """
@@ -93,3 +93,40 @@ def fill_classic(
                 if first_step >= step_count:
                     first_step -= step_count
             row += ONE
+
+
+@compiled
+def fill_classic_unracked(rows: Int32Array, calls: Int32Array, ring_values: Int32Array) -> None:
+    """Fill `rows` as `fill_classic` does, for brokers without racks."""
+    size = np.uint64(ring_values.shape[0])
+    step_count = max(ONE, size - ONE)
+    row = ZERO
+    for call in range(calls.shape[0]):
+        start_partition = np.uint64(calls[call, 0])
+        end_row = row + np.uint64(calls[call, 1])
+        factor = np.uint64(calls[call, 2])
+        leader = (start_partition + np.uint64(calls[call, 3])) % size
+        place_in_round = start_partition % size
+        first_step = np.uint64(calls[call, 4]) % step_count
+        if start_partition > ZERO and place_in_round == ZERO:
+            first_step = (first_step + ONE) % step_count
+        while row < end_row:
+            rows[row, ZERO] = ring_values[leader]
+            position = leader + ONE + first_step
+            last = leader + step_count
+            for column in range(ONE, factor):
+                # Behind the last place of the round comes the one behind the leader again.
+                if position > last:
+                    position -= step_count
+                rows[row, column] = ring_values[position - size if position >= size else position]
+                position += ONE
+            row += ONE
+            leader += ONE
+            if leader == size:
+                leader = ZERO
+            place_in_round += ONE
+            if place_in_round == size:
+                place_in_round = ZERO
+                first_step += ONE
+                if first_step == step_count:
+                    first_step = ZERO

@@ -33,7 +33,7 @@ from broker.entropy import JavaRandom, derive
 from broker.ids import BrokerId
 from placement.broker_columns import BrokerColumns, PlacementCalls
 from placement.classic import Ring, ring_of
-from placement.kernels.classic import fill_classic
+from placement.kernels.classic import fill_classic, fill_classic_unracked
 from placement.registry import load_placer
 from placement.spec import PlacementSpec, ReplicaPlacer
 from placement.striped import Stripes, striped_topics
@@ -155,8 +155,7 @@ def _run_classic(cluster: SimulatedCluster, ring: Ring, *calls: Int32Array) -> I
     for place, column in enumerate(calls):
         numbers[:, place] = column
     if ring.racks is None:
-        # All in one rack: only a broker that holds the partition already is passed over, and none ever is.
-        fill_classic(rows, numbers, ring.positions, np.zeros_like(ring.positions), 1, 1)
+        fill_classic_unracked(rows, numbers, ring.positions)
     else:
         fill_classic(rows, numbers, ring.positions, ring.racks, ring.rack_count, ring.rack_count)
     return rows

@@ -130,8 +130,8 @@ def measured(work: Callable[[], Any], account: Account) -> Cost:
 
 
 def run_spark(spark: SparkSession, recipe: Recipe, out: Path, *, by_topic: bool = False) -> None:
-    """The fleet job, as `brokerside fleet` runs it."""
-    analyse_fleet(spark, recipe, out, progress=QUIET, overwrite=True, by_topic=by_topic)
+    """The fleet job as `brokerside fleet` runs it, without what only the report asks for: pairs of brokers."""
+    analyse_fleet(spark, recipe, out, progress=QUIET, overwrite=True, by_topic=by_topic, shown_in_full_max=0)
 
 
 def draws(recipe: Recipe) -> pa.Table:
