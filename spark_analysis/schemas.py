@@ -12,6 +12,7 @@ Source: ours; the names of states are those of `kafka-topics --describe`.
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 import attrs
@@ -47,6 +48,7 @@ class Table:
     grain: str
     columns: tuple[Column, ...]
 
+    @functools.cache  # noqa: B019 - tables are constants; executors ask once a batch.
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema, comments and units as field metadata under `comment` and `unit`."""
         return pa.schema(

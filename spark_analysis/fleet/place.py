@@ -94,6 +94,8 @@ def _place_by_calls(cluster: SimulatedCluster, policy: ReplicaPlacer, random: Ja
 
 def grown_topics(cluster: SimulatedCluster) -> Int64Array:
     """Return the topics that grow after their creation, ascending, int64[G]."""
+    if cluster.shape.growth is None:
+        return np.empty(0, dtype=np.int64)
     return np.flatnonzero(cluster.grown_counts > cluster.partition_counts).astype(np.int64, copy=False)
 
 

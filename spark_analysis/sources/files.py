@@ -6,20 +6,18 @@ read from a file ever becomes a path.
 
 Example: b"".join(read_chunks("dump.txt")) is the file.
 
-Left out: compressed files and URLs.
+Left out: compressed files, URLs and standard input: executors read files, not pipes.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from broker.errors import InputError
 
 CHUNK_SIZE_BYTES: Final = 1_048_576
-STANDARD_INPUT: Final = "-"
 
 
 def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES) -> Iterator[bytes]:
@@ -51,12 +49,6 @@ def check_readable(path: str) -> None:
             pass
     except OSError as error:
         raise _unreadable(path, error) from None
-
-
-def spool(stream: BinaryIO, path: Path) -> None:
-    """Copy a stream, such as standard input, to `path`, in bounded pieces: executors read files, not pipes."""
-    with path.open("wb") as file:
-        shutil.copyfileobj(stream, file, CHUNK_SIZE_BYTES)
 
 
 def _unreadable(path: str, error: OSError) -> InputError:

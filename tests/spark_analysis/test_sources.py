@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
 
 from broker.errors import InputError
-from spark_analysis.sources.files import check_readable, read_chunks, read_small_file, spool
+from spark_analysis.sources.files import check_readable, read_chunks, read_small_file
 
 
 def test_chunks_are_bounded_and_join_to_the_file(tmp_path: Path) -> None:
@@ -41,9 +40,3 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         check_readable(str(tmp_path))
     assert str(caught.value) == f"{tmp_path}: cannot be read: is a directory"
-
-
-def test_a_stream_is_spooled_whole(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    spool(io.BytesIO(b"x" * 3_000_000), path)
-    assert path.stat().st_size == 3_000_000
