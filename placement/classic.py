@@ -54,8 +54,8 @@ from broker.errors import (
 )
 from broker.ids import INT32_MAX, BrokerId
 from placement.broker_columns import NO_RACK, BrokerColumns, PlacementCalls
+from placement.kernels import COMPILED_REPLICA_COUNT_MIN
 from placement.kernels.classic import fill_classic, fill_classic_unracked
-from placement.kernels.compiled import COMPILED_REPLICA_COUNT_MIN
 from placement.spec import PlacementSpec
 
 

@@ -55,7 +55,7 @@ from broker.cluster import BrokerView, Int32Array
 from broker.entropy import JavaRandom, RandomSource
 from broker.errors import IllegalCapacityError, InvalidReplicationFactorError, RefusedError
 from placement.broker_columns import BrokerColumns, PlacementCalls
-from placement.kernels.compiled import COMPILED_REPLICA_COUNT_MIN
+from placement.kernels import COMPILED_REPLICA_COUNT_MIN
 from placement.kernels.striped import fill_striped
 from placement.spec import PlacementSpec
 

@@ -28,7 +28,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
-from placement.kernels.compiled import compiled
+from broker.compiled import compiled
 from spark_analysis import schemas
 from spark_analysis.schemas import Table
 from spark_analysis.tables import TALLY_FOLDER, PartFile, Written

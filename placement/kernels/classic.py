@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from broker.cluster import Int32Array
-from placement.kernels.compiled import compiled
+from broker.compiled import compiled
 
 ZERO: Final = np.uint64(0)
 ONE: Final = np.uint64(1)

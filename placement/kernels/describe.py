@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from placement.kernels.compiled import compiled_with
+from broker.compiled import compiled_with
 
 ByteArray: TypeAlias = NDArray[np.uint8]
 

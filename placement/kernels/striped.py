@@ -24,8 +24,8 @@ from typing import Final
 import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
+from broker.compiled import compiled_with
 from broker.entropy import JAVA_INCREMENT, JAVA_MULTIPLIER
-from placement.kernels.compiled import compiled_with
 
 ZERO: Final = np.uint64(0)
 ONE: Final = np.uint64(1)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from placement.kernels.compiled import compiled
+from broker.compiled import compiled
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 WordArray: TypeAlias = NDArray[np.uint64]

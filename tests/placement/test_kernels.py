@@ -1,14 +1,10 @@
-"""The compiled loops: where their machine code goes, and the counts."""
+"""The compiled loops: when numba is imported, and the counts."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
-from types import FunctionType
-from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +14,6 @@ from hypothesis.extra.numpy import arrays
 from broker.cluster import Int32Array
 from broker.errors import UsageError
 from placement.broker_columns import PlacementCalls
-from placement.kernels.compiled import compiled, compiled_with
 from placement.kernels.counts import count_per_broker, rack_spread_shortfall
 
 BROKER_COUNT = 5
@@ -26,76 +21,12 @@ MATRICES = arrays(
     np.int32, st.tuples(st.integers(0, 12), st.integers(1, 4)), elements=st.integers(-1, BROKER_COUNT - 1)
 )
 
-NO_PLACE = "cannot cache function 'doubled': no locator available for file '/read/only.py'"  # In numba's words.
-
-
-def doubled(number: int) -> int:
-    return 2 * number
-
-
-def quadrupled(number: int) -> int:
-    return doubled(doubled(number))
-
-
-def one_more_than_quadrupled(number: int) -> int:
-    return quadrupled(number) + 1
-
-
-def recording_njit(asked: list[dict[str, Any]], refusal: str | None = None) -> Callable[..., Any]:
-    """numba.njit that notes what it is asked for, and refuses to cache when there is a refusal."""
-    njit = numba.njit
-
-    def recording(**named: Any) -> Any:
-        asked.append(named)
-        if refusal is not None and named.get("cache"):
-            raise RuntimeError(refusal)
-        return njit(**named)
-
-    return recording
-
 
 def test_importing_the_placers_does_not_import_numba() -> None:
     check = (
         "import placement.classic, placement.striped, placement.kernels.counts, sys; sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
-
-
-def test_a_kernel_is_compiled_once_and_gives_what_the_plain_function_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    options: list[dict[str, Any]] = []
-    monkeypatch.setattr(numba, "njit", recording_njit(options))
-    kernel = compiled(doubled)
-    assert [kernel(3), kernel(4)] == [doubled(3), doubled(4)]
-    assert options == [{"cache": True, "nogil": True}]
-    assert kernel.__wrapped__ is doubled  # type: ignore[attr-defined]  # functools.wraps sets it.
-
-
-@pytest.mark.parametrize("helpers", [(doubled, quadrupled), (quadrupled, doubled)])
-def test_helpers_that_call_each_other_are_compiled_into_the_kernel_in_any_order(
-    helpers: tuple[Callable[[int], int], ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(numba, "njit", recording_njit([], NO_PLACE))
-    assert compiled_with(*helpers)(one_more_than_quadrupled)(5) == 21
-    assert type(doubled) is type(quadrupled) is FunctionType  # The module's own names stay plain functions.
-
-
-def test_a_helper_that_is_not_named_is_unknown_to_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba, "njit", recording_njit([], NO_PLACE))
-    with pytest.raises(numba.TypingError, match="doubled"):
-        compiled_with(quadrupled)(one_more_than_quadrupled)(5)
-
-
-def test_without_a_place_to_cache_a_kernel_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[dict[str, Any]] = []
-    monkeypatch.setattr(numba, "njit", recording_njit(asked, NO_PLACE))
-    assert compiled(doubled)(21) == 42
-    assert asked == [{"cache": True, "nogil": True}, {"nogil": True}]
-
-
-def test_any_other_failure_to_compile_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba, "njit", recording_njit([], "out of luck"))
-    with pytest.raises(RuntimeError, match="out of luck"):
-        compiled(doubled)(21)
 
 
 def test_replicas_and_leaders_are_counted_per_broker_pads_skipped() -> None:

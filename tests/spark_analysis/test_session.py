@@ -40,7 +40,7 @@ import pyarrow as pa
 from spark_analysis.session import spark_session
 
 def where(batches):
-    import placement.kernels.compiled as ours
+    import broker.compiled as ours
     for batch in batches:
         yield pa.RecordBatch.from_pydict(
             {"rows": [batch.num_rows], "python": [sys.executable], "source": [ours.__file__]}
@@ -206,7 +206,7 @@ def test_executors_of_other_processes_get_the_packages_sent_and_nothing_is_print
     assert ended.stdout.splitlines()[:3] == [
         "100",
         sys.executable,
-        "./brokerside.zip/placement/kernels/compiled.py",
+        "./brokerside.zip/broker/compiled.py",
     ]
 
 

@@ -21,12 +21,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, Final, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-
-COMPILED_REPLICA_COUNT_MIN: Final = 20_000  # Plain Python places these in less time than importing numba takes.
 
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

@@ -1,0 +1,78 @@
+"""Functions compiled at their first call: where the machine code goes, and what reaches the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numba
+import pytest
+
+from broker.compiled import compiled, compiled_with
+
+NO_PLACE = "cannot cache function 'doubled': no locator available for file '/read/only.py'"  # In numba's words.
+
+
+def doubled(number: int) -> int:
+    return 2 * number
+
+
+def quadrupled(number: int) -> int:
+    return doubled(doubled(number))
+
+
+def one_more_than_quadrupled(number: int) -> int:
+    return quadrupled(number) + 1
+
+
+def recording_njit(asked: list[dict[str, Any]], refusal: str | None = None) -> Callable[..., Any]:
+    """numba.njit that notes what it is asked for, and refuses to cache when there is a refusal."""
+    njit = numba.njit
+
+    def recording(*functions: Any, **named: Any) -> Any:
+        if functions:
+            return njit(*functions, **named)  # Numba's own modules, which it loads at its first compilation.
+        asked.append(named)
+        if refusal is not None and named.get("cache"):
+            raise RuntimeError(refusal)
+        return njit(**named)
+
+    return recording
+
+
+def test_a_kernel_is_compiled_once_and_gives_what_the_plain_function_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: list[dict[str, Any]] = []
+    monkeypatch.setattr(numba, "njit", recording_njit(options))
+    kernel = compiled(doubled)
+    assert [kernel(3), kernel(4)] == [doubled(3), doubled(4)]
+    assert options == [{"cache": True, "nogil": True}]
+    assert kernel.__wrapped__ is doubled  # type: ignore[attr-defined]  # functools.wraps sets it.
+
+
+@pytest.mark.parametrize("helpers", [(doubled, quadrupled), (quadrupled, doubled)])
+def test_helpers_that_call_each_other_are_compiled_into_the_kernel_in_any_order(
+    helpers: tuple[Callable[[int], int], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba, "njit", recording_njit([], NO_PLACE))
+    assert compiled_with(*helpers)(one_more_than_quadrupled)(5) == 21
+    assert type(doubled) is type(quadrupled) is FunctionType  # The module's own names stay plain functions.
+
+
+def test_a_helper_that_is_not_named_is_unknown_to_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba, "njit", recording_njit([], NO_PLACE))
+    with pytest.raises(numba.TypingError, match="doubled"):
+        compiled_with(quadrupled)(one_more_than_quadrupled)(5)
+
+
+def test_without_a_place_to_cache_a_kernel_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(numba, "njit", recording_njit(asked, NO_PLACE))
+    assert compiled(doubled)(21) == 42
+    assert asked == [{"cache": True, "nogil": True}, {"nogil": True}]
+
+
+def test_any_other_failure_to_compile_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba, "njit", recording_njit([], "out of luck"))
+    with pytest.raises(RuntimeError, match="out of luck"):
+        compiled(doubled)(21)
