@@ -85,6 +85,12 @@ class IndexOutOfBoundsError(RefusedError):
     kafka_class = "java.lang.IndexOutOfBoundsException"
 
 
+class DivisionByZeroError(RefusedError):
+    """Java divides by zero: what Kafka's producer runs into for a topic without partitions."""
+
+    kafka_class = "java.lang.ArithmeticException"
+
+
 class InvalidRequestError(RefusedError):
     """A request asks for two things that exclude each other."""
 
