@@ -1,0 +1,132 @@
+"""What a request path is made of and what comes at it.
+
+Decides nothing; it checks. Thread counts and the queue's size are the broker's settings; the costs of a
+request are the caller's to measure, and the defaults are those of a small request on a warm page cache.
+
+Source: SocketServerConfigs and ServerConfigs, Kafka 4.0, for names and defaults.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+import attrs
+
+from broker.config.settings import Settings
+from broker.errors import UsageError
+from broker.units import DurationMs
+
+SECOND_US: Final = 1_000_000
+
+
+class Waits(enum.Enum):
+    """What a request waits for in the purgatory before it is answered."""
+
+    NOTHING = "nothing"
+    """Answered by the handler: metadata, produce with acks=1."""
+
+    COMMIT = "commit"
+    """Produce with acks=all: until the followers have its records."""
+
+    DATA = "data"
+    """Fetch: until there is something new to read."""
+
+
+@attrs.frozen(kw_only=True)
+class RequestKind:
+    """One kind of request: how often it comes, what it costs each thread (means, in microseconds), how it waits.
+
+    `wait_ms_max` bounds the waiting: request.timeout.ms of a produce, fetch.max.wait.ms of a fetch.
+    """
+
+    name: str
+    weight: int = 1
+    read_us: int = 10
+    handle_us: int = 200
+    write_us: int = 10
+    waits: Waits = Waits.NOTHING
+    wait_ms_max: DurationMs = attrs.field(default=DurationMs(30_000))
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("weight", "read_us", "handle_us", "write_us"):
+            if getattr(self, name) < 1:
+                raise UsageError(
+                    f"{name} of request kind {self.name!r} is {getattr(self, name)}; at least 1 is allowed"
+                )
+        if self.wait_ms_max < 0:
+            raise UsageError(f"wait_ms_max of request kind {self.name!r} is {self.wait_ms_max}; 0 or more is allowed")
+
+
+PRODUCE: Final = RequestKind(name="Produce", weight=1, handle_us=300, read_us=20, waits=Waits.COMMIT)
+FETCH: Final = RequestKind(
+    name="Fetch", weight=2, handle_us=150, write_us=20, waits=Waits.DATA, wait_ms_max=DurationMs(500)
+)
+METADATA: Final = RequestKind(name="Metadata", weight=1, handle_us=50)
+REQUEST_KINDS: Final = (PRODUCE, FETCH, METADATA)
+"""What comes at a broker by default, in Kafka's names."""
+
+
+@attrs.frozen(kw_only=True)
+class RequestPathOptions:
+    """The threads and the queue of a broker: num.network.threads, num.io.threads, queued.max.requests."""
+
+    network_thread_count: int = 3
+    io_thread_count: int = 8
+    queued_requests_max: int = 500
+
+    def __attrs_post_init__(self) -> None:
+        for field in attrs.fields(RequestPathOptions):
+            if getattr(self, field.name) < 1:
+                raise UsageError(f"{field.name} is {getattr(self, field.name)}; at least 1 is allowed")
+
+    @classmethod
+    def of(cls, settings: Settings) -> RequestPathOptions:
+        """Return what a broker's settings say."""
+        return cls(
+            network_thread_count=settings.count("num.network.threads"),
+            io_thread_count=settings.count("num.io.threads"),
+            queued_requests_max=settings.count("queued.max.requests"),
+        )
+
+
+@attrs.frozen(kw_only=True)
+class Load:
+    """What comes at the broker: requests a second over all connections, drawn at random, for `duration_ms`.
+
+    `replication_us` is the mean time until followers have a record. The first `slow_handler_count` handlers
+    take `slow_factor` times as long as the others.
+    """
+
+    requests_per_second: int
+    duration_ms: DurationMs = attrs.field(default=DurationMs(10_000))
+    connection_count: int = 100
+    partition_count: int = 50
+    kinds: tuple[RequestKind, ...] = REQUEST_KINDS
+    replication_us: int = 2_000
+    slow_handler_count: int = 0
+    slow_factor: int = 1
+
+    def __attrs_post_init__(self) -> None:
+        for name, least in (
+            ("requests_per_second", 1),
+            ("duration_ms", 1),
+            ("connection_count", 1),
+            ("partition_count", 1),
+            ("replication_us", 1),
+            ("slow_handler_count", 0),
+            ("slow_factor", 1),
+        ):
+            if getattr(self, name) < least:
+                raise UsageError(f"{name} is {getattr(self, name)}; at least {least} is allowed")
+        if not self.kinds:
+            raise UsageError("a load needs at least one kind of request")
+
+
+def capacity_per_second(options: RequestPathOptions, kinds: tuple[RequestKind, ...]) -> int:
+    """Return how many requests a second the busier of the two thread pools can carry, waits and queues apart."""
+    weight = sum(kind.weight for kind in kinds)
+    handle_us = sum(kind.weight * kind.handle_us for kind in kinds)
+    network_us = sum(kind.weight * (kind.read_us + kind.write_us) for kind in kinds)
+    io_bound = options.io_thread_count * SECOND_US * weight // handle_us
+    return max(1, min(io_bound, options.network_thread_count * SECOND_US * weight // network_us))

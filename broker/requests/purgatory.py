@@ -1,0 +1,146 @@
+"""The purgatory: requests that wait for something to happen, or for their time to run out.
+
+Decides when a delayed operation completes: a produce with acks=all when its records are committed, a
+fetch when enough bytes are there, each at the latest when its time is over.
+
+Goals, most important first
+1. Every operation completes exactly once, by its condition or by its time.
+2. An event looks only at the operations that wait for its key.
+
+Constraints: an operation is tried before it is watched, and once more after, so that nothing that
+happens in between is missed. Completion is for ever.
+
+How
+Watch lists by key hold the operations; a timing wheel holds their times. An operation that completed
+through one key stays on its other lists until they are walked, or until more than `purge_interval` such
+leftovers are estimated: then all lists are swept.
+
+Example: a fetch of partitions p and q is on two lists; bytes arriving at p complete it, and the entry
+under q is dropped when q is next looked at.
+
+Left out: the 512 shards of the lists and the reaper thread, which exist for locks alone.
+
+Source: org.apache.kafka.server.purgatory DelayedOperationPurgatory and DelayedOperation, 4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Final, Generic, Protocol, TypeVar
+
+import attrs
+
+from broker.requests.timing_wheel import Timer, TimerEntry
+from broker.units import DurationMs, TimeMs
+
+Key = TypeVar("Key", bound=Hashable)
+
+PURGE_INTERVAL: Final = 1000
+"""Leftovers that may stay on watch lists; `producer.purgatory.purge.interval.requests` and its likes."""
+
+
+class DelayedOperation(Protocol):
+    """Something that waits: what it waits for and what is done at the end."""
+
+    def can_complete(self) -> bool:
+        """Return whether what it waits for has come."""
+        ...
+
+    def on_complete(self, *, expired: bool) -> None:
+        """Do what is to be done, once: `expired` tells whether the time ran out."""
+        ...
+
+
+@attrs.define(eq=False)
+class _Waiting:
+    operation: DelayedOperation
+    is_completed: bool = False
+    timer: TimerEntry[_Waiting] | None = None
+
+    def complete(self, *, expired: bool) -> None:
+        assert not self.is_completed
+        self.is_completed = True
+        if self.timer is not None:
+            self.timer.cancel()
+        self.operation.on_complete(expired=expired)
+
+    def try_complete(self) -> bool:
+        if self.is_completed or not self.operation.can_complete():
+            return False
+        self.complete(expired=False)
+        return True
+
+
+class Purgatory(Generic[Key]):
+    """Operations waiting under keys, each with a time at which it ends at the latest."""
+
+    def __init__(self, *, start_ms: TimeMs, purge_interval: int = PURGE_INTERVAL) -> None:
+        self._timer: Timer[_Waiting] = Timer(start_ms=start_ms)
+        self._watched: dict[Key, list[_Waiting]] = {}
+        self._purge_interval = purge_interval
+        self._delayed_count = 0
+        self._estimated_count = 0
+
+    @property
+    def delayed_count(self) -> int:
+        """How many operations wait; Kafka's NumDelayedOperations."""
+        return self._delayed_count
+
+    @property
+    def watched_count(self) -> int:
+        """How many entries the watch lists hold, leftovers included; Kafka's PurgatorySize. Cost: linear in keys."""
+        return sum(map(len, self._watched.values()))
+
+    def try_complete_else_watch(
+        self, operation: DelayedOperation, keys: Sequence[Key], *, now_ms: TimeMs, delay_ms: DurationMs
+    ) -> bool:
+        """Complete `operation` now if it can; otherwise let it wait under `keys` for at most `delay_ms`.
+
+        Returns whether it completed now by its condition; without any delay it expires now, and the answer is False.
+        """
+        waiting = _Waiting(operation)
+        if waiting.try_complete():
+            return True
+        for key in keys:
+            self._watched.setdefault(key, []).append(waiting)
+        self._estimated_count += bool(keys)
+        if waiting.try_complete():
+            return True
+        waiting.timer = self._timer.add(waiting, TimeMs(now_ms + delay_ms))
+        if waiting.timer is None:
+            waiting.complete(expired=True)
+        else:
+            self._delayed_count += 1
+        return False
+
+    def check_and_complete(self, key: Key) -> int:
+        """Try what waits under `key`, in order of arrival, and return how many completed."""
+        listed = self._watched.get(key, [])
+        completed_count = sum(waiting.try_complete() for waiting in listed)
+        self._delayed_count -= completed_count
+        self._keep(key)
+        return completed_count
+
+    def advance(self, now_ms: TimeMs) -> int:
+        """Move the clock, end the operations whose time is over, and return how many those were."""
+        expired = self._timer.advance(now_ms)
+        for waiting in expired:
+            self._delayed_count -= 1
+            waiting.complete(expired=True)
+        if self._estimated_count - self._delayed_count > self._purge_interval:
+            self._estimated_count = self._delayed_count
+            for key in list(self._watched):
+                self._keep(key)
+        return len(expired)
+
+    def next_stop_ms(self) -> TimeMs | None:
+        """Return when `advance` has something to do next; None when nothing waits for a time."""
+        return self._timer.next_stop_ms()
+
+    def _keep(self, key: Key) -> None:
+        """Drop the completed operations of `key`, and its list when that leaves none."""
+        left = [waiting for waiting in self._watched.get(key, []) if not waiting.is_completed]
+        if left:
+            self._watched[key] = left
+        else:
+            self._watched.pop(key, None)

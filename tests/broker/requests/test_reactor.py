@@ -1,0 +1,203 @@
+"""The request path under load."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import attrs
+import pytest
+from click.testing import CliRunner
+
+from broker.config.setting import Scope
+from broker.config.settings import Settings
+from broker.entropy import SplitMix64
+from broker.errors import UsageError
+from broker.requests.cli import requests_command
+from broker.requests.draws import exponential_us
+from broker.requests.measures import PHASES, Level, PathReport, Quantiles
+from broker.requests.options import (
+    METADATA,
+    REQUEST_KINDS,
+    Load,
+    RequestKind,
+    RequestPathOptions,
+    Waits,
+    capacity_per_second,
+)
+from broker.requests.reactor import RequestPath
+from broker.units import DurationMs
+
+OPTIONS = RequestPathOptions()
+
+
+def played(options: RequestPathOptions = OPTIONS, seed: int = 1, **named: Any) -> PathReport:
+    load = Load(**{"duration_ms": DurationMs(500), "connection_count": 500, **named})
+    return RequestPath(options, load, SplitMix64(seed)).run()
+
+
+def at(percent: int, kinds: tuple[RequestKind, ...] = REQUEST_KINDS) -> int:
+    return capacity_per_second(OPTIONS, kinds) * percent // 100
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
+    assert played(requests_per_second=at(90)) == played(requests_per_second=at(90))
+    assert played(requests_per_second=at(90)) != played(requests_per_second=at(90), seed=2)
+
+
+def test_the_run_does_not_depend_on_pythons_hash_seed() -> None:
+    program = (
+        "from broker.requests import *; from broker.entropy import SplitMix64; from broker.units import DurationMs\n"
+        "load = Load(requests_per_second=20000, duration_ms=DurationMs(200))\n"
+        "print(RequestPath(RequestPathOptions(), load, SplitMix64(3)).run())"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(runs) == 1
+
+
+def test_a_quiet_broker_answers_in_the_time_of_the_work_alone() -> None:
+    kind = attrs.evolve(METADATA, read_us=10, handle_us=1, write_us=10)
+    report = played(requests_per_second=100, kinds=(kind,))
+    assert report.answered_count == report.arrived_count
+    assert report.all_kinds.phase("TotalTimeMs").p50_ms <= 0.012
+    assert report.request_queue_max <= 1
+    assert report.handler_idle_ratio > 0.999
+
+
+def test_idle_ratios_follow_from_the_load() -> None:
+    report = played(requests_per_second=at(50), duration_ms=DurationMs(2000))
+    assert report.handler_idle_ratio == pytest.approx(0.5, abs=0.02)
+    network_us = sum(kind.weight * (kind.read_us + kind.write_us) for kind in REQUEST_KINDS) / 4
+    busy = at(50) * network_us / 1e6 / OPTIONS.network_thread_count
+    assert report.processor_idle_ratio == pytest.approx(1 - busy, abs=0.02)
+
+
+def test_the_queue_is_the_one_of_queueing_theory_where_that_has_an_answer() -> None:
+    # One handler, Poisson arrivals, exponential work: at load 1/2 half a request waits on average (M/M/1).
+    kind = RequestKind(name="Metadata", handle_us=1000, read_us=1, write_us=1)
+    options = RequestPathOptions(io_thread_count=1)
+    report = played(
+        options, requests_per_second=500, kinds=(kind,), duration_ms=DurationMs(60_000), connection_count=5000
+    )
+    assert report.request_queue_mean == pytest.approx(0.5, rel=0.1)
+
+
+def test_above_its_capacity_the_queue_fills_and_the_processors_stand_still() -> None:
+    report = played(requests_per_second=at(130), connection_count=5000)
+    assert report.request_queue_max == OPTIONS.queued_requests_max
+    assert report.blocked_ratio > 0.3
+    assert report.answered_count < report.arrived_count
+    assert report.all_kinds.phase("SocketTimeMs").p99_ms > report.all_kinds.phase("TotalTimeMs").p50_ms
+
+
+def test_a_larger_queue_delays_the_standstill_and_lengthens_the_wait() -> None:
+    small = played(RequestPathOptions(queued_requests_max=50), requests_per_second=at(130), connection_count=5000)
+    large = played(RequestPathOptions(queued_requests_max=2000), requests_per_second=at(130), connection_count=5000)
+    assert small.blocked_ratio > large.blocked_ratio
+    assert small.all_kinds.phase("RequestQueueTimeMs").p50_ms < large.all_kinds.phase("RequestQueueTimeMs").p50_ms
+
+
+def test_no_more_requests_are_past_the_sockets_than_there_are_connections() -> None:
+    report = played(requests_per_second=at(130), connection_count=20)
+    assert report.request_queue_max <= 20
+    assert report.blocked_ratio == 0
+
+
+def test_one_slow_handler_is_felt_in_the_tail_and_not_in_the_median() -> None:
+    healthy = played(requests_per_second=at(60))
+    sick = played(requests_per_second=at(60), slow_handler_count=1, slow_factor=100)
+    assert sick.all_kinds.phase("LocalTimeMs").p999_ms > 5 * healthy.all_kinds.phase("LocalTimeMs").p999_ms
+    assert sick.all_kinds.phase("LocalTimeMs").p50_ms < 2 * healthy.all_kinds.phase("LocalTimeMs").p50_ms
+
+
+def test_a_produce_with_acks_all_waits_for_its_followers() -> None:
+    quick = played(requests_per_second=1000, replication_us=10)
+    slow = played(requests_per_second=1000, replication_us=20_000)
+    remote = [report.kinds[0].phase("RemoteTimeMs").mean_ms for report in (quick, slow)]
+    assert (quick.kinds[0].name, remote[0] < 0.1, 8 < remote[1] < 22) == ("Produce", True, True)
+
+
+def test_a_produce_whose_followers_are_too_slow_expires() -> None:
+    kind = RequestKind(name="Produce", waits=Waits.COMMIT, wait_ms_max=DurationMs(20))
+    report = played(requests_per_second=200, kinds=(kind,), replication_us=60_000_000)
+    assert report.all_kinds.expired_count > 50
+    assert 19 <= report.all_kinds.phase("RemoteTimeMs").p50_ms <= 20
+
+
+def test_a_fetch_without_news_is_answered_when_its_time_is_over() -> None:
+    kind = RequestKind(name="Fetch", waits=Waits.DATA, wait_ms_max=DurationMs(30))
+    report = played(requests_per_second=500, kinds=(kind,), connection_count=2000)
+    assert report.all_kinds.expired_count == report.answered_count > 100
+    assert report.purgatory_max > 5
+
+
+def test_phases_add_up_to_the_total() -> None:
+    report = played(requests_per_second=at(75))
+    means = [report.all_kinds.phase(name).mean_ms for name in PHASES]
+    assert sum(means[1:-1]) == pytest.approx(means[-1])
+
+
+def test_draws_have_the_mean_and_the_tail_of_an_exponential_distribution() -> None:
+    entropy = SplitMix64(11)
+    times = [exponential_us(entropy, 1000) for _ in range(20_000)]
+    assert sum(times) / len(times) == pytest.approx(1000, rel=0.03)
+    assert sum(time > 3000 for time in times) / len(times) == pytest.approx(0.0498, rel=0.1)
+    assert sum(time < 100 for time in times) / len(times) == pytest.approx(0.0952, rel=0.1)
+
+
+def test_quantiles_are_values_that_were_measured() -> None:
+    quantiles = Quantiles.of([1000 * number for number in range(1, 101)])
+    assert (quantiles.p50_ms, quantiles.p95_ms, quantiles.p99_ms, quantiles.p999_ms) == (50, 95, 99, 100)
+    assert (Quantiles.of([]).count, Quantiles.of([]).max_ms) == (0, 0.0)
+
+
+def test_a_level_is_weighed_by_time() -> None:
+    level = Level()
+    level.change(4, 10)
+    level.change(-3, 20)
+    assert (level.mean(40), level.largest) == ((4 * 10 + 1 * 20) / 40, 4)
+
+
+def test_threads_and_queue_are_the_brokers_settings() -> None:
+    settings = Settings.parse(Scope.BROKER, {"num.io.threads": "2", "queued.max.requests": "7"})
+    assert RequestPathOptions.of(settings) == RequestPathOptions(io_thread_count=2, queued_requests_max=7)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: RequestPathOptions(io_thread_count=0), r"^io_thread_count is 0; at least 1 is allowed$"),
+        (lambda: Load(requests_per_second=0), r"^requests_per_second is 0; at least 1 is allowed$"),
+        (lambda: Load(requests_per_second=1, kinds=()), r"^a load needs at least one kind of request$"),
+        (lambda: RequestKind(name="x", read_us=0), r"^read_us of request kind 'x' is 0; at least 1 is allowed$"),
+    ],
+)
+def test_what_cannot_be_is_refused(make: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        make()
+
+
+def test_the_command_prints_a_column_for_each_load() -> None:
+    result = CliRunner().invoke(
+        requests_command, ["--load", "20", "--load", "40", "--seconds", "1"], standalone_mode=False
+    )
+    assert result.exception is None
+    heading, *_ = (line for line in result.output.splitlines() if "/s" in line)
+    assert ("9,846/s" in heading, "19,692/s" in heading) == (True, True)
+    rows = {line.split("│")[1].strip(): line.split("│")[2:4] for line in result.output.splitlines() if "│" in line}
+    assert [cell.strip() for cell in rows["expired"]] == ["0", "0"]
+    assert [float(cell.strip().rstrip("%")) for cell in rows["handlers idle"]] == pytest.approx([80, 60], abs=3)
+
+
+def test_the_command_prints_json() -> None:
+    result = CliRunner().invoke(requests_command, ["--rate", "500", "--seconds", "1", "--json"])
+    (report,) = json.loads(result.output)
+    assert report["requests_per_second"] == 500
+    assert set(report["all_kinds"]["phases"]) == set(PHASES)
