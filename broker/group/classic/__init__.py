@@ -1,0 +1,65 @@
+"""Classic groups: the coordinator that lets one of the members assign.
+
+`coordinator` takes requests and time and gives answers; `group` is what it knows, `states` what a group may do,
+`refusals` when it says no, `messages` what is said.
+"""
+
+from __future__ import annotations
+
+from broker.group.classic.coordinator import NEW_MEMBER_JOIN_TIMEOUT_MS, ClassicCoordinator
+from broker.group.classic.group import ClassicGroup, Member
+from broker.group.classic.messages import (
+    UNKNOWN_MEMBER,
+    GroupRecord,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    InstanceId,
+    JoinedMember,
+    JoinRequest,
+    JoinResponse,
+    LeaveRequest,
+    LeaveResponse,
+    MemberId,
+    Output,
+    Protocol,
+    Request,
+    Response,
+    Store,
+    StoredMember,
+    SyncRequest,
+    SyncResponse,
+    Ticket,
+)
+from broker.group.classic.options import ClassicOptions
+from broker.group.classic.states import GROUP_TRANSITIONS, GroupInput, GroupState
+
+__all__ = (
+    "GROUP_TRANSITIONS",
+    "NEW_MEMBER_JOIN_TIMEOUT_MS",
+    "UNKNOWN_MEMBER",
+    "ClassicCoordinator",
+    "ClassicGroup",
+    "ClassicOptions",
+    "GroupInput",
+    "GroupRecord",
+    "GroupState",
+    "HeartbeatRequest",
+    "HeartbeatResponse",
+    "InstanceId",
+    "JoinRequest",
+    "JoinResponse",
+    "JoinedMember",
+    "LeaveRequest",
+    "LeaveResponse",
+    "Member",
+    "MemberId",
+    "Output",
+    "Protocol",
+    "Request",
+    "Response",
+    "Store",
+    "StoredMember",
+    "SyncRequest",
+    "SyncResponse",
+    "Ticket",
+)

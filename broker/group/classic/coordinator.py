@@ -1,0 +1,505 @@
+"""The coordinator of one classic group, without I/O: requests and time in, answers and records out.
+
+Decides who is in the group, when a rebalance begins and ends, and who is told what. It never computes an assignment:
+one of the members, the leader, does.
+
+Goals, most important first
+1. Answers, and their order, are those of Kafka's coordinator for the same requests at the same times.
+2. An assignment is given out only once it is stored: a coordinator that takes over knows what members were told.
+3. A member that is gone is noticed, and never holds up the others for longer than a timeout.
+
+Constraints: a refused request changes nothing. `now_ms` never goes back. Records are stored by the caller, who then
+calls `stored`; between, the group goes on.
+
+How: a join waits until all known members have joined, or the longest rebalance timeout is over. The first rebalance of
+an empty group waits for `initial_delay_ms` instead, and longer while members keep arriving (KIP-134). Dynamic members
+that did not come are dropped, static ones stay (KIP-345). Then the generation is one higher, all who wait are told, and
+the sync of the leader brings the assignment, which is stored and handed to all.
+
+Example: three members join within three seconds of the first; at 3,000 ms all three are answered with generation 1.
+
+Left out: groups that change to the consumer protocol while members are in them (KIP-848's migration).
+
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager (classicGroup*), trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from broker.entropy import RandomSource
+from broker.error_codes import ErrorCode
+from broker.group.classic.group import ClassicGroup, Member, new_member_id
+from broker.group.classic.messages import (
+    UNKNOWN_MEMBER,
+    GroupRecord,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinRequest,
+    JoinResponse,
+    LeaveRequest,
+    LeaveResponse,
+    MemberId,
+    Output,
+    Request,
+    Store,
+    SyncRequest,
+    SyncResponse,
+    Ticket,
+)
+from broker.group.classic.options import ClassicOptions
+from broker.group.classic.refusals import heartbeat_error, join_error, sync_error
+from broker.group.classic.states import GroupInput, GroupState
+from broker.group.timers import Timers
+from broker.units import DurationMs, TimeMs
+
+NEW_MEMBER_JOIN_TIMEOUT_MS: Final = DurationMs(300_000)
+"""How long a new member may wait for its first answer; a constant of Kafka's."""
+
+_JOIN: Final = "join"
+_SYNC: Final = "sync"
+
+_STORE_ERRORS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+"""What members are told when the group's record could not be stored."""
+
+
+class ClassicCoordinator:
+    """One group's coordinator. Every method returns what is to be sent and stored, in order."""
+
+    def __init__(self, group: ClassicGroup, options: ClassicOptions, entropy: RandomSource) -> None:
+        self.group = group
+        self.options = options
+        self.entropy = entropy
+        self.now_ms = TimeMs(0)
+        self._timers = Timers()
+        self._outputs: list[Output] = []
+        self._storing: dict[int, Callable[[ErrorCode], None]] = {}
+        self._token = 0
+
+    def handle(self, request: Request, now_ms: TimeMs) -> tuple[Output, ...]:
+        """Take a request; the answer may come with a later call."""
+        self._fire(now_ms)
+        match request:
+            case JoinRequest():
+                self._join(request)
+            case SyncRequest():
+                self._sync(request)
+            case HeartbeatRequest():
+                self._heartbeat(request)
+            case LeaveRequest():
+                self._leave(request)
+        return self._taken()
+
+    def advance(self, now_ms: TimeMs) -> tuple[Output, ...]:
+        """Do what is due by `now_ms`."""
+        self._fire(now_ms)
+        return self._taken()
+
+    def next_ms(self) -> TimeMs | None:
+        """Return when `advance` has something to do next, None when nothing waits for a time."""
+        return self._timers.next_ms()
+
+    def stored(self, token: int, error: ErrorCode, now_ms: TimeMs) -> tuple[Output, ...]:
+        """Take the news that the record of `token` is replicated, or why not; unknown tokens are ignored."""
+        self._fire(now_ms)
+        if token in self._storing:
+            self._storing.pop(token)(_STORE_ERRORS.get(error, error))
+        return self._taken()
+
+    def unload(self, now_ms: TimeMs) -> tuple[Output, ...]:
+        """End, as the group's partition has another leader now: all who wait are told to look for it."""
+        self._fire(now_ms)
+        self._storing.clear()
+        for member in self.group.ordered():
+            self._answer_join(member, ErrorCode.NOT_COORDINATOR)
+            self._answer_sync(member, ErrorCode.NOT_COORDINATOR)
+        self.group.move(GroupInput.DELETED, now_ms)
+        self._timers = Timers()
+        return self._taken()
+
+    def loaded(self, now_ms: TimeMs) -> None:
+        """Begin on a group read from its record: every member has its session anew."""
+        self.now_ms = now_ms
+        for member in self.group.ordered():
+            self._expect_heartbeat(member, member.session_timeout_ms)
+
+    def _fire(self, now_ms: TimeMs) -> None:
+        assert now_ms >= self.now_ms, (now_ms, self.now_ms)
+        while (next_ms := self._timers.next_ms()) is not None and next_ms <= now_ms:
+            self.now_ms = max(self.now_ms, next_ms)
+            for action in self._timers.due(self.now_ms):
+                action()
+        self.now_ms = now_ms
+
+    def _taken(self) -> tuple[Output, ...]:
+        outputs, self._outputs = tuple(self._outputs), []
+        return outputs
+
+    # Joining.
+
+    def _join(self, request: JoinRequest) -> None:
+        group, member_id = self.group, request.member_id
+        error = join_error(group, self.options, request)
+        if error is not ErrorCode.NONE:
+            if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
+                group.remove(member_id)
+                member_id = UNKNOWN_MEMBER
+            self._outputs.append(JoinResponse(ticket=request.ticket, error=error, member_id=member_id))
+        elif member_id == UNKNOWN_MEMBER:
+            self._join_unnamed(request)
+        elif member_id in group.pending_joins:
+            self._add(member_id, request)
+        else:
+            self._join_again(request, group.members[member_id])
+
+    def _join_unnamed(self, request: JoinRequest) -> None:
+        group = self.group
+        if request.instance_id is not None:
+            member_id = new_member_id(request.instance_id, self.entropy)
+            if request.instance_id in group.static_members:
+                self._replace_static(request, member_id)
+            else:
+                self._add(member_id, request)
+            return
+        member_id = new_member_id(request.client_id, self.entropy)
+        if not request.knows_two_steps:
+            self._add(member_id, request)
+            return
+        group.pending_joins.add(member_id)
+        self._timers.set(_beat(member_id), self.now_ms, request.session_timeout_ms, lambda: self._expire(member_id))
+        error = ErrorCode.MEMBER_ID_REQUIRED
+        self._outputs.append(JoinResponse(ticket=request.ticket, error=error, member_id=member_id))
+
+    def _join_again(self, request: JoinRequest, member: Member) -> None:
+        group = self.group
+        has_changed = member.protocols != request.protocols
+        match group.state:
+            case GroupState.PREPARING_REBALANCE:
+                must_rebalance = True
+            case GroupState.COMPLETING_REBALANCE:
+                must_rebalance = has_changed
+            case _:
+                must_rebalance = has_changed or group.leader_id == member.member_id
+        if must_rebalance:
+            member.update(request)
+            self._rebalance_or_go_on()
+        else:
+            # Only in CompletingRebalance can this be the leader, whose answer was lost.
+            is_leader = group.leader_id == member.member_id
+            self._answer(request.ticket, member, members_for_leader=is_leader)
+
+    def _add(self, member_id: MemberId, request: JoinRequest) -> None:
+        group = self.group
+        if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
+            group.new_member_added = True
+        member = Member.joining(member_id, request)
+        group.add(member)
+        self._expect_heartbeat(member, NEW_MEMBER_JOIN_TIMEOUT_MS)
+        self._rebalance_or_go_on()
+
+    def _replace_static(self, request: JoinRequest, new_id: MemberId) -> None:
+        """A static member's process was started anew: it takes its place, and its assignment if all else stays."""
+        group = self.group
+        assert request.instance_id is not None
+        old_id = group.static_members[request.instance_id]
+        old, old_leader_id = group.members[old_id], group.leader_id
+        self._answer_join(old, ErrorCode.FENCED_INSTANCE_ID)
+        self._answer_sync(old, ErrorCode.FENCED_INSTANCE_ID)
+        self._timers.cancel(_beat(old_id))
+        member = group.replace(request.instance_id, new_id)
+        member.update(request)
+        self._expect_heartbeat(member, member.session_timeout_ms)
+        if group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name:
+            assignments = {other.member_id: other.assignment for other in group.ordered()}
+            self._store(assignments, lambda error: self._replacement_stored(request, old, old_leader_id, error))
+        elif group.state is GroupState.PREPARING_REBALANCE:
+            self._go_on()
+        else:
+            self._prepare()
+
+    def _replacement_stored(
+        self, request: JoinRequest, old: Member, old_leader_id: MemberId | None, error: ErrorCode
+    ) -> None:
+        """The new process of a static member goes on where the old one was; or, not stored, the old one does."""
+        group, instance_id = self.group, old.instance_id
+        assert instance_id is not None
+        member = group.members.get(group.static_members.get(instance_id, UNKNOWN_MEMBER))
+        if member is None or member.join_ticket != request.ticket:
+            return
+        member.join_ticket = None
+        if error is not ErrorCode.NONE:
+            self._timers.cancel(_beat(member.member_id))
+            reverted = group.replace(instance_id, old.member_id)
+            reverted.take_over(old)
+            self._expect_heartbeat(reverted, reverted.session_timeout_ms)
+            self._outputs.append(
+                JoinResponse(
+                    ticket=request.ticket,
+                    error=error,
+                    generation=group.generation,
+                    protocol_name=group.protocol_name,
+                    leader_id=old_leader_id,
+                )
+            )
+        elif request.can_skip_assignment:
+            is_leader = group.leader_id == member.member_id
+            self._answer(request.ticket, member, members_for_leader=is_leader, skip_assignment=is_leader)
+        else:
+            self._answer(request.ticket, member, leader_id=old_leader_id)
+
+    def _rebalance_or_go_on(self) -> None:
+        if self.group.can_rebalance():
+            self._prepare()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """End the joining if all are there and it is no initial one, which ends by time alone."""
+        group = self.group
+        is_initial = group.previous_state is GroupState.EMPTY
+        if group.state is GroupState.PREPARING_REBALANCE and not is_initial and group.have_all_joined:
+            self._complete_join()
+
+    def _prepare(self) -> None:
+        group = self.group
+        if group.state is GroupState.COMPLETING_REBALANCE:
+            self._hand_out({}, ErrorCode.REBALANCE_IN_PROGRESS)
+        group.pending_syncs.clear()
+        self._timers.cancel(_SYNC)
+        is_initial = group.state is GroupState.EMPTY
+        group.move(GroupInput.REBALANCE, self.now_ms)
+        if is_initial:
+            delay_ms = self.options.initial_delay_ms
+            self._wait_for_more(delay_ms, DurationMs(max(group.rebalance_timeout_ms - delay_ms, 0)))
+        elif group.have_all_joined:
+            self._complete_join()
+        else:
+            self._timers.set(_JOIN, self.now_ms, group.rebalance_timeout_ms, self._complete_join)
+
+    def _wait_for_more(self, delay_ms: DurationMs, remaining_ms: DurationMs) -> None:
+        self._timers.set(_JOIN, self.now_ms, delay_ms, lambda: self._end_initial_delay(delay_ms, remaining_ms))
+
+    def _end_initial_delay(self, delay_ms: DurationMs, remaining_ms: DurationMs) -> None:
+        """Wait once more if somebody came meanwhile and time is left; else end the joining."""
+        if self.group.new_member_added and remaining_ms != 0:
+            self.group.new_member_added = False
+            next_ms = DurationMs(min(self.options.initial_delay_ms, remaining_ms))
+            self._wait_for_more(next_ms, DurationMs(max(remaining_ms - delay_ms, 0)))
+        else:
+            self._complete_join()
+
+    def _complete_join(self) -> None:
+        group = self.group
+        self._timers.cancel(_JOIN)
+        for member in group.ordered():
+            if member.join_ticket is None and member.instance_id is None:
+                group.remove(member.member_id)
+                self._timers.cancel(_beat(member.member_id))
+        if not group.elect_joined_leader() and group.members:
+            self._timers.set(_JOIN, self.now_ms, group.rebalance_timeout_ms, self._complete_join)
+            return
+        group.generation += 1
+        group.pending_syncs.clear()
+        if not group.members:
+            group.protocol_name = None
+            group.move(GroupInput.NOBODY_JOINED, self.now_ms)
+            self._store({}, lambda error: None)
+            return
+        group.protocol_name = group.select_protocol()
+        group.move(GroupInput.JOINED, self.now_ms)
+        for member in group.ordered():
+            if member.join_ticket is not None:
+                ticket, member.join_ticket = member.join_ticket, None
+                self._answer(ticket, member, members_for_leader=group.leader_id == member.member_id)
+            self._expect_heartbeat(member, member.session_timeout_ms)
+            member.is_new = False
+            group.pending_syncs.add(member.member_id)
+        self._timers.set(_SYNC, self.now_ms, group.rebalance_timeout_ms, self._expire_syncs)
+
+    def _answer(
+        self,
+        ticket: Ticket,
+        member: Member,
+        *,
+        members_for_leader: bool = False,
+        skip_assignment: bool = False,
+        leader_id: MemberId | None = None,
+    ) -> None:
+        """Tell a member that it is in; of another leader than the group's, where it must not take itself for it."""
+        group = self.group
+        self._outputs.append(
+            JoinResponse(
+                ticket=ticket,
+                member_id=member.member_id,
+                generation=group.generation,
+                protocol_name=group.protocol_name,
+                leader_id=group.leader_id if leader_id is None else leader_id,
+                members=group.joined_members() if members_for_leader else (),
+                skip_assignment=skip_assignment,
+            )
+        )
+
+    # Syncing.
+
+    def _sync(self, request: SyncRequest) -> None:
+        group = self.group
+        error = sync_error(group, request)
+        if error is not ErrorCode.NONE:
+            self._outputs.append(SyncResponse(ticket=request.ticket, error=error))
+            return
+        member = group.members[request.member_id]
+        group.pending_syncs.discard(member.member_id)
+        if not group.pending_syncs:
+            self._timers.cancel(_SYNC)
+        member.sync_ticket = request.ticket
+        if group.state is GroupState.STABLE:
+            self._answer_sync(member, ErrorCode.NONE)
+        elif group.leader_id == member.member_id:
+            given = dict(request.assignments)
+            assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
+            generation = group.generation
+            self._store(assignments, lambda error: self._assignment_stored(generation, assignments, error))
+
+    def _assignment_stored(self, generation: int, assignments: dict[MemberId, bytes], error: ErrorCode) -> None:
+        """The leader's assignment is safe: hand it out, unless the group has gone on; or it is not: begin anew."""
+        group = self.group
+        if group.state is not GroupState.COMPLETING_REBALANCE or group.generation != generation:
+            return
+        if error is ErrorCode.NONE:
+            self._hand_out(assignments, error)
+            group.move(GroupInput.ASSIGNED, self.now_ms)
+        else:
+            self._hand_out({}, error)
+            self._rebalance_or_go_on()
+
+    def _hand_out(self, assignments: dict[MemberId, bytes], error: ErrorCode) -> None:
+        for member in self.group.ordered():
+            member.assignment = assignments.get(member.member_id, b"")
+        for member in self.group.ordered():
+            if member.sync_ticket is not None:
+                self._answer_sync(member, error)
+                self._expect_heartbeat(member, member.session_timeout_ms)
+
+    def _answer_sync(self, member: Member, error: ErrorCode) -> None:
+        if member.sync_ticket is None:
+            return
+        is_ok = error is ErrorCode.NONE
+        name, assignment = (self.group.protocol_name, member.assignment) if is_ok else (None, b"")
+        self._outputs.append(
+            SyncResponse(ticket=member.sync_ticket, error=error, protocol_name=name, assignment=assignment)
+        )
+        member.sync_ticket = None
+
+    def _answer_join(self, member: Member, error: ErrorCode) -> None:
+        if member.join_ticket is not None:
+            self._outputs.append(JoinResponse(ticket=member.join_ticket, error=error, member_id=member.member_id))
+            member.join_ticket = None
+
+    def _store(self, assignments: dict[MemberId, bytes], then: Callable[[ErrorCode], None]) -> None:
+        group = self.group
+        self._token += 1
+        self._storing[self._token] = then
+        record = GroupRecord(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            generation=group.generation,
+            protocol_name=group.protocol_name,
+            leader_id=group.leader_id,
+            state_time_ms=group.state_time_ms,
+            members=group.stored_members(assignments),
+        )
+        self._outputs.append(Store(self._token, record))
+
+    # Members that live, and members that do not.
+
+    def _heartbeat(self, request: HeartbeatRequest) -> None:
+        group = self.group
+        error = heartbeat_error(group, request)
+        if error is ErrorCode.NONE:
+            member = group.members[request.member_id]
+            self._expect_heartbeat(member, member.session_timeout_ms)
+            if group.state is GroupState.PREPARING_REBALANCE:
+                error = ErrorCode.REBALANCE_IN_PROGRESS
+        self._outputs.append(HeartbeatResponse(ticket=request.ticket, error=error))
+
+    def _expect_heartbeat(self, member: Member, timeout_ms: DurationMs) -> None:
+        member_id = member.member_id
+        self._timers.set(_beat(member_id), self.now_ms, timeout_ms, lambda: self._expire(member_id))
+
+    def _expire(self, member_id: MemberId) -> None:
+        """A member was silent for its session, or only named and never joined."""
+        group = self.group
+        member = group.members.get(member_id)
+        if member_id in group.pending_joins:
+            group.remove(member_id)
+            self._end_join_if_all_there()
+        elif member is not None and not member.is_alive_without_heartbeat:
+            self._drop(member)
+            if group.can_rebalance():
+                self._prepare()
+            else:
+                self._end_join_if_all_there()
+
+    def _end_join_if_all_there(self) -> None:
+        if self.group.state is GroupState.PREPARING_REBALANCE and self.group.have_all_joined:
+            self._complete_join()
+
+    def _expire_syncs(self) -> None:
+        """The members that did not ask for their assignment in time go, and the others rebalance."""
+        group = self.group
+        late = [member_id for member_id in group.members if member_id in group.pending_syncs]
+        for member_id in late:
+            group.remove(member_id)
+            self._timers.cancel(_beat(member_id))
+        if late:
+            self._prepare()
+
+    def _drop(self, member: Member) -> None:
+        self._timers.cancel(_beat(member.member_id))
+        if member.join_ticket is not None:
+            error = ErrorCode.UNKNOWN_MEMBER_ID
+            self._outputs.append(JoinResponse(ticket=member.join_ticket, error=error))
+        self.group.remove(member.member_id)
+
+    def _leave(self, request: LeaveRequest) -> None:
+        group = self.group
+        if group.state is GroupState.DEAD:
+            self._outputs.append(LeaveResponse(ticket=request.ticket, error=ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            return
+        errors = tuple(self._leave_one(member_id, instance_id) for member_id, instance_id in request.members)
+        if ErrorCode.NONE in errors:
+            if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+                self._prepare()
+            else:
+                self._go_on()
+        self._outputs.append(LeaveResponse(ticket=request.ticket, member_errors=errors))
+
+    def _leave_one(self, member_id: MemberId, instance_id: str | None) -> ErrorCode:
+        group = self.group
+        if member_id in group.pending_joins:
+            group.remove(member_id)
+            self._timers.cancel(_beat(member_id))
+            return ErrorCode.NONE
+        named = next((name for name in group.static_members if name == instance_id), None)
+        if member_id == UNKNOWN_MEMBER:
+            if named is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            member_id = group.static_members[named]
+        error = group.member_error(member_id, named) if named or instance_id is None else ErrorCode.UNKNOWN_MEMBER_ID
+        if error is ErrorCode.NONE:
+            self._drop(group.members[member_id])
+        return error
+
+
+def _beat(member_id: MemberId) -> str:
+    """Return the name of a member's session timer."""
+    return f"heartbeat {member_id}"

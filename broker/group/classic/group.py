@@ -1,0 +1,284 @@
+"""What a coordinator knows of a classic group: members, generation, leader, protocol.
+
+Decides nothing by itself; `coordinator` does. It keeps what belongs together together: who waits for what,
+which protocols all support, who leads.
+
+Constraints (`check_invariants`): a leader there is exactly when there are members, and it is one of them; static
+members and their instances are one to one; who waits for a sync is a member.
+
+Kafka keeps members in a hash map, and its order reaches three results: the list that a leader is given, the leader
+that follows one who is gone, and which of two protocols with equal votes is taken. `ordered` is that order.
+
+Source: org.apache.kafka.coordinator.group.classic ClassicGroup and ClassicGroupMember, 4.0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import Final
+
+import attrs
+
+from broker.entropy import RandomSource
+from broker.error_codes import ErrorCode
+from broker.group.classic.messages import (
+    InstanceId,
+    JoinedMember,
+    JoinRequest,
+    MemberId,
+    Protocol,
+    StoredMember,
+    Ticket,
+)
+from broker.group.classic.states import GROUP_TRANSITIONS, GroupInput, GroupState
+from broker.java_hash import java_map_order
+from broker.machines import step
+from broker.units import DurationMs, TimeMs
+
+_ID_DIGITS: Final = 32
+
+
+@attrs.define(eq=False)
+class Member:
+    """One member. `join_ticket` and `sync_ticket` are the requests that it waits for an answer to."""
+
+    member_id: MemberId
+    instance_id: InstanceId | None
+    client_id: str
+    client_host: str
+    protocol_type: str
+    protocols: tuple[Protocol, ...]
+    session_timeout_ms: DurationMs
+    rebalance_timeout_ms: DurationMs
+    assignment: bytes = b""
+    is_new: bool = False
+    join_ticket: Ticket | None = None
+    sync_ticket: Ticket | None = None
+
+    @classmethod
+    def joining(cls, member_id: MemberId, request: JoinRequest) -> Member:
+        """Return the new member that `request` asks for."""
+        return cls(
+            member_id=member_id,
+            instance_id=request.instance_id,
+            client_id=request.client_id,
+            client_host=request.client_host,
+            protocol_type=request.protocol_type,
+            protocols=request.protocols,
+            session_timeout_ms=request.session_timeout_ms,
+            rebalance_timeout_ms=request.rebalance_timeout_ms,
+            is_new=True,
+            join_ticket=request.ticket,
+        )
+
+    @property
+    def is_alive_without_heartbeat(self) -> bool:
+        """Whether it is waiting for the coordinator, and so need not report; a member's first join is bounded."""
+        return not self.is_new and (self.join_ticket is not None or self.sync_ticket is not None)
+
+    def update(self, request: JoinRequest) -> None:
+        """Take what a member that joins again says of itself."""
+        self.protocols = request.protocols
+        self.session_timeout_ms = request.session_timeout_ms
+        self.rebalance_timeout_ms = request.rebalance_timeout_ms
+        self.join_ticket = request.ticket
+
+    def take_over(self, other: Member) -> None:
+        """Be as `other` was in all that a join may change, waiting for nothing."""
+        self.protocols = other.protocols
+        self.session_timeout_ms = other.session_timeout_ms
+        self.rebalance_timeout_ms = other.rebalance_timeout_ms
+        self.join_ticket = None
+
+    def metadata(self, protocol_name: str | None) -> bytes:
+        """Return what it says to the assignor called `protocol_name`."""
+        return next((protocol.metadata for protocol in self.protocols if protocol.name == protocol_name), b"")
+
+
+@attrs.define(eq=False)
+class ClassicGroup:
+    """One group. Members are kept in the order in which they came."""
+
+    group_id: str
+    state: GroupState = GroupState.EMPTY
+    previous_state: GroupState = GroupState.DEAD
+    state_time_ms: TimeMs = attrs.field(default=TimeMs(0))
+    generation: int = 0
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader_id: MemberId | None = None
+    members: dict[MemberId, Member] = attrs.field(factory=dict)
+    static_members: dict[InstanceId, MemberId] = attrs.field(factory=dict)
+    pending_joins: set[MemberId] = attrs.field(factory=set)
+    pending_syncs: set[MemberId] = attrs.field(factory=set)
+    new_member_added: bool = False
+
+    def move(self, event: GroupInput, now_ms: TimeMs) -> None:
+        """Step to the next state; raises UsageError where the table has none."""
+        following = step(GROUP_TRANSITIONS, self.state, event, what=f"group {self.group_id!r}")
+        self.previous_state, self.state, self.state_time_ms = self.state, following, now_ms
+
+    def can_rebalance(self) -> bool:
+        """Whether a rebalance may begin now."""
+        return (self.state, GroupInput.REBALANCE) in GROUP_TRANSITIONS
+
+    def ordered(self) -> list[Member]:
+        """Return the members as a Java hash map of their ids walks them."""
+        return [self.members[MemberId(key)] for key in java_map_order(self.members) if key is not None]
+
+    @property
+    def awaiting_join_count(self) -> int:
+        """How many members wait for the answer to a join."""
+        return sum(member.join_ticket is not None for member in self.members.values())
+
+    @property
+    def have_all_joined(self) -> bool:
+        """Whether every member, and everyone who was given a name, has joined."""
+        return not self.pending_joins and self.awaiting_join_count == len(self.members)
+
+    @property
+    def rebalance_timeout_ms(self) -> DurationMs:
+        """The longest that any member may take; 0 without members."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=DurationMs(0))
+
+    def supports(self, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
+        """Whether a member with these protocols can be in the group beside those that are."""
+        names = {protocol.name for protocol in protocols}
+        if self.state is GroupState.EMPTY:
+            return bool(protocol_type and names)
+        return self.protocol_type == protocol_type and bool(names & self._common_protocols())
+
+    def select_protocol(self) -> str:
+        """Return the protocol with most votes: each member votes for the first on its list that all support."""
+        assert self.members
+        common = self._common_protocols()
+        votes = Counter(
+            next(protocol.name for protocol in member.protocols if protocol.name in common) for member in self.ordered()
+        )
+        # Of equals the first, in the order of a hash map of the names voted for.
+        return str(max(java_map_order(votes), key=lambda name: votes[str(name)]))
+
+    def _common_protocols(self) -> set[str]:
+        supported = Counter(name for member in self.members.values() for name in {p.name for p in member.protocols})
+        return {name for name, count in supported.items() if count == len(self.members)}
+
+    def add(self, member: Member) -> None:
+        """Take a new member in; the first one leads and sets the protocol type."""
+        assert member.member_id not in self.members
+        assert member.instance_id not in self.static_members
+        if not self.members:
+            self.protocol_type = member.protocol_type
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        self.members[member.member_id] = member
+        self.pending_joins.discard(member.member_id)
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+
+    def remove(self, member_id: MemberId) -> None:
+        """Forget a member, or one that was only named; another leads if it led."""
+        member = self.members.pop(member_id, None)
+        if member is not None and member.instance_id is not None:
+            del self.static_members[member.instance_id]
+        if self.leader_id == member_id:
+            self.leader_id = next((other.member_id for other in self.ordered()), None)
+        self.pending_joins.discard(member_id)
+        self.pending_syncs.discard(member_id)
+
+    def replace(self, instance_id: InstanceId, new_id: MemberId) -> Member:
+        """Give the static member `instance_id` a new name, as its process was started anew; returns the new member."""
+        old_id = self.static_members[instance_id]
+        member = attrs.evolve(self.members.pop(old_id), member_id=new_id, join_ticket=None, sync_ticket=None)
+        self.members[new_id] = member
+        self.static_members[instance_id] = new_id
+        if self.leader_id == old_id:
+            self.leader_id = new_id
+        return member
+
+    def elect_joined_leader(self) -> bool:
+        """Make a member lead that has joined, if the leader has not; False when nobody has."""
+        if self.leader_id is None:
+            return False
+        if self.members[self.leader_id].join_ticket is None:
+            joined = next((member for member in self.ordered() if member.join_ticket is not None), None)
+            if joined is None:
+                return False
+            self.leader_id = joined.member_id
+        return True
+
+    def member_error(self, member_id: MemberId, instance_id: InstanceId | None) -> ErrorCode:
+        """Return what is wrong with a request of this member, NONE if nothing: unknown, or fenced by its successor."""
+        if instance_id is not None:
+            current = self.static_members.get(instance_id)
+            if current is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if current != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def commit_error(
+        self, member_id: MemberId, instance_id: InstanceId | None, generation: int, *, in_transaction: bool = False
+    ) -> ErrorCode:
+        """Return whether a commit of offsets is refused, and why.
+
+        A negative generation is a consumer that uses the group's offsets without being in it.
+        """
+        if self.state is GroupState.DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if generation < 0 and self.state is GroupState.EMPTY:
+            return ErrorCode.NONE
+        if generation >= 0 or member_id or instance_id is not None:
+            error = self.member_error(member_id, instance_id)
+            if error is not ErrorCode.NONE:
+                return error
+            if generation != self.generation:
+                return ErrorCode.ILLEGAL_GENERATION
+        elif not in_transaction:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if not in_transaction and self.state is GroupState.COMPLETING_REBALANCE:
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    def joined_members(self) -> tuple[JoinedMember, ...]:
+        """Return what the leader is told."""
+        return tuple(
+            JoinedMember(member.member_id, member.instance_id, member.metadata(self.protocol_name))
+            for member in self.ordered()
+        )
+
+    def stored_members(self, assignments: dict[MemberId, bytes]) -> tuple[StoredMember, ...]:
+        """Return the members as their record has them, with these assignments."""
+        return tuple(
+            StoredMember(
+                member_id=member.member_id,
+                instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout_ms=member.rebalance_timeout_ms,
+                session_timeout_ms=member.session_timeout_ms,
+                subscription=member.metadata(self.protocol_name),
+                assignment=assignments.get(member.member_id, b""),
+            )
+            for member in self.ordered()
+        )
+
+    def check_invariants(self) -> None:
+        """Assert what must always hold of a group."""
+        assert (self.leader_id is None) == (not self.members), (self.leader_id, list(self.members))
+        assert self.leader_id is None or self.leader_id in self.members
+        assert {m.instance_id: m.member_id for m in self.members.values() if m.instance_id} == self.static_members
+        assert self.pending_syncs <= self.members.keys()
+        assert not self.pending_joins & self.members.keys()
+        assert self.state is not GroupState.EMPTY or not self.members
+        assert self.state is not GroupState.STABLE or all(m.sync_ticket is None for m in self.members.values())
+
+
+def new_member_id(prefix: str, entropy: RandomSource) -> MemberId:
+    """Return a name for a member: its client's or instance's name and 32 random hexadecimal digits.
+
+    Kafka's are a random UUID; these are shaped alike and come from `entropy`.
+    """
+    digits = "".join(f"{entropy.next_int() & 0xFFFFFFFF:08x}" for _ in range(_ID_DIGITS // 8))
+    cuts = (0, 8, 12, 16, 20, 32)
+    return MemberId("-".join((prefix, *(digits[start:end] for start, end in pairwise(cuts)))))

@@ -1,0 +1,176 @@
+"""What clients and a classic group's coordinator say to each other.
+
+Fields are those of Kafka's requests and responses. `ticket` is the caller's name for a request: the response, which
+may come much later, carries it again.
+
+Source: JoinGroup, SyncGroup, Heartbeat and LeaveGroup in clients/src/main/resources/common/message, 4.0.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NewType, TypeAlias
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.units import DurationMs
+
+MemberId = NewType("MemberId", str)
+InstanceId = NewType("InstanceId", str)
+Ticket = NewType("Ticket", int)
+
+UNKNOWN_MEMBER: Final = MemberId("")
+"""What a member calls itself before the coordinator has named it."""
+NO_GENERATION: Final = -1
+
+
+@attrs.frozen
+class Protocol:
+    """One assignor that a member supports, and what it tells the leader that will run it."""
+
+    name: str
+    metadata: bytes = b""
+
+
+@attrs.frozen(kw_only=True)
+class JoinRequest:
+    """A member wants to be in the group, under the name it was given or under none yet.
+
+    `knows_two_steps` is false for clients before KIP-394: they are not asked to come again with their new name.
+    `can_skip_assignment` is false before KIP-814.
+    """
+
+    ticket: Ticket
+    client_id: str
+    protocols: tuple[Protocol, ...]
+    session_timeout_ms: DurationMs
+    rebalance_timeout_ms: DurationMs
+    member_id: MemberId = UNKNOWN_MEMBER
+    instance_id: InstanceId | None = None
+    client_host: str = "/127.0.0.1"
+    protocol_type: str = "consumer"
+    knows_two_steps: bool = True
+    can_skip_assignment: bool = True
+
+
+@attrs.frozen
+class JoinedMember:
+    """A member as its leader is told of it."""
+
+    member_id: MemberId
+    instance_id: InstanceId | None
+    metadata: bytes
+
+
+@attrs.frozen(kw_only=True)
+class JoinResponse:
+    """The answer to a JoinRequest; `members` is filled for the leader alone."""
+
+    ticket: Ticket
+    error: ErrorCode = ErrorCode.NONE
+    member_id: MemberId = UNKNOWN_MEMBER
+    generation: int = NO_GENERATION
+    protocol_name: str | None = None
+    leader_id: MemberId | None = None
+    members: tuple[JoinedMember, ...] = ()
+    skip_assignment: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class SyncRequest:
+    """A member asks for its assignment; the leader brings everyone's, as pairs of member and bytes."""
+
+    ticket: Ticket
+    member_id: MemberId
+    generation: int
+    instance_id: InstanceId | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignments: tuple[tuple[MemberId, bytes], ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class SyncResponse:
+    """The answer to a SyncRequest."""
+
+    ticket: Ticket
+    error: ErrorCode = ErrorCode.NONE
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+@attrs.frozen(kw_only=True)
+class HeartbeatRequest:
+    """A member says that it lives."""
+
+    ticket: Ticket
+    member_id: MemberId
+    generation: int
+    instance_id: InstanceId | None = None
+
+
+@attrs.frozen(kw_only=True)
+class HeartbeatResponse:
+    """The answer to a HeartbeatRequest: REBALANCE_IN_PROGRESS tells the member to join again."""
+
+    ticket: Ticket
+    error: ErrorCode = ErrorCode.NONE
+
+
+@attrs.frozen(kw_only=True)
+class LeaveRequest:
+    """Members go; a static one may be named by its instance alone."""
+
+    ticket: Ticket
+    members: tuple[tuple[MemberId, InstanceId | None], ...]
+
+
+@attrs.frozen(kw_only=True)
+class LeaveResponse:
+    """The answer to a LeaveRequest, with an error for each member in the order asked."""
+
+    ticket: Ticket
+    error: ErrorCode = ErrorCode.NONE
+    member_errors: tuple[ErrorCode, ...] = ()
+
+
+Request: TypeAlias = JoinRequest | SyncRequest | HeartbeatRequest | LeaveRequest
+Response: TypeAlias = JoinResponse | SyncResponse | HeartbeatResponse | LeaveResponse
+
+
+@attrs.frozen(kw_only=True)
+class StoredMember:
+    """A member as the group's record in `__consumer_offsets` has it."""
+
+    member_id: MemberId
+    instance_id: InstanceId | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: DurationMs
+    session_timeout_ms: DurationMs
+    subscription: bytes
+    assignment: bytes
+
+
+@attrs.frozen(kw_only=True)
+class GroupRecord:
+    """A group's record in `__consumer_offsets`: all that another coordinator needs to go on with it."""
+
+    group_id: str
+    protocol_type: str
+    generation: int
+    protocol_name: str | None
+    leader_id: MemberId | None
+    state_time_ms: int
+    members: tuple[StoredMember, ...]
+
+
+@attrs.frozen
+class Store:
+    """The coordinator asks for `record` to be appended, and to be told how it went under `token`."""
+
+    token: int
+    record: GroupRecord
+
+
+Output: TypeAlias = Response | Store

@@ -1,0 +1,71 @@
+"""When a classic group's coordinator refuses a request, and with which error: pure functions of the group.
+
+The order of the checks is Kafka's, and decides which error is told where several hold.
+
+Source: GroupCoordinatorService.joinGroup, GroupMetadataManager.acceptJoiningMember, classicGroupJoinNewMember,
+classicGroupJoinExistingMember and validateSyncGroup, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from broker.error_codes import ErrorCode
+from broker.group.classic.group import ClassicGroup
+from broker.group.classic.messages import UNKNOWN_MEMBER, HeartbeatRequest, JoinRequest, MemberId, SyncRequest
+from broker.group.classic.options import ClassicOptions
+from broker.group.classic.states import GroupState
+
+
+def join_error(group: ClassicGroup, options: ClassicOptions, request: JoinRequest) -> ErrorCode:
+    """Return why `request` is refused; NONE when the member may join."""
+    member_id = request.member_id
+    if not options.session_timeout_ms_min <= request.session_timeout_ms <= options.session_timeout_ms_max:
+        return ErrorCode.INVALID_SESSION_TIMEOUT
+    if not has_room_for(group, options, member_id):
+        return ErrorCode.GROUP_MAX_SIZE_REACHED
+    if group.state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if not group.supports(request.protocol_type, request.protocols):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if member_id == UNKNOWN_MEMBER or member_id in group.pending_joins:
+        return ErrorCode.NONE
+    return group.member_error(member_id, request.instance_id)
+
+
+def has_room_for(group: ClassicGroup, options: ClassicOptions, member_id: MemberId) -> bool:
+    """Whether the group is below group.max.size, or has the member already."""
+    member = group.members.get(member_id)
+    match group.state:
+        case GroupState.EMPTY | GroupState.DEAD:
+            return True
+        case GroupState.PREPARING_REBALANCE:
+            is_waiting = member is not None and member.join_ticket is not None
+            return is_waiting or group.awaiting_join_count < options.size_max
+        case _:
+            return member is not None or len(group.members) < options.size_max
+
+
+def sync_error(group: ClassicGroup, request: SyncRequest) -> ErrorCode:
+    """Return why `request` is refused; NONE when it is answered, now or with the leader's assignment."""
+    if group.state is GroupState.EMPTY:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    error = _generation_error(group, request)
+    if error is not ErrorCode.NONE:
+        return error
+    for asked, has in ((request.protocol_type, group.protocol_type), (request.protocol_name, group.protocol_name)):
+        if asked is not None and has is not None and asked != has:
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return ErrorCode.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else ErrorCode.NONE
+
+
+def heartbeat_error(group: ClassicGroup, request: HeartbeatRequest) -> ErrorCode:
+    """Return why the member is not taken for alive; NONE when it is, whatever it is then told to do."""
+    return _generation_error(group, request)
+
+
+def _generation_error(group: ClassicGroup, request: SyncRequest | HeartbeatRequest) -> ErrorCode:
+    if group.state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    error = group.member_error(request.member_id, request.instance_id)
+    if error is ErrorCode.NONE and request.generation != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    return error
