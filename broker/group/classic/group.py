@@ -32,9 +32,13 @@ from broker.group.classic.messages import (
     Ticket,
 )
 from broker.group.classic.states import GROUP_TRANSITIONS, GroupInput, GroupState
+from broker.group.offsets import ExpiryRule
 from broker.java_hash import java_map_order
 from broker.machines import step
 from broker.units import DurationMs, TimeMs
+
+CONSUMER: Final = "consumer"
+"""The protocol type of consumers; the others are Connect's workers and users' own."""
 
 _ID_DIGITS: Final = 32
 
@@ -239,6 +243,20 @@ class ClassicGroup:
         if not in_transaction and self.state is GroupState.COMPLETING_REBALANCE:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
+
+    def expiry_rule(self, subscribed: frozenset[str] | None) -> ExpiryRule | None:
+        """Return how the group's offsets age now, None for not at all.
+
+        `subscribed` are the topics that its members read, None where nobody can tell. A group that no member was ever
+        in lets each offset age from its commit.
+        """
+        if self.protocol_type is None:
+            return ExpiryRule()
+        if self.state is GroupState.EMPTY:
+            return ExpiryRule(since_ms=self.state_time_ms)
+        if self.state is GroupState.STABLE and self.protocol_type == CONSUMER and subscribed is not None:
+            return ExpiryRule(kept_topics=subscribed)
+        return None
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
         """Return what the leader is told."""

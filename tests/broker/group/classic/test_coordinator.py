@@ -8,7 +8,8 @@ import pytest
 
 from broker.error_codes import ErrorCode
 from broker.group.classic import GroupState, InstanceId, JoinResponse, MemberId, Protocol
-from broker.units import DurationMs
+from broker.group.offsets import ExpiryRule
+from broker.units import DurationMs, TimeMs
 from tests.broker.group.classic.driver import RANGE, Driver
 
 TWO = (Protocol("range", b"r"), Protocol("roundrobin", b"rr"))
@@ -336,6 +337,19 @@ def test_a_coordinator_that_moves_sends_everybody_to_the_new_one() -> None:
     assert driver.heartbeat(follower, 1) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert driver.answer(JoinResponse, driver.join()).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert driver.coordinator.next_ms() is None
+
+
+def test_offsets_age_from_when_the_group_became_empty_and_not_while_it_rebalances() -> None:
+    driver = Driver()
+    topics = frozenset({"t"})
+    assert driver.group.expiry_rule(None) == ExpiryRule()
+    leader, follower = driver.stable(2)
+    assert driver.group.expiry_rule(topics) == ExpiryRule(kept_topics=topics)
+    assert driver.group.expiry_rule(None) is None
+    driver.join(leader)
+    assert driver.group.expiry_rule(topics) is None
+    driver.leave((leader, None), (follower, None))
+    assert driver.group.expiry_rule(None) == ExpiryRule(since_ms=TimeMs(driver.now_ms))
 
 
 def test_a_consumer_outside_an_empty_group_may_commit_and_nobody_else() -> None:
