@@ -20,7 +20,12 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from broker.group.classic.messages import GroupRecord, InstanceId, MemberId, StoredMember
+from broker.group.members import (
+    GroupRecord,
+    InstanceId,
+    MemberId,
+    StoredMember,
+)
 from broker.group.wire import Reader, Writer
 from broker.ids import LeaderEpoch, Offset, PartitionId
 from broker.units import DurationMs, TimeMs

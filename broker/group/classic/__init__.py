@@ -9,29 +9,31 @@ from __future__ import annotations
 from broker.group.classic.coordinator import NEW_MEMBER_JOIN_TIMEOUT_MS, ClassicCoordinator
 from broker.group.classic.group import ClassicGroup, Member
 from broker.group.classic.messages import (
-    UNKNOWN_MEMBER,
-    GroupRecord,
     HeartbeatRequest,
     HeartbeatResponse,
-    InstanceId,
     JoinedMember,
     JoinRequest,
     JoinResponse,
     LeaveRequest,
     LeaveResponse,
-    MemberId,
     Output,
     Protocol,
     Request,
     Response,
     Store,
-    StoredMember,
     SyncRequest,
     SyncResponse,
     Ticket,
 )
 from broker.group.classic.options import ClassicOptions
 from broker.group.classic.states import GROUP_TRANSITIONS, GroupInput, GroupState
+from broker.group.members import (
+    UNKNOWN_MEMBER,
+    GroupRecord,
+    InstanceId,
+    MemberId,
+    StoredMember,
+)
 
 __all__ = (
     "GROUP_TRANSITIONS",

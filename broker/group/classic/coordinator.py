@@ -25,32 +25,31 @@ Source: org.apache.kafka.coordinator.group.GroupMetadataManager (classicGroup*),
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.group.classic.group import ClassicGroup, Member, new_member_id
 from broker.group.classic.messages import (
-    UNKNOWN_MEMBER,
-    GroupRecord,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinRequest,
     JoinResponse,
     LeaveRequest,
     LeaveResponse,
-    MemberId,
     Output,
     Request,
-    Store,
     SyncRequest,
     SyncResponse,
-    Ticket,
 )
 from broker.group.classic.options import ClassicOptions
+from broker.group.classic.outbox import Outbox
 from broker.group.classic.refusals import heartbeat_error, join_error, sync_error
 from broker.group.classic.states import GroupInput, GroupState
+from broker.group.members import (
+    UNKNOWN_MEMBER,
+    MemberId,
+)
 from broker.group.timers import Timers
 from broker.units import DurationMs, TimeMs
 
@@ -81,9 +80,7 @@ class ClassicCoordinator:
         self.entropy = entropy
         self.now_ms = TimeMs(0)
         self._timers = Timers()
-        self._outputs: list[Output] = []
-        self._storing: dict[int, Callable[[ErrorCode], None]] = {}
-        self._token = 0
+        self._outbox = Outbox(group)
 
     def handle(self, request: Request, now_ms: TimeMs) -> tuple[Output, ...]:
         """Take a request; the answer may come with a later call."""
@@ -97,12 +94,12 @@ class ClassicCoordinator:
                 self._heartbeat(request)
             case LeaveRequest():
                 self._leave(request)
-        return self._taken()
+        return self._outbox.take()
 
     def advance(self, now_ms: TimeMs) -> tuple[Output, ...]:
         """Do what is due by `now_ms`."""
         self._fire(now_ms)
-        return self._taken()
+        return self._outbox.take()
 
     def next_ms(self) -> TimeMs | None:
         """Return when `advance` has something to do next, None when nothing waits for a time."""
@@ -111,20 +108,19 @@ class ClassicCoordinator:
     def stored(self, token: int, error: ErrorCode, now_ms: TimeMs) -> tuple[Output, ...]:
         """Take the news that the record of `token` is replicated, or why not; unknown tokens are ignored."""
         self._fire(now_ms)
-        if token in self._storing:
-            self._storing.pop(token)(_STORE_ERRORS.get(error, error))
-        return self._taken()
+        self._outbox.stored(token, _STORE_ERRORS.get(error, error))
+        return self._outbox.take()
 
     def unload(self, now_ms: TimeMs) -> tuple[Output, ...]:
         """End, as the group's partition has another leader now: all who wait are told to look for it."""
         self._fire(now_ms)
-        self._storing.clear()
+        self._outbox.give_up()
         for member in self.group.ordered():
-            self._answer_join(member, ErrorCode.NOT_COORDINATOR)
-            self._answer_sync(member, ErrorCode.NOT_COORDINATOR)
+            self._outbox.refuse_join(member, ErrorCode.NOT_COORDINATOR)
+            self._outbox.sync(member, ErrorCode.NOT_COORDINATOR)
         self.group.move(GroupInput.DELETED, now_ms)
         self._timers = Timers()
-        return self._taken()
+        return self._outbox.take()
 
     def loaded(self, now_ms: TimeMs) -> None:
         """Begin on a group read from its record: every member has its session anew."""
@@ -140,10 +136,6 @@ class ClassicCoordinator:
                 action()
         self.now_ms = now_ms
 
-    def _taken(self) -> tuple[Output, ...]:
-        outputs, self._outputs = tuple(self._outputs), []
-        return outputs
-
     # Joining.
 
     def _join(self, request: JoinRequest) -> None:
@@ -153,7 +145,7 @@ class ClassicCoordinator:
             if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
                 group.remove(member_id)
                 member_id = UNKNOWN_MEMBER
-            self._outputs.append(JoinResponse(ticket=request.ticket, error=error, member_id=member_id))
+            self._outbox.add(JoinResponse(ticket=request.ticket, error=error, member_id=member_id))
         elif member_id == UNKNOWN_MEMBER:
             self._join_unnamed(request)
         elif member_id in group.pending_joins:
@@ -177,7 +169,7 @@ class ClassicCoordinator:
         group.pending_joins.add(member_id)
         self._timers.set(_beat(member_id), self.now_ms, request.session_timeout_ms, lambda: self._expire(member_id))
         error = ErrorCode.MEMBER_ID_REQUIRED
-        self._outputs.append(JoinResponse(ticket=request.ticket, error=error, member_id=member_id))
+        self._outbox.add(JoinResponse(ticket=request.ticket, error=error, member_id=member_id))
 
     def _join_again(self, request: JoinRequest, member: Member) -> None:
         group = self.group
@@ -195,7 +187,7 @@ class ClassicCoordinator:
         else:
             # Only in CompletingRebalance can this be the leader, whose answer was lost.
             is_leader = group.leader_id == member.member_id
-            self._answer(request.ticket, member, members_for_leader=is_leader)
+            self._outbox.join(request.ticket, member, members_for_leader=is_leader)
 
     def _add(self, member_id: MemberId, request: JoinRequest) -> None:
         group = self.group
@@ -212,15 +204,15 @@ class ClassicCoordinator:
         assert request.instance_id is not None
         old_id = group.static_members[request.instance_id]
         old, old_leader_id = group.members[old_id], group.leader_id
-        self._answer_join(old, ErrorCode.FENCED_INSTANCE_ID)
-        self._answer_sync(old, ErrorCode.FENCED_INSTANCE_ID)
+        self._outbox.refuse_join(old, ErrorCode.FENCED_INSTANCE_ID)
+        self._outbox.sync(old, ErrorCode.FENCED_INSTANCE_ID)
         self._timers.cancel(_beat(old_id))
         member = group.replace(request.instance_id, new_id)
         member.update(request)
         self._expect_heartbeat(member, member.session_timeout_ms)
         if group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name:
             assignments = {other.member_id: other.assignment for other in group.ordered()}
-            self._store(assignments, lambda error: self._replacement_stored(request, old, old_leader_id, error))
+            self._outbox.store(assignments, lambda error: self._replacement_stored(request, old, old_leader_id, error))
         elif group.state is GroupState.PREPARING_REBALANCE:
             self._go_on()
         else:
@@ -241,7 +233,7 @@ class ClassicCoordinator:
             reverted = group.replace(instance_id, old.member_id)
             reverted.take_over(old)
             self._expect_heartbeat(reverted, reverted.session_timeout_ms)
-            self._outputs.append(
+            self._outbox.add(
                 JoinResponse(
                     ticket=request.ticket,
                     error=error,
@@ -252,9 +244,9 @@ class ClassicCoordinator:
             )
         elif request.can_skip_assignment:
             is_leader = group.leader_id == member.member_id
-            self._answer(request.ticket, member, members_for_leader=is_leader, skip_assignment=is_leader)
+            self._outbox.join(request.ticket, member, members_for_leader=is_leader, skip_assignment=is_leader)
         else:
-            self._answer(request.ticket, member, leader_id=old_leader_id)
+            self._outbox.join(request.ticket, member, leader_id=old_leader_id)
 
     def _rebalance_or_go_on(self) -> None:
         if self.group.can_rebalance():
@@ -312,41 +304,18 @@ class ClassicCoordinator:
         if not group.members:
             group.protocol_name = None
             group.move(GroupInput.NOBODY_JOINED, self.now_ms)
-            self._store({}, lambda error: None)
+            self._outbox.store({}, lambda error: None)
             return
         group.protocol_name = group.select_protocol()
         group.move(GroupInput.JOINED, self.now_ms)
         for member in group.ordered():
             if member.join_ticket is not None:
                 ticket, member.join_ticket = member.join_ticket, None
-                self._answer(ticket, member, members_for_leader=group.leader_id == member.member_id)
+                self._outbox.join(ticket, member, members_for_leader=group.leader_id == member.member_id)
             self._expect_heartbeat(member, member.session_timeout_ms)
             member.is_new = False
             group.pending_syncs.add(member.member_id)
         self._timers.set(_SYNC, self.now_ms, group.rebalance_timeout_ms, self._expire_syncs)
-
-    def _answer(
-        self,
-        ticket: Ticket,
-        member: Member,
-        *,
-        members_for_leader: bool = False,
-        skip_assignment: bool = False,
-        leader_id: MemberId | None = None,
-    ) -> None:
-        """Tell a member that it is in; of another leader than the group's, where it must not take itself for it."""
-        group = self.group
-        self._outputs.append(
-            JoinResponse(
-                ticket=ticket,
-                member_id=member.member_id,
-                generation=group.generation,
-                protocol_name=group.protocol_name,
-                leader_id=group.leader_id if leader_id is None else leader_id,
-                members=group.joined_members() if members_for_leader else (),
-                skip_assignment=skip_assignment,
-            )
-        )
 
     # Syncing.
 
@@ -354,7 +323,7 @@ class ClassicCoordinator:
         group = self.group
         error = sync_error(group, request)
         if error is not ErrorCode.NONE:
-            self._outputs.append(SyncResponse(ticket=request.ticket, error=error))
+            self._outbox.add(SyncResponse(ticket=request.ticket, error=error))
             return
         member = group.members[request.member_id]
         group.pending_syncs.discard(member.member_id)
@@ -362,12 +331,12 @@ class ClassicCoordinator:
             self._timers.cancel(_SYNC)
         member.sync_ticket = request.ticket
         if group.state is GroupState.STABLE:
-            self._answer_sync(member, ErrorCode.NONE)
+            self._outbox.sync(member, ErrorCode.NONE)
         elif group.leader_id == member.member_id:
             given = dict(request.assignments)
             assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
             generation = group.generation
-            self._store(assignments, lambda error: self._assignment_stored(generation, assignments, error))
+            self._outbox.store(assignments, lambda error: self._assignment_stored(generation, assignments, error))
 
     def _assignment_stored(self, generation: int, assignments: dict[MemberId, bytes], error: ErrorCode) -> None:
         """The leader's assignment is safe: hand it out, unless the group has gone on; or it is not: begin anew."""
@@ -386,38 +355,8 @@ class ClassicCoordinator:
             member.assignment = assignments.get(member.member_id, b"")
         for member in self.group.ordered():
             if member.sync_ticket is not None:
-                self._answer_sync(member, error)
+                self._outbox.sync(member, error)
                 self._expect_heartbeat(member, member.session_timeout_ms)
-
-    def _answer_sync(self, member: Member, error: ErrorCode) -> None:
-        if member.sync_ticket is None:
-            return
-        is_ok = error is ErrorCode.NONE
-        name, assignment = (self.group.protocol_name, member.assignment) if is_ok else (None, b"")
-        self._outputs.append(
-            SyncResponse(ticket=member.sync_ticket, error=error, protocol_name=name, assignment=assignment)
-        )
-        member.sync_ticket = None
-
-    def _answer_join(self, member: Member, error: ErrorCode) -> None:
-        if member.join_ticket is not None:
-            self._outputs.append(JoinResponse(ticket=member.join_ticket, error=error, member_id=member.member_id))
-            member.join_ticket = None
-
-    def _store(self, assignments: dict[MemberId, bytes], then: Callable[[ErrorCode], None]) -> None:
-        group = self.group
-        self._token += 1
-        self._storing[self._token] = then
-        record = GroupRecord(
-            group_id=group.group_id,
-            protocol_type=group.protocol_type or "",
-            generation=group.generation,
-            protocol_name=group.protocol_name,
-            leader_id=group.leader_id,
-            state_time_ms=group.state_time_ms,
-            members=group.stored_members(assignments),
-        )
-        self._outputs.append(Store(self._token, record))
 
     # Members that live, and members that do not.
 
@@ -429,7 +368,7 @@ class ClassicCoordinator:
             self._expect_heartbeat(member, member.session_timeout_ms)
             if group.state is GroupState.PREPARING_REBALANCE:
                 error = ErrorCode.REBALANCE_IN_PROGRESS
-        self._outputs.append(HeartbeatResponse(ticket=request.ticket, error=error))
+        self._outbox.add(HeartbeatResponse(ticket=request.ticket, error=error))
 
     def _expect_heartbeat(self, member: Member, timeout_ms: DurationMs) -> None:
         member_id = member.member_id
@@ -467,13 +406,13 @@ class ClassicCoordinator:
         self._timers.cancel(_beat(member.member_id))
         if member.join_ticket is not None:
             error = ErrorCode.UNKNOWN_MEMBER_ID
-            self._outputs.append(JoinResponse(ticket=member.join_ticket, error=error))
+            self._outbox.add(JoinResponse(ticket=member.join_ticket, error=error))
         self.group.remove(member.member_id)
 
     def _leave(self, request: LeaveRequest) -> None:
         group = self.group
         if group.state is GroupState.DEAD:
-            self._outputs.append(LeaveResponse(ticket=request.ticket, error=ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            self._outbox.add(LeaveResponse(ticket=request.ticket, error=ErrorCode.COORDINATOR_NOT_AVAILABLE))
             return
         errors = tuple(self._leave_one(member_id, instance_id) for member_id, instance_id in request.members)
         if ErrorCode.NONE in errors:
@@ -481,7 +420,7 @@ class ClassicCoordinator:
                 self._prepare()
             else:
                 self._go_on()
-        self._outputs.append(LeaveResponse(ticket=request.ticket, member_errors=errors))
+        self._outbox.add(LeaveResponse(ticket=request.ticket, member_errors=errors))
 
     def _leave_one(self, member_id: MemberId, instance_id: str | None) -> ErrorCode:
         group = self.group

@@ -22,16 +22,13 @@ import attrs
 
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
-from broker.group.classic.messages import (
-    InstanceId,
-    JoinedMember,
-    JoinRequest,
-    MemberId,
-    Protocol,
-    StoredMember,
-    Ticket,
-)
+from broker.group.classic.messages import JoinedMember, JoinRequest, Protocol, Ticket
 from broker.group.classic.states import GROUP_TRANSITIONS, GroupInput, GroupState
+from broker.group.members import (
+    InstanceId,
+    MemberId,
+    StoredMember,
+)
 from broker.group.offsets import ExpiryRule
 from broker.java_hash import java_map_order
 from broker.machines import step

@@ -13,14 +13,11 @@ from typing import Final, NewType, TypeAlias
 import attrs
 
 from broker.error_codes import ErrorCode
+from broker.group.members import UNKNOWN_MEMBER, GroupRecord, InstanceId, MemberId
 from broker.units import DurationMs
 
-MemberId = NewType("MemberId", str)
-InstanceId = NewType("InstanceId", str)
 Ticket = NewType("Ticket", int)
 
-UNKNOWN_MEMBER: Final = MemberId("")
-"""What a member calls itself before the coordinator has named it."""
 NO_GENERATION: Final = -1
 
 
@@ -136,33 +133,6 @@ class LeaveResponse:
 
 Request: TypeAlias = JoinRequest | SyncRequest | HeartbeatRequest | LeaveRequest
 Response: TypeAlias = JoinResponse | SyncResponse | HeartbeatResponse | LeaveResponse
-
-
-@attrs.frozen(kw_only=True)
-class StoredMember:
-    """A member as the group's record in `__consumer_offsets` has it."""
-
-    member_id: MemberId
-    instance_id: InstanceId | None
-    client_id: str
-    client_host: str
-    rebalance_timeout_ms: DurationMs
-    session_timeout_ms: DurationMs
-    subscription: bytes
-    assignment: bytes
-
-
-@attrs.frozen(kw_only=True)
-class GroupRecord:
-    """A group's record in `__consumer_offsets`: all that another coordinator needs to go on with it."""
-
-    group_id: str
-    protocol_type: str
-    generation: int
-    protocol_name: str | None
-    leader_id: MemberId | None
-    state_time_ms: int
-    members: tuple[StoredMember, ...]
 
 
 @attrs.frozen

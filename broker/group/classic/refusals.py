@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from broker.error_codes import ErrorCode
 from broker.group.classic.group import ClassicGroup
-from broker.group.classic.messages import UNKNOWN_MEMBER, HeartbeatRequest, JoinRequest, MemberId, SyncRequest
+from broker.group.classic.messages import HeartbeatRequest, JoinRequest, SyncRequest
 from broker.group.classic.options import ClassicOptions
 from broker.group.classic.states import GroupState
+from broker.group.members import (
+    UNKNOWN_MEMBER,
+    MemberId,
+)
 
 
 def join_error(group: ClassicGroup, options: ClassicOptions, request: JoinRequest) -> ErrorCode:

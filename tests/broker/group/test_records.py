@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.errors import CorruptDataError
-from broker.group.classic.messages import GroupRecord, InstanceId, MemberId, StoredMember
+from broker.group.members import (
+    GroupRecord,
+    InstanceId,
+    MemberId,
+    StoredMember,
+)
 from broker.group.records import (
     CommittedOffset,
     GroupKey,

@@ -1,0 +1,98 @@
+"""What a classic group's coordinator says, gathered until the caller takes it.
+
+Each request is answered once: a member that waits has its ticket taken when it is answered, and one that does not
+wait is told nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from broker.error_codes import ErrorCode
+from broker.group.classic.group import ClassicGroup, Member
+from broker.group.classic.messages import JoinResponse, Output, Store, SyncResponse, Ticket
+from broker.group.members import GroupRecord, MemberId
+
+
+class Outbox:
+    """Answers and records of one group, in order, and what is to be done when a record is stored."""
+
+    def __init__(self, group: ClassicGroup) -> None:
+        self._group = group
+        self._outputs: list[Output] = []
+        self._storing: dict[int, Callable[[ErrorCode], None]] = {}
+        self._token = 0
+
+    def add(self, output: Output) -> None:
+        """Say `output`."""
+        self._outputs.append(output)
+
+    def take(self) -> tuple[Output, ...]:
+        """Return all that was said since the last time."""
+        outputs, self._outputs = tuple(self._outputs), []
+        return outputs
+
+    def stored(self, token: int, error: ErrorCode) -> None:
+        """Go on after the record of `token`; one that is unknown, or given up, is ignored."""
+        if token in self._storing:
+            self._storing.pop(token)(error)
+
+    def give_up(self) -> None:
+        """Forget what was to be done when records are stored."""
+        self._storing.clear()
+
+    def join(
+        self,
+        ticket: Ticket,
+        member: Member,
+        *,
+        members_for_leader: bool = False,
+        skip_assignment: bool = False,
+        leader_id: MemberId | None = None,
+    ) -> None:
+        """Tell a member that it is in; of another leader than the group's, where it must not take itself for it."""
+        group = self._group
+        self._outputs.append(
+            JoinResponse(
+                ticket=ticket,
+                member_id=member.member_id,
+                generation=group.generation,
+                protocol_name=group.protocol_name,
+                leader_id=group.leader_id if leader_id is None else leader_id,
+                members=group.joined_members() if members_for_leader else (),
+                skip_assignment=skip_assignment,
+            )
+        )
+
+    def sync(self, member: Member, error: ErrorCode) -> None:
+        """Answer the sync that `member` waits for, if it does: its assignment, or `error`."""
+        if member.sync_ticket is None:
+            return
+        is_ok = error is ErrorCode.NONE
+        name, assignment = (self._group.protocol_name, member.assignment) if is_ok else (None, b"")
+        self._outputs.append(
+            SyncResponse(ticket=member.sync_ticket, error=error, protocol_name=name, assignment=assignment)
+        )
+        member.sync_ticket = None
+
+    def refuse_join(self, member: Member, error: ErrorCode) -> None:
+        """Answer the join that `member` waits for, if it does, with `error`."""
+        if member.join_ticket is not None:
+            self._outputs.append(JoinResponse(ticket=member.join_ticket, error=error, member_id=member.member_id))
+            member.join_ticket = None
+
+    def store(self, assignments: dict[MemberId, bytes], then: Callable[[ErrorCode], None]) -> None:
+        """Have the group's record stored, with these assignments, and `then` go on."""
+        group = self._group
+        self._token += 1
+        self._storing[self._token] = then
+        record = GroupRecord(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            generation=group.generation,
+            protocol_name=group.protocol_name,
+            leader_id=group.leader_id,
+            state_time_ms=group.state_time_ms,
+            members=group.stored_members(assignments),
+        )
+        self._outputs.append(Store(self._token, record))

@@ -1,0 +1,45 @@
+"""A group's members by name, and a classic group as its record has it.
+
+Source: GroupMetadataValue, group-coordinator, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NewType
+
+import attrs
+
+from broker.units import DurationMs
+
+MemberId = NewType("MemberId", str)
+InstanceId = NewType("InstanceId", str)
+
+UNKNOWN_MEMBER: Final = MemberId("")
+"""What a member calls itself before the coordinator has named it."""
+
+
+@attrs.frozen(kw_only=True)
+class StoredMember:
+    """A member as the group's record in `__consumer_offsets` has it."""
+
+    member_id: MemberId
+    instance_id: InstanceId | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: DurationMs
+    session_timeout_ms: DurationMs
+    subscription: bytes
+    assignment: bytes
+
+
+@attrs.frozen(kw_only=True)
+class GroupRecord:
+    """A group's record in `__consumer_offsets`: all that another coordinator needs to go on with it."""
+
+    group_id: str
+    protocol_type: str
+    generation: int
+    protocol_name: str | None
+    leader_id: MemberId | None
+    state_time_ms: int
+    members: tuple[StoredMember, ...]
