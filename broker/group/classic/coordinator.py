@@ -29,7 +29,7 @@ from typing import Final
 
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
-from broker.group.classic.group import ClassicGroup, Member, new_member_id
+from broker.group.classic.group import ClassicGroup, Member
 from broker.group.classic.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -46,6 +46,7 @@ from broker.group.classic.options import ClassicOptions
 from broker.group.classic.outbox import Outbox
 from broker.group.classic.refusals import heartbeat_error, join_error, sync_error
 from broker.group.classic.states import GroupInput, GroupState
+from broker.group.ids import random_uuid
 from broker.group.members import (
     UNKNOWN_MEMBER,
     MemberId,
@@ -156,13 +157,13 @@ class ClassicCoordinator:
     def _join_unnamed(self, request: JoinRequest) -> None:
         group = self.group
         if request.instance_id is not None:
-            member_id = new_member_id(request.instance_id, self.entropy)
+            member_id = MemberId(f"{request.instance_id}-{random_uuid(self.entropy)}")
             if request.instance_id in group.static_members:
                 self._replace_static(request, member_id)
             else:
                 self._add(member_id, request)
             return
-        member_id = new_member_id(request.client_id, self.entropy)
+        member_id = MemberId(f"{request.client_id}-{random_uuid(self.entropy)}")
         if not request.knows_two_steps:
             self._add(member_id, request)
             return

@@ -15,12 +15,10 @@ Source: org.apache.kafka.coordinator.group.classic ClassicGroup and ClassicGroup
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 from typing import Final
 
 import attrs
 
-from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.group.classic.messages import JoinedMember, JoinRequest, Protocol, Ticket
 from broker.group.classic.states import GROUP_TRANSITIONS, GroupInput, GroupState
@@ -36,8 +34,6 @@ from broker.units import DurationMs, TimeMs
 
 CONSUMER: Final = "consumer"
 """The protocol type of consumers; the others are Connect's workers and users' own."""
-
-_ID_DIGITS: Final = 32
 
 
 @attrs.define(eq=False)
@@ -287,13 +283,3 @@ class ClassicGroup:
         assert not self.pending_joins & self.members.keys()
         assert self.state is not GroupState.EMPTY or not self.members
         assert self.state is not GroupState.STABLE or all(m.sync_ticket is None for m in self.members.values())
-
-
-def new_member_id(prefix: str, entropy: RandomSource) -> MemberId:
-    """Return a name for a member: its client's or instance's name and 32 random hexadecimal digits.
-
-    Kafka's are a random UUID; these are shaped alike and come from `entropy`.
-    """
-    digits = "".join(f"{entropy.next_int() & 0xFFFFFFFF:08x}" for _ in range(_ID_DIGITS // 8))
-    cuts = (0, 8, 12, 16, 20, 32)
-    return MemberId("-".join((prefix, *(digits[start:end] for start, end in pairwise(cuts)))))

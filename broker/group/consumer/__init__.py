@@ -1,0 +1,31 @@
+"""Consumer groups (KIP-848): the coordinator assigns, and each member moves to the target at its own pace.
+
+`member` has the step of one member, `heartbeats` what a heartbeat means, `group` the value that it changes, and
+`coordinator` the times.
+"""
+
+from __future__ import annotations
+
+from broker.group.consumer.coordinator import ConsumerCoordinator, Told
+from broker.group.consumer.group import ConsumerGroup, ConsumerGroupState
+from broker.group.consumer.heartbeats import Beaten, ConsumerOptions, Surroundings, beat, heartbeat_error
+from broker.group.consumer.member import ConsumerMember, MemberState, Partitions, reconciled
+from broker.group.consumer.messages import Heartbeat, HeartbeatAnswer
+
+__all__ = (
+    "Beaten",
+    "ConsumerCoordinator",
+    "ConsumerGroup",
+    "ConsumerGroupState",
+    "ConsumerMember",
+    "ConsumerOptions",
+    "Heartbeat",
+    "HeartbeatAnswer",
+    "MemberState",
+    "Partitions",
+    "Surroundings",
+    "Told",
+    "beat",
+    "heartbeat_error",
+    "reconciled",
+)

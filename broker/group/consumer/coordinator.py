@@ -1,0 +1,109 @@
+"""The coordinator of one consumer group, without I/O: heartbeats and time in, answers out.
+ Decides when a member is gone: silent for the session, or too slow to give back what it was asked for. What a
+heartbeat means, `heartbeats` says.
+
+Constraints: an answer may be given only when the group that it tells of is stored: `Told.group` is that group. When
+storing fails, `revert` puts the former one back, and the client tries again.
+
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager (scheduleConsumerGroup*), trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.entropy import RandomSource
+from broker.error_codes import ErrorCode
+from broker.group.consumer.group import ConsumerGroup
+from broker.group.consumer.heartbeats import Surroundings, beat
+from broker.group.consumer.member import STATIC_LEAVING_EPOCH, ConsumerMember, MemberState
+from broker.group.consumer.messages import Heartbeat, HeartbeatAnswer
+from broker.group.ids import random_uuid
+from broker.group.members import MemberId
+from broker.group.timers import Timers
+from broker.units import TimeMs
+
+
+@attrs.frozen
+class Told:
+    """An answer, and the group that must be stored before it is given."""
+
+    answer: HeartbeatAnswer
+    group: ConsumerGroup
+
+
+class ConsumerCoordinator:
+    """One group's coordinator."""
+
+    def __init__(self, group: ConsumerGroup, around: Surroundings, entropy: RandomSource) -> None:
+        self.group = group
+        self.around = around
+        self.entropy = entropy
+        self.now_ms = TimeMs(0)
+        self._timers = Timers()
+
+    def handle(self, request: Heartbeat, now_ms: TimeMs) -> Told:
+        """Take a heartbeat, after all that is due by `now_ms`."""
+        self.advance(now_ms)
+        new_id = MemberId(random_uuid(self.entropy)) if not request.member_id else request.member_id
+        before = self.group.members.get(new_id)
+        beaten = beat(self.group, request, self.around, new_id)
+        self.group = beaten.group
+        member_id = beaten.answer.member_id
+        if beaten.answer.error is not ErrorCode.NONE:
+            return Told(beaten.answer, self.group)
+        if beaten.member is None:
+            self._forget(member_id)
+        elif beaten.member.epoch != STATIC_LEAVING_EPOCH:
+            self._expect(beaten.member, before)
+        return Told(beaten.answer, self.group)
+
+    def advance(self, now_ms: TimeMs) -> None:
+        """Remove the members whose time is over by `now_ms`."""
+        assert now_ms >= self.now_ms, (now_ms, self.now_ms)
+        while (next_ms := self._timers.next_ms()) is not None and next_ms <= now_ms:
+            self.now_ms = max(self.now_ms, next_ms)
+            for action in self._timers.due(self.now_ms):
+                action()
+        self.now_ms = now_ms
+
+    def next_ms(self) -> TimeMs | None:
+        """Return when `advance` has something to do next, None when nothing waits for a time."""
+        return self._timers.next_ms()
+
+    def revert(self, group: ConsumerGroup) -> None:
+        """Go back to `group`, as what followed it could not be stored."""
+        self.group = group
+
+    def _expect(self, member: ConsumerMember, before: ConsumerMember | None) -> None:
+        """Wait for the member's next heartbeat, and for it to give back what it has just been asked for."""
+        member_id, epoch = member.member_id, member.epoch
+        session_ms = self.around.options.session_timeout_ms
+        self._timers.set(_session(member_id), self.now_ms, session_ms, lambda: self._fence(member_id))
+        if member.state is not MemberState.UNREVOKED_PARTITIONS:
+            self._timers.cancel(_rebalance(member_id))
+        elif before is None or (before.epoch, before.revoking) != (epoch, member.revoking):
+            delay_ms = member.rebalance_timeout_ms
+            self._timers.set(_rebalance(member_id), self.now_ms, delay_ms, lambda: self._fence_if_at(member_id, epoch))
+
+    def _fence_if_at(self, member_id: MemberId, epoch: int) -> None:
+        member = self.group.members.get(member_id)
+        if member is not None and member.epoch == epoch:
+            self._fence(member_id)
+
+    def _fence(self, member_id: MemberId) -> None:
+        if member_id in self.group.members:
+            self.group = self.group.without_member(member_id)
+        self._forget(member_id)
+
+    def _forget(self, member_id: MemberId) -> None:
+        self._timers.cancel(_session(member_id))
+        self._timers.cancel(_rebalance(member_id))
+
+
+def _session(member_id: MemberId) -> str:
+    return f"session {member_id}"
+
+
+def _rebalance(member_id: MemberId) -> str:
+    return f"rebalance {member_id}"

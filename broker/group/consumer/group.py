@@ -1,0 +1,126 @@
+"""A consumer group: members, epochs, target, and who holds which partition. A frozen value.
+ Decides nothing; `heartbeats` does. A coordinator goes from one value to the next, and back to the former when the
+records that would have made the next could not be stored.
+
+Constraints (`check_invariants`): a partition is held by one member at most, as assigned or as still to be given
+back; the target's epoch is never above the group's.
+
+Source: org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.group.consumer.member import NOT_OWNED, NOTHING, ConsumerMember, Partitions
+from broker.group.members import InstanceId, MemberId
+from broker.ids import TopicPartition
+from broker.java_hash import java_map_order
+
+
+class ConsumerGroupState(enum.Enum):
+    """What a consumer group is doing; names as Kafka's. It follows from members and epochs."""
+
+    EMPTY = enum.auto()
+    """It has no members."""
+
+    ASSIGNING = enum.auto()
+    """Something has changed, and the target for it is yet to be computed."""
+
+    RECONCILING = enum.auto()
+    """Some member has not arrived at the target."""
+
+    STABLE = enum.auto()
+    """Every member owns what the target gives it."""
+
+
+_NO_MEMBERS: Final[Mapping[MemberId, ConsumerMember]] = MappingProxyType({})
+_NO_TARGET: Final[Mapping[MemberId, Partitions]] = MappingProxyType({})
+_NO_TOPICS: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+@attrs.frozen(kw_only=True)
+class ConsumerGroup:
+    """One group at one moment. `topics` are the partition counts that the target was computed from."""
+
+    group_id: str
+    epoch: int = 0
+    target_epoch: int = 0
+    members: Mapping[MemberId, ConsumerMember] = _NO_MEMBERS
+    target: Mapping[MemberId, Partitions] = _NO_TARGET
+    topics: Mapping[str, int] = _NO_TOPICS
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """What the group is doing."""
+        if not self.members:
+            return ConsumerGroupState.EMPTY
+        if self.epoch > self.target_epoch:
+            return ConsumerGroupState.ASSIGNING
+        if all(member.is_reconciled_to(self.target_epoch) for member in self.members.values()):
+            return ConsumerGroupState.STABLE
+        return ConsumerGroupState.RECONCILING
+
+    def ordered(self) -> list[ConsumerMember]:
+        """Return the members as a Java hash map of their ids walks them: the order that assignors see."""
+        return [self.members[MemberId(key)] for key in java_map_order(self.members) if key is not None]
+
+    def static_member(self, instance_id: InstanceId | None) -> ConsumerMember | None:
+        """Return the member of `instance_id`, None when there is none."""
+        if instance_id is None:
+            return None
+        return next((member for member in self.members.values() if member.instance_id == instance_id), None)
+
+    def owner_epoch(self, partition: TopicPartition) -> int:
+        """Return the epoch of the member that holds `partition`, assigned or to be given back; NOT_OWNED for none."""
+        for member in self.members.values():
+            if partition in member.assigned or partition in member.revoking:
+                return member.epoch
+        return NOT_OWNED
+
+    def subscribed_topics(self) -> frozenset[str]:
+        """Return the topics that any member reads."""
+        return frozenset().union(*(member.subscribed_topics for member in self.members.values()))
+
+    def target_of(self, member: ConsumerMember) -> Partitions:
+        """Return what the target gives `member`; a static one that is back is given what its former self was."""
+        former = self.static_member(member.instance_id)
+        name = member.member_id if former is None else former.member_id
+        return self.target.get(name, NOTHING)
+
+    def with_member(self, member: ConsumerMember) -> ConsumerGroup:
+        """Return the group with `member` new or changed."""
+        return attrs.evolve(self, members={**self.members, member.member_id: member})
+
+    def without_member(self, member_id: MemberId) -> ConsumerGroup:
+        """Return the group without a member and its target, an epoch further: others get its share."""
+        members = {name: member for name, member in self.members.items() if name != member_id}
+        target = {name: partitions for name, partitions in self.target.items() if name != member_id}
+        return attrs.evolve(self, members=members, target=target, epoch=self.epoch + 1)
+
+    def commit_error(self, member_id: MemberId, member_epoch: int) -> ErrorCode:
+        """Return whether a commit of offsets is refused, and why; a negative epoch is a consumer outside the group."""
+        if member_epoch < 0 and not self.members:
+            return ErrorCode.NONE
+        member = self.members.get(member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if member.epoch == member_epoch else ErrorCode.STALE_MEMBER_EPOCH
+
+    def check_invariants(self) -> None:
+        """Assert what must always hold of a group (G2, G4, G5, G6 of its model)."""
+        held = [p for member in self.members.values() for p in (*member.assigned, *member.revoking)]
+        assert len(held) == len(set(held)), "a partition is held twice"
+        assert self.target_epoch <= self.epoch
+        assert self.target.keys() <= self.members.keys()
+        for member in self.members.values():
+            assert not member.assigned & member.revoking
+            assert member.epoch <= self.epoch
+            if member.is_reconciled_to(self.target_epoch):
+                assert member.assigned == self.target.get(member.member_id, NOTHING), member

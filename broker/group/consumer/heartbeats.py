@@ -1,0 +1,230 @@
+"""A member's heartbeat: pure functions from a consumer group and a heartbeat to the next group and the answer.
+
+Decides who is a member, when the target is computed anew, and what one member is told now. There is no barrier: each
+heartbeat moves one member.
+
+Goals, most important first
+1. The answer is that of Kafka's coordinator for the same group and heartbeat.
+2. A refused heartbeat changes nothing.
+
+Constraints: the group's epoch rises when a subscription, a topic or the set of members changes; the target is
+computed for an epoch once, at the first heartbeat that finds it missing.
+
+Example: the first member of a group, subscribed to a topic of three partitions: group epoch 1, target epoch 1, and
+the answer gives it all three at epoch 1.
+
+Left out: subscriptions by regular expression, members of the classic protocol in a consumer group.
+
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager (consumerGroupHeartbeat, consumerGroupLeave,
+getOrMaybeSubscribe*, throwIf*), trunk 1eb7644 (2024-10); KIP-848.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from broker.config.settings import Settings
+from broker.error_codes import ErrorCode
+from broker.group.assignors import ServerAssignor, Subscriber
+from broker.group.consumer.group import ConsumerGroup
+from broker.group.consumer.member import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    NOTHING,
+    STATIC_LEAVING_EPOCH,
+    ConsumerMember,
+    Partitions,
+    reconciled,
+)
+from broker.group.consumer.messages import Heartbeat, HeartbeatAnswer
+from broker.group.members import UNKNOWN_MEMBER, MemberId
+from broker.java_hash import java_map_order
+from broker.units import DurationMs
+
+
+@attrs.frozen(kw_only=True)
+class ConsumerOptions:
+    """The broker's settings for consumer groups; the defaults are Kafka's."""
+
+    size_max: int = 2**31 - 1
+    session_timeout_ms: DurationMs = attrs.field(default=DurationMs(45_000))
+    heartbeat_interval_ms: DurationMs = attrs.field(default=DurationMs(5_000))
+
+    @classmethod
+    def of(cls, settings: Settings) -> ConsumerOptions:
+        """Return what a broker's settings say."""
+        return cls(
+            size_max=settings.count("group.consumer.max.size"),
+            session_timeout_ms=settings.duration_ms("group.consumer.session.timeout.ms"),
+            heartbeat_interval_ms=settings.duration_ms("group.consumer.heartbeat.interval.ms"),
+        )
+
+
+@attrs.frozen(kw_only=True)
+class Surroundings:
+    """What a coordinator knows besides the group: settings, assignors (the first is the default), topics."""
+
+    options: ConsumerOptions
+    assignors: Sequence[ServerAssignor]
+    topics: Mapping[str, int]
+
+    def assignor(self, name: str | None) -> ServerAssignor:
+        """Return the assignor called `name`, the default for None."""
+        return next((assignor for assignor in self.assignors if assignor.name == name), self.assignors[0])
+
+
+@attrs.frozen
+class Beaten:
+    """What a heartbeat led to: the next group, and the answer. `member` is None when it is no member any more."""
+
+    group: ConsumerGroup
+    answer: HeartbeatAnswer
+    member: ConsumerMember | None = None
+
+
+def beat(group: ConsumerGroup, request: Heartbeat, around: Surroundings, new_id: MemberId) -> Beaten:
+    """Take a heartbeat; `new_id` names a member that has no name of its own yet."""
+    error = heartbeat_error(group, request, around)
+    if error is not ErrorCode.NONE:
+        return Beaten(group, HeartbeatAnswer(error=error, member_id=request.member_id, epoch=request.epoch))
+    if request.epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
+        return _left(group, request)
+    member_id = request.member_id or new_id
+    entered, member = _entered(group, request, member_id)
+    updated = _updated(member, request)
+    is_changed = updated.subscribed_topics != member.subscribed_topics
+    following = _with_epoch(entered.with_member(updated), around.topics, is_changed=is_changed)
+    following = _with_target(following, around)
+    arrived = updated
+    if not updated.is_reconciled_to(following.target_epoch):
+        arrived = reconciled(
+            updated,
+            following.target.get(member_id, NOTHING),
+            following.target_epoch,
+            owned=request.owned,
+            owner_epoch=following.owner_epoch,
+        )
+        following = following.with_member(arrived)
+    tells_all = request.is_full or arrived.assigned != member.assigned
+    answer = HeartbeatAnswer(
+        member_id=member_id,
+        epoch=arrived.epoch,
+        heartbeat_interval_ms=around.options.heartbeat_interval_ms,
+        assignment=arrived.assigned if tells_all else None,
+    )
+    return Beaten(following, answer, arrived)
+
+
+def heartbeat_error(group: ConsumerGroup, request: Heartbeat, around: Surroundings) -> ErrorCode:
+    """Return why `request` is refused, in the order of Kafka's checks; NONE when it is taken."""
+    if not _is_well_formed(request):
+        return ErrorCode.INVALID_REQUEST
+    if request.assignor is not None and all(request.assignor != known.name for known in around.assignors):
+        return ErrorCode.UNSUPPORTED_ASSIGNOR
+    is_leaving = request.epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
+    is_member = request.member_id in group.members
+    if not is_leaving and len(group.members) >= around.options.size_max and not is_member:
+        return ErrorCode.GROUP_MAX_SIZE_REACHED
+    static = group.static_member(request.instance_id)
+    if request.instance_id is not None and request.epoch == JOINING_EPOCH:
+        if static is None:
+            return ErrorCode.NONE
+        return ErrorCode.NONE if static.epoch == STATIC_LEAVING_EPOCH else ErrorCode.UNRELEASED_INSTANCE_ID
+    if request.instance_id is not None:
+        if static is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if static.member_id != request.member_id:
+            return ErrorCode.FENCED_INSTANCE_ID
+    member = group.members.get(request.member_id)
+    if member is None:
+        return ErrorCode.NONE if request.epoch == JOINING_EPOCH else ErrorCode.UNKNOWN_MEMBER_ID
+    return ErrorCode.NONE if is_leaving or _is_epoch_valid(member, request) else ErrorCode.FENCED_MEMBER_EPOCH
+
+
+def _is_well_formed(request: Heartbeat) -> bool:
+    if request.epoch < STATIC_LEAVING_EPOCH or request.instance_id == "" or request.rack == "":
+        return False
+    if request.epoch == JOINING_EPOCH:
+        return request.rebalance_timeout_ms is not None and request.owned == NOTHING and bool(request.subscribed_topics)
+    if request.epoch == STATIC_LEAVING_EPOCH and request.instance_id is None:
+        return False
+    return request.member_id != UNKNOWN_MEMBER
+
+
+def _is_epoch_valid(member: ConsumerMember, request: Heartbeat) -> bool:
+    """The member's epoch, or the one before when the answer was lost and it owns nothing but what is its own."""
+    if request.epoch == member.epoch:
+        return True
+    is_former = request.epoch == member.previous_epoch and request.epoch < member.epoch
+    return is_former and request.owned is not None and request.owned <= member.assigned
+
+
+def _entered(group: ConsumerGroup, request: Heartbeat, member_id: MemberId) -> tuple[ConsumerGroup, ConsumerMember]:
+    """Return the group and its member, made if it is new; a static one takes the place of the self that left."""
+    known = group.members.get(member_id)
+    former = group.static_member(request.instance_id)
+    if former is not None and request.epoch == JOINING_EPOCH:
+        member = attrs.evolve(former, member_id=member_id, epoch=JOINING_EPOCH, previous_epoch=JOINING_EPOCH)
+        members = {name: other for name, other in group.members.items() if name != former.member_id}
+        target = {name: share for name, share in group.target.items() if name != former.member_id}
+        if former.member_id in group.target:
+            target[member_id] = group.target[former.member_id]
+        return attrs.evolve(group, members={**members, member_id: member}, target=target), member
+    return group, known if known is not None else ConsumerMember(member_id=member_id)
+
+
+def _updated(member: ConsumerMember, request: Heartbeat) -> ConsumerMember:
+    timeout_ms, topics = request.rebalance_timeout_ms, request.subscribed_topics
+    return attrs.evolve(
+        member,
+        client_id=request.client_id,
+        instance_id=request.instance_id or member.instance_id,
+        rack=request.rack or member.rack,
+        assignor=request.assignor or member.assignor,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms is None else timeout_ms,
+        subscribed_topics=member.subscribed_topics if topics is None else topics,
+    )
+
+
+def _with_epoch(group: ConsumerGroup, known_topics: Mapping[str, int], *, is_changed: bool) -> ConsumerGroup:
+    """Return the group an epoch further if a subscription has changed, or a topic that somebody reads."""
+    topics = {name: known_topics[name] for name in sorted(group.subscribed_topics()) if name in known_topics}
+    if not is_changed and topics == group.topics:
+        return group
+    return attrs.evolve(group, topics=topics, epoch=group.epoch + 1)
+
+
+def _with_target(group: ConsumerGroup, around: Surroundings) -> ConsumerGroup:
+    """Return the group with the target of its epoch."""
+    if group.epoch == group.target_epoch:
+        return group
+    subscribers = tuple(
+        Subscriber(
+            member_id=member.member_id,
+            instance_id=member.instance_id,
+            rack=member.rack,
+            subscribed_topics=member.subscribed_topics,
+            target=group.target.get(member.member_id, NOTHING),
+        )
+        for member in group.ordered()
+    )
+    target = around.assignor(_preferred_assignor(group)).assign(subscribers, group.topics)
+    shares: dict[MemberId, Partitions] = {name: frozenset(target.get(name, NOTHING)) for name in group.members}
+    return attrs.evolve(group, target=shares, target_epoch=group.epoch)
+
+
+def _preferred_assignor(group: ConsumerGroup) -> str | None:
+    """Return the assignor that most members ask for; of equals the first in a hash map's order."""
+    votes = Counter(member.assignor for member in group.ordered() if member.assignor is not None)
+    return max(java_map_order(votes), key=lambda name: votes[str(name)]) if votes else None
+
+
+def _left(group: ConsumerGroup, request: Heartbeat) -> Beaten:
+    answer = HeartbeatAnswer(member_id=request.member_id, epoch=request.epoch)
+    if request.epoch == STATIC_LEAVING_EPOCH:
+        member = attrs.evolve(group.members[request.member_id], epoch=STATIC_LEAVING_EPOCH, revoking=NOTHING)
+        return Beaten(group.with_member(member), answer, member)
+    return Beaten(group.without_member(request.member_id), answer)

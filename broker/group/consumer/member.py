@@ -1,0 +1,122 @@
+"""One member of a consumer group, and how it comes to what it should own: a pure function.
+
+Decides what a member must give up, what it may take, and when it has arrived at the group's target.
+
+Goals, most important first
+1. Nobody is given a partition that another may still be reading.
+2. Each member moves at its own pace: who has nothing to give up waits for nobody.
+
+Constraints: a member's epoch never falls, but for leaving. `revoking` is asked back and still counted as the
+member's, until it reports that it owns it no more.
+
+How, for a member at its assignment and a newer target: it keeps what is in both. What is only in its assignment is
+asked back, and until it is gone the member stays in its epoch, UNREVOKED. Then it moves to the target's epoch and
+takes what is only in the target and free; what still belongs to somebody it waits for, UNRELEASED.
+
+Example: a owns {p0, p1}, b joins and the target gives p1 to b. a is asked for p1 and stays in its epoch; b moves to
+the new epoch without p1 and waits; a reports {p0} and moves; b's next heartbeat gives it p1.
+
+Source: org.apache.kafka.coordinator.group.modern.consumer.CurrentAssignmentBuilder, trunk 1eb7644 (2024-10); KIP-848.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import attrs
+
+from broker.group.members import InstanceId, MemberId
+from broker.ids import TopicPartition
+from broker.units import DurationMs
+
+Partitions: TypeAlias = frozenset[TopicPartition]
+
+NOTHING: Final[Partitions] = frozenset()
+NOT_OWNED: Final = -1
+"""The epoch of a partition that no member holds."""
+JOINING_EPOCH: Final = 0
+LEAVING_EPOCH: Final = -1
+STATIC_LEAVING_EPOCH: Final = -2
+"""A static member that will be back; its partitions are kept for it."""
+
+
+class MemberState(enum.Enum):
+    """How far a member is on its way to the target; names as Kafka's."""
+
+    STABLE = enum.auto()
+    """It owns what the target of its epoch gives it."""
+
+    UNREVOKED_PARTITIONS = enum.auto()
+    """It was asked for partitions and has not yet given them back."""
+
+    UNRELEASED_PARTITIONS = enum.auto()
+    """It waits for partitions that others have not yet given back."""
+
+
+@attrs.frozen(kw_only=True)
+class ConsumerMember:
+    """A member as the coordinator has it. `assigned` and `revoking` are its partitions at `epoch`."""
+
+    member_id: MemberId
+    instance_id: InstanceId | None = None
+    client_id: str = ""
+    rack: str | None = None
+    subscribed_topics: frozenset[str] = frozenset()
+    assignor: str | None = None
+    rebalance_timeout_ms: DurationMs = attrs.field(default=DurationMs(300_000))
+    state: MemberState = MemberState.STABLE
+    epoch: int = JOINING_EPOCH
+    previous_epoch: int = -1
+    assigned: Partitions = NOTHING
+    revoking: Partitions = NOTHING
+
+    def is_reconciled_to(self, target_epoch: int) -> bool:
+        """Whether it has arrived at the target of `target_epoch`."""
+        return self.state is MemberState.STABLE and self.epoch == target_epoch
+
+    def moved(self, state: MemberState, epoch: int, assigned: Partitions, revoking: Partitions) -> ConsumerMember:
+        """Return the member in another state and perhaps epoch, remembering the epoch that it came from."""
+        return attrs.evolve(
+            self, state=state, epoch=epoch, previous_epoch=self.epoch, assigned=assigned, revoking=revoking
+        )
+
+
+def reconciled(
+    member: ConsumerMember,
+    target: Partitions,
+    target_epoch: int,
+    *,
+    owned: Partitions | None,
+    owner_epoch: Callable[[TopicPartition], int],
+) -> ConsumerMember:
+    """Return the member one step nearer to the target; the same member when it cannot move.
+
+    `owned` is what it reports to own, None when it did not say. `owner_epoch` tells at which epoch a partition is
+    held by any member, NOT_OWNED when by none.
+    """
+    match member.state:
+        case MemberState.STABLE:
+            if member.epoch == target_epoch:
+                return member
+            epoch = member.epoch
+        case MemberState.UNREVOKED_PARTITIONS:
+            if _still_owns(owned, member.revoking):
+                return member
+            epoch = member.epoch + 1
+        case MemberState.UNRELEASED_PARTITIONS:
+            epoch = member.epoch
+    kept = member.assigned & target
+    revoking = member.assigned - kept
+    if revoking and _still_owns(owned, revoking):
+        return member.moved(MemberState.UNREVOKED_PARTITIONS, epoch, kept, revoking)
+    wanted = target - kept
+    free = frozenset(partition for partition in wanted if owner_epoch(partition) == NOT_OWNED)
+    state = MemberState.STABLE if free == wanted else MemberState.UNRELEASED_PARTITIONS
+    return member.moved(state, target_epoch, kept | free, NOTHING)
+
+
+def _still_owns(owned: Partitions | None, revoking: Partitions) -> bool:
+    """Whether a member may still be reading some of `revoking`; it may, when it did not say what it owns."""
+    return owned is None or bool(owned & revoking)

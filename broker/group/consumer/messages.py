@@ -1,0 +1,48 @@
+"""What clients and a consumer group's coordinator say to each other: heartbeats, and nothing else.
+
+Source: ConsumerGroupHeartbeatRequest and -Response, clients/src/main/resources/common/message, 4.0; KIP-848.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.group.consumer.member import JOINING_EPOCH, Partitions
+from broker.group.members import UNKNOWN_MEMBER, InstanceId, MemberId
+from broker.units import DurationMs
+
+
+@attrs.frozen(kw_only=True)
+class Heartbeat:
+    """A member joins (epoch 0), reports, leaves (-1) or leaves for a while (-2). What is None has not changed."""
+
+    member_id: MemberId = UNKNOWN_MEMBER
+    epoch: int = JOINING_EPOCH
+    instance_id: InstanceId | None = None
+    client_id: str = ""
+    rack: str | None = None
+    rebalance_timeout_ms: DurationMs | None = None
+    subscribed_topics: frozenset[str] | None = None
+    assignor: str | None = None
+    owned: Partitions | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it says everything, as the first one does and one after an error; it is then told everything."""
+        return self.epoch == JOINING_EPOCH or None not in (
+            self.rebalance_timeout_ms,
+            self.subscribed_topics,
+            self.owned,
+        )
+
+
+@attrs.frozen(kw_only=True)
+class HeartbeatAnswer:
+    """The answer; `assignment` is None when it has not changed."""
+
+    error: ErrorCode = ErrorCode.NONE
+    member_id: MemberId = UNKNOWN_MEMBER
+    epoch: int = JOINING_EPOCH
+    heartbeat_interval_ms: DurationMs = attrs.field(default=DurationMs(0))
+    assignment: Partitions | None = None

@@ -1,0 +1,1 @@
+"""Consumer groups: the protocol in which the broker assigns."""

@@ -1,0 +1,318 @@
+"""Consumer groups, told as stories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.entropy import SplitMix64
+from broker.error_codes import ErrorCode
+from broker.group.assignors import Subscriber
+from broker.group.consumer.coordinator import ConsumerCoordinator
+from broker.group.consumer.group import ConsumerGroup, ConsumerGroupState
+from broker.group.consumer.heartbeats import ConsumerOptions, Surroundings
+from broker.group.consumer.member import ConsumerMember, MemberState, Partitions, reconciled
+from broker.group.consumer.messages import Heartbeat, HeartbeatAnswer
+from broker.group.members import InstanceId, MemberId
+from broker.ids import PartitionId, TopicPartition
+from broker.units import DurationMs, TimeMs
+
+
+def parts(*ids: int, topic: str = "t") -> Partitions:
+    return frozenset(TopicPartition(topic, PartitionId(partition)) for partition in ids)
+
+
+class Scripted:
+    """An assignor that gives what the test has written down."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.plan: dict[str, Partitions] = {}
+
+    def assign(
+        self, members: Sequence[Subscriber], partition_counts: Mapping[str, int]
+    ) -> Mapping[MemberId, Partitions]:
+        return {member.member_id: self.plan.get(member.member_id, frozenset()) for member in members}
+
+
+class Dealer:
+    """An assignor that deals the partitions to the members by name."""
+
+    name = "dealer"
+
+    def assign(
+        self, members: Sequence[Subscriber], partition_counts: Mapping[str, int]
+    ) -> Mapping[MemberId, Partitions]:
+        names = sorted(member.member_id for member in members)
+        every = sorted(p for topic, count in partition_counts.items() for p in parts(*range(count), topic=topic))
+        return {name: frozenset(every[index :: len(names)]) for index, name in enumerate(names)}
+
+
+class Driver:
+    def __init__(self, *, size_max: int = 100) -> None:
+        self.plan = Scripted()
+        options = ConsumerOptions(size_max=size_max)
+        self.around = Surroundings(options=options, assignors=(self.plan, Dealer()), topics={"t": 2})
+        self.coordinator = ConsumerCoordinator(ConsumerGroup(group_id="g"), self.around, SplitMix64(1))
+        self.now_ms = 0
+
+    @property
+    def group(self) -> ConsumerGroup:
+        return self.coordinator.group
+
+    def beat(self, member_id: str, epoch: int, **named: Any) -> HeartbeatAnswer:
+        request = Heartbeat(member_id=MemberId(member_id), epoch=epoch, **named)
+        told = self.coordinator.handle(request, TimeMs(self.now_ms))
+        assert told.group is self.group
+        self.group.check_invariants()
+        return told.answer
+
+    def join(self, member_id: str, **named: Any) -> HeartbeatAnswer:
+        first = {
+            "subscribed_topics": frozenset({"t"}),
+            "rebalance_timeout_ms": DurationMs(300_000),
+            "owned": frozenset(),
+            **named,
+        }
+        return self.beat(member_id, 0, **first)
+
+    def at(self, now_ms: int) -> None:
+        self.now_ms = now_ms
+        self.coordinator.advance(TimeMs(now_ms))
+
+
+def moving() -> Driver:
+    """a owns t0 and t1; b has joined, and the target gives it t1."""
+    driver = Driver()
+    driver.plan.plan = {"a": parts(0, 1)}
+    driver.join("a")
+    driver.plan.plan = {"a": parts(0), "b": parts(1)}
+    driver.join("b")
+    return driver
+
+
+def test_the_first_member_has_everything_at_epoch_one() -> None:
+    driver = Driver()
+    driver.plan.plan = {"a": parts(0, 1)}
+    assert driver.group.state is ConsumerGroupState.EMPTY
+    answer = driver.join("a")
+    assert (answer.epoch, answer.assignment, answer.heartbeat_interval_ms) == (1, parts(0, 1), 5000)
+    assert driver.group.state is ConsumerGroupState.STABLE
+
+
+def test_a_partition_moves_only_when_its_owner_has_given_it_back() -> None:
+    driver = moving()
+    waiting = driver.group.members[MemberId("b")]
+    assert (waiting.state, waiting.epoch, waiting.assigned) == (MemberState.UNRELEASED_PARTITIONS, 2, frozenset())
+    asked = driver.beat("a", 1, owned=parts(0, 1))
+    assert (asked.epoch, asked.assignment) == (1, parts(0))
+    assert driver.beat("b", 2).assignment is None
+    released = driver.beat("a", 1, owned=parts(0))
+    assert (released.epoch, released.assignment) == (2, None)
+    assert driver.beat("b", 2).assignment == parts(1)
+    assert driver.group.state is ConsumerGroupState.STABLE
+
+
+def test_a_member_that_does_not_say_what_it_owns_has_given_nothing_back() -> None:
+    driver = moving()
+    driver.beat("a", 1, owned=parts(0, 1))
+    assert driver.beat("a", 1).epoch == 1
+    assert driver.group.members[MemberId("a")].state is MemberState.UNREVOKED_PARTITIONS
+
+
+def test_a_partition_assigned_again_while_it_is_being_given_back_still_has_one_owner() -> None:
+    driver = moving()
+    driver.beat("a", 1, owned=parts(0, 1))
+    # b goes away before a has given t1 back, and the new target gives a everything again.
+    driver.plan.plan = {"a": parts(0, 1)}
+    driver.beat("b", -1)
+    held = driver.group.owner_epoch(TopicPartition("t", PartitionId(1)))
+    assert held == 1
+    driver.beat("a", 1, owned=parts(0, 1))
+    assert driver.beat("a", 1, owned=parts(0)).assignment is None  # Held by itself until this heartbeat.
+    assert driver.beat("a", 3, owned=parts(0)).assignment == parts(0, 1)
+    assert driver.group.state is ConsumerGroupState.STABLE
+
+
+def test_a_lost_answer_is_forgiven_to_a_member_that_owns_only_what_is_its_own() -> None:
+    driver = moving()
+    driver.beat("a", 1, owned=parts(0, 1))
+    driver.beat("a", 1, owned=parts(0))
+    assert driver.beat("a", 1, owned=parts(0)).error is ErrorCode.NONE
+    assert driver.beat("a", 1, owned=parts(0, 1)).error is ErrorCode.FENCED_MEMBER_EPOCH
+    assert driver.beat("a", 1).error is ErrorCode.FENCED_MEMBER_EPOCH
+    assert driver.beat("a", 3).error is ErrorCode.FENCED_MEMBER_EPOCH
+
+
+def test_a_member_too_slow_to_give_back_is_fenced_and_may_come_again() -> None:
+    driver = moving()
+    driver.beat("a", 1, owned=parts(0, 1))
+    for now_ms in range(30_000, 300_000, 30_000):
+        driver.at(now_ms)
+        driver.beat("a", 1, owned=parts(0, 1))
+        driver.beat("b", 2)
+    driver.at(299_999)
+    assert MemberId("a") in driver.group.members
+    driver.at(300_000)
+    assert list(driver.group.members) == ["b"]
+    assert driver.beat("a", 1, owned=parts(0, 1)).error is ErrorCode.UNKNOWN_MEMBER_ID
+    driver.plan.plan = {"b": parts(0, 1)}
+    assert driver.beat("b", 2).assignment == parts(0, 1)
+    assert driver.join("a").error is ErrorCode.NONE
+
+
+def test_a_silent_member_is_removed_after_its_session() -> None:
+    driver = Driver()
+    driver.join("a")
+    driver.at(44_999)
+    assert list(driver.group.members) == ["a"]
+    driver.at(45_000)
+    assert (dict(driver.group.members), driver.group.epoch) == ({}, 2)
+
+
+def test_a_static_member_that_leaves_for_a_while_finds_its_partitions_again() -> None:
+    driver = Driver()
+    driver.plan.plan = {"a": parts(0, 1)}
+    driver.join("a", instance_id=InstanceId("i"))
+    assert driver.join("a2", instance_id=InstanceId("i")).error is ErrorCode.UNRELEASED_INSTANCE_ID
+    driver.beat("a", -2, instance_id=InstanceId("i"))
+    back = driver.join("a2", instance_id=InstanceId("i"))
+    assert (back.epoch, back.assignment, driver.group.epoch) == (1, parts(0, 1), 1)
+    assert driver.beat("a", 1, instance_id=InstanceId("i")).error is ErrorCode.FENCED_INSTANCE_ID
+
+
+def test_a_static_member_that_does_not_come_back_goes_with_its_session() -> None:
+    driver = Driver()
+    driver.join("a", instance_id=InstanceId("i"))
+    driver.beat("a", -2, instance_id=InstanceId("i"))
+    driver.at(45_000)
+    assert dict(driver.group.members) == {}
+
+
+def test_a_new_partition_of_a_topic_is_met_at_the_next_heartbeat() -> None:
+    driver = Driver()
+    driver.plan.plan = {"a": parts(0, 1)}
+    driver.join("a")
+    driver.coordinator.around = Surroundings(
+        options=driver.around.options, assignors=driver.around.assignors, topics={"t": 3}
+    )
+    driver.plan.plan = {"a": parts(0, 1, 2)}
+    answer = driver.beat("a", 1)
+    assert (answer.epoch, answer.assignment) == (2, parts(0, 1, 2))
+
+
+def test_the_assignor_is_the_one_that_most_members_ask_for() -> None:
+    driver = Driver()
+    driver.plan.plan = {}
+    driver.join("a", assignor="dealer")
+    assert driver.group.members[MemberId("a")].assigned == parts(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (Heartbeat(member_id=MemberId("x"), epoch=1), ErrorCode.UNKNOWN_MEMBER_ID),
+        (Heartbeat(member_id=MemberId("x"), epoch=-1), ErrorCode.UNKNOWN_MEMBER_ID),
+        (Heartbeat(member_id=MemberId("x"), epoch=-3), ErrorCode.INVALID_REQUEST),
+        (Heartbeat(member_id=MemberId("x"), epoch=-2), ErrorCode.INVALID_REQUEST),
+        (Heartbeat(member_id=MemberId(""), epoch=1), ErrorCode.INVALID_REQUEST),
+        (Heartbeat(member_id=MemberId("x"), epoch=0), ErrorCode.INVALID_REQUEST),
+        (Heartbeat(member_id=MemberId("a"), epoch=1, assignor="mystery"), ErrorCode.UNSUPPORTED_ASSIGNOR),
+        (Heartbeat(member_id=MemberId("x"), epoch=1, instance_id=InstanceId("i")), ErrorCode.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_a_heartbeat_that_does_not_fit_is_refused_and_changes_nothing(request_: Heartbeat, error: ErrorCode) -> None:
+    driver = Driver()
+    driver.join("a")
+    before = driver.group
+    assert driver.coordinator.handle(request_, TimeMs(0)).answer.error is error
+    assert driver.group == before
+
+
+def test_a_full_group_takes_nobody_in() -> None:
+    driver = Driver(size_max=1)
+    driver.join("a")
+    assert driver.join("b").error is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert driver.beat("a", 1).error is ErrorCode.NONE
+
+
+def test_what_could_not_be_stored_is_undone() -> None:
+    driver = Driver()
+    driver.join("a")
+    before = driver.group
+    driver.join("b")
+    driver.coordinator.revert(before)
+    assert driver.group == before
+
+
+def test_a_commit_needs_the_members_own_epoch() -> None:
+    driver = Driver()
+    assert driver.group.commit_error(MemberId(""), -1) is ErrorCode.NONE
+    driver.join("a")
+    assert driver.group.commit_error(MemberId("a"), 1) is ErrorCode.NONE
+    assert driver.group.commit_error(MemberId("a"), 0) is ErrorCode.STALE_MEMBER_EPOCH
+    assert driver.group.commit_error(MemberId(""), -1) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_step_towards_the_target_never_takes_what_somebody_holds() -> None:
+    member = ConsumerMember(member_id=MemberId("a"), epoch=1, assigned=parts(0))
+    held = {TopicPartition("t", PartitionId(1)): 1}
+    moved = reconciled(member, parts(0, 1, 2), 2, owned=None, owner_epoch=lambda p: held.get(p, -1))
+    assert (moved.assigned, moved.state, moved.epoch) == (parts(0, 2), MemberState.UNRELEASED_PARTITIONS, 2)
+
+
+STEPS = st.tuples(
+    st.sampled_from(["join", "beat", "obey", "leave", "wait"]), st.sampled_from("abc"), st.integers(0, 60_000)
+)
+
+
+@given(st.lists(STEPS, max_size=40))
+def test_no_two_members_ever_own_a_partition_and_all_arrive_when_left_alone(steps: list[tuple[str, str, int]]) -> None:
+    driver = Driver()
+    driver.coordinator.around = Surroundings(options=ConsumerOptions(), assignors=(Dealer(),), topics={"t": 5})
+    clients: dict[str, tuple[int, Partitions, Partitions]] = {}  # Epoch, what it owns, what it was told to own.
+
+    def told(name: str, answer: HeartbeatAnswer) -> None:
+        if answer.error is not ErrorCode.NONE:
+            clients.pop(name, None)
+            return
+        _, owned, target = clients.get(name, (0, frozenset(), frozenset()))
+        told_to_own = target if answer.assignment is None else answer.assignment
+        # A client takes what it is given at once, and gives back only when it comes to it.
+        clients[name] = (answer.epoch, owned | told_to_own, told_to_own)
+
+    def no_partition_is_owned_twice() -> None:
+        live = [owned for name, (_, owned, _) in clients.items() if MemberId(name) in driver.group.members]
+        assert sum(map(len, live)) == len(frozenset().union(*live))
+
+    for action, name, number in steps:
+        if action == "wait":
+            driver.at(driver.now_ms + number)
+        elif action == "join" and name not in clients:
+            told(name, driver.join(name))
+        elif action == "leave" and name in clients:
+            driver.beat(name, -1)
+            clients.pop(name)
+        elif name in clients:
+            epoch, owned, target = clients[name]
+            if action == "obey":
+                owned &= target
+                clients[name] = (epoch, owned, target)
+            told(name, driver.beat(name, epoch, owned=owned))
+        no_partition_is_owned_twice()
+    for _ in range(6):
+        for name in sorted(clients):
+            epoch, owned, target = clients[name]
+            clients[name] = (epoch, owned & target, target)
+            told(name, driver.beat(name, epoch, owned=owned & target))
+            no_partition_is_owned_twice()
+    if clients:
+        alive = {name for name in clients if MemberId(name) in driver.group.members}
+        assert {str(name) for name in driver.group.members} >= alive
+        if len(driver.group.members) == len(clients):
+            assert driver.group.state is ConsumerGroupState.STABLE
