@@ -38,10 +38,10 @@ from typing import Final, TypeAlias
 
 import attrs
 
+from broker.draws import exponential
 from broker.entropy import RandomSource
 from broker.machines import step
 from broker.requests.channel import CHANNEL_TRANSITIONS, ChannelInput, ChannelState
-from broker.requests.draws import exponential_us
 from broker.requests.measures import PHASES, KindReport, Level, PathReport, Quantiles
 from broker.requests.options import SECOND_US, Load, RequestKind, RequestPathOptions, Waits
 from broker.requests.purgatory import Purgatory
@@ -170,7 +170,7 @@ class RequestPath:
         heapq.heappush(self.agenda, (self.now_us + delay_us, self.action_count, action))
 
     def _schedule_arrival(self) -> None:
-        self._after(exponential_us(self.entropy, SECOND_US) // self.load.requests_per_second, self._arrive)
+        self._after(exponential(self.entropy, SECOND_US) // self.load.requests_per_second, self._arrive)
 
     def _arrive(self) -> None:
         connection = self.connections[self.entropy.next_int_bound(len(self.connections))]
@@ -230,7 +230,7 @@ class RequestPath:
             self.busy_handlers.change(1, self.now_us)
             request.taken_us = self.now_us
             slowness = self.load.slow_factor if handler < self.load.slow_handler_count else 1
-            cost_us = exponential_us(self.entropy, request.kind.handle_us * slowness)
+            cost_us = exponential(self.entropy, request.kind.handle_us * slowness)
             self._after(cost_us, lambda handler=handler, request=request: self._handled(handler, request))  # type: ignore[misc]  # mypy does not infer lambda defaults.
             if self.stuck:
                 self._unstick(self.stuck.popleft())
@@ -253,7 +253,7 @@ class RequestPath:
                 self.appended[partition] += 1
                 offset = request.wanted = self.appended[partition]
                 self._after(
-                    exponential_us(self.entropy, self.load.replication_us), lambda: self._commit(partition, offset)
+                    exponential(self.entropy, self.load.replication_us), lambda: self._commit(partition, offset)
                 )
                 self._delay(request, partition)
             case Waits.DATA:

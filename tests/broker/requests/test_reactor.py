@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 from broker.config.setting import Scope
 from broker.config.settings import Settings
+from broker.draws import exponential
 from broker.entropy import SplitMix64
 from broker.errors import UsageError
 from broker.requests.cli import requests_command
-from broker.requests.draws import exponential_us
 from broker.requests.measures import PHASES, Level, PathReport, Quantiles
 from broker.requests.options import (
     METADATA,
@@ -146,7 +146,7 @@ def test_phases_add_up_to_the_total() -> None:
 
 def test_draws_have_the_mean_and_the_tail_of_an_exponential_distribution() -> None:
     entropy = SplitMix64(11)
-    times = [exponential_us(entropy, 1000) for _ in range(20_000)]
+    times = [exponential(entropy, 1000) for _ in range(20_000)]
     assert sum(times) / len(times) == pytest.approx(1000, rel=0.03)
     assert sum(time > 3000 for time in times) / len(times) == pytest.approx(0.0498, rel=0.1)
     assert sum(time < 100 for time in times) / len(times) == pytest.approx(0.0952, rel=0.1)

@@ -1,13 +1,13 @@
 """Waiting times drawn from an exponential distribution, in whole numbers alone.
 
 Decides how long the next thing takes. No logarithm is taken, so that the same seed gives the same
-microseconds on every machine, whatever its mathematical library.
+times on every machine, whatever its mathematical library.
 
 How: draw numbers for as long as each is below the one before. The length of that falling row is odd with
 probability e^-x, where x is the first number as a fraction; so a first number whose row is odd is the
 fraction of an exponential draw, and each row of even length adds one whole mean. About four draws a time.
 
-Example: over many draws the mean is `mean_us`, and one in e^3 = 20 is longer than three means.
+Example: over many draws the mean is `mean`, and one in e^3 = 20 is longer than three means.
 
 Source: J. von Neumann, Various techniques used in connection with random digits (1951).
 """
@@ -22,8 +22,8 @@ _MASK_32: Final = (1 << 32) - 1
 _WHOLE_MAX: Final = 64  # e^-64: never met; it bounds the loop.
 
 
-def exponential_us(entropy: RandomSource, mean_us: int) -> int:
-    """Return a time drawn with mean `mean_us`, in whole microseconds, 0 or more."""
+def exponential(entropy: RandomSource, mean: int) -> int:
+    """Return a time drawn with mean `mean`, in whole units of it, 0 or more."""
     for whole in range(_WHOLE_MAX):
         first = last = entropy.next_int() & _MASK_32
         is_odd = True
@@ -31,5 +31,5 @@ def exponential_us(entropy: RandomSource, mean_us: int) -> int:
             last = number
             is_odd = not is_odd
         if is_odd:
-            return ((whole << 32) | first) * mean_us >> 32
-    return _WHOLE_MAX * mean_us
+            return ((whole << 32) | first) * mean >> 32
+    return _WHOLE_MAX * mean

@@ -1,0 +1,241 @@
+"""A group of consumers of before 0.9: each watches ZooKeeper and decides for itself. What that costs, in numbers.
+
+Decides nothing well: that is the point. It shows the two troubles for which the coordinator was made.
+
+- The herd: one consumer that comes or goes wakes all of them; each reads the whole group and every owner, so that
+the reads grow with the square of the group. - The split brain: each decides by what it has read, and they have not
+read the same. One claims a partition that another has not let go; claims fail, are given up and tried again, and
+who fails `retry_count_max` times owns nothing.
+
+Constraints: the partition lists that two consumers compute from the same view never overlap; no partition is ever
+owned by two, as its node can be made once only. What suffers is how long partitions are owned by none.
+
+How (0.8): a consumer registers under the group's ids and watches them. Told of a change, it lets its partitions go,
+reads the ids, takes its range, and makes an owner node for each partition of it. If one is there already, it gives
+up those it has made, waits for `backoff_ms` and begins again.
+
+Example: 20 consumers, one of which dies: 19 are woken, and each reads the group at least once.
+
+Left out: several topics and threads, rebalances for new brokers, offsets (kept in ZooKeeper too).
+
+Source: kafka.consumer.ZookeeperConsumerConnector (syncedRebalance, rebalance, reflectPartitionOwnershipDecision),
+0.8.2; rebalance.max.retries, rebalance.backoff.ms, zookeeper.session.timeout.ms."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import attrs
+
+from broker.draws import exponential
+from broker.entropy import RandomSource
+from broker.errors import UsageError
+from broker.group.zookeeper.store import NodeStore, Session
+from broker.units import DurationMs
+
+IDS: Final = "ids"
+OWNERS: Final = "owners"
+_TICK: Final = 1
+
+
+@attrs.frozen(kw_only=True)
+class HerdOptions:
+    """The group and how far it is from ZooKeeper; the settings' defaults are those of 0.8.2. Times are means."""
+
+    consumer_count: int = 20
+    partition_count: int = 60
+    retry_count_max: int = 4
+    backoff_ms: DurationMs = attrs.field(default=DurationMs(2000))
+    session_timeout_ms: DurationMs = attrs.field(default=DurationMs(6000))
+    arrival_ms: DurationMs = attrs.field(default=DurationMs(100))
+    notice_ms: DurationMs = attrs.field(default=DurationMs(50))
+    round_trip_ms: DurationMs = attrs.field(default=DurationMs(5))
+
+    def __attrs_post_init__(self) -> None:
+        for field in attrs.fields(HerdOptions):
+            least = 1 if field.name.endswith("count") else 0
+            if getattr(self, field.name) < least:
+                raise UsageError(f"{field.name} is {getattr(self, field.name)}; at least {least} is allowed")
+
+
+@attrs.frozen(kw_only=True)
+class HerdReport:
+    """What happened in between. `unowned_partition_ms` sums over the partitions the time without an owner."""
+
+    woken_count: int
+    rebalance_count: int
+    conflict_count: int
+    disagreement_count: int
+    failed_consumer_count: int
+    read_count: int
+    write_count: int
+    unowned_partition_ms: int
+    settled_ms: int
+
+
+@attrs.define(eq=False)
+class _Consumer:
+    session: Session
+    is_alive: bool = True
+    has_failed: bool = False
+    attempt: int = 0
+    view: tuple[str, ...] = ()
+    owned: list[int] = attrs.field(factory=list)
+    claims: list[int] = attrs.field(factory=list)
+    turn: int = 0
+    """Counts what interrupts it: a step of an earlier turn is not taken any more."""
+
+
+class Herd:
+    """A group and its ZooKeeper on a virtual clock."""
+
+    def __init__(self, options: HerdOptions, entropy: RandomSource) -> None:
+        self.options = options
+        self.entropy = entropy
+        self.nodes = NodeStore()
+        self.now_ms = 0
+        self._agenda: list[tuple[int, int, Callable[[], None]]] = []
+        self._step_count = 0
+        self._consumers: dict[Session, _Consumer] = {}
+        self._changed_ms = 0
+        self._unowned_ms = 0
+        self._owned_count = 0
+        self._woken = self._rebalances = self._conflicts = self._disagreements = 0
+
+    def start(self) -> HerdReport:
+        """Let the consumers come one after the other, `arrival_ms` apart, and the group settle."""
+        for number in range(self.options.consumer_count):
+            name = f"c{number:04d}"
+            self._after(number * self.options.arrival_ms, partial(self.join, name))
+        return self.settle()
+
+    def join(self, name: str) -> None:
+        """Let a consumer come."""
+        consumer = _Consumer(Session(name))
+        self._consumers[consumer.session] = consumer
+        told = self.nodes.create(IDS, name, consumer.session)
+        assert told is not None, f"{name} is here already"
+        self._tell(told)
+        self._begin(consumer)
+
+    def crash(self, name: str) -> None:
+        """Let a consumer die; nobody reads its partitions, and ZooKeeper notices when its session is over."""
+        consumer = self._consumers[Session(name)]
+        consumer.is_alive = False
+        consumer.turn += 1
+        self._owned_count -= len(consumer.owned)
+        consumer.owned.clear()
+        consumer.claims.clear()
+        self._after(self.options.session_timeout_ms, lambda: self._expire(consumer))
+
+    def settle(self) -> HerdReport:
+        """Play until nothing more happens, and return what did since the last time."""
+        start_ms = self.now_ms
+        while self._agenda:
+            at_ms, _, action = heapq.heappop(self._agenda)
+            self._pass(at_ms)
+            action()
+        report = HerdReport(
+            woken_count=self._woken,
+            rebalance_count=self._rebalances,
+            conflict_count=self._conflicts,
+            disagreement_count=self._disagreements,
+            failed_consumer_count=sum(consumer.has_failed for consumer in self._consumers.values()),
+            read_count=self.nodes.read_count,
+            write_count=self.nodes.write_count,
+            unowned_partition_ms=self._unowned_ms,
+            settled_ms=self.now_ms - start_ms,
+        )
+        self._woken = self._rebalances = self._conflicts = self._disagreements = self._unowned_ms = 0
+        self.nodes.read_count = self.nodes.write_count = 0
+        return report
+
+    def owners(self) -> dict[int, Session]:
+        """Return who owns each partition that is owned."""
+        return {partition: c.session for c in self._consumers.values() if c.is_alive for partition in c.owned}
+
+    def _pass(self, at_ms: int) -> None:
+        missing = self.options.partition_count - self._owned_count
+        self._unowned_ms += missing * (at_ms - self.now_ms)
+        self.now_ms = at_ms
+
+    def _after(self, delay_ms: int, action: Callable[[], None]) -> None:
+        self._step_count += 1
+        heapq.heappush(self._agenda, (self.now_ms + delay_ms, self._step_count, action))
+
+    def _later(self, consumer: _Consumer, mean_ms: int, action: Callable[[], None]) -> None:
+        """Let `consumer` go on after a while, unless something interrupts it."""
+        turn = consumer.turn
+        self._after(_TICK + exponential(self.entropy, mean_ms), lambda: action() if consumer.turn == turn else None)
+
+    def _tell(self, sessions: tuple[Session, ...]) -> None:
+        for session in sessions:
+            consumer = self._consumers[session]
+            if consumer.is_alive and not consumer.has_failed:
+                delay_ms = _TICK + exponential(self.entropy, self.options.notice_ms)
+                self._after(delay_ms, partial(self._wake, consumer))
+
+    def _wake(self, consumer: _Consumer) -> None:
+        if consumer.is_alive and not consumer.has_failed:
+            self._woken += 1
+            self._begin(consumer)
+
+    def _begin(self, consumer: _Consumer) -> None:
+        consumer.turn += 1
+        consumer.attempt = 0
+        self._rebalance(consumer)
+
+    def _rebalance(self, consumer: _Consumer) -> None:
+        """Let go of everything, then look who is there."""
+        self._rebalances += 1
+        self._release(consumer, consumer.owned)
+        self._release(consumer, consumer.claims)
+        self._later(consumer, self.options.round_trip_ms, lambda: self._read(consumer))
+
+    def _release(self, consumer: _Consumer, partitions: list[int]) -> None:
+        for partition in partitions:
+            self.nodes.delete(OWNERS, str(partition), consumer.session)
+        if partitions is consumer.owned:
+            self._owned_count -= len(partitions)
+        partitions.clear()
+
+    def _read(self, consumer: _Consumer) -> None:
+        consumer.view = tuple(sorted(self.nodes.children(IDS, consumer.session)))
+        self.nodes.children(OWNERS)
+        others = (c for c in self._consumers.values() if c is not consumer and c.is_alive and c.view)
+        self._disagreements += any(other.view != consumer.view for other in others)
+        self._later(consumer, self.options.round_trip_ms, lambda: self._claim(consumer))
+
+    def _claim(self, consumer: _Consumer) -> None:
+        """Make a node for each partition of its range, in one go; all of them, or none is kept."""
+        start, end = range_of(consumer.view.index(consumer.session), len(consumer.view), self.options.partition_count)
+        for partition in range(start, end):
+            if self.nodes.create(OWNERS, str(partition), consumer.session) is None:
+                self._conflicts += 1
+                self._release(consumer, consumer.claims)
+                self._retry(consumer)
+                return
+            consumer.claims.append(partition)
+        consumer.owned, consumer.claims = consumer.claims, []
+        self._owned_count += len(consumer.owned)
+
+    def _retry(self, consumer: _Consumer) -> None:
+        consumer.attempt += 1
+        if consumer.attempt >= self.options.retry_count_max:
+            consumer.has_failed = True
+            return
+        turn = consumer.turn
+        self._after(self.options.backoff_ms, lambda: self._rebalance(consumer) if consumer.turn == turn else None)
+
+    def _expire(self, consumer: _Consumer) -> None:
+        self._tell(self.nodes.expire(consumer.session))
+
+
+def range_of(place: int, consumer_count: int, partition_count: int) -> tuple[int, int]:
+    """Return the range, from first to behind the last, of the consumer at `place` among the sorted ones."""
+    each, more = divmod(partition_count, consumer_count)
+    start = each * place + min(place, more)
+    return start, start + each + (place < more)

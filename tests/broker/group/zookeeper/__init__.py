@@ -1,0 +1,1 @@
+"""Consumers that coordinated themselves through ZooKeeper."""
