@@ -104,7 +104,7 @@ class CorruptDataError(BrokersideError):
         self.what = what
         self.source = source
         self.position = position
-        place = source + ("" if position is None else f" at byte {position}")
+        place = " ".join(part for part in (source, "" if position is None else f"at byte {position}") if part)
         super().__init__(f"{place}: {what}" if place else what)
 
 

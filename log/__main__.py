@@ -1,15 +1,11 @@
-"""`python -m log`: says that there is nothing to run yet."""
+"""`python -m log COMMAND PATH...`: the same as `brokerside log`, without Parquet."""
 
 from __future__ import annotations
 
 import sys
 
-
-def main() -> int:
-    """Say so; return 2, as nothing was done."""
-    print("log has nothing to run yet: `brokerside --help` lists what there is", file=sys.stderr)
-    return 2
-
+from broker.cli import run
+from log.cli import log
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(log, "python -m log"))

@@ -31,8 +31,15 @@ THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
 THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     # ClusterView holds matrices: a million partitions as Python objects would not fit.
     ("broker/cluster.py", frozenset({"numpy"})),
+    # The order of a hash map of millions of partitions is computed in columns.
+    ("broker/java_order.py", frozenset({"numpy"})),
     # The one place that imports the compiler, at a kernel's first call.
     ("broker/compiled.py", frozenset({"numba"})),
+    # The one place that opens files.
+    ("log/storage/files.py", frozenset({"os", "mmap", "shutil"})),
+    # A codec's kept state serves one thread.
+    ("log/compression.py", frozenset({"threading"})),
+    ("log/lz4_frame.py", frozenset({"threading"})),
     ("*/strategies.py", frozenset({"hypothesis"})),
     ("*/__main__.py", frozenset({"click", "rich"})),
     ("*/cli.py", frozenset({"click", "rich"})),
@@ -40,8 +47,10 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("*/terminal.py", frozenset({"click", "rich"})),
 )
 
-IO_MODULES: Final = frozenset({"subprocess", "socket", "http", "urllib", "asyncio", "threading", "multiprocessing"})
-"""Standard modules that reach outside the process; only spark_analysis and command lines may."""
+IO_MODULES: Final = frozenset(
+    {"subprocess", "socket", "http", "urllib", "asyncio", "threading", "multiprocessing", "os", "mmap", "shutil"}
+)
+"""Standard modules that reach outside the process; only spark_analysis may, and the files that say why."""
 
 
 @attrs.frozen

@@ -106,7 +106,7 @@ def test_a_hidden_input_is_seen(text: str, complaint: str) -> None:
         ("broker/__main__.py", "print(1)"),
         ("spark_analysis/cli.py", "print(1)"),
         ("spark_analysis/session.py", "import os; os.environ['A'] = 'b'"),
-        ("log/storage.py", "open('a')"),
+        ("log/storage/files.py", "open('a')"),
     ],
 )
 def test_who_touches_the_world_by_design_may(path: str, text: str) -> None:

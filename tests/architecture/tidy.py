@@ -24,7 +24,7 @@ BANNED_MODULES: Final = frozenset({"random", "time", "datetime", "uuid", "secret
 
 PRINTING_FILES: Final = ("*/__main__.py", "*/cli.py", "*/progress.py", "*/terminal.py")
 IO_PACKAGE: Final = "spark_analysis"
-STORAGE_FILE: Final = "log/storage.py"
+STORAGE_FILE: Final = "log/storage/files.py"
 
 TOP_LEVEL: Final = frozenset({"pyproject.toml", "README.md", "LICENSE", *PACKAGES, "tests"})
 

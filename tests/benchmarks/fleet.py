@@ -37,10 +37,9 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from broker.entropy import JavaRandom
 from spark_analysis import schemas
-from spark_analysis.fleet.generate import Fleet, make_cluster
-from spark_analysis.fleet.place import classic_draws, placer_seed
+from spark_analysis.fleet.generate import Fleet, make_clusters
+from spark_analysis.fleet.place import classic_starts, placer_random
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.jobs import analyse_fleet
@@ -136,15 +135,13 @@ def run_spark(spark: SparkSession, recipe: Recipe, out: Path, *, by_topic: bool 
 
 def draws(recipe: Recipe) -> pa.Table:
     """Start index and first shift of each topic: what the classic placer draws."""
-    fleet = Fleet.of(recipe)
-    starts, shifts = [], []
-    for number in range(recipe.cluster_count):
-        cluster = make_cluster(fleet, number)
-        start, shift = classic_draws(cluster, JavaRandom(placer_seed(cluster, "classic", seed=recipe.seed)))
-        starts.append(start)
-        shifts.append(shift)
-    clusters = np.repeat(np.arange(recipe.cluster_count, dtype=np.int32), len(starts[0]))
-    columns: dict[str, Any] = {"cluster": clusters, "start": np.concatenate(starts), "shift": np.concatenate(shifts)}
+    drawn = [
+        classic_starts(cluster, placer_random(cluster, "classic", seed=recipe.seed))
+        for cluster in make_clusters(Fleet.of(recipe), range(recipe.cluster_count))
+    ]
+    clusters = np.repeat(np.arange(recipe.cluster_count, dtype=np.int32), len(drawn[0]))
+    starts, shifts = np.concatenate(drawn).T
+    columns: dict[str, Any] = {"cluster": clusters, "start": starts, "shift": shifts}
     return pa.table(columns)
 
 

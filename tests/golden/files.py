@@ -3,7 +3,7 @@
 A golden file is JSON with the common envelope: `algorithm`, `schema_version`, `cases`. Anything
 that is not named *.json is passed over; a JSON file that cannot be run is a failure, since a
 vector that nobody looks at proves nothing. A damaged case fails; it never ends the run.
-Folders that hold a `case.json` are cases of log storage, which have no runner yet: they are counted apart.
+A folder that holds a `case.json` is a case of log storage, and a *.tar.xz an archive of such folders.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from typing import Final
 import attrs
 
 from broker.errors import BrokersideError
+from tests.golden.log import LOG_RUNNERS
+from tests.golden.log.cases import CASE_NAME, UnsafeArchiveError, archives, case_folders, unpacked
+from tests.golden.log.cases import run_case as run_log_case
 from tests.golden.runners import RUNNERS, Json, MalformedCaseError, Runner, first_difference
 
 SCHEMA_VERSION: Final = 1
-LOG_CASE_NAME: Final = "case.json"
 
 
 @attrs.frozen
@@ -59,12 +61,7 @@ class NotGoldenError(Exception):
 
 def golden_paths(folder: Path) -> list[Path]:
     """Return every *.json below `folder` that is not a log case, in order of path."""
-    return sorted(path for path in folder.rglob("*.json") if path.is_file() and path.name != LOG_CASE_NAME)
-
-
-def log_case_count(folder: Path) -> int:
-    """Return how many cases of log storage lie below `folder`."""
-    return sum(path.is_file() for path in folder.rglob(LOG_CASE_NAME))
+    return sorted(path for path in folder.rglob("*.json") if path.is_file() and path.name != CASE_NAME)
 
 
 def load(path: Path) -> GoldenFile:
@@ -115,9 +112,25 @@ def run_file(path: Path, name: str) -> FileResult:
 
 
 def run_folder(folder: Path) -> Iterator[FileResult]:
-    """Yield the result of each golden file below `folder`, as it is run."""
+    """Yield the result of each golden file, log case and archive of log cases below `folder`, as it is run."""
     for path in golden_paths(folder):
         yield run_file(path, str(path.relative_to(folder)))
+    yield from run_log_cases(folder, "")
+    for archive in archives(folder):
+        name = str(archive.relative_to(folder))
+        try:
+            with unpacked(archive) as content:
+                yield from run_log_cases(content, name)
+        except UnsafeArchiveError as problem:
+            yield FileResult(name, problem=str(problem))
+
+
+def run_log_cases(folder: Path, prefix: str) -> Iterator[FileResult]:
+    """Yield the result of each log case at or below `folder`, named by its path below `prefix`."""
+    for case in case_folders(folder):
+        name = str(Path(prefix) / case.relative_to(folder)) if case != folder else case.name
+        difference = run_log_case(case, LOG_RUNNERS)
+        yield FileResult(name, 1) if difference is None else FileResult(name, 0, (Failure(case.name, difference),))
 
 
 def case_name(case: Json, index: int) -> str:

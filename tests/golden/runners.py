@@ -23,6 +23,8 @@ from broker.ids import broker_id
 from placement.classic import ClassicPlacer, rack_alternated_brokers
 from placement.spec import PlacementSpec
 from placement.striped import StripedPlacer
+from tests.golden.routing import run_group_partition, run_key_partition
+from tests.golden.consumers import ASSIGNOR_RUNNERS
 
 Json: TypeAlias = Any
 Runner: TypeAlias = Callable[[Mapping[str, Json]], Json]
@@ -109,6 +111,9 @@ RUNNERS: Final[Mapping[str, Runner]] = {
     "admin_utils": run_admin_utils,
     "striped_replica_placer": run_striped,
     "java_random": run_java_random,
+    "producer_key_partition": run_key_partition,
+    "group_coordinator_partition": run_group_partition,
+    **ASSIGNOR_RUNNERS,
 }
 
 

@@ -138,12 +138,26 @@ def test_a_file_that_cannot_be_run_is_a_failure(
     assert lines[-1] == "0 passed, 1 failed"
 
 
-def test_a_folder_of_nothing_but_log_cases_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "segment-1").mkdir()
-    (tmp_path / "segment-1" / "case.json").write_text("{}", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("content", "difference"),
+    [
+        ("{", "unreadable: Expecting property name"),
+        ("[]", "unknown kind None; known are batches, bitflips"),
+        ('{"kind": "guess"}', "unknown kind 'guess'; known are batches, bitflips"),
+        ('{"kind": "segment"}', "malformed case: KeyError: "),
+    ],
+)
+def test_a_log_case_that_cannot_be_run_fails_and_the_run_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, difference: str
+) -> None:
+    write(tmp_path / "a.json", [CASE])
+    (tmp_path / "visible" / "case-1").mkdir(parents=True)
+    (tmp_path / "visible" / "case-1" / "case.json").write_text(content, encoding="utf-8")
     status, lines = run(tmp_path, capsys)
     assert status == 1
-    assert lines == ["log storage: 1 cases not run, as nothing here reads logs yet", "0 passed, 0 failed"]
+    assert lines[:2] == ["a.json: 1 passed, 0 failed", "visible/case-1: 0 passed, 1 failed"]
+    assert lines[2].startswith(f"  case-1: {difference}"), lines[2]
+    assert lines[3] == "1 passed, 1 failed"
 
 
 @pytest.mark.parametrize(

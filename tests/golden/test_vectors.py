@@ -30,6 +30,12 @@ def test_our_answer_is_that_of_kafka(file: str, case: Json) -> None:
 def test_the_folder_holds_the_vectors_of_both_placers_and_of_java_random() -> None:
     assert {file: len(golden.cases) for file, golden in FILES.items()} == {
         "placement/admin_utils.json": 148,
+        "placement/consumer_cooperative_sticky.json": 172,
+        "placement/consumer_range.json": 90,
+        "placement/consumer_roundrobin.json": 98,
+        "placement/consumer_sticky.json": 172,
         "placement/java_random.json": 60,
+        "placement/server_range.json": 110,
+        "placement/server_uniform.json": 110,
         "placement/striped_replica_placer.json": 129,
     }

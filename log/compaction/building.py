@@ -1,0 +1,147 @@
+"""The batches that are left of a chunk, built by kind: copied, emptied, or with fewer records.
+
+What it does: puts together, for each batch of a chunk, the bytes that stand in its place in the new segment, and what
+the indexes of that segment have to know of it.
+
+Constraints: as Kafka's builder: same codec at its default level, base offset, last offset, base sequence, producer,
+leader epoch and timestamp type; the count, the base timestamp (the first record's, or the delete horizon) and, unless
+the log stamped them, the largest timestamp are those of the records that stay.
+
+How: batches of magic 2 are written by a kernel, all rows in one go, then compressed one by one and given their size and
+checksum. What the kernel does not write (see there) and the wrappers of older messages are `log.rewrite`'s.
+
+Cost: linear in the bytes. Source: org.apache.kafka.common.record.MemoryRecords.buildRetainedRecordsInto and
+MemoryRecordsBuilder.info, DefaultRecordBatch.writeEmptyHeader, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import Int64Array
+from broker.units import TimeMs
+from log.batch_v2 import CHECKED_POSITION, CRC_POSITION, HEADER, LENGTH_BYTES
+from log.columns import RecordColumns
+from log.compaction.rewrite_kernels import (
+    GROWTH_BYTES_MAX,
+    MAX_OFFSET,
+    MAX_TIMESTAMP,
+    OUT_END,
+    RESULT_WIDTH,
+    KeptRecords,
+    WrittenBatches,
+    write_batches,
+)
+from log.compaction.source import SourceLog
+from log.compression import CODEC_MASK, Codec, compress
+from log.crc import crc32c
+from log.errors import IllegalStateError
+from log.rewrite import emptied, rebuild
+from log.storage.protocol import Buffer
+
+MAGIC_V2: Final = 2
+LENGTH: Final = struct.Struct(">i")
+LENGTH_POSITION: Final = 8
+CRC: Final = struct.Struct(">I")
+NO_HORIZON: Final = -1
+
+
+class Building:
+    """What the batches of a chunk become, one a row; those that are not built are gone.
+
+    `pieces` are the bytes, `max_timestamp` the largest of each and `timestamp_offset` the offset that the time index
+    gets for it, `max_offset` the last offset of a batch, or of the records that are left in one built anew.
+    """
+
+    def __init__(self, chunk: RecordColumns, first: Int64Array, kept: NDArray[np.bool_], source: SourceLog) -> None:
+        self._chunk = chunk
+        self._first = first
+        self._kept = kept
+        self._source = source
+        headers = chunk.batches
+        self.pieces: list[Buffer] = [b""] * len(headers)
+        self.max_timestamp = headers.max_timestamp.copy()
+        self.max_offset = headers.last_offset.copy()
+        self.timestamp_offset = headers.last_offset.copy()
+
+    def copy(self, rows: Int64Array) -> None:
+        """Take the batches of `rows` as they are."""
+        starts = self._chunk.batches.position[rows]
+        ends = starts + self._chunk.batches.size_bytes[rows]
+        for row, start, end in zip(rows.tolist(), starts.tolist(), ends.tolist(), strict=True):
+            self.pieces[row] = self._source.data[start:end]
+
+    def empty(self, rows: Int64Array) -> None:
+        """Leave an empty batch for each of `rows`; raises IllegalStateError for older messages, which have none."""
+        for row in rows.tolist():
+            batch = self._source.batch_at(int(self._chunk.batches.position[row]))
+            if batch.magic < MAGIC_V2:
+                raise IllegalStateError("Empty batches are only supported for magic v2 and above")
+            self.pieces[row] = emptied(batch)
+
+    def build(self, rows: Int64Array, horizon_ms: Int64Array) -> None:
+        """Build the batches of `rows` anew, of magic 2, with what is kept of them and these delete horizons or -1."""
+        while len(rows):
+            written = self._write(rows, horizon_ms)
+            rows, horizon_ms = rows[written:], horizon_ms[written:]
+            if len(rows):
+                self._rebuild(int(rows[0]), TimeMs(int(horizon_ms[0])))
+                rows, horizon_ms = rows[1:], horizon_ms[1:]
+
+    def build_wrappers(self, rows: Int64Array) -> None:
+        """Build the wrappers of `rows` anew, of magic 0 or 1; plain messages hold one record, and so are never cut."""
+        for row in rows.tolist():
+            self._rebuild(row, TimeMs(NO_HORIZON))
+            self.timestamp_offset[row] = self.max_offset[row]
+
+    def _rebuild(self, row: int, horizon_ms: TimeMs) -> None:
+        """Build one batch the careful way; raises what Kafka would raise."""
+        batch = self._source.batch_at(int(self._chunk.batches.position[row]))
+        start, end = int(self._first[row]), int(self._first[row + 1])
+        kept = self._kept[start:end]
+        piece = rebuild(batch, kept, delete_horizon_ms=None if horizon_ms == NO_HORIZON else horizon_ms)
+        built = SourceLog(memoryview(piece), self._source.name).batch_at(0)
+        self.pieces[row] = piece
+        self.max_timestamp[row] = built.max_timestamp
+        self.max_offset[row] = self._chunk.offset[start:end][kept].max()
+
+    def _write(self, rows: Int64Array, horizon_ms: Int64Array) -> int:
+        """Build the batches of `rows` up to the first that the kernel leaves; return how many."""
+        chunk, headers = self._chunk, self._chunk.batches
+        starts, ends = self._first[rows], self._first[rows + 1]
+        batches = WrittenBatches(
+            self._source.array, headers.position[rows], starts, ends, headers.base_offset[rows],
+            headers.attributes[rows], headers.max_timestamp[rows], horizon_ms,
+        )  # fmt: skip
+        records = KeptRecords(
+            chunk.data, chunk.record_position, chunk.record_size, chunk.offset, chunk.timestamp, self._kept
+        )
+        # At least one record of each stays, so each has one.
+        payload_sizes = chunk.record_position[ends - 1] + chunk.record_size[ends - 1] - chunk.record_position[starts]
+        size_max = (payload_sizes + HEADER.size + GROWTH_BYTES_MAX * (ends - starts)).sum()
+        out = np.empty(int(size_max), np.uint8)
+        results = np.zeros((len(rows), RESULT_WIDTH), np.int64)
+        count = write_batches(batches, records, out, results)
+        assert results[max(count - 1, 0), OUT_END] <= size_max, (count, size_max)
+        self.max_timestamp[rows[:count]] = results[:count, MAX_TIMESTAMP]
+        self.max_offset[rows[:count]] = results[:count, MAX_OFFSET]
+        written = out.data
+        bounds = [0, *results[:count, OUT_END].tolist()]
+        codecs = (headers.attributes[rows[:count]] & CODEC_MASK).tolist()
+        for row, codec, (start, end) in zip(rows[:count].tolist(), codecs, pairwise(bounds), strict=True):
+            self.pieces[row] = _finished(written[start:end], codec)
+        return count
+
+
+def _finished(batch: memoryview, codec: int) -> memoryview:
+    """Return an uncompressed batch with its records compressed, its size and its checksum filled in."""
+    if codec:
+        batch = memoryview(bytearray(batch[: HEADER.size]) + compress(Codec(codec), bytes(batch[HEADER.size :])))
+    LENGTH.pack_into(batch, LENGTH_POSITION, len(batch) - LENGTH_BYTES)
+    CRC.pack_into(batch, CRC_POSITION, crc32c(batch[CHECKED_POSITION:]))
+    return batch

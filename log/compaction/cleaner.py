@@ -1,0 +1,197 @@
+"""One pass of the cleaner over one log.
+
+What it decides: the order of the work. The dirty part is read once to learn the latest offset of each key, as far as
+the map goes; then the log is written anew from its beginning up to there, group of segments by group, and each new
+segment takes the place of its old ones.
+
+Goals, most important first
+1. For each key the latest record is there after the pass (or was a tombstone whose time had come); offsets and order
+   are as before; nothing at or above the end of the pass is touched.
+2. A crash at any moment leaves either the old segments of a group or the new one: it is written under `.cleaned`,
+   synced, renamed to `.swap`, and only then are the old ones renamed to `.deleted` and it to its name.
+3. Every file is the one that Kafka writes.
+4. Bounded memory: the map, a chunk of one segment and what is left of it.
+
+How: `log.compaction.selection` says where a pass begins and may end, `offset_map` which records are superseded,
+`fates` what transactions and producers need, `filter` what is left of a batch, `io_chunks` how it is appended. The pass
+ends after the last segment that was mapped whole, or, when the map was full, at the last record mapped.
+
+Example: keys a, b, a, c in two rolled segments: the map has a: 2, b: 1, c: 3; the segments become one with b, a, c.
+
+Left out: throttling, and giving up half way, which Kafka does when a partition is being deleted. A segment with an
+offset too far from its base, left by brokers before 1.1, is refused where Kafka splits it first.
+
+Cost: twice the bytes read, once the bytes left written. Source: kafka.log.Cleaner.doClean, cleanSegments and
+buildOffsetMap, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import attrs
+
+from broker.errors import BrokersideError
+from broker.ids import Offset
+from broker.units import SizeBytes, TimeMs
+from log.compaction.fates import Fates, LastOfProducer
+from log.compaction.filter import Terms, filter_source
+from log.compaction.grouping import group_segments
+from log.compaction.io_chunks import BUFFER_SIZE_BYTES, MESSAGE_SIZE_BYTES_MAX, Appender, IoLimits
+from log.compaction.mapping import LOG_START, map_source
+from log.compaction.offset_map import LOAD_FACTOR, SLOT_COUNT, OffsetMap
+from log.compaction.selection import LogToClean
+from log.compaction.source import SourceLog
+from log.compaction.tally import Tally
+from log.compaction.transactions import CleanedTransactions
+from log.file_names import LOG
+from log.partition_log import PartitionLog
+from log.segment import Segment
+from log.txn_index import AbortedTransaction
+
+NO_CLEAN_SEGMENT_HORIZON_MS: Final = TimeMs(0)
+
+
+@attrs.frozen(kw_only=True)
+class CleanerOptions:
+    """What a cleaner may use: log.cleaner.dedupe.buffer.size and .io.buffer.size, as one thread gets them."""
+
+    map_slot_count: int = SLOT_COUNT
+    map_load_factor: float = LOAD_FACTOR
+    io_buffer_size_bytes: SizeBytes = BUFFER_SIZE_BYTES
+    message_size_bytes_max: SizeBytes = MESSAGE_SIZE_BYTES_MAX
+
+
+DEFAULTS: Final = CleanerOptions()
+
+
+@attrs.frozen(kw_only=True)
+class Cleaned:
+    """What a pass did, and where it ended, which becomes the cleaner's checkpoint."""
+
+    end_offset: Offset
+    tally: Tally
+    records_mapped: int
+    """Records read while filling the map."""
+    map_utilization: float
+    """Keys in the map over its slots."""
+
+
+def clean(target: LogToClean, *, now_ms: TimeMs, options: CleanerOptions = DEFAULTS) -> Cleaned:
+    """Clean a log once and return where the pass ended; delayed deletions are left to the log's schedule.
+
+    Raises CorruptDataError at damage and RefusedError for what Kafka's cleaner refuses; the groups of segments that
+    were done by then stay done, the others are as they were.
+    """
+    log = target.log
+    offset_map = OffsetMap(options.map_slot_count, options.map_load_factor)
+    _fill_map(offset_map, target)
+    end_offset = Offset(offset_map.latest_offset + 1)
+    rewrite = _Rewrite(target, offset_map, now_ms, options)
+    segments = log.local.segments.between(LOG_START, end_offset)
+    for group in group_segments(segments, target.end_offset, log.config):
+        rewrite.clean_group(group)
+    return Cleaned(
+        end_offset=end_offset,
+        tally=rewrite.tally,
+        records_mapped=offset_map.record_count,
+        map_utilization=len(offset_map) / offset_map.slot_count,
+    )
+
+
+def source_of(segment: Segment) -> SourceLog:
+    """Return the log file of a segment for the cleaner."""
+    return SourceLog(segment.records.view(), segment.place.path(LOG))
+
+
+def _fill_map(offset_map: OffsetMap, target: LogToClean) -> None:
+    """Take the keys of the dirty part into the map, until it is full."""
+    log, start_offset, end_offset = target.log, target.first_dirty_offset, target.end_offset
+    transactions = CleanedTransactions()
+    transactions.add_aborted(_aborted_transactions(log, start_offset, end_offset))
+    dirty = log.local.segments.between(start_offset, end_offset)
+    bounds = [*(segment.base_offset for segment in dirty[1:]), end_offset]
+    for segment, next_offset in zip(dirty, bounds, strict=True):
+        position = segment.offset_index.lookup(start_offset).position
+        if not map_source(
+            offset_map, source_of(segment), transactions, start_offset=start_offset, start_position=position
+        ):
+            return
+        # A segment may end before the next one begins.
+        offset_map.move_to(Offset(next_offset - 1))
+
+
+class _Rewrite:
+    """The second half of a pass: the groups of segments, one after the other."""
+
+    def __init__(self, target: LogToClean, offset_map: OffsetMap, now_ms: TimeMs, options: CleanerOptions) -> None:
+        log = target.log
+        self.tally = Tally()
+        self._log = log
+        self._offset_map = offset_map
+        self._now_ms = now_ms
+        self._limits = IoLimits(
+            buffer_size_bytes=options.io_buffer_size_bytes,
+            broker_message_size_bytes_max=options.message_size_bytes_max,
+            topic_message_size_bytes_max=log.config.message_size_bytes_max,
+        )
+        self._terms = Terms.of_pass(now_ms, log.config.delete_retention_ms)
+        self._fates = Fates(target.end_offset, now_ms)
+        clean_segments = log.local.segments.between(LOG_START, target.first_dirty_offset)
+        self._legacy_horizon_ms = (
+            clean_segments[-1].modified_ms - log.config.delete_retention_ms
+            if clean_segments
+            else NO_CLEAN_SEGMENT_HORIZON_MS
+        )
+
+    def clean_group(self, group: Sequence[Segment]) -> None:
+        """Write one new segment for a group and put it in the place of the old ones."""
+        self._fates.producers = last_of_producers(self._log)
+        cleaned = self._log.new_cleaned_segment(group[0].base_offset, now_ms=self._now_ms)
+        try:
+            ends = [*(segment.base_offset for segment in group[1:]), group[-1].read_next_offset()]
+            for segment, end_offset in zip(group, ends, strict=True):
+                aborted = _aborted_transactions(self._log, segment.base_offset, end_offset)
+                self._fates.transactions.add_aborted(aborted)
+                self._clean_into(cleaned, segment)
+        except BrokersideError:
+            cleaned.delete_files()
+            raise
+        cleaned.become_inactive()
+        cleaned.flush()
+        cleaned.set_modified_ms(group[-1].modified_ms)
+        self._log.replace_segments([cleaned], group, now_ms=self._now_ms)
+
+    def _clean_into(self, cleaned: Segment, segment: Segment) -> None:
+        """Append what stays of an old segment to the new one."""
+        source = source_of(segment)
+        keeps_tombstones = segment.modified_ms > self._legacy_horizon_ms
+        terms = attrs.evolve(self._terms, keeps_legacy_tombstones=keeps_tombstones)
+        appender = Appender(cleaned, self._limits)
+        for batches in filter_source(source, self._fates, self._offset_map, terms):
+            appender.feed(batches)
+            self.tally = self.tally.plus(batches)
+        appender.finish()
+        for transaction in self._fates.take_retained():
+            cleaned.txn_index.append(transaction)
+
+
+def last_of_producers(log: PartitionLog) -> dict[int, LastOfProducer]:
+    """Return the last that the log knows of each active producer."""
+    return {
+        entry.producer_id: LastOfProducer(
+            entry.last_data_offset if entry.last_data_offset >= 0 else None, entry.producer_epoch
+        )
+        for entry in log.producers.producers
+    }
+
+
+def _aborted_transactions(log: PartitionLog, start_offset: Offset, end_offset: Offset) -> Iterable[AbortedTransaction]:
+    """Yield the aborted transactions that a walk over a range may meet, as the indexes from its segment on tell."""
+    # As in Kafka from the start of the log, not of the range: what ended before the range is never met.
+    for segment in log.local.segments.between(start_offset):
+        found = segment.txn_index.collect(log.log_start_offset, end_offset)
+        yield from found.transactions
+        if found.is_complete:
+            return

@@ -1,0 +1,184 @@
+"""What becomes of each batch, before its records are looked at.
+
+What it decides, of a batch in the order of the log
+- whether its records are judged by their keys, all stay (a marker that is still needed) or all go (of an aborted
+  transaction, or a marker whose horizon is reached);
+- whether an empty batch stays in its place when none of its records does. It stays while it is the last thing known
+  of an active producer (its last data, or without any the last marker of its epoch), since whoever reads the log anew
+  could not tell a retry from a gap without it; and while it is the last batch of the pass, so that the log does not
+  seem to end sooner;
+- whether it is stamped with a delete horizon: a marker whose transaction is gone, which a later pass may drop.
+
+A batch that goes whole is not even read, so its records do not count as read.
+
+Goals: Kafka's answers; no work for the batches that are like most: without transaction, not the last of anything.
+
+How: `Fates.of_headers` gives most batches the common fate at once, and asks `fate_of` for the others.
+
+Example: a marker of a transaction none of whose batches is left gets a horizon in this pass and stays; in a pass after
+the horizon it is dropped, unless its producer, still active, has written nothing since: then an empty batch stays.
+
+Source: kafka.log.Cleaner.cleanInto (RecordFilter.checkBatchRetention) and buildOffsetMapForSegment, trunk 1eb7644.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import Int32Array
+from broker.units import TimeMs
+from log.batch import RecordBatch
+from log.batch_v2 import CONTROL_BIT, TRANSACTIONAL_BIT
+from log.columns import HeaderColumns
+from log.compaction.key_kernels import BY_KEY, KEEP_ALL, SKIP
+from log.compaction.source import SourceLog
+from log.compaction.transactions import CleanedTransactions
+from log.record import ControlType, control_type
+from log.txn_index import AbortedTransaction
+
+
+@attrs.frozen
+class LastOfProducer:
+    """The last that the log knows of an active producer: where its last data ended, if it has any, and its epoch."""
+
+    data_offset: int | None
+    producer_epoch: int
+
+
+@attrs.frozen
+class Fate:
+    """What becomes of one batch; `records` is SKIP, BY_KEY or KEEP_ALL."""
+
+    records: int = BY_KEY
+    is_read: bool = True
+    keeps_empty: bool = False
+    is_stamped: bool = False
+
+
+@attrs.frozen(eq=False)
+class ManyFates:
+    """The fates of several batches, one a row: uint8 and three times bool."""
+
+    records: NDArray[np.uint8]
+    is_read: NDArray[np.bool_]
+    keeps_empty: NDArray[np.bool_]
+    is_stamped: NDArray[np.bool_]
+
+    def rows(self, start: int, end: int) -> ManyFates:
+        """Return the rows from `start` to before `end`, as views."""
+        return ManyFates(
+            self.records[start:end], self.is_read[start:end], self.keeps_empty[start:end], self.is_stamped[start:end]
+        )
+
+
+class Fates:
+    """The fates of the batches of one pass, told in the order of the log.
+
+    A batch that ends right below `end_offset` is the last of the pass. `producers` are the active ones.
+    """
+
+    def __init__(self, end_offset: int, now_ms: TimeMs) -> None:
+        self.transactions = CleanedTransactions()
+        self.producers: Mapping[int, LastOfProducer] = {}
+        self._retained: list[AbortedTransaction] = []
+        self._end_offset = end_offset
+        self._now_ms = now_ms
+
+    def of_headers(self, headers: HeaderColumns, source: SourceLog) -> ManyFates:
+        """Return the fate of each of the next batches."""
+        count = len(headers)
+        fates = ManyFates(
+            np.full(count, BY_KEY, np.uint8),
+            np.ones(count, np.bool_),
+            np.zeros(count, np.bool_),
+            np.zeros(count, np.bool_),
+        )
+        for row in np.flatnonzero(self._is_special(headers)):
+            fate = self.fate_of(source.batch_at(int(headers.position[row])))
+            fates.records[row], fates.is_read[row] = fate.records, fate.is_read
+            fates.keeps_empty[row], fates.is_stamped[row] = fate.keeps_empty, fate.is_stamped
+        return fates
+
+    def fate_of(self, batch: RecordBatch) -> Fate:
+        """Return the fate of the next batch."""
+        may_go, retained = discards(self.transactions, batch)
+        if retained is not None:
+            self._retained.append(retained)
+        horizon_ms = batch.delete_horizon_ms
+        goes = may_go
+        if batch.is_control:
+            goes = may_go and horizon_ms is not None and horizon_ms <= self._now_ms
+        keeps_empty = self._is_last_of_producer(batch) or batch.next_offset == self._end_offset
+        return Fate(
+            records=SKIP if goes else KEEP_ALL if batch.is_control else BY_KEY,
+            is_read=keeps_empty or not goes,
+            keeps_empty=keeps_empty,
+            is_stamped=may_go and batch.is_control,
+        )
+
+    def take_retained(self) -> tuple[AbortedTransaction, ...]:
+        """Return the aborted transactions whose markers stay for data since the last call: the new index tells them."""
+        retained = tuple(self._retained)
+        self._retained.clear()
+        return retained
+
+    def _is_special(self, headers: HeaderColumns) -> NDArray[np.bool_]:
+        """Tell of which batches the fate may not be the common one."""
+        data_offsets = [last.data_offset for last in self.producers.values() if last.data_offset is not None]
+        special = is_transactional_or_control(headers)
+        special |= headers.last_offset == self._end_offset - 1
+        if data_offsets:
+            special |= np.isin(headers.last_offset, data_offsets)
+        return special
+
+    def _is_last_of_producer(self, batch: RecordBatch) -> bool:
+        last = self.producers.get(batch.producer_id) if batch.has_producer_id else None
+        if last is None:
+            return False
+        if last.data_offset is not None:
+            return batch.last_offset == last.data_offset
+        return batch.is_control and batch.producer_epoch == last.producer_epoch
+
+
+def discards(transactions: CleanedTransactions, batch: RecordBatch) -> tuple[bool, AbortedTransaction | None]:
+    """Return whether the transactions allow that the next batch goes, and the one that is still to be indexed."""
+    if batch.is_control:
+        return transactions.end(batch.producer_id, batch.last_offset, _control_type(batch))
+    if batch.is_transactional:
+        return transactions.is_aborted(batch.producer_id, batch.last_offset), None
+    return False, None
+
+
+def mapped_fates(
+    headers: HeaderColumns, transactions: CleanedTransactions, source: SourceLog
+) -> tuple[NDArray[np.uint8], Int32Array]:
+    """Return for the walk that fills the map what is done with each batch, and how many records it counts for.
+
+    Markers and the batches of aborted transactions have no keys to offer; a marker counts as one, even when emptied.
+    """
+    records = np.full(len(headers), BY_KEY, np.uint8)
+    counts = headers.record_count.copy()
+    for row in np.flatnonzero(is_transactional_or_control(headers)):
+        batch = source.batch_at(int(headers.position[row]))
+        if discards(transactions, batch)[0] or batch.is_control:
+            records[row] = SKIP
+        if batch.is_control:
+            counts[row] = 1
+    return records, counts
+
+
+def is_transactional_or_control(headers: HeaderColumns) -> NDArray[np.bool_]:
+    """Tell which batches are of transactions or of the cluster itself; before magic 2 there are none."""
+    bits = headers.attributes & np.int16(TRANSACTIONAL_BIT | CONTROL_BIT)
+    told: NDArray[np.bool_] = np.logical_and(bits != 0, headers.magic >= 2)
+    return told
+
+
+def _control_type(batch: RecordBatch) -> ControlType | None:
+    """Return what the first record of a control batch says, None if it has none."""
+    records = batch.records()
+    return control_type(records[0].key) if records else None

@@ -1,0 +1,119 @@
+"""How the survivors of a segment are cut into appends.
+
+What it decides: which batches are appended to the new segment together. An append is what an index entry can point
+to, so the indexes of a cleaned segment are Kafka's only if the appends are.
+
+Constraints: Kafka's cleaner reads a segment through a buffer and appends what stays of each filling. A filling holds
+whole batches; it ends early, after the batch with which the output has outgrown the buffer. A batch larger than the
+buffer doubles it, up to the largest message allowed and then up to the batch itself; the larger buffer serves until the
+end of the segment.
+
+Example: a buffer of 100 bytes and batches of 40 gives appends of what stays of two batches each.
+
+Cost: linear in the batches. Source: kafka.log.Cleaner.cleanInto, growBuffersOrFail and growBuffers, MemoryRecords.
+filterTo and FilterResult, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+import numpy as np
+
+from broker.ids import Offset
+from broker.units import KIB, MIB, SizeBytes
+from log.compaction.filter import FilteredBatches
+from log.segment import Segment
+from log.storage.protocol import Buffer
+from log.time_index import TimestampOffset
+
+BUFFER_SIZE_BYTES: Final = SizeBytes(256 * KIB)  # Half of log.cleaner.io.buffer.size; the other half is for writing.
+NO_TIMESTAMP_OFFSET: Final = TimestampOffset(-1, -1)
+MESSAGE_SIZE_BYTES_MAX: Final = SizeBytes(MIB + 12)  # Kafka's message.max.bytes.
+
+
+@attrs.frozen(kw_only=True)
+class IoLimits:
+    """The cleaner's buffer: what it begins with, and how far the settings let it grow.
+
+    The message limits are message.max.bytes of the broker and max.message.bytes of the topic.
+    """
+
+    buffer_size_bytes: SizeBytes = BUFFER_SIZE_BYTES
+    broker_message_size_bytes_max: SizeBytes = MESSAGE_SIZE_BYTES_MAX
+    topic_message_size_bytes_max: SizeBytes = MESSAGE_SIZE_BYTES_MAX
+
+    def grown(self, buffer_size_bytes: int, batch_size_bytes: int) -> int:
+        """Return the size of a buffer that has grown until it holds a batch."""
+        while buffer_size_bytes < batch_size_bytes:
+            limit = self.topic_message_size_bytes_max
+            limit = SizeBytes(batch_size_bytes) if buffer_size_bytes >= limit else limit
+            buffer_size_bytes = min(2 * buffer_size_bytes, max(limit, self.broker_message_size_bytes_max))
+        return buffer_size_bytes
+
+
+class Appender:
+    """Appends what stays of one old segment to a new one, in Kafka's portions; `finish` appends the last."""
+
+    def __init__(self, destination: Segment, limits: IoLimits) -> None:
+        self._destination = destination
+        self._limits = limits
+        self._buffer_size_bytes = int(limits.buffer_size_bytes)
+        # The portion: where it begins and ends in the old segment, and what is to be appended of it.
+        self._position = self._end_position = 0
+        self._is_begun = False
+        self._pieces: list[Buffer] = []
+        self._written_bytes = 0
+        self._max_offset = -1
+        self._max_timestamp = NO_TIMESTAMP_OFFSET
+
+    def feed(self, batches: FilteredBatches) -> None:
+        """Take the next batches of the old segment."""
+        ends = batches.end_position
+        written = np.cumsum(batches.size_bytes)
+        row = 0
+        while row < len(ends):
+            fitting = int(np.searchsorted(ends, self._position + self._buffer_size_bytes, side="right"))
+            if fitting > row:
+                before = int(written[row] - batches.size_bytes[row]) - self._written_bytes
+                outgrown = int(np.searchsorted(written, before + self._buffer_size_bytes, side="right"))
+                row_end = min(fitting, outgrown + 1)
+                self._take(batches, row, row_end)
+                self._written_bytes = int(written[row_end - 1]) - before
+                row = row_end
+                if self._written_bytes > self._buffer_size_bytes:
+                    self._append(self._end_position)
+            elif self._is_begun:
+                self._append(self._end_position)
+            else:
+                batch_size_bytes = int(ends[row]) - self._position
+                self._buffer_size_bytes = self._limits.grown(self._buffer_size_bytes, batch_size_bytes)
+
+    def finish(self) -> None:
+        """Append what is left."""
+        self._append(self._end_position)
+
+    def _take(self, batches: FilteredBatches, row: int, row_end: int) -> None:
+        """Add rows to the portion."""
+        self._pieces.extend(batches.pieces[row:row_end])
+        self._max_offset = max(self._max_offset, int(batches.max_offset[row:row_end].max()))
+        latest = row + int(batches.max_timestamp[row:row_end].argmax())  # The first of several.
+        if batches.max_timestamp[latest] > self._max_timestamp.timestamp:
+            offset = int(batches.timestamp_offset[latest])
+            self._max_timestamp = TimestampOffset(int(batches.max_timestamp[latest]), offset)
+        self._end_position = int(batches.end_position[row_end - 1])
+        self._is_begun = True
+
+    def _append(self, next_position: int) -> None:
+        """Write the portion, if any of it is left, and begin the next one at `next_position` of the old segment."""
+        if self._written_bytes:
+            self._destination.append(
+                b"".join(self._pieces), last_offset=Offset(self._max_offset), max_timestamp=self._max_timestamp
+            )
+        self._position = self._end_position = next_position
+        self._is_begun = False
+        self._pieces = []
+        self._written_bytes = 0
+        self._max_offset = -1
+        self._max_timestamp = NO_TIMESTAMP_OFFSET

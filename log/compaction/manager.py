@@ -1,0 +1,108 @@
+"""The cleaner of a log directory: which of its logs is cleaned next, and where cleaning has got to.
+
+What it decides: of the compacted logs of one directory, the dirtiest that is due is cleaned; where the pass ended is
+written to `cleaner-offset-checkpoint` for the next one.
+
+Constraints
+- The checkpoint is written only after a pass is whole, so that a crash leads to cleaning again, never to leaving out.
+  A pass that failed writes where it began.
+- A checkpoint outside its log is corrected when it is met, also if the log is not cleaned then. Entries of partitions
+  that are not in the directory any more go with the next writing.
+- A log that cannot be cleaned (damaged, or against Kafka's rules) is left alone from then on; the others go on.
+
+How: whoever owns the directory calls `clean_filthiest` as often as it likes, with the time.
+
+Example: manager = CleanerManager(storage, log_dir.logs); while manager.clean_filthiest(now_ms=now_ms) is not None: pass
+
+Left out: threads, pausing and aborting; deleting old segments, which Kafka's cleaner thread does for compacted logs
+after each look: call `delete_old_segments`. Several directories have a manager each; Kafka's one cleaner goes by the
+largest ratio over all of them.
+
+Source: kafka.log.LogCleanerManager (grabFilthiestCompactedLog, updateCheckpoints, doneCleaning) and LogCleaner, trunk
+1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from broker.errors import CorruptDataError, RefusedError
+from broker.ids import Offset, TopicPartition
+from broker.units import TimeMs
+from log.checkpoints import CLEANER_FILE, read_offset_checkpoint, write_offset_checkpoint
+from log.compaction.cleaner import DEFAULTS, Cleaned, CleanerOptions, clean
+from log.compaction.selection import LogToClean, filthiest, log_to_clean
+from log.partition_log import PartitionLog
+from log.storage.protocol import Storage
+
+
+@attrs.frozen
+class CleanedLog:
+    """A log that was cleaned: what the pass started from and what it did."""
+
+    partition: TopicPartition
+    target: LogToClean
+    cleaned: Cleaned
+
+
+class CleanerManager:
+    """Chooses and cleans logs of one log directory; `logs` may change between calls.
+
+    `uncleanable` are the partitions that are left alone, and why.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        logs: Mapping[TopicPartition, PartitionLog],
+        options: CleanerOptions = DEFAULTS,
+    ) -> None:
+        self._storage = storage
+        self._logs = logs
+        self._options = options
+        self.uncleanable: dict[TopicPartition, CorruptDataError | RefusedError] = {}
+
+    def candidates(self, *, now_ms: TimeMs) -> dict[TopicPartition, LogToClean]:
+        """Return what cleaning each compacted log would start from; checkpoints outside their logs are corrected."""
+        checkpoints = self.checkpoints()
+        found: dict[TopicPartition, LogToClean] = {}
+        for partition in sorted(self._logs):
+            log = self._logs[partition]
+            if log.config.compacts and partition not in self.uncleanable:
+                target = log_to_clean(log, checkpoints.get(partition), now_ms=now_ms)
+                if target.resets_checkpoint:
+                    self._write_checkpoint(partition, target.first_dirty_offset)
+                found[partition] = target
+        return found
+
+    def clean_filthiest(self, *, now_ms: TimeMs) -> CleanedLog | None:
+        """Clean the dirtiest log that is due; return None if none is.
+
+        Raises CorruptDataError or RefusedError if that log cannot be cleaned, which is then left alone.
+        """
+        candidates = self.candidates(now_ms=now_ms)
+        target = filthiest(candidates.values())
+        if target is None:
+            return None
+        partition = next(partition for partition, candidate in candidates.items() if candidate is target)
+        try:
+            cleaned = clean(target, now_ms=now_ms, options=self._options)
+        except (CorruptDataError, RefusedError) as error:
+            self.uncleanable[partition] = error
+            self._write_checkpoint(partition, target.first_dirty_offset)
+            raise
+        self._write_checkpoint(partition, cleaned.end_offset)
+        return CleanedLog(partition, target, cleaned)
+
+    def checkpoints(self) -> Mapping[TopicPartition, Offset]:
+        """Return where the last pass over each log ended; none where nothing was cleaned yet."""
+        if not self._storage.exists(CLEANER_FILE):
+            return {}
+        return read_offset_checkpoint(self._storage, CLEANER_FILE)
+
+    def _write_checkpoint(self, partition: TopicPartition, offset: Offset) -> None:
+        """Write where cleaning of a log has got to, and leave out the logs that are gone."""
+        kept = {known: end for known, end in self.checkpoints().items() if known in self._logs}
+        write_offset_checkpoint(self._storage, CLEANER_FILE, {**kept, partition: offset})

@@ -1,0 +1,31 @@
+"""The two checksums of a log: CRC-32C over magic-2 batches, plain CRC-32 over older messages.
+
+What it decides: which polynomial guards which bytes. Magic 2 took Castagnoli's, which processors compute in
+hardware; the messages before it have the CRC of zip and Ethernet.
+
+Example: CRC-32C of b"123456789" is 0xe3069283, CRC-32 of the same 0xcbf43926 (the check values of both standards).
+
+Left out: a table of our own; the wheel uses the processor's instruction, about 17 GB/s.
+
+Source: org.apache.kafka.common.utils.Crc32C and java.util.zip.CRC32; RFC 3720 for the Castagnoli polynomial.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TypeAlias
+
+import crc32c as _wheel
+
+BytesLike: TypeAlias = bytes | bytearray | memoryview
+"""Bytes that are read and not kept; a memoryview is of single bytes."""
+
+
+def crc32c(data: BytesLike, before: int = 0) -> int:
+    """Return the CRC-32C (Castagnoli) of `data`, unsigned; `before` is that of the bytes that stand before it."""
+    return _wheel.crc32c(data, before)
+
+
+def crc32(data: BytesLike) -> int:
+    """Return the CRC-32 (IEEE) of `data` as an unsigned 32-bit number."""
+    return zlib.crc32(data)

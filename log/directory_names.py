@@ -1,0 +1,89 @@
+"""The names of the directories inside a broker's log directory.
+
+Decides which partition a directory holds and in what role: in use, to be deleted, to become the one in
+use (future), or not the broker's any more (stray).
+
+Goals, most important first
+1. A name that Kafka would load is read as Kafka reads it; one that Kafka refuses is refused.
+2. A name that is made here is one that Kafka makes, for the same unique id.
+
+Constraints: names have at most 255 characters, so a long topic is cut, but only where Kafka cuts it
+(to be deleted and stray); whoever reads such a name gets the cut topic, as in Kafka.
+
+How: a role's suffix ends the name; before it stand a dot and a unique id of 32 hex digits, here drawn from a
+`RandomSource`. What is left splits at its last "-".
+
+Example: parse_directory_name("a.b-c-7.0f…e-delete") == PartitionDirectory("a.b-c-7.0f…e-delete", a.b-c-7, DELETE).
+
+Left out: remote-log-index-cache and __cluster_metadata are names of Kafka's too; who loads a log directory passes
+them over.
+
+Source: kafka.log.LocalLog, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import ClassVar, Final
+
+import attrs
+
+from broker.entropy import RandomSource
+from broker.errors import UsageError
+from broker.ids import INT32_MAX, PartitionId, TopicPartition
+
+NAME_LENGTH_MAX: Final = 255  # Most file systems' limit.
+_UNIQUE: Final = re.compile(r"\S+-\S+\.\S+")
+_PARTITION: Final = re.compile(r"\+?\d{1,255}", re.ASCII)  # What Java's Integer.parseInt takes, after the last "-".
+
+
+class DirectoryRole(Enum):
+    """What a partition's directory is kept for; the value is the suffix of its name."""
+
+    CURRENT = ""
+    FUTURE = "-future"
+    DELETE = "-delete"
+    STRAY = "-stray"
+
+
+class UnexpectedDirectoryError(UsageError):
+    """A log directory holds a directory that no partition can have; Kafka does not start then."""
+
+    kafka_class: ClassVar[str] = "org.apache.kafka.common.KafkaException"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"directory {name!r} is not named topic-partition, nor topic-partition.id-delete and the like")
+
+
+@attrs.frozen
+class PartitionDirectory:
+    """A directory's name, the partition it holds, and in what role."""
+
+    name: str
+    partition: TopicPartition
+    role: DirectoryRole
+
+
+def parse_directory_name(name: str) -> PartitionDirectory:
+    """Return what the directory `name` holds; raises UnexpectedDirectoryError where Kafka refuses the name."""
+    role = next((each for each in DirectoryRole if each.value and name.endswith(each.value)), DirectoryRole.CURRENT)
+    if role is not DirectoryRole.CURRENT and _UNIQUE.fullmatch(name.removesuffix(role.value)) is None:
+        raise UnexpectedDirectoryError(name)
+    held = name if role is DirectoryRole.CURRENT else name[: name.rindex(".")]
+    topic, dash, partition = held.rpartition("-")
+    if not (dash and topic) or _PARTITION.fullmatch(partition) is None or int(partition) > INT32_MAX:
+        raise UnexpectedDirectoryError(name)
+    return PartitionDirectory(name, TopicPartition(topic, PartitionId(int(partition))), role)
+
+
+def directory_name(partition: TopicPartition, role: DirectoryRole, entropy: RandomSource | None = None) -> str:
+    """Return a name for the directory of `partition` in `role`; every role but CURRENT draws an id from `entropy`."""
+    if role is DirectoryRole.CURRENT:
+        return str(partition)
+    assert entropy is not None
+    unique_id = "".join(f"{entropy.next_int() & 0xFFFFFFFF:08x}" for _ in range(4))
+    ending = f"-{partition.partition}.{unique_id}{role.value}"
+    cut = None if role is DirectoryRole.FUTURE else NAME_LENGTH_MAX - len(ending)
+    return partition.topic[:cut] + ending

@@ -1,0 +1,184 @@
+"""Which leader epoch wrote which offsets of a log.
+
+Decides where two logs part: asked for an epoch, the cache says where the last epoch up to it ended.
+
+Goals, most important first
+1. Each answer is Kafka's.
+2. The file never misses an entry that the log's records show: an entry is on disk before its first record is.
+
+Constraints: epochs and start offsets both grow. An entry that contradicts later ones drops them: the newest is
+believed, as it comes from the leader. An epoch that is assigned keeps its start offset unless a lower one is named.
+
+How
+Entries are kept sorted, in one list. `assign` writes the file at once. Cutting is written later, at `flush`, and the
+file may then show entries too many after a crash, which whoever opens the log cuts again.
+
+Example: entries 0 from 0, 3 from 17, 9 from 40, log end 50. end_offset_for(9) is (9, 50), of 4 and 3 (3, 40), of -1 and
+10 nothing. After truncate_from_start(20) the entries are 3 from 20, 9 from 40; then end_offset_for(0) is (0, 20).
+
+Left out: locks; copies over a part of the log for tiered storage.
+
+Source: Kafka storage/org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache, 4.0 (KIP-101, KIP-279,
+KAFKA-16541).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final
+
+import attrs
+
+from broker.ids import LeaderEpoch, Offset
+from log.checkpoints import EpochEntry, read_epoch_checkpoint, write_epoch_checkpoint
+from log.errors import IllegalArgumentError
+from log.storage.protocol import Storage, parent_of
+
+UNDEFINED_EPOCH: Final = LeaderEpoch(-1)
+
+
+@attrs.frozen
+class EpochEndOffset:
+    """An epoch and the offset after its last record."""
+
+    epoch: LeaderEpoch
+    end_offset: Offset
+
+
+class LeaderEpochCache:
+    """The `leader-epoch-checkpoint` file of a partition, in memory."""
+
+    def __init__(self, storage: Storage, path: str) -> None:
+        self._storage = storage
+        self._entries: list[EpochEntry] = []
+        self.path = path
+        self.is_flush_due = False
+        if not storage.exists(path):
+            storage.open(path, create=True).close()
+        for entry in read_epoch_checkpoint(storage, path):
+            self._assign(entry)
+
+    def __repr__(self) -> str:
+        return f"LeaderEpochCache({self.path!r}, {len(self._entries)} entries)"
+
+    @classmethod
+    def open(cls, storage: Storage, path: str) -> LeaderEpochCache:
+        """Read the file, or make an empty one.
+
+        Raises CheckpointError if it cannot be read, IllegalArgumentError if it holds a negative epoch or offset.
+        """
+        return cls(storage, path)
+
+    @property
+    def entries(self) -> tuple[EpochEntry, ...]:
+        """All entries, by epoch."""
+        return tuple(self._entries)
+
+    @property
+    def latest_entry(self) -> EpochEntry | None:
+        """The entry of the latest epoch."""
+        return self._entries[-1] if self._entries else None
+
+    @property
+    def earliest_entry(self) -> EpochEntry | None:
+        """The entry of the earliest epoch."""
+        return self._entries[0] if self._entries else None
+
+    @property
+    def latest_epoch(self) -> LeaderEpoch | None:
+        """The latest epoch that has records, as far as is known."""
+        return self._entries[-1].epoch if self._entries else None
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Say that `epoch` starts at `start_offset`, and write the file if that is news.
+
+        Raises IllegalArgumentError if either is negative.
+        """
+        if self._assign(EpochEntry(LeaderEpoch(epoch), Offset(start_offset))):
+            self._write()
+
+    def previous_epoch(self, epoch: int | None = None) -> LeaderEpoch | None:
+        """Return the largest epoch below `epoch`; below the latest one if none is named."""
+        if epoch is None:
+            return self._entries[-2].epoch if len(self._entries) > 1 else None
+        place = bisect_right(self._entries, epoch - 1, key=_epoch_of)
+        return self._entries[place - 1].epoch if place else None
+
+    def epoch_for_offset(self, offset: int) -> LeaderEpoch | None:
+        """Return the epoch that wrote `offset`, None if it lies before the first entry."""
+        place = bisect_right(self._entries, offset, key=_start_offset_of)
+        return self._entries[place - 1].epoch if place else None
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEndOffset | None:
+        """Return the largest epoch up to `epoch` and where it ends; None where Kafka answers (-1, -1).
+
+        The latest epoch ends at the log's end; one below the first entry is said to end where that starts.
+        """
+        if epoch == UNDEFINED_EPOCH:
+            return None
+        if epoch == self.latest_epoch:
+            return EpochEndOffset(LeaderEpoch(epoch), Offset(log_end_offset))
+        place = bisect_right(self._entries, epoch, key=_epoch_of)
+        if place == len(self._entries):
+            return None
+        found = self._entries[place - 1].epoch if place else LeaderEpoch(epoch)
+        return EpochEndOffset(found, self._entries[place].start_offset)
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Drop the entries that start at `end_offset` or later; `flush` is due if there were any."""
+        if end_offset < 0 or not self._entries or self._entries[-1].start_offset < end_offset:
+            return
+        while self._entries and self._entries[-1].start_offset >= end_offset:
+            self._entries.pop()
+        self.is_flush_due = True
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Drop the entries before the one that holds `start_offset`, which is moved up to it; `flush` is due then."""
+        place = bisect_right(self._entries, start_offset, key=_start_offset_of)
+        if place:
+            self._entries[:place] = [EpochEntry(self._entries[place - 1].epoch, Offset(start_offset))]
+            self.is_flush_due = True
+
+    def clear(self) -> None:
+        """Drop all entries and write the file."""
+        self._entries.clear()
+        self._write()
+
+    def flush(self) -> None:
+        """Write what was cut, unless the partition's directory is gone."""
+        if self.is_flush_due and self._storage.is_directory(parent_of(self.path)):
+            self._write()
+        self.is_flush_due = False
+
+    def check_invariants(self) -> None:
+        """Assert what always holds."""
+        for before, after in zip(self._entries, self._entries[1:], strict=False):
+            assert before.epoch < after.epoch, (before, after)
+            assert before.start_offset < after.start_offset, (before, after)
+
+    def _assign(self, entry: EpochEntry) -> bool:
+        if entry.epoch < 0 or entry.start_offset < 0:
+            raise IllegalArgumentError(
+                f"{self.path}: leader epoch {entry.epoch} from offset {entry.start_offset}; both must be 0 or more"
+            )
+        latest = self.latest_entry
+        if latest is not None and latest.epoch == entry.epoch and latest.start_offset <= entry.start_offset:
+            return False
+        while self._entries and (
+            self._entries[-1].epoch >= entry.epoch or self._entries[-1].start_offset >= entry.start_offset
+        ):
+            self._entries.pop()
+        self._entries.append(entry)
+        return True
+
+    def _write(self) -> None:
+        write_epoch_checkpoint(self._storage, self.path, self._entries)
+        self.is_flush_due = False
+
+
+def _epoch_of(entry: EpochEntry) -> int:
+    return entry.epoch
+
+
+def _start_offset_of(entry: EpochEntry) -> int:
+    return entry.start_offset

@@ -1,0 +1,296 @@
+"""What a leader does to the records that it is sent: check them, give them offsets, and stamp them.
+
+Decides for each record set from a client or a coordinator whether every record may enter the log, and which bytes do.
+
+Goals, most important first
+1. What a leader stores, every follower and consumer can read: one magic, one codec, consecutive offsets.
+2. The producer's bytes are kept where possible: offsets, leader epoch and times are written into the headers, and
+   records are only rewritten when codec or magic change or their offsets are not consecutive.
+3. A refused set changes nothing.
+
+Constraints
+- Batches of magic 2, and compressed ones of any magic, come alone in a set.
+- A compacted topic takes no record without a key. With CreateTime a record's time lies within
+  [now - message.timestamp.before.max.ms, now + message.timestamp.after.max.ms]; no time at all (-1) is allowed.
+- With LogAppendTime the broker's clock is the time of every record, and a producer may not have set that type.
+- A control batch from a client is refused; one from a coordinator is never recompressed.
+
+How: `assigned` picks one of three ways, as Kafka does: stamp uncompressed batches, stamp a compressed one, or build
+one batch anew. Records are read as columns when a batch is large, else one by one.
+
+Example: log end 40, a batch of 3 records: it becomes 40..42, and 43 is next.
+
+Left out: metrics; the brokers of old whose protocol version forbade zstd.
+
+Source: org.apache.kafka.storage.internals.log.LogValidator and org.apache.kafka.common.record.MemoryRecordsBuilder,
+trunk 1eb7644 (2024-10); KIP-32 for LogAppendTime, KIP-937 for the two limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from broker.ids import LeaderEpoch, Offset
+from broker.units import TimeMs
+from log.batch import RecordBatch
+from log.batches import Reader, batch_at, batches_in
+from log.build import build_batch
+from log.build_spec import BatchSpec
+from log.compression import Codec
+from log.errors import InvalidAppendError, RecordValidationError, UnsupportedForMessageFormatError
+from log.log_config import PRODUCER_COMPRESSION, LogConfig
+from log.producer_append import AppendOrigin
+from log.record import NO_TIMESTAMP, Record, TimestampType
+from log.record_set import RecordSet
+from log.stamping import Stamp, stamped
+from log.storage.protocol import Buffer
+from log.time_index import TimestampOffset
+
+COLUMNS_FROM_COUNT: Final = 16
+"""From so many records on a batch is read as columns; below, starting that costs more than it saves."""
+
+
+@attrs.frozen(kw_only=True)
+class LeaderAppend:
+    """Under which rules a leader takes a set, from which offset on, in which epoch, and when."""
+
+    config: LogConfig
+    origin: AppendOrigin
+    next_offset: Offset
+    leader_epoch: LeaderEpoch
+    now_ms: TimeMs
+    where: str
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """The type that the log writes."""
+        return TimestampType.LOG_APPEND_TIME if self.config.stamps_log_append_time else TimestampType.CREATE_TIME
+
+    def stamp(self, last_offset: int, largest_timestamp: int) -> Stamp:
+        """Return what is written into a batch that ends at `last_offset`, its records' largest time being given."""
+        max_timestamp = self.now_ms if self.config.stamps_log_append_time else TimeMs(largest_timestamp)
+        return Stamp(Offset(last_offset), self.leader_epoch, self.timestamp_type, max_timestamp)
+
+    def target_codec(self, source: Codec) -> Codec:
+        """Return the codec in which records that came with `source` are stored."""
+        name = self.config.compression_type
+        if name == PRODUCER_COMPRESSION:
+            return source
+        return Codec.NONE if name == "uncompressed" else Codec[name.upper()]
+
+
+def assigned(records: RecordSet, append: LeaderAppend) -> RecordSet:
+    """Return `records` with the leader's offsets, epoch and times; its batches may be others than before.
+
+    Raises InvalidAppendError, RecordValidationError and UnsupportedForMessageFormatError.
+    """
+    magic = append.config.magic
+    target = append.target_codec(records.codec)
+    if records.codec is Codec.NONE and target is Codec.NONE:
+        if all(batch.magic == magic for batch in records.batches):
+            return _stamped_plain(records, append)
+        return _rebuilt(records, _checked_records(records, append), Codec.NONE, append)
+    first = _only_batch(records)
+    _check_batch(first, first, append)
+    in_place = records.codec is target and first.magic == magic and magic > 0
+    if records.codec is Codec.NONE and first.is_control:
+        in_place = True
+    timestamps = _checked_timestamps(first, append)
+    if in_place and _has_consecutive_offsets(first, len(timestamps)):
+        return _stamped_compressed(records, timestamps, append)
+    return _rebuilt(records, first.records(), target, append)
+
+
+def _only_batch(records: RecordSet) -> RecordBatch:
+    """Return the first batch; raise if there are more where only one may be."""
+    first = records.batches[0]
+    if len(records.batches) > 1 and (first.magic >= 2 or records.codec is not Codec.NONE):
+        raise InvalidAppendError(f"a record set of magic {first.magic} has more than one batch")
+    return first
+
+
+def _stamped_plain(records: RecordSet, append: LeaderAppend) -> RecordSet:
+    """Write offsets, epoch and times into the headers of uncompressed batches."""
+    first = _only_batch(records)
+    stamps = append.config.stamps_log_append_time
+    next_offset = int(append.next_offset)
+    largest, offset_of_largest = NO_TIMESTAMP, -1
+    parts: list[bytearray] = []
+    for batch in records.batches:
+        _check_batch(first, batch, append)
+        timestamps = _checked_timestamps(batch, append)
+        next_offset += len(timestamps)
+        batch_largest = max(timestamps, default=NO_TIMESTAMP)
+        if batch.magic > 0 and batch_largest > largest:
+            largest, offset_of_largest = TimeMs(batch_largest), next_offset - 1
+        parts.append(stamped(batch, append.stamp(next_offset - 1, batch_largest)))
+    if stamps:
+        largest, offset_of_largest = append.now_ms, next_offset - 1
+        if append.config.magic == 1:
+            offset_of_largest = append.next_offset
+        elif append.config.magic == 0:
+            largest, offset_of_largest = NO_TIMESTAMP, -1
+    data = parts[0] if len(parts) == 1 else b"".join(parts)
+    return _record_set(records, data, append, next_offset - 1, TimestampOffset(largest, offset_of_largest))
+
+
+def _stamped_compressed(records: RecordSet, timestamps: Sequence[int], append: LeaderAppend) -> RecordSet:
+    """Write offsets, epoch and times into the header of a compressed batch."""
+    stamps = append.config.stamps_log_append_time
+    last_offset = append.next_offset + len(timestamps) - 1
+    largest = max(timestamps, default=NO_TIMESTAMP)
+    data = stamped(records.batches[0], append.stamp(last_offset, largest))
+    return _record_set(
+        records, data, append, last_offset, TimestampOffset(append.now_ms if stamps else largest, last_offset)
+    )
+
+
+def _rebuilt(records: RecordSet, kept: Sequence[Record], codec: Codec, append: LeaderAppend) -> RecordSet:
+    """Write records anew as one batch, with consecutive offsets."""
+    first, config = records.batches[0], append.config
+    if config.magic < 2 and first.has_producer_id:
+        raise UnsupportedForMessageFormatError(f"records of producer ids need magic 2; the log writes {config.magic}")
+    spec = BatchSpec(
+        base_offset=append.next_offset,
+        magic=config.magic,
+        codec=codec,
+        timestamp_type=append.timestamp_type,
+        log_append_time=append.now_ms if config.stamps_log_append_time else NO_TIMESTAMP,
+        producer_id=first.producer_id,
+        producer_epoch=first.producer_epoch,
+        base_sequence=first.base_sequence,
+        is_transactional=first.is_transactional,
+        partition_leader_epoch=append.leader_epoch,
+        compression_level=_level(config, codec),
+    )
+    moved = [attrs.evolve(record, offset=Offset(append.next_offset + index)) for index, record in enumerate(kept)]
+    last_offset = append.next_offset + len(moved) - 1
+    return _record_set(
+        records, build_batch(spec, moved), append, last_offset, _rebuilt_timestamp(moved, codec, last_offset, append)
+    )
+
+
+def _rebuilt_timestamp(
+    records: Sequence[Record], codec: Codec, last_offset: int, append: LeaderAppend
+) -> TimestampOffset:
+    """Return the largest timestamp of records written anew; plain old messages have a batch each."""
+    is_one_batch = codec is not Codec.NONE or append.config.magic >= 2
+    if append.config.stamps_log_append_time:
+        return TimestampOffset(append.now_ms, last_offset if is_one_batch else append.next_offset)
+    # max() keeps the first of equals, as the builder does.
+    newest = max(records, key=lambda record: record.timestamp, default=None)
+    if newest is None or newest.timestamp == NO_TIMESTAMP or append.config.magic == 0:
+        return TimestampOffset(NO_TIMESTAMP, -1)
+    return TimestampOffset(newest.timestamp, last_offset if is_one_batch else newest.offset)
+
+
+def _record_set(
+    records: RecordSet, data: Buffer, append: LeaderAppend, last_offset: int, max_timestamp: TimestampOffset
+) -> RecordSet:
+    first = batch_at(data, 0, reader=Reader.MEMORY, source=append.where)
+    assert first is not None, "a leader appends whole batches"
+    others = batches_in(data, start_position=first.end_position, reader=Reader.MEMORY, source=append.where)
+    batches = (first,) if first.end_position == len(data) else (first, *others)
+    return RecordSet(data, batches, append.next_offset, Offset(last_offset), max_timestamp, records.codec)
+
+
+def _checked_records(records: RecordSet, append: LeaderAppend) -> list[Record]:
+    """Return all records of a set, each batch checked."""
+    first = _only_batch(records)
+    checked: list[Record] = []
+    for batch in records.batches:
+        _check_batch(first, batch, append)
+        _checked_timestamps(batch, append)
+        checked.extend(batch.records())
+    return checked
+
+
+def _check_batch(first: RecordBatch, batch: RecordBatch, append: LeaderAppend) -> None:
+    """Raise if the header of a batch says what a leader does not take."""
+    if batch.magic != first.magic:
+        raise InvalidAppendError(f"batch of magic {batch.magic} after one of magic {first.magic} in {append.where}")
+    if append.origin is AppendOrigin.CLIENT:
+        _check_client_batch(batch, append.where)
+    if append.config.magic < 2 and (batch.is_transactional or batch.has_producer_id):
+        raise UnsupportedForMessageFormatError(
+            f"records of producer ids or transactions need magic 2; {append.where} has magic {append.config.magic}"
+        )
+
+
+def _check_client_batch(batch: RecordBatch, where: str) -> None:
+    """Raise if a client's batch counts wrongly, is a control batch, or has a producer id without a sequence."""
+    if batch.magic >= 2:
+        count_by_offsets = batch.last_offset - batch.base_offset + 1
+        if count_by_offsets <= 0 or batch.record_count != count_by_offsets:
+            raise InvalidAppendError(
+                f"a batch of {batch.record_count} records has offsets {batch.base_offset} to {batch.last_offset} "
+                f"in {where}"
+            )
+    if batch.is_control:
+        raise InvalidAppendError(f"clients are not allowed to write control records in {where}")
+    if batch.has_producer_id and batch.base_sequence < 0:
+        raise InvalidAppendError(
+            f"a batch of producer id {batch.producer_id} has the sequence {batch.base_sequence} in {where}"
+        )
+
+
+def _level(config: LogConfig, codec: Codec) -> int | None:
+    """Return the level at which the log compresses; None is the codec's default."""
+    if config.compression_type == PRODUCER_COMPRESSION:
+        return None
+    return {Codec.GZIP: config.gzip_level, Codec.LZ4: config.lz4_level, Codec.ZSTD: config.zstd_level}.get(codec)
+
+
+def _checked_timestamps(batch: RecordBatch, append: LeaderAppend) -> Sequence[int]:
+    """Return the timestamps of all records; raise RecordValidationError if one of the records may not enter."""
+    columns = batch.columns() if batch.record_count >= COLUMNS_FROM_COUNT else None
+    if columns is not None:
+        timestamps: Sequence[int] = columns.timestamp.tolist()
+        keyless = (columns.key_size < 0).nonzero()[0].tolist()
+    else:
+        records = batch.records()
+        timestamps = [record.timestamp for record in records]
+        keyless = [index for index, record in enumerate(records) if record.key is None]
+    if append.config.compacts and keyless:
+        raise RecordValidationError(
+            f"a compacted log takes no record without a key: record {keyless[0]} of a batch to {append.where}",
+            record_indexes=tuple(keyless),
+            has_invalid_timestamp=False,
+        )
+    _check_timestamps(batch, timestamps, append)
+    return timestamps
+
+
+def _check_timestamps(batch: RecordBatch, timestamps: Sequence[int], append: LeaderAppend) -> None:
+    """Raise RecordValidationError for times out of range, or set by a producer as if it were the broker."""
+    config = append.config
+    is_late_type = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    low, high = append.now_ms - config.timestamp_before_max_ms, append.now_ms + config.timestamp_after_max_ms
+    if not is_late_type and (config.stamps_log_append_time or not _any_outside(timestamps, low, high)):
+        return
+    wrong = tuple(
+        index
+        for index, timestamp in enumerate(timestamps)
+        if (
+            is_late_type if config.stamps_log_append_time or timestamp == NO_TIMESTAMP else not low <= timestamp <= high
+        )
+    )
+    if wrong:
+        raise RecordValidationError(
+            f"record {wrong[0]} of a batch to {append.where} has the timestamp {timestamps[wrong[0]]} of type "
+            f"{batch.timestamp_type.value}; allowed are {config.timestamp_type} from {low} to {high}",
+            record_indexes=wrong,
+            has_invalid_timestamp=True,
+        )
+
+
+def _any_outside(timestamps: Sequence[int], low: int, high: int) -> bool:
+    return bool(timestamps) and (min(timestamps) < low or max(timestamps) > high)
+
+
+def _has_consecutive_offsets(batch: RecordBatch, record_count: int) -> bool:
+    """Whether the records of a compressed batch have the offsets 0, 1, 2, ..."""
+    return all(record.offset == index for index, record in enumerate(batch.records())) if record_count else True

@@ -1,0 +1,141 @@
+"""What a log runs with: Kafka's topic settings, as numbers in one value.
+
+Decides nothing by itself; every rule of a log takes the one number it needs from here. Names follow the
+project's habit (units last, maxima last); `NAMES` says which setting of Kafka's each field is.
+
+Goals, most important first
+1. One value that says all a log does with its bytes; two logs of equal config behave alike.
+2. The config of golden cases and of old brokers can be expressed: no range of today's Kafka is held
+   against it, so a segment may have 300 bytes here though Kafka 4.0 asks for 1 MiB.
+
+Constraints: frozen; durations in ms, sizes in bytes; -1 means no limit where Kafka says so.
+
+How: `LogConfig.of(settings)` takes the values in force of a topic's `Settings`, which has checked them;
+`LogConfig.parse({"segment.bytes": 700})` takes names of Kafka's directly; `attrs.evolve` changes one.
+
+Example: LogConfig.parse({"cleanup.policy": "compact,delete"}).compacts is True.
+
+Left out: what other parts of a broker read from a topic's settings (replication, remote storage, quotas), and
+preallocate, which only asks the file system for space early.
+
+Source: org.apache.kafka.storage.internals.log.LogConfig, trunk 1eb7644 (2024-10). `message.format.version` is a
+setting of Kafka before 4.0; what it decides is the magic that a leader writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from broker.config import LONG_MAX, Settings
+from broker.errors import UsageError
+from broker.units import DAY_MS, GIB, HOUR_MS, MIB, MINUTE_MS, DurationMs, SizeBytes
+
+PRODUCER_COMPRESSION: Final = "producer"
+"""A leader keeps the codec that the producer chose."""
+
+LOG_APPEND_TIME: Final = "LogAppendTime"
+CREATE_TIME: Final = "CreateTime"
+
+_FORMAT_VERSIONS: Final = ((11, 2), (10, 1))  # Since 0.11 batches of magic 2 are written, since 0.10 magic 1.
+
+
+@attrs.frozen(kw_only=True)
+class LogConfig:
+    """The settings of one log. Sizes in bytes, durations in ms; -1 keeps everything where a retention is meant."""
+
+    segment_size_bytes: SizeBytes = attrs.field(default=SizeBytes(GIB))
+    segment_ms: DurationMs = attrs.field(default=DurationMs(7 * DAY_MS))
+    segment_jitter_ms: DurationMs = attrs.field(default=DurationMs(0))
+    index_size_bytes: SizeBytes = attrs.field(default=SizeBytes(10 * MIB))
+    index_interval_bytes: SizeBytes = attrs.field(default=SizeBytes(4096))
+    flush_messages: int = LONG_MAX
+    flush_ms: DurationMs = attrs.field(default=DurationMs(LONG_MAX))
+    retention_bytes: SizeBytes = attrs.field(default=SizeBytes(-1))
+    retention_ms: DurationMs = attrs.field(default=DurationMs(7 * DAY_MS))
+    file_delete_delay_ms: DurationMs = attrs.field(default=DurationMs(MINUTE_MS))
+    compacts: bool = False
+    deletes: bool = True
+    delete_retention_ms: DurationMs = attrs.field(default=DurationMs(DAY_MS))
+    min_compaction_lag_ms: DurationMs = attrs.field(default=DurationMs(0))
+    max_compaction_lag_ms: DurationMs = attrs.field(default=DurationMs(LONG_MAX))
+    min_cleanable_dirty_ratio: float = 0.5
+    message_size_bytes_max: SizeBytes = attrs.field(default=SizeBytes(MIB + 12))
+    timestamp_type: str = CREATE_TIME
+    timestamp_before_max_ms: DurationMs = attrs.field(default=DurationMs(LONG_MAX))
+    timestamp_after_max_ms: DurationMs = attrs.field(default=DurationMs(HOUR_MS))
+    compression_type: str = PRODUCER_COMPRESSION
+    gzip_level: int = -1
+    lz4_level: int = 9
+    zstd_level: int = 3
+    magic: int = 2
+
+    @property
+    def segment_ms_max(self) -> DurationMs:
+        """Age at which a segment is rolled: a compacted log also rolls in time for its records to be cleaned."""
+        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms
+
+    @property
+    def stamps_log_append_time(self) -> bool:
+        """Whether the leader's clock, not the producer's, stamps the records."""
+        return self.timestamp_type == LOG_APPEND_TIME
+
+    @classmethod
+    def of(cls, settings: Settings) -> LogConfig:
+        """Return the config of a topic with these settings."""
+        return cls.parse({name: settings[name] for name in settings if name in NAMES or name == "cleanup.policy"})
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> LogConfig:
+        """Return the config that Kafka's setting names give; what is not named has Kafka's default.
+
+        Raises UsageError for a name that no log reads.
+        """
+        fields: dict[str, Any] = {}
+        for name, value in values.items():
+            if name == "cleanup.policy":
+                policies = value.split(",") if isinstance(value, str) else value
+                fields["compacts"], fields["deletes"] = "compact" in policies, "delete" in policies
+            elif name == "message.format.version":
+                fields["magic"] = _magic_of(value)
+            elif name in NAMES:
+                fields[NAMES[name]] = value
+            else:
+                raise UsageError(f"no log reads a setting {name!r}")
+        return cls(**fields)
+
+
+NAMES: Final[Mapping[str, str]] = {
+    "segment.bytes": "segment_size_bytes",
+    "segment.ms": "segment_ms",
+    "segment.jitter.ms": "segment_jitter_ms",
+    "segment.index.bytes": "index_size_bytes",
+    "index.interval.bytes": "index_interval_bytes",
+    "flush.messages": "flush_messages",
+    "flush.ms": "flush_ms",
+    "retention.bytes": "retention_bytes",
+    "retention.ms": "retention_ms",
+    "file.delete.delay.ms": "file_delete_delay_ms",
+    "delete.retention.ms": "delete_retention_ms",
+    "min.compaction.lag.ms": "min_compaction_lag_ms",
+    "max.compaction.lag.ms": "max_compaction_lag_ms",
+    "min.cleanable.dirty.ratio": "min_cleanable_dirty_ratio",
+    "max.message.bytes": "message_size_bytes_max",
+    "message.timestamp.type": "timestamp_type",
+    "message.timestamp.before.max.ms": "timestamp_before_max_ms",
+    "message.timestamp.after.max.ms": "timestamp_after_max_ms",
+    "compression.type": "compression_type",
+    "compression.gzip.level": "gzip_level",
+    "compression.lz4.level": "lz4_level",
+    "compression.zstd.level": "zstd_level",
+}
+"""Kafka's name of each field; `compacts` and `deletes` come from cleanup.policy."""
+
+
+def _magic_of(version: str) -> int:
+    """Return the magic that brokers of message.format.version `version`, such as "0.10.2", wrote."""
+    parts = [int(part) if part.isdecimal() else 0 for part in version.split("-")[0].split(".")]
+    minor = 11 if parts[0] >= 1 else [*parts, 0][1]
+    return next((magic for since, magic in _FORMAT_VERSIONS if minor >= since), 0)

@@ -1,0 +1,424 @@
+"""Keep a log in shape: open it, roll it, flush it, cut it, let it forget, close it.
+
+Decides nothing by itself; it is the shell over the rules that say what may go, what must stay and what is written when.
+What clients do with a log stands in `log.partition_log`, which builds on this.
+
+Goals, most important first
+1. The high watermark, the log start, the recovery point and the last stable offset agree at every moment.
+2. Whatever is deleted or cut takes along what was known of it: producers, their snapshots, leader epochs.
+3. No threads: what is for later is done by `run_scheduled`, which the owner of the log calls.
+
+Constraints: those of `log.log_invariants`. The high watermark starts at the log start and is told by the replication;
+the log start only grows, but for a cut below it.
+
+How: `log.local_log` keeps the files, `log.recovery` opens them, `log.retention` says what goes, `log.producer_rebuild`
+brings the producers up to a cut.
+
+Example: segments 0, 100, 200; increment_log_start_offset(150), and delete_old_segments deletes the first.
+
+Left out: remote storage, metrics.
+
+Source: kafka.log.UnifiedLog, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Self
+
+from broker.entropy import RandomSource
+from broker.ids import LeaderEpoch, Offset
+from broker.units import MINUTE_MS, SizeBytes, TimeMs
+from log.checkpoints import LEADER_EPOCH_FILE
+from log.epoch_cache import LeaderEpochCache
+from log.errors import (
+    IllegalArgumentError,
+    InconsistentTopicIdError,
+    OffsetOutOfRangeError,
+)
+from log.local_log import LocalLog
+from log.log_config import LogConfig
+from log.log_invariants import check_epochs, check_offsets, check_segments
+from log.log_state import LogState, ProducerView, SegmentState
+from log.metadata_files import (
+    PARTITION_METADATA_FILE,
+    PartitionMetadata,
+    read_partition_metadata,
+    write_partition_metadata,
+)
+from log.producer_rebuild import RebuildRequest, rebuild_producer_state
+from log.producer_state import ProducerState
+from log.recovery import LastShutdown, delete_snapshot_later, load_log
+from log.retention import Breach, RetainedSegment, before_start, beyond_size, deletable_count, too_old
+from log.segment import Segment
+from log.storage.protocol import Storage, parent_of
+
+NOTHING_APPENDED: Final = Offset(-1)
+NO_EPOCH: Final = LeaderEpoch(-1)
+AT_LOG_END: Final = Offset(0)  # Whatever lies below the log's end means the end.
+CLEAN_SHUTDOWN: Final = LastShutdown()
+PRODUCER_CHECK_INTERVAL_MS: Final = 10 * MINUTE_MS
+"""How often producers are forgotten of which nothing came for a day: producer.id.expiration.check.interval.ms."""
+
+
+class LogUpkeep:
+    """A log without its clients. `epochs` is None where the log writes magic 0 or 1."""
+
+    def __init__(self, local: LocalLog, producers: ProducerState, epochs: LeaderEpochCache | None) -> None:
+        self.local = local
+        self.producers = producers
+        self.epochs = epochs
+        self.log_start_offset = Offset(0)
+        self.high_watermark = Offset(0)
+        self.topic_id: str | None = None
+        self._first_unstable_offset: Offset | None = None
+
+    @classmethod
+    def open(
+        cls,
+        storage: Storage,
+        directory: str,
+        config: LogConfig,
+        last_shutdown: LastShutdown = CLEAN_SHUTDOWN,
+        *,
+        now_ms: TimeMs,
+        topic_id: str | None = None,
+        entropy: RandomSource | None = None,
+    ) -> Self:
+        """Open the log in `directory`, made if it is missing, and recover what was not closed properly.
+
+        `topic_id` is written beside the log; `entropy` draws segment.jitter.ms. Raises CorruptDataError for what even
+        recovery cannot read, InconsistentTopicIdError, StorageError.
+        """
+        if not storage.exists(directory):
+            storage.make_directory(directory)
+            # Kafka leaves this to the file system: what is flushed into a directory without a name would be lost.
+            storage.sync_directory(parent_of(directory))
+        local = LocalLog(storage, directory, config, now_ms=now_ms, entropy=entropy)
+        producers = ProducerState.open(storage, directory, name=directory)
+        log = cls(local, producers, _open_epochs(storage, directory, config))
+        offsets = load_log(local, producers, log.epochs, last_shutdown, now_ms=now_ms)
+        local.end_offset = offsets.end_offset
+        local.recovery_point = max(offsets.recovery_point, offsets.log_start_offset)
+        log.log_start_offset = log.high_watermark = offsets.log_start_offset
+        log._update_first_unstable_offset()
+        log._keep_topic_id(topic_id)
+        local.schedule.add(TimeMs(now_ms + PRODUCER_CHECK_INTERVAL_MS), log._forget_expired_producers)
+        return log
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.directory!r}, {self.log_start_offset} to {self.log_end_offset})"
+
+    @property
+    def storage(self) -> Storage:
+        """Where the log is kept."""
+        return self.local.storage
+
+    @property
+    def directory(self) -> str:
+        """The log's directory in its storage."""
+        return self.local.directory
+
+    @property
+    def config(self) -> LogConfig:
+        """The settings in force."""
+        return self.local.config
+
+    @config.setter
+    def config(self, config: LogConfig) -> None:
+        if (config.magic >= 2) != (self.config.magic >= 2):
+            self.epochs = _open_epochs(self.storage, self.directory, config)
+        self.local.config = config
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Every segment, by base offset; the last one is active."""
+        return self.local.segments.all
+
+    @property
+    def active_segment(self) -> Segment:
+        """The segment that is appended to."""
+        return self.local.segments.active
+
+    @property
+    def size_bytes(self) -> SizeBytes:
+        """Bytes of all log files."""
+        return self.local.segments.size_bytes
+
+    @property
+    def log_end_offset(self) -> Offset:
+        """The next offset to be written."""
+        return self.local.end_offset
+
+    @property
+    def recovery_point(self) -> Offset:
+        """All below this offset is known to be on disk."""
+        return self.local.recovery_point
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        """All below this offset is replicated, and no transaction in it is undecided."""
+        unstable = self._first_unstable_offset
+        return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
+
+    # What is replicated, what is forgotten.
+
+    def update_high_watermark(self, offset: Offset) -> Offset:
+        """Set the high watermark, kept within the log; return what it is now."""
+        self.high_watermark = max(self.log_start_offset, min(offset, self.log_end_offset))
+        self.producers.on_high_watermark_updated(self.high_watermark)
+        self._update_first_unstable_offset()
+        return self.high_watermark
+
+    def increment_log_start_offset(self, offset: Offset) -> bool:
+        """Let the log begin at `offset`, and tell whether that is new.
+
+        Raises OffsetOutOfRangeError above the high watermark.
+        """
+        if offset > self.high_watermark:
+            raise OffsetOutOfRangeError(
+                f"{self.directory}: the log cannot start at {offset}, above the high watermark {self.high_watermark}"
+            )
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        self.local.recovery_point = max(self.local.recovery_point, offset)
+        if self.epochs is not None:
+            self.epochs.truncate_from_start(offset)
+        self.producers.on_log_start_offset_incremented(offset)
+        self._update_first_unstable_offset()
+        return True
+
+    def delete_old_segments(self, *, now_ms: TimeMs) -> int:
+        """Delete what lies before the log start, beyond retention.bytes and retention.ms; return how many segments."""
+        config = self.config
+        count = self._delete_breaching(before_start(self.log_start_offset), now_ms)
+        if config.deletes and config.retention_bytes >= 0:
+            count += self._delete_breaching(beyond_size(self.size_bytes, config.retention_bytes), now_ms)
+        if config.deletes and config.retention_ms >= 0:
+            count += self._delete_breaching(too_old(now_ms, config.retention_ms), now_ms)
+        return count
+
+    def _delete_breaching(self, breach: Breach, now_ms: TimeMs) -> int:
+        segments = self.segments
+        count = deletable_count(self._retained(segments), high_watermark=self.high_watermark, breach=breach)
+        if count == 0:
+            return 0
+        gone = segments[:count]
+        if count == len(segments):
+            self.roll(now_ms=now_ms)
+        assert self.active_segment not in gone, gone
+        next_segment = self.local.segments.higher(gone[-1].base_offset)
+        assert next_segment is not None
+        self.increment_log_start_offset(next_segment.base_offset)
+        self.local.remove_and_delete(gone, now_ms=now_ms)
+        self.delete_producer_snapshots(gone, now_ms=now_ms)
+        return count
+
+    def _retained(self, segments: Sequence[Segment]) -> Iterator[RetainedSegment]:
+        """Yield what retention asks of each segment, as far as it asks."""
+        for index, segment in enumerate(segments):
+            is_active = index + 1 == len(segments)
+            yield RetainedSegment(
+                size_bytes=segment.size_bytes,
+                end_offset=self.log_end_offset if is_active else segments[index + 1].base_offset,
+                largest_timestamp_ms=segment.largest_timestamp_ms,
+                is_active=is_active,
+            )
+
+    # Segments.
+
+    def roll(self, *, now_ms: TimeMs, expected_next_offset: Offset = AT_LOG_END) -> Segment:
+        """Begin a new active segment and return it; the one before is flushed by the next `run_scheduled`."""
+        segment = self.local.roll(expected_next_offset, now_ms=now_ms)
+        self.producers.update_map_end_offset(segment.base_offset)
+        snapshot = self.producers.take_snapshot(sync=False)
+
+        def flush_rolled(task_ms: TimeMs) -> None:
+            if snapshot is not None and self.storage.exists(snapshot):
+                self.storage.open(snapshot).sync()
+            self._flush_to(segment.base_offset, end_offset=segment.base_offset, now_ms=task_ms)
+
+        self.local.schedule.add(now_ms, flush_rolled)
+        return segment
+
+    def flush(self, *, now_ms: TimeMs, include_active_end: bool = False) -> None:
+        """Make the log durable; the recovery point becomes its end.
+
+        An active segment that is still empty is flushed only with `include_active_end`, as at a shutdown.
+        """
+        end_offset = Offset(self.log_end_offset + include_active_end)
+        self._flush_to(self.log_end_offset, end_offset=end_offset, now_ms=now_ms)
+
+    def _flush_to(self, recovery_point: Offset, *, end_offset: Offset, now_ms: TimeMs) -> None:
+        if end_offset > self.local.recovery_point:
+            self.local.flush(end_offset)
+            self.local.mark_flushed(recovery_point, now_ms=now_ms)
+
+    def truncate_to(self, offset: Offset, *, now_ms: TimeMs) -> bool:
+        """Cut the log to end at `offset` and tell whether it ended above; raise IllegalArgumentError below 0.
+
+        A batch that `offset` lies in goes whole; the next append is at `offset` all the same.
+        """
+        if offset < 0:
+            raise IllegalArgumentError(f"{self.directory}: a log cannot be cut to the negative offset {offset}")
+        if offset >= self.log_end_offset:
+            if self.epochs is not None:
+                self.epochs.truncate_from_end(self.log_end_offset)
+            return False
+        if self.local.segments.first.base_offset > offset:
+            self.truncate_fully_and_start_at(offset, now_ms=now_ms)
+            return True
+        gone = self.local.truncate_to(offset, now_ms=now_ms)
+        self.delete_producer_snapshots(gone, now_ms=now_ms)
+        if self.epochs is not None:
+            self.epochs.truncate_from_end(offset)
+        self.log_start_offset = min(offset, self.log_start_offset)
+        self._rebuild_producers(offset, now_ms)
+        if self.high_watermark >= self.log_end_offset:
+            self.update_high_watermark(self.log_end_offset)
+        return True
+
+    def truncate_fully_and_start_at(
+        self, offset: Offset, *, now_ms: TimeMs, log_start_offset: Offset | None = None
+    ) -> None:
+        """Delete everything and begin anew at `offset`; the log start is there, or where it is said to be."""
+        self.local.truncate_fully_and_start_at(offset, now_ms=now_ms)
+        if self.epochs is not None:
+            self.epochs.clear()
+        self.producers.truncate_fully_and_start_at(offset)
+        self.log_start_offset = offset if log_start_offset is None else log_start_offset
+        self._rebuild_producers(offset, now_ms)
+        self.update_high_watermark(self.log_end_offset)
+
+    def new_cleaned_segment(self, base_offset: Offset, *, now_ms: TimeMs) -> Segment:
+        """Make an empty `.cleaned` segment for a compaction to write into."""
+        return self.local.new_cleaned_segment(base_offset, now_ms=now_ms)
+
+    def replace_segments(self, new: Sequence[Segment], old: Sequence[Segment], *, now_ms: TimeMs) -> None:
+        """Put `.cleaned` segments in the place of old ones, whose files go after file.delete.delay.ms."""
+        self.delete_producer_snapshots(self.local.replace_segments(new, old, now_ms=now_ms), now_ms=now_ms)
+
+    def delete_producer_snapshots(self, segments: Sequence[Segment], *, now_ms: TimeMs) -> None:
+        """Delete the snapshots at the bases of segments that are gone, after file.delete.delay.ms."""
+        for segment in segments:
+            delete_snapshot_later(self.local, self.producers, segment.base_offset, now_ms=now_ms)
+
+    # Producers and epochs.
+
+    def take_producer_snapshot(self) -> None:
+        """Write a snapshot of the producers at the log's end, if there is none yet."""
+        self.producers.take_snapshot()
+
+    def assign_epoch_start(self, leader_epoch: LeaderEpoch, start_offset: Offset) -> None:
+        """Note that a leader begins its epoch at `start_offset`, before it has appended anything."""
+        if self.epochs is not None:
+            self.epochs.assign(leader_epoch, start_offset)
+
+    def _rebuild_producers(self, last_offset: Offset, now_ms: TimeMs) -> None:
+        request = RebuildRequest(
+            log_start_offset=self.log_start_offset,
+            last_offset=last_offset,
+            magic=self.config.magic,
+            had_clean_shutdown=False,
+            now_ms=now_ms,
+        )
+        rebuild_producer_state(self.producers, self.local.segments, request)
+
+    def _forget_expired_producers(self, now_ms: TimeMs) -> None:
+        self.producers.remove_expired(now_ms)
+        self.local.schedule.add(TimeMs(now_ms + PRODUCER_CHECK_INTERVAL_MS), self._forget_expired_producers)
+
+    def _update_first_unstable_offset(self) -> None:
+        """Look up what holds back the last stable offset. Kafka keeps the answer too, and not only for speed:
+
+        a truncation does not ask again, so until the next append or high watermark the old answer holds.
+        """
+        first = self.producers.first_unstable_offset
+        self._first_unstable_offset = None if first is None else max(first, self.log_start_offset)
+
+    # The directory.
+
+    def run_scheduled(self, now_ms: TimeMs) -> None:
+        """Do what is due: remove deleted files, flush rolled segments, and all if flush.ms has gone by."""
+        self.local.schedule.run(now_ms)
+        if self.epochs is not None:
+            self.epochs.flush()
+        if now_ms - self.local.flushed_ms >= self.config.flush_ms:
+            self.flush(now_ms=now_ms)
+
+    def rename_directory(self, directory: str) -> None:
+        """Give the log's directory another name, as for a log that is to be deleted."""
+        self.local.rename_directory(directory)
+        self.producers.rename_directory(directory)
+        if self.epochs is not None:
+            self.epochs.path = f"{directory}/{LEADER_EPOCH_FILE}"
+
+    def close(self, *, now_ms: TimeMs) -> None:
+        """Do what is due, write a snapshot of the producers, trim and close all files.
+
+        Deleted files whose delay is not over stay; the next `open` removes them.
+        """
+        self.local.schedule.run(now_ms)
+        self.producers.take_snapshot()
+        if self.epochs is not None:
+            self.epochs.flush()
+        for segment in self.segments:
+            segment.close()
+
+    def delete(self, *, now_ms: TimeMs) -> None:
+        """Do what is due, close all files and remove the whole directory, at once."""
+        self.local.schedule.run(now_ms)
+        for segment in self.segments:
+            segment.close()
+        self.storage.remove_directory(self.directory)
+
+    def _keep_topic_id(self, topic_id: str | None) -> None:
+        """Read the topic's id from beside the log, or write it there."""
+        path = f"{self.directory}/{PARTITION_METADATA_FILE}"
+        known = read_partition_metadata(self.storage, path)
+        if known is None and topic_id is not None:
+            write_partition_metadata(self.storage, path, PartitionMetadata(topic_id))
+        if known is not None and topic_id is not None and known.topic_id != topic_id:
+            raise InconsistentTopicIdError(
+                f"{self.directory} belongs to the topic of id {known.topic_id}, not to that of {topic_id}"
+            )
+        self.topic_id = topic_id if known is None else known.topic_id
+
+    def state(self) -> LogState:
+        """Return what can be seen of the log."""
+        return LogState(
+            log_start_offset=self.log_start_offset,
+            log_end_offset=self.log_end_offset,
+            high_watermark=self.high_watermark,
+            last_stable_offset=self.last_stable_offset,
+            recovery_point=self.recovery_point,
+            segments=tuple(
+                SegmentState(
+                    segment.base_offset,
+                    segment.size_bytes,
+                    segment.offset_index.entry_count,
+                    segment.time_index.entry_count,
+                    segment.max_timestamp,
+                )
+                for segment in self.segments
+            ),
+            leader_epochs=None if self.epochs is None else self.epochs.entries,
+            producers=tuple(map(ProducerView.of, self.producers.producers)),
+        )
+
+    def check_invariants(self) -> None:
+        """Assert what always holds; see `log.log_invariants`."""
+        check_offsets(self.state())
+        check_segments(self.segments, self.log_end_offset)
+        check_epochs(self.epochs, self.log_end_offset)
+
+
+def _open_epochs(storage: Storage, directory: str, config: LogConfig) -> LeaderEpochCache | None:
+    """Return the leader epochs of a log; one that writes magic 0 or 1 has none, and none on disk."""
+    path = f"{directory}/{LEADER_EPOCH_FILE}"
+    if config.magic >= 2:
+        return LeaderEpochCache.open(storage, path)
+    if storage.exists(path):
+        storage.remove(path)
+    return None

@@ -1,0 +1,131 @@
+"""LZ4 frames as Kafka writes and reads them, over the raw blocks of a wheel.
+
+What it decides: which frames are readable. Kafka has its own reader and writer of frames, narrower than the format:
+blocks are independent, dictionaries unknown, and the content's checksum is not looked at. Wheels' frame
+functions take more and write other descriptors, so the frame is ours and only the blocks are the wheel's.
+
+Constraints: never more than `bytes_max` bytes come out, nor is more memory taken than that and one block; a block
+of n bytes decompresses to at most 255·n + 16, so a tiny block does not cost a buffer of 4 MiB.
+
+How: magic 04 22 4d 18, flags, block size code (4..7: 64 KiB to 4 MiB), perhaps 8 bytes of content size, one byte of
+header checksum; then blocks of size int32 little-endian (top bit: stored as is), until size 0.
+Magic 0 hashes the wrong bytes for the header checksum (the frame's magic too): such a writer is matched, and readers of
+magic 0 do not look at the byte (KAFKA-3160).
+
+Example: the 15 bytes 04224d18 60 40 82 00000000 … are Kafka's header and the end mark: an empty content.
+
+Left out: dictionaries and dependent blocks, which Kafka refuses. Writing blocks other than 64 KiB. Levels: the wheel
+has the fast compressor only, which is what Kafka uses by default; what it writes reads the same.
+
+Source: org.apache.kafka.common.compress.{Lz4BlockInputStream,Lz4BlockOutputStream}, 4.0; LZ4 frame format 1.6.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+import threading
+from typing import Final
+
+import cramjam
+import numpy as np
+
+from log.errors import DecompressionError
+from log.kernels.xxhash import xxh32
+
+MAGIC: Final = b"\x04\x22\x4d\x18"
+DESCRIPTOR: Final = b"\x60\x40"  # Version 1, independent blocks, no checksums; blocks of 64 KiB.
+KAFKA_HEADER: Final = memoryview(MAGIC + DESCRIPTOR + b"\x82")
+"""What nearly every frame begins with: known to be sound, it need not be looked into."""
+BLOCK_SIZE_BYTES: Final = 65_536
+STORED: Final = 0x8000_0000
+END_MARK: Final = bytes(4)
+EXPANSION_MAX: Final = 255  # What one byte of an LZ4 block can stand for, at most.
+_SIZE: Final = struct.Struct("<I")
+
+
+class _Scratch(threading.local):
+    """Where one thread decompresses blocks: making a new buffer costs as much as filling it."""
+
+    def __init__(self) -> None:
+        self.buffer = bytearray(BLOCK_SIZE_BYTES)
+
+
+_SCRATCH: Final = _Scratch()
+
+
+def compress_frame(data: bytes | memoryview, *, magic: int) -> bytes:
+    """Return `data` as one frame. `magic` is the messages', for the header checksum of magic 0."""
+    hashed = MAGIC + DESCRIPTOR if magic == 0 else DESCRIPTOR
+    parts = [MAGIC, DESCRIPTOR, bytes((header_checksum(hashed),))]
+    for start in range(0, len(data), BLOCK_SIZE_BYTES):
+        block = data[start : start + BLOCK_SIZE_BYTES]
+        packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
+        if len(packed) < len(block):
+            parts += (_SIZE.pack(len(packed)), packed)
+        else:
+            parts += (_SIZE.pack(len(block) | STORED), bytes(block))
+    parts.append(END_MARK)
+    return b"".join(parts)
+
+
+def decompress_frame(data: memoryview, *, magic: int, bytes_max: int) -> bytes | bytearray:
+    """Return the content of a frame, bytes after its end mark ignored; raise DecompressionError."""
+    if data[: len(KAFKA_HEADER)] == KAFKA_HEADER:
+        position, block_size_max, has_block_checksums = len(KAFKA_HEADER), BLOCK_SIZE_BYTES, False
+    else:
+        position, block_size_max, has_block_checksums = _read_header(data, magic)
+    out = bytearray()
+    while True:  # Each turn reads at least four bytes.
+        if position + 4 > len(data):
+            raise DecompressionError("lz4: the frame ends before its end mark")
+        (size,) = _SIZE.unpack_from(data, position)
+        position += 4
+        if size == 0:
+            return out
+        block = data[position : position + (size & ~STORED)]
+        position += len(block) + 4 * has_block_checksums
+        if size & ~STORED > block_size_max or len(block) < size & ~STORED or position > len(data):
+            raise DecompressionError(f"lz4: a block of {size & ~STORED} bytes exceeds the frame or its block size")
+        if has_block_checksums and xxh32(np.frombuffer(block, np.uint8)) != _SIZE.unpack_from(data, position - 4)[0]:
+            raise DecompressionError("lz4: a block's checksum is wrong")
+        content = block if size & STORED else _decompress_block(block, block_size_max)
+        if len(out) + len(content) > bytes_max:
+            raise DecompressionError(f"lz4: the records decompress to more than the allowed {bytes_max} bytes")
+        out += content
+
+
+@functools.lru_cache(maxsize=64)
+def header_checksum(descriptor: bytes) -> int:
+    """Return the byte that guards a frame's descriptor."""
+    plain = xxh32.__wrapped__  # type: ignore[attr-defined]
+    return int(plain(np.frombuffer(descriptor, np.uint8))) >> 8 & 0xFF
+
+
+def _read_header(data: memoryview, magic: int) -> tuple[int, int, bool]:
+    """Return (position of the first block, largest block, whether blocks have checksums)."""
+    if len(data) < 7 or bytes(data[:4]) != MAGIC:
+        raise DecompressionError("lz4: not a frame")
+    flags, sizes = data[4], data[5]
+    if flags & 0b1110_0011 != 0b0110_0000:
+        raise DecompressionError(f"lz4: flags {flags:#04x} ask for more than Kafka reads")
+    if sizes & 0b1000_1111 or sizes < 0x40:
+        raise DecompressionError(f"lz4: block size code {sizes:#04x} is not one of 0x40, 0x50, 0x60, 0x70")
+    end = 14 if flags & 0b1000 else 6
+    if len(data) <= end:
+        raise DecompressionError("lz4: the frame ends inside its header")
+    if magic != 0 and header_checksum(bytes(data[4:end])) != data[end]:
+        raise DecompressionError("lz4: the header's checksum is wrong")
+    return end + 1, 1 << 2 * (sizes >> 4) + 8, bool(flags & 0b1_0000)
+
+
+def _decompress_block(block: memoryview, size_max: int) -> memoryview:
+    """Return the content of a block, to be copied before the next one is asked for."""
+    needed = min(size_max, EXPANSION_MAX * len(block) + 16)
+    if needed > len(_SCRATCH.buffer):
+        _SCRATCH.buffer = bytearray(needed)
+    try:
+        size = cramjam.lz4.decompress_block_into(block, memoryview(_SCRATCH.buffer)[:needed])
+    except cramjam.DecompressionError as error:
+        raise DecompressionError(f"lz4: {error}") from None
+    return memoryview(_SCRATCH.buffer)[:size]

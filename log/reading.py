@@ -1,0 +1,192 @@
+"""Reading a log by offset and by time.
+
+Decides which bytes a reader gets: up to which offset (isolation), from which segment, how many.
+
+Goals, most important first
+1. Nobody sees what may still be taken back: consumers read below the high watermark, those that read committed
+   transactions only below the last stable offset. Followers read up to the log's end.
+2. A reader makes progress: with `min_one_message` the first batch is returned whole, however small the limit.
+3. Bytes are not copied: what is returned is a view of the file.
+
+Constraints: a read stays in one segment; the next one is read by the next call. The view begins with the batch that
+holds the start offset, so its first records may be earlier, and may end inside a batch.
+
+How: `OffsetPlace` is an offset with the segment and position where it begins; `end_of` a read is such a place. A place
+whose segment is not known (the offset was taken by compaction at the log's end) ends a read at once, as in Kafka.
+
+Example: segments 0 and 100, high watermark 120: a read from 90 returns the rest of segment 0, one from 100 the bytes up
+to where the batch of 120 begins, one from 120 nothing.
+
+Left out: remote storage and its timestamps (-5); answers to clients of Kafka before 0.10.
+
+Source: kafka.log.LocalLog.read and kafka.log.UnifiedLog.{fetchOffsetByTimestamp,searchOffsetInLocalLog}, trunk 1eb7644
+(2024-10).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+import attrs
+
+from broker.ids import Offset
+from log.errors import OffsetOutOfRangeError
+from log.offset_index import OffsetPosition
+from log.segment import Segment
+from log.segment_search import FoundOffset, SegmentRead, known_epoch
+from log.segments import Segments
+from log.txn_index import AbortedTransaction
+
+LATEST_TIMESTAMP: Final = -1
+EARLIEST_TIMESTAMP: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL_TIMESTAMP: Final = -4
+
+UNKNOWN_POSITION: Final = -1
+_EMPTY: Final = memoryview(b"")
+
+
+class Isolation(Enum):
+    """How far a reader may see."""
+
+    LOG_END = "LOG_END"
+    """All that is written: a follower."""
+    HIGH_WATERMARK = "HIGH_WATERMARK"
+    """What is replicated: a consumer."""
+    COMMITTED = "TXN_COMMITTED"
+    """What is replicated and decided: a consumer that reads committed transactions only."""
+
+
+@attrs.frozen
+class OffsetPlace:
+    """An offset, the base of its segment and the position where its batch begins; both are -1 where not known."""
+
+    offset: Offset
+    segment_base_offset: Offset = attrs.field(default=Offset(UNKNOWN_POSITION))
+    position: int = UNKNOWN_POSITION
+
+    @property
+    def is_known(self) -> bool:
+        """Whether segment and position are known."""
+        return self.position != UNKNOWN_POSITION
+
+
+@attrs.frozen
+class ReadRequest:
+    """From which offset, how many bytes, whether at least one batch, and whether aborted transactions are asked for."""
+
+    start_offset: Offset
+    max_bytes: int
+    min_one_message: bool
+    with_aborted: bool
+
+
+@attrs.frozen
+class FetchData:
+    """Bytes that were read: where they begin, whether the limit cut the first batch, and the transactions to leave out.
+
+    `aborted_transactions` is None unless committed transactions were asked for.
+    """
+
+    start: OffsetPlace
+    records: memoryview
+    first_batch_incomplete: bool = False
+    aborted_transactions: tuple[AbortedTransaction, ...] | None = None
+
+
+def read_log(segments: Segments, request: ReadRequest, limit: OffsetPlace, end: OffsetPlace) -> FetchData:
+    """Return what `request` gets below `limit` in a log that ends at `end`; raise OffsetOutOfRangeError."""
+    start_offset = request.start_offset
+    segment = segments.floor(start_offset)
+    if start_offset > end.offset or segment is None:
+        raise OffsetOutOfRangeError(
+            f"offset {start_offset} is not in the log, which has {segments.first.base_offset} to {end.offset}"
+        )
+    if start_offset >= limit.offset:
+        place = limit if start_offset == limit.offset else place_of(segments, start_offset, end)
+        return FetchData(place, _EMPTY, aborted_transactions=() if request.with_aborted else None)
+    while segment is not None:
+        fetched = _read_segment(segments, segment, request, limit, end)
+        if fetched is not None:
+            return fetched
+        segment = segments.higher(segment.base_offset)
+    # Compaction took the end of the last segment.
+    return FetchData(end, _EMPTY)
+
+
+def place_of(segments: Segments, offset: Offset, end: OffsetPlace) -> OffsetPlace:
+    """Return where `offset` begins in a log that ends at `end`; without segment and position if that is not known."""
+    segment = segments.floor(offset)
+    if offset > end.offset or segment is None:
+        return OffsetPlace(offset)
+    while segment is not None and offset < end.offset:
+        found = segment.translate_offset(offset)
+        if found is not None:
+            return OffsetPlace(offset, segment.base_offset, found.position)
+        segment = segments.higher(segment.base_offset)
+    return end
+
+
+def _read_segment(
+    segments: Segments, segment: Segment, request: ReadRequest, limit: OffsetPlace, end: OffsetPlace
+) -> FetchData | None:
+    """Return what `request` gets from one segment, None if nothing at or after its start is in it."""
+    if segment.base_offset < limit.segment_base_offset:
+        end_position = int(segment.size_bytes)
+    else:
+        is_limit_here = segment.base_offset == limit.segment_base_offset and limit.is_known
+        end_position = limit.position if is_limit_here else 0
+    read = segment.read(
+        request.start_offset, request.max_bytes, end_position=end_position, min_one_message=request.min_one_message
+    )
+    if read is None:
+        return None
+    aborted = None
+    if request.with_aborted:
+        aborted = _aborted_transactions(segments, segment, request.start_offset, read, end)
+    place = OffsetPlace(request.start_offset, segment.base_offset, read.position)
+    return FetchData(place, read.data, read.first_batch_incomplete, aborted)
+
+
+def _aborted_transactions(
+    segments: Segments, segment: Segment, start_offset: Offset, read: SegmentRead, end: OffsetPlace
+) -> tuple[AbortedTransaction, ...]:
+    """Return the aborted transactions that have records in what was read, or in a little more.
+
+    The end of what was read is only estimated, by the offset index; too many transactions do no harm.
+    """
+    bound = segment.offset_index.upper_bound(OffsetPosition(start_offset, read.position), len(read.data))
+    higher = segments.higher(segment.base_offset)
+    upper_offset = end.offset if higher is None else higher.base_offset
+    if bound is not None:
+        upper_offset = Offset(bound.offset)
+    found: list[AbortedTransaction] = []
+    current: Segment | None = segment
+    while current is not None:
+        collected = current.txn_index.collect(start_offset, upper_offset)
+        found.extend(collected.transactions)
+        current = None if collected.is_complete else segments.higher(current.base_offset)
+    return tuple(found)
+
+
+def offset_of_max_timestamp(segments: Segments) -> FoundOffset | None:
+    """Return the first record with the largest timestamp in the log, None without timestamps or records."""
+    newest = max(segments, key=lambda segment: segment.max_timestamp.timestamp)
+    largest = newest.max_timestamp
+    position = newest.offset_index.lookup(largest.offset).position
+    for batch in newest.batches(position):
+        if batch.max_timestamp == largest.timestamp:
+            for record in batch.records() if batch.magic > 0 else ():
+                if record.timestamp == largest.timestamp:
+                    return FoundOffset(batch.max_timestamp, record.offset, known_epoch(batch))
+            return None
+    return None
+
+
+def first_offset_since(segments: Segments, timestamp_ms: int, log_start_offset: Offset) -> FoundOffset | None:
+    """Return the first record at or after `timestamp_ms`, in the first segment that has one so late."""
+    for segment in segments:
+        if segment.largest_timestamp_ms >= timestamp_ms:
+            return segment.find_offset_by_timestamp(timestamp_ms, log_start_offset)
+    return None

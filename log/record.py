@@ -1,0 +1,145 @@
+"""One record: an offset, a time, a key, a value and headers; and what control records say.
+
+What it decides: the value that every reader of a log hands out, whatever the format on disk, and the meaning of
+the records that no client sees.
+
+Constraints: a record is frozen; `None` is null and b"" is empty, for keys, values and header values alike; an
+absent timestamp, sequence or producer id is -1.
+
+How: bytes are `log.batch_v2`'s and `log.legacy`'s business. A control record's key is version int16 and type int16;
+an end-transaction marker's value is version int16 and coordinator epoch int32. Types that this version does not
+know are UNKNOWN, as in Kafka: a log written by a newer broker stays readable.
+
+Example: key 00 00 00 01 and value 00 00 00 00 00 0b is a COMMIT by a coordinator of epoch 11.
+
+Left out: the contents of KRaft's control records (leader change, snapshot header and footer, versions, voters).
+
+Source: org.apache.kafka.common.record.{DefaultRecord,ControlRecordType,EndTransactionMarker,TimestampType}, 4.0.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from typing import Final
+
+import attrs
+
+from broker.ids import INT32_MAX, Offset
+from broker.units import TimeMs
+from log.errors import InvalidRecordError
+
+NO_TIMESTAMP: Final = TimeMs(-1)
+NO_SEQUENCE: Final = -1
+CONTROL_VERSION: Final = 0
+INT64_SPAN: Final = 2**64
+INT64_HALF: Final = 2**63
+_CONTROL_KEY: Final = struct.Struct(">hh")
+_MARKER_VALUE: Final = struct.Struct(">hi")
+
+
+class TimestampType(enum.Enum):
+    """Who set the timestamps; the value is Kafka's name."""
+
+    NO_TIMESTAMP_TYPE = "NoTimestampType"
+    """Magic 0, which has none."""
+    CREATE_TIME = "CreateTime"
+    """The producer."""
+    LOG_APPEND_TIME = "LogAppendTime"
+    """The leader, at the append: one time for a whole batch."""
+
+
+class ControlType(enum.IntEnum):
+    """What a control record says; the number is Kafka's."""
+
+    ABORT = 0
+    COMMIT = 1
+    LEADER_CHANGE = 2
+    SNAPSHOT_HEADER = 3
+    SNAPSHOT_FOOTER = 4
+    KRAFT_VERSION = 5
+    KRAFT_VOTERS = 6
+    UNKNOWN = -1
+    """A type of a newer version, left alone."""
+
+
+@attrs.frozen
+class Header:
+    """A name and a value beside the record's own. Names that are not UTF-8 show U+FFFD, as in Kafka."""
+
+    name: str
+    value: bytes | None
+
+
+@attrs.frozen
+class Record:
+    """One record as a reader sees it; `sequence` is -1 where no producer id was given."""
+
+    offset: Offset
+    timestamp: TimeMs
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+    sequence: int = NO_SEQUENCE
+
+
+@attrs.frozen
+class EndTransactionMarker:
+    """How a transaction ended, and the epoch of the coordinator that said so."""
+
+    control_type: ControlType
+    coordinator_epoch: int
+
+    def key(self) -> bytes:
+        """Return the key of the control record."""
+        return _CONTROL_KEY.pack(CONTROL_VERSION, self.control_type)
+
+    def value(self) -> bytes:
+        """Return the value of the control record."""
+        return _MARKER_VALUE.pack(CONTROL_VERSION, self.coordinator_epoch)
+
+
+def increment_sequence(sequence: int, increment: int) -> int:
+    """Return the sequence number `increment` records later: after 2147483647 comes 0."""
+    if sequence > INT32_MAX - increment:
+        return increment - (INT32_MAX - sequence) - 1
+    return sequence + increment
+
+
+def int64(value: int) -> int:
+    """Return `value` as Java's long holds it, wrapped around."""
+    return (value + INT64_HALF) % INT64_SPAN - INT64_HALF
+
+
+def control_type(key: bytes | None) -> ControlType:
+    """Return the type that the key of a control record names; raise InvalidRecordError."""
+    size = 0 if key is None else len(key)
+    if key is None or size < _CONTROL_KEY.size:
+        raise InvalidRecordError(
+            f"Invalid value size found for end control record key. Must have at least 4 bytes, but found only {size}"
+        )
+    version, type_id = _CONTROL_KEY.unpack_from(key)
+    if version < CONTROL_VERSION:
+        raise InvalidRecordError(f"Invalid version found for control record: {version}. May indicate data corruption")
+    return ControlType(type_id) if type_id in _KNOWN_TYPES else ControlType.UNKNOWN
+
+
+def marker_of(record: Record) -> EndTransactionMarker | None:
+    """Return the marker that a control record is, None if it is another control record; raise InvalidRecordError."""
+    kind = control_type(record.key)
+    if kind not in (ControlType.ABORT, ControlType.COMMIT):
+        return None
+    size = 0 if record.value is None else len(record.value)
+    if record.value is None or size < _MARKER_VALUE.size:
+        raise InvalidRecordError(
+            f"Invalid value size found for end transaction marker. Must have at least 6 bytes, but found only {size}"
+        )
+    version, coordinator_epoch = _MARKER_VALUE.unpack_from(record.value)
+    if version < CONTROL_VERSION:
+        raise InvalidRecordError(
+            f"Invalid version found for end transaction marker: {version}. May indicate data corruption"
+        )
+    return EndTransactionMarker(kind, coordinator_epoch)
+
+
+_KNOWN_TYPES: Final = frozenset(int(kind) for kind in ControlType if kind is not ControlType.UNKNOWN)

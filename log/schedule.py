@@ -1,0 +1,50 @@
+"""Work that a log owes to later: files to delete after a delay, flushes after a roll.
+
+Decides nothing but the order: what is due first runs first, and of equal times what was asked for first.
+
+Goals: no threads and no timers; whoever owns the log says what time it is, and everything due by then is done.
+
+Constraints: a task runs once. When one fails, the error reaches the caller, and the tasks after
+it wait for the next run.
+
+Example: schedule.add(60_000, delete); schedule.run(59_999) does nothing, schedule.run(60_000) deletes.
+
+Left out: periodic work (retention, cleaning), which the owner of many logs decides on.
+
+Source: org.apache.kafka.server.util.Scheduler, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import TypeAlias
+
+from broker.units import TimeMs
+
+Task: TypeAlias = Callable[[TimeMs], None]
+"""Work to be done; it is told the time at which it runs."""
+
+
+class Schedule:
+    """Tasks by the time they are due."""
+
+    __slots__ = ("_count", "_tasks")
+
+    def __init__(self) -> None:
+        self._tasks: list[tuple[TimeMs, int, Task]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def add(self, due_ms: TimeMs, task: Task) -> None:
+        """Have `task` run at the first `run` at or after `due_ms`. Cost: log n."""
+        heapq.heappush(self._tasks, (due_ms, self._count, task))
+        self._count += 1
+
+    def run(self, now_ms: TimeMs) -> None:
+        """Run every task that is due, those included that the tasks themselves add."""
+        while self._tasks and self._tasks[0][0] <= now_ms:
+            _, _, task = heapq.heappop(self._tasks)
+            task(now_ms)

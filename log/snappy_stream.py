@@ -1,0 +1,88 @@
+"""Snappy streams as Kafka writes and reads them: blocks of raw snappy, each after its length.
+
+What it decides: which snappy bytes are readable. Kafka uses snappy-java's stream, which is not the framing that
+Google published later, so the wheel gives raw blocks only.
+
+Constraints: never more than `bytes_max` bytes come out; a block announces its content's size first, and the
+announcement is held against the limit before memory is taken.
+
+How: header 82 "SNAPPY" 00 and two int32 versions of 1; then blocks: int32 length, raw snappy of at most 32 KiB content.
+Streams may follow one another. Without the header all of it is one raw block, as some clients wrote it.
+
+Example: 82534e41505059 00 00000001 00000001 is an empty stream.
+
+Source: org.xerial.snappy.{SnappyInputStream,SnappyOutputStream} 1.1.10, which Kafka 4.0 uses.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+import cramjam
+
+from log.errors import DecompressionError
+
+MAGIC: Final = b"\x82SNAPPY\x00"
+HEADER: Final = MAGIC + struct.pack(">ii", 1, 1)
+BLOCK_SIZE_BYTES: Final = 32_768
+SIZE_VARINT_BYTES_MAX: Final = 5
+VERSION_MIN: Final = 1
+_SIZE: Final = struct.Struct(">i")
+
+
+def compress_stream(data: bytes | memoryview) -> bytes:
+    """Return `data` as a stream."""
+    parts = [HEADER]
+    for start in range(0, len(data), BLOCK_SIZE_BYTES):
+        packed = bytes(cramjam.snappy.compress_raw(data[start : start + BLOCK_SIZE_BYTES]))
+        parts += (_SIZE.pack(len(packed)), packed)
+    return b"".join(parts)
+
+
+def decompress_stream(data: memoryview, *, bytes_max: int) -> bytes | bytearray:
+    """Return the content of the stream or streams in `data`; raise DecompressionError."""
+    if len(data) == 0:
+        raise DecompressionError("snappy: nothing to decompress")
+    if len(data) < len(HEADER) or bytes(data[: len(MAGIC)]) != MAGIC:
+        return bytes(_decompress_block(data, 0, bytes_max))
+    if _SIZE.unpack_from(data, len(MAGIC) + 4)[0] < VERSION_MIN:
+        raise DecompressionError("snappy: the stream asks for an older reader")
+    position = len(HEADER)
+    out = bytearray()
+    while position + 4 <= len(data):  # Each turn reads at least four bytes.
+        if bytes(data[position : position + 4]) == MAGIC[:4]:
+            if bytes(data[position : position + len(MAGIC)]) != MAGIC or position + len(HEADER) > len(data):
+                raise DecompressionError("snappy: a second stream has half a header")
+            position += len(HEADER)
+            continue
+        (size,) = _SIZE.unpack_from(data, position)
+        position += 4
+        if not 0 <= size <= len(data) - position:
+            raise DecompressionError(f"snappy: a block of {size} bytes exceeds the stream")
+        out += _decompress_block(data[position : position + size], len(out), bytes_max)
+        position += size
+    return out
+
+
+def _decompress_block(block: memoryview, before: int, bytes_max: int) -> memoryview:
+    size = _content_size(block)
+    if before + size > bytes_max:
+        raise DecompressionError(f"snappy: the records decompress to more than the allowed {bytes_max} bytes")
+    out = bytearray(size)
+    try:
+        written = cramjam.snappy.decompress_raw_into(block, out)
+    except cramjam.DecompressionError as error:
+        raise DecompressionError(f"snappy: {error}") from None
+    if written != size:
+        raise DecompressionError(f"snappy: a block announces {size} bytes and holds {written}")
+    return memoryview(out)
+
+
+def _content_size(block: memoryview) -> int:
+    size = 0
+    for index, byte in enumerate(block[:SIZE_VARINT_BYTES_MAX]):
+        size |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            return size
+    raise DecompressionError("snappy: a block does not announce its size")

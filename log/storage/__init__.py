@@ -1,0 +1,35 @@
+"""Where bytes are kept: real files or memory, and what can go wrong with either. Files are opened only here.
+
+`protocol` says what every storage promises; `files` and `memory` keep it; `faults` and `recorded` go around a storage;
+`crash` says what power loss may leave.
+"""
+
+from __future__ import annotations
+
+from log.storage.crash import crash_states, lost_tail, power_loss, reordered_writes
+from log.storage.faults import Fault, FaultKind, FaultyStorage
+from log.storage.files import FileStorage, SyncPolicy
+from log.storage.image import DiskImage, image_of
+from log.storage.memory import MemoryStorage
+from log.storage.protocol import Buffer, Storage, StoredFile
+from log.storage.recorded import RecordedStorage, Recording
+
+__all__ = (
+    "Buffer",
+    "DiskImage",
+    "Fault",
+    "FaultKind",
+    "FaultyStorage",
+    "FileStorage",
+    "MemoryStorage",
+    "RecordedStorage",
+    "Recording",
+    "Storage",
+    "StoredFile",
+    "SyncPolicy",
+    "crash_states",
+    "image_of",
+    "lost_tail",
+    "power_loss",
+    "reordered_writes",
+)

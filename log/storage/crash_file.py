@@ -1,0 +1,154 @@
+"""What one file may hold after power loss, given its changes since it was sure; the rules stand in `log.storage.crash`.
+
+Decides, for one choice of how far its size came and of which bytes of each write arrived, the content of the file.
+
+Constraints: contents are made in one order, the same for the same changes, none twice.
+
+How
+Sizes are a row of steps, of which a crash leaves a beginning that includes all that was synced: a write beyond the end
+is a step at each boundary looked at and one at its end, a cut or growth is one. Each write has parts that may be there.
+Choosing how many steps and one part a write gives a content.
+
+Example: an empty file, append of b"ab" and of b"c", nothing synced: b"", zeros or b"ab", and either followed by a zero
+or b"c".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Final, TypeAlias
+
+import attrs
+
+from broker.entropy import RandomSource
+from log.storage.recorded import Resize, Write
+
+Part: TypeAlias = tuple[int, int]
+"""Bytes of a write that arrived: from, and to exclusive."""
+
+NOTHING: Final[Part] = (0, 0)
+
+
+@attrs.frozen
+class Change:
+    """A change of a file, whether it is sure, the size that it met, and the sizes it passes through."""
+
+    done: Write | Resize
+    is_sure: bool
+    size_bytes_before: int
+    size_steps: tuple[int, ...]
+
+    def parts(self, block_size_bytes: int) -> tuple[Part, ...]:
+        """Return what of the change's bytes may be there: nothing first, all last."""
+        if isinstance(self.done, Resize):
+            return (NOTHING,)
+        size_bytes = len(self.done.data)
+        if self.is_sure:
+            return ((0, size_bytes),)
+        start = self.done.position
+        cuts = [cut - start for cut in boundaries(start, start + size_bytes, block_size_bytes)]
+        return (NOTHING, *((0, cut) for cut in cuts), *((cut, size_bytes) for cut in cuts), (0, size_bytes))
+
+
+@attrs.frozen
+class FileHistory:
+    """A file's content that is sure, and what was done since."""
+
+    start: bytes
+    changes: tuple[Change, ...]
+    block_size_bytes: int
+
+    @property
+    def step_count(self) -> int:
+        """How many steps the size made."""
+        return sum(len(change.size_steps) for change in self.changes)
+
+    @property
+    def sure_step_count(self) -> int:
+        """How many of them, from the first on, are sure: sizes come in order, so all before a synced one are."""
+        count = sure = 0
+        for change in self.changes:
+            count += len(change.size_steps)
+            if change.is_sure:
+                sure = count
+        return sure
+
+    def everything(self) -> bytes:
+        """Return the content if nothing is lost."""
+        return self._content(self.step_count, [options[-1] for options in self._options()])
+
+    def nothing_unsure(self) -> bytes:
+        """Return the content if all is lost that may be."""
+        return self._content(self.sure_step_count, [options[0] for options in self._options()])
+
+    def first_write_missing(self) -> bytes:
+        """Return the content if of all that may be lost only the bytes of the first write are."""
+        parts = [options[-1] for options in self._options()]
+        first = next((place for place, options in enumerate(self._options()) if len(options) > 1), None)
+        if first is not None:
+            parts[first] = NOTHING
+        return self._content(self.step_count, parts)
+
+    def contents(self) -> tuple[bytes, ...]:
+        """Return everything the file may hold. Cost: exponential in the changes that are not sure."""
+        return tuple(dict.fromkeys(self._contents()))
+
+    def drawn(self, entropy: RandomSource) -> bytes:
+        """Return something the file may hold."""
+        steps = self.sure_step_count + entropy.next_int_bound(self.step_count - self.sure_step_count + 1)
+        return self._content(steps, [options[entropy.next_int_bound(len(options))] for options in self._options()])
+
+    def _contents(self) -> Iterator[bytes]:
+        for step_count in range(self.sure_step_count, self.step_count + 1):
+            for parts in product(*self._options()):
+                yield self._content(step_count, parts)
+
+    def _options(self) -> list[tuple[Part, ...]]:
+        return [change.parts(self.block_size_bytes) for change in self.changes]
+
+    def _content(self, step_count: int, parts: Sequence[Part]) -> bytes:
+        """Return what the file holds after so many steps of its size, with these parts of its writes."""
+        content = bytearray(self.start)
+        for change, (start, end) in zip(self.changes, parts, strict=True):
+            made = change.size_steps[: max(0, step_count)]
+            step_count -= len(change.size_steps)
+            if made:
+                resize(content, made[-1])
+            if isinstance(change.done, Write):
+                # Bytes count within the size that the write made, or met as long as that is lost: an append whose size
+                # is lost is lost, even where the file is longer as a cut before it is lost as well.
+                position = change.done.position
+                visible_end = min(position + end, len(content), made[-1] if made else change.size_bytes_before)
+                if visible_end > position + start:
+                    content[position + start : visible_end] = change.done.data[start : visible_end - position]
+        return bytes(content)
+
+
+def changes_of(
+    start_size_bytes: int, done: Sequence[Write | Resize], is_sure: Sequence[bool], block_size_bytes: int
+) -> tuple[Change, ...]:
+    """Return the changes of a file of that size, with the steps that its size makes at each."""
+    size_bytes = start_size_bytes
+    changes = []
+    for change, sure in zip(done, is_sure, strict=True):
+        if isinstance(change, Resize):
+            steps: tuple[int, ...] = (change.size_bytes,)
+        else:
+            end = change.position + len(change.data)
+            steps = (*boundaries(size_bytes, end, block_size_bytes), end) if end > size_bytes else ()
+        changes.append(Change(change, sure, size_bytes, steps))
+        size_bytes = steps[-1] if steps else size_bytes
+    return tuple(changes)
+
+
+def boundaries(start: int, end: int, block_size_bytes: int) -> tuple[int, ...]:
+    """Return the first, the middle and the last multiple of a block's size strictly between two positions."""
+    found = range((start // block_size_bytes + 1) * block_size_bytes, end, block_size_bytes)
+    return tuple(sorted({found[0], found[len(found) // 2], found[-1]})) if found else ()
+
+
+def resize(content: bytearray, size_bytes: int) -> None:
+    """Cut `content`, or grow it with zeros."""
+    del content[size_bytes:]
+    content.extend(bytes(size_bytes - len(content)))

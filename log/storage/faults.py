@@ -1,0 +1,207 @@
+"""One thing that goes wrong with a disk, at a chosen file and a chosen operation.
+
+Decides when the fault strikes and what it does; everything before and after works.
+
+Goals: one fault at a time, named by what an operator would see, so that a test of all (file, fault) pairs is a table.
+
+Constraints: a path matches a pattern as a shell's would; the file that `replace` writes first counts as the one that it
+replaces. A fault strikes once, at the first operation of its kind on a path that matches, after those that it lets
+pass. Whoever does not ask for faults pays nothing: this goes around a storage.
+
+How
+- TORN_WRITE: the first half of a write arrives, then the disk fails (StorageError).
+- NO_SPACE: nothing arrives: the disk is full (StorageError).
+- READ_ERROR: a read fails (StorageError).
+- FAILED_SYNC: a sync fails (StorageError); what it was to save is in memory as before, and will never be saved. That it
+  will not is known to a `RecordedStorage` around this one, and shows after power loss.
+- BIT_FLIP: a write succeeds, and one bit in the middle of it is wrong from then on.
+- ZERO_FILL: a write succeeds, and the second half of it is zeros from then on.
+
+A lost tail and writes out of order show after power loss only: `log.storage.crash.{lost_tail, reordered_writes}`.
+
+Example: FaultyStorage(storage, Fault("*.index", FaultKind.BIT_FLIP)).
+
+Source: Ganesan et al., Redundancy Does Not Imply Fault Tolerance (FAST 2017); Rebello et al. (USENIX ATC 2020).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from fnmatch import fnmatchcase
+from typing import Final
+
+import attrs
+
+from broker.units import SizeBytes, TimeMs
+from log.errors import StorageError
+from log.storage.protocol import TEMPORARY_SUFFIX, Buffer, Storage, StoredFile, replace_in_steps
+
+
+class FaultKind(Enum):
+    """What goes wrong."""
+
+    TORN_WRITE = "torn write"
+    NO_SPACE = "no space left"
+    READ_ERROR = "read error"
+    FAILED_SYNC = "failed sync"
+    BIT_FLIP = "bit flip"
+    ZERO_FILL = "zero fill"
+
+
+WRITE_FAULTS: Final = frozenset(
+    {FaultKind.TORN_WRITE, FaultKind.NO_SPACE, FaultKind.BIT_FLIP, FaultKind.ZERO_FILL},
+)
+"""The faults that strike at a write."""
+
+
+@attrs.frozen
+class Fault:
+    """A fault at the paths that match `pattern` (as in a shell), after `passed_count` operations that it could
+    strike."""
+
+    pattern: str
+    kind: FaultKind
+    passed_count: int = 0
+
+
+class FaultyStorage:
+    """Goes around a storage; `has_struck` tells whether the fault has come."""
+
+    def __init__(self, storage: Storage, fault: Fault) -> None:
+        self._storage = storage
+        self._fault = fault
+        self._waiting_count = fault.passed_count
+        self.has_struck = False
+
+    def strikes(self, path: str, kinds: frozenset[FaultKind]) -> FaultKind | None:
+        """Return the fault if it is one of `kinds` and strikes at this operation on `path`."""
+        named = path.removesuffix(TEMPORARY_SUFFIX)
+        if self.has_struck or self._fault.kind not in kinds or not fnmatchcase(named, self._fault.pattern):
+            return None
+        self._waiting_count -= 1
+        self.has_struck = self._waiting_count < 0
+        return self._fault.kind if self.has_struck else None
+
+    def check(self, operation: str, path: str, kind: FaultKind) -> None:
+        """Raise StorageError if a fault of `kind` strikes at this operation on `path`."""
+        if self.strikes(path, frozenset({kind})) is not None:
+            raise StorageError(operation, path, kind.value)
+
+    def open(self, path: str, *, create: bool = False) -> StoredFile:
+        """Open a file."""
+        return FaultyFile(self._storage.open(path, create=create), path, self)
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is a file or directory."""
+        return self._storage.exists(path)
+
+    def is_directory(self, path: str) -> bool:
+        """Tell whether there is a directory."""
+        return self._storage.is_directory(path)
+
+    def list(self, directory: str = "") -> tuple[str, ...]:
+        """Return the names in a directory."""
+        return self._storage.list(directory)
+
+    def size_bytes(self, path: str) -> SizeBytes:
+        """Return the size of a file."""
+        return self._storage.size_bytes(path)
+
+    def modified_ms(self, path: str) -> TimeMs:
+        """Return when the content of a file was changed last."""
+        return self._storage.modified_ms(path)
+
+    def set_modified_ms(self, path: str, modified_ms: TimeMs) -> None:
+        """Say when the content of a file was changed last."""
+        self._storage.set_modified_ms(path, modified_ms)
+
+    def rename(self, path: str, new_path: str) -> None:
+        """Give a file or directory another name."""
+        self._storage.rename(path, new_path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        self._storage.remove(path)
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and those above it."""
+        self._storage.make_directory(path)
+
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory with everything in it."""
+        self._storage.remove_directory(path)
+
+    def sync_directory(self, path: str) -> None:
+        """Make the names in a directory durable, unless that fails."""
+        self.check("sync directory", path, FaultKind.FAILED_SYNC)
+        self._storage.sync_directory(path)
+
+    def read(self, path: str, *, size_bytes_max: int | None = None) -> bytes:
+        """Return a file's content, unless that fails."""
+        self.check("read", path, FaultKind.READ_ERROR)
+        return self._storage.read(path, size_bytes_max=size_bytes_max)
+
+    def replace(self, path: str, data: Buffer) -> None:
+        """Make `data` the content of a file, in steps, each of which may fail."""
+        replace_in_steps(self, path, data)
+
+
+class FaultyFile:
+    """An open file of a `FaultyStorage`."""
+
+    def __init__(self, file: StoredFile, path: str, storage: FaultyStorage) -> None:
+        self._file = file
+        self._path = path
+        self._storage = storage
+
+    @property
+    def size_bytes(self) -> SizeBytes:
+        """Number of bytes."""
+        return self._file.size_bytes
+
+    def append(self, data: Buffer) -> int:
+        """Add `data` at the end, or what a fault leaves of it."""
+        position = self._file.size_bytes
+        self.write_at(position, data)
+        return position
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        """Put `data` at `position`, or what a fault leaves of it."""
+        half = len(data) // 2
+        match self._storage.strikes(self._path, WRITE_FAULTS):
+            case None:
+                self._file.write_at(position, data)
+            case FaultKind.BIT_FLIP if len(data):
+                flipped = bytearray(data)
+                flipped[half] ^= 1
+                self._file.write_at(position, flipped)
+            case FaultKind.ZERO_FILL:
+                self._file.write_at(position, bytes(data[:half]) + bytes(len(data) - half))
+            case FaultKind.TORN_WRITE:
+                self._file.write_at(position, bytes(data[:half]))
+                raise StorageError("write", self._path, FaultKind.TORN_WRITE.value)
+            case _:
+                raise StorageError("write", self._path, FaultKind.NO_SPACE.value)
+
+    def read_at(self, position: int, size_bytes: int) -> bytes:
+        """Return a copy of up to `size_bytes` bytes from `position`, unless that fails."""
+        self._storage.check("read", self._path, FaultKind.READ_ERROR)
+        return self._file.read_at(position, size_bytes)
+
+    def view(self) -> memoryview:
+        """Return the whole file to read, unless that fails."""
+        self._storage.check("read", self._path, FaultKind.READ_ERROR)
+        return self._file.view()
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut the file, or grow it with zeros."""
+        self._file.truncate(size_bytes)
+
+    def sync(self) -> None:
+        """Make the content durable, unless that fails."""
+        self._storage.check("sync", self._path, FaultKind.FAILED_SYNC)
+        self._file.sync()
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._file.close()

@@ -1,0 +1,337 @@
+"""Real files below one directory.
+
+Decides how the promises of `log.storage.protocol` are kept on a file system.
+
+Goals, most important first
+1. Nothing outside the root is read or changed: no path leads out of it, no symbolic link is followed below it.
+2. A view may be kept for ever: nothing that is done to the file later ends the process or changes what it shows.
+3. Reads copy nothing: a view is a mapping of the file.
+
+How
+`view` maps the file and keeps the mapping until the file has outgrown it; older mappings live as long as something
+looks at them. Bytes of a mapping that lie behind the end of its file must not be touched: the system answers with a
+signal that ends the process. So a cut first asks whether anybody looks. If nobody does, the file is cut in place; else
+what is kept is copied to `NAME.tmp`, synced, and renamed over the file: the views keep the old one.
+
+When bytes reach the disk is the owner's choice, `SyncPolicy`. A storage that is `read_only` refuses each change with
+UsageError, so that a tool that only looks cannot do harm.
+
+Example: FileStorage(Path("/var/lib/kafka"), read_only=True).open("topic-0/00000000000000000000.log").view()
+
+Left out: two open files of one name at a time, of which one cuts; a file that somebody else cuts while it is mapped.
+
+Source: Kafka's FileRecords, Utils.{atomicMoveWithFallback, flushDir, delete}, 4.0.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Final
+from weakref import WeakSet
+
+from broker.errors import UsageError
+from broker.units import SizeBytes, TimeMs
+from log.errors import MissingFileError, StorageError
+from log.storage.protocol import (
+    TEMPORARY_SUFFIX,
+    Buffer,
+    check_same_directory,
+    check_size,
+    checked_path,
+    parent_of,
+    replace_in_steps,
+)
+
+_NS_PER_MS: Final = 1_000_000
+# A link at the end of a path is refused, and a named pipe must not keep us waiting for its other end.
+_OPEN_FLAGS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class SyncPolicy(Enum):
+    """When changes reach the disk."""
+
+    ALWAYS = "always"  # After every change, asked or not: slow, and nothing is ever lost.
+    WHEN_ASKED = "when asked"  # At `sync` and `sync_directory`, as Kafka does.
+    NEVER = "never"  # Only when the system feels like it: for tests and throw-away copies.
+
+
+class RealFile:
+    """An open file. One owner at a time."""
+
+    def __init__(self, storage: FileStorage, path: str, descriptor: int) -> None:
+        self._storage = storage
+        self._descriptor = descriptor
+        self._size_bytes = os.fstat(descriptor).st_size
+        self._mapping: mmap.mmap | None = None
+        self._mappings: WeakSet[mmap.mmap] = WeakSet()
+        self.path = path
+
+    def __del__(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    @property
+    def size_bytes(self) -> SizeBytes:
+        """Number of bytes."""
+        return SizeBytes(self._size_bytes)
+
+    def append(self, data: Buffer) -> int:
+        """Add `data` at the end and return the position of its first byte."""
+        position = self._size_bytes
+        self.write_at(position, data)
+        return position
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        """Put `data` at `position`, over what is there; the file grows where needed."""
+        assert position >= 0, position
+        self._storage.check_writable()
+        if not len(data):
+            return
+        with _translated("write", self.path):
+            _write_fully(self._descriptor, data, position)
+        self._size_bytes = max(self._size_bytes, position + len(data))
+        self._changed()
+
+    def read_at(self, position: int, size_bytes: int) -> bytes:
+        """Return a copy of up to `size_bytes` bytes from `position`."""
+        assert position >= 0, position
+        assert size_bytes >= 0, size_bytes
+        with _translated("read", self.path):
+            return os.pread(self._descriptor, min(size_bytes, max(0, self._size_bytes - position)), position)
+
+    def view(self) -> memoryview:
+        """Return the file, mapped; mapped anew only when it has outgrown the last mapping."""
+        if self._size_bytes == 0:
+            return memoryview(b"")
+        if self._mapping is None or len(self._mapping) < self._size_bytes:
+            with _translated("map", self.path):
+                self._mapping = mmap.mmap(self._descriptor, self._size_bytes, access=mmap.ACCESS_READ)
+            self._mappings.add(self._mapping)
+        return memoryview(self._mapping)[: self._size_bytes]
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut the file to `size_bytes`, or grow it with zeros. Copies what is kept if a view of the file is in use."""
+        assert size_bytes >= 0, size_bytes
+        if size_bytes == self._size_bytes:
+            return
+        self._storage.check_writable()
+        with _translated("truncate", self.path):
+            if size_bytes < self._size_bytes and self._is_looked_at():
+                self._continue_in_copy(size_bytes)
+            else:
+                os.ftruncate(self._descriptor, size_bytes)
+        self._size_bytes = size_bytes
+        self._changed()
+
+    def sync(self) -> None:
+        """Make the content durable, unless the policy is NEVER."""
+        if self._storage.sync_policy is not SyncPolicy.NEVER:
+            with _translated("sync", self.path):
+                os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Give the file back; views stay."""
+        os.close(self._descriptor)
+        self._descriptor = -1
+        self._mapping = None
+
+    def _changed(self) -> None:
+        if self._storage.sync_policy is SyncPolicy.ALWAYS:
+            self.sync()
+
+    def _is_looked_at(self) -> bool:
+        """Tell whether a view is in use, and unmap what nobody uses."""
+        self._mapping = None
+        for mapping in tuple(self._mappings):
+            try:
+                mapping.close()
+            except BufferError:  # What Python says of a mapping with views.
+                return True
+        return False
+
+    def _continue_in_copy(self, size_bytes: int) -> None:
+        """Go on with a copy of the first `size_bytes` bytes under the same name; the views keep the file as it was."""
+        real = self._storage.real_path(self.path)
+        temporary = real + TEMPORARY_SUFFIX
+        copy = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | _OPEN_FLAGS, 0o644)
+        try:
+            with (
+                mmap.mmap(self._descriptor, self._size_bytes, access=mmap.ACCESS_READ) as mapping,
+                memoryview(mapping) as whole,
+                whole[:size_bytes] as kept,
+            ):
+                _write_fully(copy, kept, 0)
+            if self._storage.sync_policy is not SyncPolicy.NEVER:
+                os.fsync(copy)
+            os.replace(temporary, real)
+        except OSError:
+            os.close(copy)
+            raise
+        os.close(self._descriptor)
+        self._descriptor = copy
+
+
+class FileStorage:
+    """`Storage` over a real directory, which is made if it is missing and may be written to."""
+
+    def __init__(self, root: Path, *, sync_policy: SyncPolicy = SyncPolicy.WHEN_ASKED, read_only: bool = False) -> None:
+        self.sync_policy = sync_policy
+        self._read_only = read_only
+        with _translated("open", str(root)):
+            if not read_only:
+                root.mkdir(parents=True, exist_ok=True)
+            self._root = os.path.realpath(root, strict=True)
+        self._open_files: WeakSet[RealFile] = WeakSet()
+
+    def __repr__(self) -> str:
+        return f"FileStorage({self._root!r})"
+
+    def check_writable(self) -> None:
+        """Raise UsageError if the storage only reads."""
+        if self._read_only:
+            raise UsageError(f"{self._root} was opened to be read only; nothing is written to it")
+
+    def real_path(self, path: str) -> str:
+        """Return where `path` really is; raise UsageError if a link on the way leads elsewhere."""
+        real = os.path.join(self._root, checked_path(path)) if path else self._root
+        holder = os.path.dirname(real) if path else real
+        if os.path.realpath(holder) != holder:
+            raise UsageError(f"path {path!r} leads through a symbolic link; links are not followed below {self._root}")
+        return real
+
+    def open(self, path: str, *, create: bool = False) -> RealFile:
+        """Open a file; make an empty one if it is missing and `create` is given, else raise MissingFileError."""
+        real = self.real_path(path)
+        flags = (os.O_RDONLY if self._read_only else os.O_RDWR) | _OPEN_FLAGS
+        with _translated("open", path):
+            if create and not self._read_only:
+                flags |= os.O_CREAT
+            descriptor = os.open(real, flags, 0o644)
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                os.close(descriptor)
+                raise StorageError("open", path, "is not a regular file")
+        file = RealFile(self, path, descriptor)
+        self._open_files.add(file)
+        return file
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is a file or directory; what a link names does not count."""
+        return os.path.lexists(self.real_path(path)) and not os.path.islink(self.real_path(path))
+
+    def is_directory(self, path: str) -> bool:
+        """Tell whether there is a directory."""
+        return self.exists(path) and os.path.isdir(self.real_path(path))
+
+    def list(self, directory: str = "") -> tuple[str, ...]:
+        """Return the names of the files and directories in `directory`, sorted; raise MissingFileError without it."""
+        with _translated("list", directory):
+            return tuple(sorted(os.listdir(self.real_path(directory))))
+
+    def size_bytes(self, path: str) -> SizeBytes:
+        """Return the size of a file."""
+        with _translated("look up", path):
+            return SizeBytes(os.lstat(self.real_path(path)).st_size)
+
+    def modified_ms(self, path: str) -> TimeMs:
+        """Return when the content of a file was changed last."""
+        with _translated("look up", path):
+            return TimeMs(os.lstat(self.real_path(path)).st_mtime_ns // _NS_PER_MS)
+
+    def set_modified_ms(self, path: str, modified_ms: TimeMs) -> None:
+        """Say when the content of a file was changed last."""
+        self.check_writable()
+        with _translated("set the time of", path):
+            time_ns = modified_ms * _NS_PER_MS
+            os.utime(self.real_path(path), ns=(time_ns, time_ns), follow_symlinks=False)
+
+    def rename(self, path: str, new_path: str) -> None:
+        """Give a file or directory another name in the same directory, over a file that may be there, in one step."""
+        self.check_writable()
+        check_same_directory(checked_path(path), checked_path(new_path))
+        with _translated("rename", path):
+            os.replace(self.real_path(path), self.real_path(new_path))
+        for file in tuple(self._open_files):
+            if file.path == path or file.path.startswith(path + "/"):
+                file.path = new_path + file.path[len(path) :]
+        self._names_changed(path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file; raise MissingFileError without it."""
+        self.check_writable()
+        with _translated("remove", path):
+            os.unlink(self.real_path(path))
+        self._names_changed(path)
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and those above it; one that is there is left as it is."""
+        self.check_writable()
+        if self.is_directory(path):
+            return
+        self.make_directory(parent_of(path))
+        with _translated("make directory", path):
+            os.mkdir(self.real_path(path))
+        self._names_changed(path)
+
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory with everything in it; raise MissingFileError without it."""
+        self.check_writable()
+        if path == "":
+            raise UsageError("the root of a storage cannot be removed")
+        with _translated("remove directory", path):
+            shutil.rmtree(self.real_path(path))
+        self._names_changed(path)
+
+    def sync_directory(self, path: str) -> None:
+        """Make the names in a directory durable, unless the policy is NEVER."""
+        if self.sync_policy is SyncPolicy.NEVER:
+            return
+        with _translated("sync directory", path):
+            descriptor = os.open(self.real_path(path), os.O_RDONLY | os.O_DIRECTORY | _OPEN_FLAGS)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def read(self, path: str, *, size_bytes_max: int | None = None) -> bytes:
+        """Return a file's content; raise CorruptDataError, before reading, if it is larger than `size_bytes_max`."""
+        file = self.open(path)
+        try:
+            check_size(file.size_bytes, size_bytes_max, path)
+            return file.read_at(0, file.size_bytes)
+        finally:
+            file.close()
+
+    def replace(self, path: str, data: Buffer) -> None:
+        """Make `data` the content of a file, old or new being whole after a crash at any moment."""
+        replace_in_steps(self, path, data)
+
+    def _names_changed(self, path: str) -> None:
+        if self.sync_policy is SyncPolicy.ALWAYS:
+            self.sync_directory(parent_of(path))
+
+
+@contextmanager
+def _translated(operation: str, path: str) -> Iterator[None]:
+    """Turn what the system says into our errors."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise MissingFileError(operation, path, "no such file or directory") from None
+    except OSError as refusal:
+        raise StorageError(operation, path, refusal.strerror or str(refusal)) from refusal
+
+
+def _write_fully(descriptor: int, data: Buffer, position: int) -> None:
+    """Write all of `data`, however little the system takes at a time."""
+    written = os.pwrite(descriptor, data, position)
+    while written < len(data):
+        more = os.pwrite(descriptor, memoryview(data)[written:], position + written)
+        assert more > 0, (written, len(data))
+        written += more

@@ -1,0 +1,45 @@
+"""A whole tree of files as a value.
+
+Decides nothing; it is what a crash leaves, and what a storage in memory can begin with.
+
+Example: image_of(MemoryStorage(clock)) == DiskImage({}, frozenset()).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from log.storage.protocol import Storage
+
+
+@attrs.frozen
+class DiskImage:
+    """A tree at one moment: contents by path, and all directories but the root."""
+
+    files: Mapping[str, bytes]
+    directories: frozenset[str] = frozenset()
+
+
+def image_of(storage: Storage) -> DiskImage:
+    """Return the whole tree of a storage. Cost: a copy of everything."""
+    directories = frozenset(_directories_below(storage, ""))
+    paths = [
+        path
+        for directory in ["", *sorted(directories)]
+        for path in _paths_in(storage, directory)
+        if path not in directories
+    ]
+    return DiskImage({path: storage.read(path) for path in sorted(paths)}, directories)
+
+
+def _directories_below(storage: Storage, directory: str) -> Iterator[str]:
+    for path in _paths_in(storage, directory):
+        if storage.is_directory(path):
+            yield path
+            yield from _directories_below(storage, path)
+
+
+def _paths_in(storage: Storage, directory: str) -> list[str]:
+    return [f"{directory}/{name}" if directory else name for name in storage.list(directory)]

@@ -1,0 +1,239 @@
+"""Files in memory: the storage of simulations and of most tests.
+
+Decides how a tree of files is kept in memory so that it behaves as a disk without power loss does.
+
+Goals, most important first
+1. Appending a small batch costs about a microsecond: simulations run hundreds of partitions.
+2. Room that was only reserved costs nothing: an index of 10 MiB that holds one entry takes a few bytes.
+
+How
+A file is a `bytearray` that doubles when it is full, and a size that may be larger: what was never written reads as
+zeros. Opening a file gives the file itself. A view is a memoryview of the bytearray; growing and cutting make a new
+one, so that views already taken keep what they show, and lie in bytes that are never moved.
+
+Times of modification come from the clock, at each change of content.
+
+Left out: a capacity. A full disk is one of the faults of `log.storage.faults`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.clock import Clock
+from broker.units import SizeBytes, TimeMs
+from log.errors import MissingFileError, StorageError
+from log.storage.image import DiskImage
+from log.storage.protocol import TEMPORARY_SUFFIX, Buffer, check_same_directory, check_size, checked_path, parent_of
+
+ROOT: Final = ""
+_CAPACITY_BYTES_MIN: Final = 256
+
+
+class MemoryFile:
+    """A file in memory; handle and file are one."""
+
+    __slots__ = ("_bytes", "_clock", "_size_bytes", "modified_ms")
+
+    def __init__(self, clock: Clock, content: Buffer = b"") -> None:
+        self._clock = clock
+        self._bytes = bytearray(content)  # May be longer than the file, then zero behind it; or shorter: zeros follow.
+        self._size_bytes = len(content)
+        self.modified_ms = clock.now_ms()
+
+    @property
+    def size_bytes(self) -> SizeBytes:
+        """Number of bytes."""
+        return SizeBytes(self._size_bytes)
+
+    def append(self, data: Buffer) -> int:
+        """Add `data` at the end and return the position of its first byte. Cost: amortised linear in `data`."""
+        position = self._size_bytes
+        end = position + len(data)
+        if end > len(self._bytes):
+            self._grow(end)
+        self._bytes[position:end] = data
+        self._size_bytes = end
+        self.modified_ms = self._clock.now_ms()
+        return position
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        """Put `data` at `position`, over what is there; the file grows where needed."""
+        assert position >= 0, position
+        if not len(data):
+            return
+        end = position + len(data)
+        if end > len(self._bytes):
+            self._grow(end)
+        self._bytes[position:end] = data
+        if end > self._size_bytes:
+            self._size_bytes = end
+        self.modified_ms = self._clock.now_ms()
+
+    def read_at(self, position: int, size_bytes: int) -> bytes:
+        """Return a copy of up to `size_bytes` bytes from `position`."""
+        assert position >= 0, position
+        assert size_bytes >= 0, size_bytes
+        end = min(position + size_bytes, self._size_bytes)
+        found = bytes(self._bytes[position:end])
+        return found if len(found) >= end - position else found + bytes(end - position - len(found))
+
+    def view(self) -> memoryview:
+        """Return the whole file to read; room that was only reserved is made real first."""
+        if self._size_bytes > len(self._bytes):
+            self._replace_bytes(self._size_bytes)
+        return memoryview(self._bytes).toreadonly()[: self._size_bytes]
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut the file to `size_bytes`, or reserve room of zeros. Cost: linear in what is kept when it cuts."""
+        assert size_bytes >= 0, size_bytes
+        if size_bytes < self._size_bytes:
+            # A new bytearray, as views of the old one may be in use; and what lies behind the end is zero again.
+            self._bytes = self._bytes[:size_bytes]
+        if size_bytes != self._size_bytes:
+            self._size_bytes = size_bytes
+            self.modified_ms = self._clock.now_ms()
+
+    def sync(self) -> None:
+        """Do nothing: memory is as durable as it gets; `log.storage.recorded` knows of power."""
+
+    def close(self) -> None:
+        """Do nothing: the file is its own handle."""
+
+    def _grow(self, size_bytes: int) -> None:
+        self._replace_bytes(max(size_bytes, 2 * len(self._bytes), _CAPACITY_BYTES_MIN))
+
+    def _replace_bytes(self, capacity_bytes: int) -> None:
+        larger = bytearray(capacity_bytes)
+        larger[: len(self._bytes)] = self._bytes
+        self._bytes = larger
+
+
+class MemoryStorage:
+    """A tree of files in memory, empty at first or as an image shows it."""
+
+    def __init__(self, clock: Clock, image: DiskImage | None = None) -> None:
+        self._clock = clock
+        self._directories: dict[str, dict[str, MemoryFile | None]] = {ROOT: {}}  # None stands for a directory.
+        if image is not None:
+            for directory in sorted(image.directories):
+                self.make_directory(directory)
+            for path, content in image.files.items():
+                self.make_directory(parent_of(path))
+                self._names_beside(path)[_name_of(path)] = MemoryFile(clock, content)
+
+    def __repr__(self) -> str:
+        return f"MemoryStorage({len(self._directories) - 1} directories)"
+
+    def open(self, path: str, *, create: bool = False) -> MemoryFile:
+        """Open a file; make an empty one if it is missing and `create` is given, else raise MissingFileError."""
+        file = self._names_beside(checked_path(path)).get(_name_of(path))
+        if file is not None:
+            return file
+        if path in self._directories:
+            raise StorageError("open", path, "is a directory")
+        if not create:
+            raise MissingFileError("open", path, "no such file")
+        made = MemoryFile(self._clock)
+        self._names_beside(path)[_name_of(path)] = made
+        return made
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is a file or directory."""
+        names = self._directories.get(parent_of(checked_path(path)))
+        return path == ROOT or (names is not None and _name_of(path) in names)
+
+    def is_directory(self, path: str) -> bool:
+        """Tell whether there is a directory."""
+        return checked_path(path) in self._directories
+
+    def list(self, directory: str = ROOT) -> tuple[str, ...]:
+        """Return the names of the files and directories in `directory`, sorted; raise MissingFileError without it."""
+        names = self._directories.get(checked_path(directory))
+        if names is None:
+            raise MissingFileError("list", directory, "no such directory")
+        return tuple(sorted(names))
+
+    def size_bytes(self, path: str) -> SizeBytes:
+        """Return the size of a file."""
+        return self.open(path).size_bytes
+
+    def modified_ms(self, path: str) -> TimeMs:
+        """Return when the content of a file was changed last."""
+        return self.open(path).modified_ms
+
+    def set_modified_ms(self, path: str, modified_ms: TimeMs) -> None:
+        """Say when the content of a file was changed last."""
+        self.open(path).modified_ms = modified_ms
+
+    def rename(self, path: str, new_path: str) -> None:
+        """Give a file or directory another name in the same directory, over a file that may be there."""
+        check_same_directory(checked_path(path), checked_path(new_path))
+        names = self._names_beside(path)
+        if _name_of(path) not in names or path == ROOT:
+            raise MissingFileError("rename", path, "no such file or directory")
+        if new_path in self._directories and path != new_path:
+            raise StorageError("rename", path, f"{new_path} is a directory")
+        moved = names.pop(_name_of(path))
+        if moved is None:
+            if _name_of(new_path) in names:
+                names[_name_of(path)] = moved
+                raise StorageError("rename", path, f"{new_path} is a file")
+            for old in [name for name in self._directories if name == path or name.startswith(path + "/")]:
+                self._directories[new_path + old[len(path) :]] = self._directories.pop(old)
+        names[_name_of(new_path)] = moved
+
+    def remove(self, path: str) -> None:
+        """Remove a file; raise MissingFileError without it."""
+        self.open(path)
+        del self._names_beside(path)[_name_of(path)]
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and those above it; one that is there is left as it is."""
+        if checked_path(path) in self._directories:
+            return
+        self.make_directory(parent_of(path))
+        names = self._names_beside(path)
+        if _name_of(path) in names:
+            raise StorageError("make directory", path, "is a file")
+        names[_name_of(path)] = None
+        self._directories[path] = {}
+
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory with everything in it; raise MissingFileError without it."""
+        if checked_path(path) not in self._directories or path == ROOT:
+            raise MissingFileError("remove directory", path, "no such directory")
+        for below in [name for name in self._directories if name == path or name.startswith(path + "/")]:
+            del self._directories[below]
+        del self._names_beside(path)[_name_of(path)]
+
+    def sync_directory(self, path: str) -> None:
+        """Do nothing but check that the directory is there; `log.storage.recorded` knows of power."""
+        if checked_path(path) not in self._directories:
+            raise MissingFileError("sync directory", path, "no such directory")
+
+    def read(self, path: str, *, size_bytes_max: int | None = None) -> bytes:
+        """Return a file's content; raise CorruptDataError, before reading, if it is larger than `size_bytes_max`."""
+        file = self.open(path)
+        check_size(file.size_bytes, size_bytes_max, path)
+        return file.read_at(0, file.size_bytes)
+
+    def replace(self, path: str, data: Buffer) -> None:
+        """Make `data` the content of a file."""
+        names, name = self._names_beside(checked_path(path)), _name_of(path)
+        if name in names and names[name] is None:
+            raise StorageError("replace", path, "is a directory")
+        # What writing aside and renaming come to where nobody can look in between; an open file stays the old one.
+        names.pop(name + TEMPORARY_SUFFIX, None)
+        names[name] = MemoryFile(self._clock, data)
+
+    def _names_beside(self, path: str) -> dict[str, MemoryFile | None]:
+        """Return the names in the directory that holds `path`."""
+        names = self._directories.get(parent_of(path))
+        if names is None:
+            raise MissingFileError("open", path, "no such directory")
+        return names
+
+
+def _name_of(path: str) -> str:
+    return path.rpartition("/")[2]

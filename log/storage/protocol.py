@@ -1,0 +1,187 @@
+"""A tree of files, as the log sees it: what every storage can do, and what it promises.
+
+Decides what the rest of `log` may assume of a disk. Two storages keep the promises, `FileStorage` on real files and
+`MemoryStorage` in memory; `FaultyStorage` and `RecordedStorage` go around either or the latter.
+
+Goals, most important first
+1. The two storages are the same to whoever uses them, so that a simulation in memory tells something about disks.
+2. Nothing outside the root is ever touched, whatever a path says.
+3. The cheap path is cheap: appending a small batch in memory costs about a microsecond.
+
+Constraints
+- A path is relative, POSIX, without empty, "." or ".." parts; the empty path is the root. `checked_path` refuses others
+  with UsageError. Directories are made before files are put into them.
+- Files move within one directory only, as Kafka moves them: `rename` refuses anything else with UsageError. An open
+  file stays open when it, or a directory above it, is renamed.
+- Positions and sizes are bytes, ranges half-open. Writing beyond the end, or growing with `truncate`, fills with zeros.
+- Nothing is durable before it is synced: the content of a file by `StoredFile.sync`, its name (that it was made,
+  renamed or removed) by `sync_directory` of the directory that holds it.
+- A view never dies: it shows the bytes that the file had when it was taken, also after the file has grown, was cut,
+  renamed or removed. Only `write_at` below its end may show through.
+
+Errors: `MissingFileError` for what is not there (nothing was done), `StorageError` for what the disk refuses (whether
+it was done is not known), `UsageError` for a path that cannot be one.
+
+Left out: locks, permissions, links, and more than one user of a storage at a time.
+
+Source: the java.nio.file calls of Kafka's storage module, 4.0: FileRecords, AbstractIndex,
+Utils.atomicMoveWithFallback.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, TypeAlias, runtime_checkable
+
+from broker.errors import CorruptDataError, UsageError, shorten
+from broker.units import SizeBytes, TimeMs
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+PATH_LENGTH_MAX: Final = 4096  # Linux's PATH_MAX.
+TEMPORARY_SUFFIX: Final = ".tmp"
+"""What `replace` adds to the name it writes first, as Kafka's checkpoint files do."""
+
+
+@runtime_checkable
+class StoredFile(Protocol):
+    """One open file: bytes in order."""
+
+    @property
+    def size_bytes(self) -> SizeBytes:
+        """Number of bytes."""
+        ...
+
+    def append(self, data: Buffer) -> int:
+        """Add `data` at the end and return the position of its first byte."""
+        ...
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        """Put `data` at `position`, over what is there; the file grows where needed, but not for no data."""
+        ...
+
+    def read_at(self, position: int, size_bytes: int) -> bytes:
+        """Return a copy of up to `size_bytes` bytes from `position`; fewer, or none, at the end of the file."""
+        ...
+
+    def view(self) -> memoryview:
+        """Return the whole file to read, without copying where the storage can (see the module's promise on views)."""
+        ...
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut the file to `size_bytes`, or grow it with zeros."""
+        ...
+
+    def sync(self) -> None:
+        """Make the content durable, as fsync does."""
+        ...
+
+    def close(self) -> None:
+        """Give the file back; nothing but `close` may be called afterwards. Views stay."""
+        ...
+
+
+@runtime_checkable
+class Storage(Protocol):
+    """A tree of files below one root."""
+
+    def open(self, path: str, *, create: bool = False) -> StoredFile:
+        """Open a file; make an empty one if it is missing and `create` is given, else raise MissingFileError."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is a file or directory."""
+        ...
+
+    def is_directory(self, path: str) -> bool:
+        """Tell whether there is a directory."""
+        ...
+
+    def list(self, directory: str = "") -> tuple[str, ...]:
+        """Return the names of the files and directories in `directory`, sorted; raise MissingFileError without it."""
+        ...
+
+    def size_bytes(self, path: str) -> SizeBytes:
+        """Return the size of a file."""
+        ...
+
+    def modified_ms(self, path: str) -> TimeMs:
+        """Return when the content of a file was changed last."""
+        ...
+
+    def set_modified_ms(self, path: str, modified_ms: TimeMs) -> None:
+        """Say when the content of a file was changed last."""
+        ...
+
+    def rename(self, path: str, new_path: str) -> None:
+        """Give a file or directory another name in the same directory, over a file that may be there, in one step."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file; raise MissingFileError without it."""
+        ...
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and those above it; one that is there is left as it is."""
+        ...
+
+    def remove_directory(self, path: str) -> None:
+        """Remove a directory with everything in it; raise MissingFileError without it."""
+        ...
+
+    def sync_directory(self, path: str) -> None:
+        """Make the names in a directory durable, as fsync of a directory does."""
+        ...
+
+    def read(self, path: str, *, size_bytes_max: int | None = None) -> bytes:
+        """Return a file's content; raise CorruptDataError, before reading, if it is larger than `size_bytes_max`."""
+        ...
+
+    def replace(self, path: str, data: Buffer) -> None:
+        """Make `data` the content of a file, old or new being whole after a crash at any moment.
+
+        Written to `path` with ".tmp" added, synced, renamed, and the directory synced.
+        """
+        ...
+
+
+def checked_path(path: str) -> str:
+    """Return `path`; raise UsageError unless it is relative, POSIX and stays below the root. "" is the root."""
+    if path == "":
+        return path
+    if len(path) > PATH_LENGTH_MAX or "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
+        raise UsageError(
+            f"path {shorten(path)!r} is not allowed; a path is relative, at most {PATH_LENGTH_MAX} characters, "
+            "without empty, '.' or '..' parts"
+        )
+    return path
+
+
+def parent_of(path: str) -> str:
+    """Return the directory that holds `path`; the root for a bare name."""
+    return path.rpartition("/")[0]
+
+
+def check_same_directory(path: str, new_path: str) -> None:
+    """Raise UsageError unless both are in one directory, the only move there is."""
+    if parent_of(path) != parent_of(new_path):
+        raise UsageError(f"{path!r} cannot become {new_path!r}: files move within one directory only")
+
+
+def check_size(size_bytes: int, size_bytes_max: int | None, path: str) -> None:
+    """Raise CorruptDataError if a file is larger than whoever reads it whole can use."""
+    if size_bytes_max is not None and size_bytes > size_bytes_max:
+        raise CorruptDataError(f"has {size_bytes} bytes; at most {size_bytes_max} are read", source=path)
+
+
+def replace_in_steps(storage: Storage, path: str, data: Buffer) -> None:
+    """Do what `Storage.replace` promises with the other operations of a storage."""
+    temporary = checked_path(path) + TEMPORARY_SUFFIX
+    file = storage.open(temporary, create=True)
+    try:
+        file.truncate(0)
+        file.append(data)
+        file.sync()
+    finally:
+        file.close()
+    storage.rename(temporary, path)
+    storage.sync_directory(parent_of(path))

@@ -1,0 +1,205 @@
+"""How long one thread needs to assign a million partitions: ours beside Kafka's own classes and kafka-python.
+
+    python -m tests.benchmarks.assignors [--rounds 3] [--only sticky] [--json]
+
+What it measures: the CPU time of the calling thread for one call of an assignor. 2,000 members and 1,000 topics of
+1,000 partitions, all subscribed to all: every assignor from nothing, and those that keep what is held after one member
+has left. And sticky from nothing for 500 members, each on half of 100 topics of 500 partitions.
+
+How: on each side the group is made before, in the form that the side reads: columns here, Java's maps and objects
+there, dictionaries for kafka-python. Each round is on new objects, and the result is thrown away. Rounds of the sides
+follow each other in one run, so that noise of the machine meets all; medians are shown. Ours is called once before.
+
+kafka-python, if it is installed, is called once, for range and round-robin; its sticky one needs minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Final
+
+import attrs
+import numpy as np
+
+from broker.entropy import SplitMix64
+from placement.consumer.group import NO_GENERATION, Group, Member, Topic
+from placement.consumer.racks import ReplicaRacks
+from placement.consumer.ragged import Ragged
+from placement.consumer.registry import load_assignor
+from placement.consumer.sticky import StickyAssignor
+from placement.consumer.topic_ids import id_text
+from tests.benchmarks.report import describe_machine, show
+from tests.kafka.assignor_jvm import AssignorJvm
+from tests.kafka.jvm import KafkaUnavailableError
+
+MEMBER_COUNT: Final = 2_000
+TOPIC_COUNT: Final = 1_000
+TOPIC_SIZE: Final = 1_000
+MIXED_MEMBER_COUNT: Final = 500
+MIXED_TOPIC_COUNT: Final = 100
+MIXED_TOPIC_SIZE: Final = 500
+
+
+@attrs.frozen
+class Work:
+    """One line of the table: which assignor on which group, how much faster than Kafka it is meant to be."""
+
+    name: str
+    assignor: str
+    make: Callable[[], Group]
+    target_ratio: float
+
+
+def equal_group(members: tuple[str, ...], held: Ragged | None = None) -> Group:
+    """Return a group in which all subscribe to all topics; topics are named by ids, for the server's assignors."""
+    chance = random.Random(1)
+    topics = tuple(sorted(id_text(chance.randbytes(16)) for _ in range(TOPIC_COUNT)))
+    count = len(members)
+    owned = held if held is not None else Ragged.of([] for _ in members)
+    generations = np.full(count, NO_GENERATION if held is None else 1, np.int32)
+    everything = np.tile(np.arange(TOPIC_COUNT, dtype=np.int32), count)
+    return Group(
+        members=members,
+        instance_ids=(None,) * count,
+        member_racks=(None,) * count,
+        topics=topics,
+        topic_ids=(None,) * TOPIC_COUNT,
+        partition_counts=np.full(TOPIC_COUNT, TOPIC_SIZE, np.int32),
+        subscribed=Ragged(np.arange(count + 1, dtype=np.int64) * TOPIC_COUNT, everything),
+        owned_topics=Ragged(owned.starts, owned.values // TOPIC_SIZE),
+        owned_numbers=owned.values % TOPIC_SIZE,
+        generations=generations,
+        subscription_generations=generations,
+        replica_racks=ReplicaRacks.unknown(TOPIC_COUNT * TOPIC_SIZE),
+    )
+
+
+def members_named(count: int) -> tuple[str, ...]:
+    """Return ids as clients make them: the client's id and a random end."""
+    chance = random.Random(2)
+    return tuple(f"consumer-{number}-{chance.getrandbits(128):032x}" for number in range(count))
+
+
+def after_one_left() -> Group:
+    """Return the group whose first member has left, the others holding what sticky gave them."""
+    members = members_named(MEMBER_COUNT)
+    before = StickyAssignor().assign(equal_group(members), SplitMix64(0))
+    return equal_group(members[1:], before.rows.take(np.arange(1, MEMBER_COUNT)))
+
+
+def mixed_group() -> Group:
+    """Return the group of different subscriptions."""
+    chance = random.Random(3)
+    names = [f"topic-{number}" for number in range(MIXED_TOPIC_COUNT)]
+    members = [
+        Member(id=name, topics=tuple(chance.sample(names, MIXED_TOPIC_COUNT // 2)))
+        for name in members_named(MIXED_MEMBER_COUNT)
+    ]
+    return Group.of(members, [Topic(name=name, partition_count=MIXED_TOPIC_SIZE) for name in names])
+
+
+def from_nothing() -> Group:
+    """Return the group in which nobody holds anything."""
+    return equal_group(members_named(MEMBER_COUNT))
+
+
+WORKS: Final = (
+    Work("range", "range", from_nothing, 20),
+    Work("round-robin", "roundrobin", from_nothing, 20),
+    Work("sticky", "sticky", from_nothing, 3),
+    Work("sticky, one left", "sticky", after_one_left, 20),
+    Work("cooperative, one left", "cooperative-sticky", after_one_left, 20),
+    Work("uniform (server)", "uniform", from_nothing, 2),
+    Work("sticky, mixed subscriptions", "sticky", mixed_group, 50),
+)
+
+
+def main() -> int:
+    """Measure and print; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.assignors")
+    parser.add_argument("--rounds", type=int, default=3, help="measured calls a line (default: %(default)s)")
+    parser.add_argument("--only", help="lines whose name begins so")
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+    options = parser.parse_args()
+    works = [work for work in WORKS if work.name.startswith(options.only or "")]
+    with ExitStack() as stack:
+        kafka = _start_kafka(stack)
+        rows = [measure(work, kafka, options.rounds) for work in works]
+    title = "median CPU ms of one call"
+    show(title, describe_machine("numpy", "numba", "kafka-python"), rows, as_json=options.json)
+    return 0
+
+
+def _start_kafka(stack: ExitStack) -> AssignorJvm | None:
+    try:
+        return stack.enter_context(AssignorJvm.start(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+    except KafkaUnavailableError as missing:
+        print(f"Kafka's own classes cannot be run here ({missing}); ours alone follows.", file=sys.stderr)
+        return None
+
+
+def measure(work: Work, kafka: AssignorJvm | None, rounds: int) -> dict[str, object]:
+    """Return one row of the table: medians over `rounds`, after one call that is not counted."""
+    group = work.make()
+    our_cpu_ns(work.assignor, group)
+    ours, theirs = [], []
+    if kafka is not None:
+        kafka.begin(work.assignor)
+    for _ in range(rounds):
+        # A new group, so that nothing that was worked out of it before is at hand.
+        ours.append(our_cpu_ns(work.assignor, work.make()))
+        if kafka is not None:
+            theirs += kafka.cpu_ns(group, 1)
+    kafka_ms = statistics.median(theirs) / 1e6 if theirs else None
+    ours_ms = statistics.median(ours) / 1e6
+    python_ns = kafka_python_cpu_ns(work, group)
+    return {
+        "assignor": work.name,
+        "ours ms": round(ours_ms, 1),
+        "Kafka ms": None if kafka_ms is None else round(kafka_ms, 1),
+        "kafka-python ms": None if python_ns is None else round(python_ns / 1e6, 1),
+        "times Kafka": None if kafka_ms is None else round(kafka_ms / ours_ms, 1),
+        "target": work.target_ratio,
+    }
+
+
+def our_cpu_ns(assignor: str, group: Group) -> int:
+    """Return the CPU nanoseconds of one call, the result discarded."""
+    policy = load_assignor(assignor)
+    begin = time.thread_time_ns()
+    policy.assign(group, SplitMix64(0))
+    return time.thread_time_ns() - begin
+
+
+def kafka_python_cpu_ns(work: Work, group: Group) -> int | None:
+    """Return the CPU nanoseconds of one call of kafka-python's assignor, None where there is none to be measured."""
+    try:
+        from kafka.coordinator.assignors.range import RangePartitionAssignor
+        from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+    except ImportError:
+        return None
+    policies = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
+    if work.assignor not in policies:
+        return None
+    numbers = {topic: set(range(TOPIC_SIZE)) for topic in group.topics}
+    cluster = SimpleNamespace(partitions_for_topic=numbers.get)
+    members = [
+        SimpleNamespace(member_id=member, group_instance_id=None, metadata=SimpleNamespace(topics=group.topics))
+        for member in group.members
+    ]
+    begin = time.thread_time_ns()
+    policies[work.assignor].assign(cluster, members)
+    return time.thread_time_ns() - begin
+
+
+if __name__ == "__main__":
+    sys.exit(main())

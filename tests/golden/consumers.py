@@ -1,0 +1,147 @@
+"""Run the golden cases of consumer groups: client-side and server-side assignors, step by step.
+
+One assignor lives through all steps of a case, as the sticky ones remember the highest generation they have seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from broker.entropy import SplitMix64
+from broker.ids import PartitionId, TopicPartition
+from broker.java_order import uuid_key
+from placement.consumer.assignment import GroupAssignment
+from placement.consumer.assignor import ConsumerAssignor
+from placement.consumer.client_range import RangeAssignor
+from placement.consumer.group import NO_GENERATION, Group, Member, Topic
+from placement.consumer.round_robin import RoundRobinAssignor
+from placement.consumer.server_range import ServerRangeAssignor
+from placement.consumer.server_uniform import UniformAssignor
+from placement.consumer.sticky import CooperativeStickyAssignor, StickyAssignor
+from placement.consumer.topic_ids import topic_id
+
+Json: TypeAlias = Any
+
+
+def client_group(step: Mapping[str, Json], assignor: str) -> Group:
+    """Return the group of one step of a client-side case."""
+    topics = [
+        Topic(name=one["name"], partition_count=one["partitions"], replica_racks=_racks(one.get("replica_racks")))
+        for one in step["topics"]
+    ]
+    return Group.of([_client_member(one, assignor) for one in step["members"]], topics)
+
+
+def _racks(racks: Json) -> tuple[tuple[str, ...], ...] | None:
+    return None if racks is None else tuple(tuple(row) for row in racks)
+
+
+def _client_member(given: Mapping[str, Json], assignor: str) -> Member:
+    return Member(
+        id=given["id"],
+        topics=tuple(given["topics"]),
+        instance_id=given.get("instance_id"),
+        rack=given.get("rack"),
+        **_prior(given, assignor),
+    )
+
+
+def _prior(given: Mapping[str, Json], assignor: str) -> dict[str, Any]:
+    """Return what a member held, as the assignor reads it: sticky from the user data, cooperative-sticky from both."""
+    if "owned" not in given:
+        return {}
+    announced, data = given["generation"], given["user_data"] or {}
+    if assignor == "sticky":
+        pairs, generation = data.get("partitions", []), data.get("generation", NO_GENERATION)
+    else:
+        pairs = given["owned"]
+        generation = announced if announced >= 0 else data.get("generation", NO_GENERATION)
+    owned = tuple(TopicPartition(topic, PartitionId(partition)) for topic, partition in pairs)
+    return {"owned": owned, "generation": generation, "subscription_generation": announced}
+
+
+def _run_client(assignor: ConsumerAssignor, given: Mapping[str, Json]) -> Json:
+    answers = []
+    for step in given["steps"]:
+        answer = assignor.assign(client_group(step, given["assignor"]), SplitMix64(0))
+        answers.append({"assignment": {member: _pairs(answer, member) for member in answer.group.members}})
+    return {"steps": answers}
+
+
+def _pairs(answer: GroupAssignment, member: str) -> Json:
+    return [[one.topic, one.partition] for one in answer.of(member)]
+
+
+def run_client_range(given: Mapping[str, Json]) -> Json:
+    """Answer the steps of a case of RangeAssignor."""
+    return _run_client(RangeAssignor(), given)
+
+
+def run_round_robin(given: Mapping[str, Json]) -> Json:
+    """Answer the steps of a case of RoundRobinAssignor."""
+    return _run_client(RoundRobinAssignor(), given)
+
+
+def run_sticky(given: Mapping[str, Json]) -> Json:
+    """Answer the steps of a case of StickyAssignor."""
+    return _run_client(StickyAssignor(), given)
+
+
+def run_cooperative_sticky(given: Mapping[str, Json]) -> Json:
+    """Answer the steps of a case of CooperativeStickyAssignor."""
+    return _run_client(CooperativeStickyAssignor(), given)
+
+
+def server_group(step: Mapping[str, Json]) -> Group:
+    """Return the group of one step of a server-side case; topics are named by their ids."""
+    topics = [Topic(name=one["id"], partition_count=one["partitions"]) for one in step["topics"]]
+    return Group.of([_server_member(one) for one in step["members"]], topics)
+
+
+def _server_member(given: Mapping[str, Json]) -> Member:
+    return Member(
+        id=given["id"],
+        topics=tuple(given["topics"]),
+        instance_id=given.get("instance_id"),
+        owned=tuple(
+            TopicPartition(topic, PartitionId(number)) for topic, numbers in given["assignment"] for number in numbers
+        ),
+    )
+
+
+def _run_server(assignor: ConsumerAssignor, given: Mapping[str, Json]) -> Json:
+    answers: list[Json] = []
+    for step in given["steps"]:
+        answer = assignor.assign(server_group(step), SplitMix64(0))
+        members = () if answer.silent else answer.group.members
+        answers.append({"assignment": {member: _sets(answer, member) for member in members}})
+    return {"steps": answers}
+
+
+def _sets(answer: GroupAssignment, member: str) -> Json:
+    """Return a member's partitions as the server's answers are printed: by id of the topic, numbers ascending."""
+    held: dict[str, list[int]] = {}
+    for one in answer.of(member):
+        held.setdefault(one.topic, []).append(one.partition)
+    return [[topic, sorted(held[topic])] for topic in sorted(held, key=lambda name: uuid_key(topic_id(name, None)))]
+
+
+def run_server_range(given: Mapping[str, Json]) -> Json:
+    """Answer the steps of a case of the group coordinator's RangeAssignor."""
+    return _run_server(ServerRangeAssignor(), given)
+
+
+def run_server_uniform(given: Mapping[str, Json]) -> Json:
+    """Answer the steps of a case of UniformAssignor."""
+    return _run_server(UniformAssignor(), given)
+
+
+ASSIGNOR_RUNNERS: Final[Mapping[str, Callable[[Mapping[str, Json]], Json]]] = {
+    "consumer_range": run_client_range,
+    "consumer_roundrobin": run_round_robin,
+    "consumer_sticky": run_sticky,
+    "consumer_cooperative_sticky": run_cooperative_sticky,
+    "server_range": run_server_range,
+    "server_uniform": run_server_uniform,
+}

@@ -1,0 +1,229 @@
+"""Golden programs: operations on one log, with the state after each and the files at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from broker.clock import ManualClock
+from broker.errors import CorruptDataError, RefusedError
+from broker.ids import Offset
+from broker.units import DurationMs, TimeMs
+from log.log_config import LogConfig
+from log.log_state import AppendInfo
+from log.partition_log import PartitionLog
+from log.producer_append import AppendOrigin
+from log.recovery import LastShutdown
+from log.storage import MemoryStorage
+from tests.golden.log import cleaning
+from tests.golden.log.cases import Json
+from tests.golden.log.inputs import batch_bytes
+from tests.golden.log.snappy import kafkas_snappy
+from tests.golden.log.states import file_contents, file_names, files_json, found_json, listed, state_json
+from tests.golden.runners import MalformedCaseError, compare
+
+DIRECTORY: Final = "topic-0"
+CASES_WITH_FILE_TIMES: Final = "compact-v1"
+MACHINE_TIME_MS: Final = TimeMs(1_900_000_000_000)
+
+
+class Program:
+    """A log, its clock, and what the case says of both."""
+
+    def __init__(self, case: Mapping[str, Json]) -> None:
+        self.clock = ManualClock(TimeMs(case["startTimeMs"]))
+        # Kafka's files had the times of the machine that wrote them, years after the mocked clock; but where the
+        # cleaner goes by them, the case's program had set them.
+        goes_by_files = case["case"].startswith(CASES_WITH_FILE_TIMES)
+        self.storage = MemoryStorage(self.clock if goes_by_files else ManualClock(MACHINE_TIME_MS))
+        self.config = LogConfig.parse(case["config"])
+        self.topic_id: str | None = case["topicId"]
+        self.log = self.open(LastShutdown())
+
+    @property
+    def now_ms(self) -> TimeMs:
+        return self.clock.now_ms()
+
+    def open(self, last_shutdown: LastShutdown) -> PartitionLog:
+        return PartitionLog.open(
+            self.storage, DIRECTORY, self.config, last_shutdown, now_ms=self.now_ms, topic_id=self.topic_id
+        )
+
+
+Operation: TypeAlias = Callable[[Program, Mapping[str, Json]], Json]
+
+
+def append_as_leader(program: Program, given: Mapping[str, Json]) -> Json:
+    info = program.log.append_as_leader(
+        batch_bytes(given["batch"]),
+        leader_epoch=given["leaderEpoch"],
+        now_ms=program.now_ms,
+        origin=AppendOrigin(given["origin"]),
+    )
+    return appended(program, given, info)
+
+
+def append_as_follower(program: Program, given: Mapping[str, Json]) -> Json:
+    records = b"".join(map(batch_bytes, given["batches"]))
+    return appended(program, given, program.log.append_as_follower(records, now_ms=program.now_ms))
+
+
+def appended(program: Program, given: Mapping[str, Json], info: AppendInfo) -> Json:
+    if given["advanceHighWatermark"]:
+        program.log.update_high_watermark(program.log.log_end_offset)
+    return {
+        "firstOffset": info.first_offset,
+        "lastOffset": info.last_offset,
+        "maxTimestamp": info.max_timestamp.timestamp,
+        "duplicate": info.is_duplicate,
+    }
+
+
+def sleep(program: Program, given: Mapping[str, Json]) -> Json:
+    program.clock.advance(DurationMs(given["ms"]))
+    program.log.run_scheduled(program.now_ms)
+    return {}
+
+
+def roll(program: Program, given: Mapping[str, Json]) -> Json:
+    return {"newBaseOffset": program.log.roll(now_ms=program.now_ms).base_offset}
+
+
+def flush(program: Program, given: Mapping[str, Json]) -> Json:
+    program.log.flush(now_ms=program.now_ms)
+    return {}
+
+
+def truncate_to(program: Program, given: Mapping[str, Json]) -> Json:
+    truncated = program.log.truncate_to(Offset(given["offset"]), now_ms=program.now_ms)
+    return {"truncated": truncated, "files": file_names(program.log)}
+
+
+def update_high_watermark(program: Program, given: Mapping[str, Json]) -> Json:
+    return {"highWatermark": program.log.update_high_watermark(Offset(given["offset"]))}
+
+
+def increment_log_start_offset(program: Program, given: Mapping[str, Json]) -> Json:
+    return {"incremented": program.log.increment_log_start_offset(Offset(given["offset"]))}
+
+
+def delete_old_segments(program: Program, given: Mapping[str, Json]) -> Json:
+    return {"deleted": program.log.delete_old_segments(now_ms=program.now_ms), "files": file_names(program.log)}
+
+
+def take_producer_snapshot(program: Program, given: Mapping[str, Json]) -> Json:
+    program.log.take_producer_snapshot()
+    return {"files": file_names(program.log)}
+
+
+def close_and_reopen(program: Program, given: Mapping[str, Json]) -> Json:
+    log = program.log
+    log.close(now_ms=program.now_ms)
+    recovery_point, log_start = given["recoveryPoint"], given["logStart"]
+    program.log = program.open(
+        LastShutdown(
+            clean=given["clean"],
+            recovery_point=log.log_end_offset if recovery_point == -1 else recovery_point,
+            log_start_offset=log.log_start_offset if log_start == -1 else log_start,
+        )
+    )
+    return {"files": file_names(program.log)}
+
+
+def fetch_offset_by_timestamp(program: Program, given: Mapping[str, Json]) -> Json:
+    lookups = given["result"]["lookups"]
+    found = [found_json(program.log.fetch_offset_by_timestamp(lookup["timestamp"])) for lookup in lookups]
+    return {
+        "lookups": [
+            {"timestamp": lookup["timestamp"], "found": each} for lookup, each in zip(lookups, found, strict=True)
+        ]
+    }
+
+
+def end_offset_for_epoch(program: Program, given: Mapping[str, Json]) -> Json:
+    answers = []
+    for lookup in given["result"]["lookups"]:
+        end = program.log.end_offset_for_epoch(lookup["epoch"])
+        answers.append({"epoch": lookup["epoch"], "result": None if end is None else [end.epoch, end.end_offset]})
+    return {"lookups": answers}
+
+
+def keep_files(program: Program, given: Mapping[str, Json]) -> Json:
+    return {"files": files_json(file_contents(program.storage, DIRECTORY, program.log))}
+
+
+def clean(program: Program, given: Mapping[str, Json]) -> Json:
+    return cleaning.clean(program.log, program.clock, given)
+
+
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    "appendAsFollower": append_as_follower,
+    "appendAsLeader": append_as_leader,
+    "clean": clean,
+    "closeAndReopen": close_and_reopen,
+    "deleteOldSegments": delete_old_segments,
+    "endOffsetForEpoch": end_offset_for_epoch,
+    "fetchOffsetByTimestamp": fetch_offset_by_timestamp,
+    "flush": flush,
+    "incrementLogStartOffset": increment_log_start_offset,
+    "keepFiles": keep_files,
+    "roll": roll,
+    "sleep": sleep,
+    "takeProducerSnapshot": take_producer_snapshot,
+    "truncateTo": truncate_to,
+    "updateHighWatermark": update_high_watermark,
+}
+
+
+def run(case: Mapping[str, Json], folder: Path) -> str | None:
+    """Return where the program's results, states or files first differ."""
+    with kafkas_snappy():
+        return run_program(Program(case), case)
+
+
+def run_program(program: Program, case: Mapping[str, Json]) -> str | None:
+    """Do one operation after the other, comparing each."""
+    expected_state: Json = None
+    for index, given in enumerate(case["ops"]):
+        where = f"ops[{index}] {given['op']}"
+        operation = OPERATIONS.get(given["op"])
+        if operation is None:
+            raise MalformedCaseError(f"unknown operation {given['op']!r}")
+        if given["nowMs"] != program.now_ms:
+            return f"{where}: the clock stands at {program.now_ms}, expected {given['nowMs']}"
+        difference = compare(performed(program, operation, given), comparable(given["result"]), f"{where}: result")
+        if difference is not None:
+            return difference
+        expected_state = given.get("state", expected_state)
+        difference = compare(state_json(program.log.state()), expected_state, f"{where}: state")
+        if difference is not None:
+            return difference
+    return compare_end(program, case)
+
+
+def performed(program: Program, operation: Operation, given: Mapping[str, Json]) -> Json:
+    """Return the result of an operation, or the Java class of its refusal; what is due at once is then done."""
+    try:
+        return operation(program, given)
+    except (RefusedError, CorruptDataError) as refusal:
+        return {"exception": getattr(refusal, "kafka_class", type(refusal).__name__)}
+    finally:
+        program.log.run_scheduled(program.now_ms)
+
+
+def comparable(result: Json) -> Json:
+    """Return an expected result without what is decoded from files, as their bytes are compared."""
+    if not isinstance(result, Mapping) or not isinstance(result.get("files"), list):
+        return result
+    return {**result, "files": [listed(file) for file in result["files"]]}
+
+
+def compare_end(program: Program, case: Mapping[str, Json]) -> str | None:
+    """Return where the state at the end and the files after closing differ."""
+    difference = compare(state_json(program.log.state()), case["stateAtClose"], "stateAtClose")
+    if difference is not None:
+        return difference
+    program.log.close(now_ms=program.now_ms)
+    files = files_json(file_contents(program.storage, DIRECTORY))
+    return compare(files, [listed(file) for file in case["closedFiles"]], "closedFiles")

@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import pytest
+
+from broker.errors import CorruptDataError
+from broker.ids import Offset
+from broker.units import TimeMs
+from log.build import build_batch
+from log.build_spec import BatchSpec
+from log.compression import Codec
+from log.errors import CorruptBatchError, IllegalStateError
+from log.record import ControlType, Record, TimestampType
+from tests.log.compaction.logs import EPOCH, RETENTION_MS, START_MS, Written, bytes_of, data_of, pairs_of
+
+
+def markers_of(written: Written) -> list[int]:
+    return [
+        batch.base_offset
+        for segment in written.log.segments
+        for batch in segment.batches()
+        if batch.is_control and batch.record_count
+    ]
+
+
+def indexed_of(written: Written) -> list[int]:
+    return [entry.last_offset for segment in written.log.segments for entry in segment.txn_index.entries()]
+
+
+def horizons_of(written: Written) -> list[int | None]:
+    return [batch.delete_horizon_ms for segment in written.log.segments for batch in segment.batches()]
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_of_each_key_the_latest_record_stays_where_it_was(codec: Codec) -> None:
+    written = Written.empty()
+    written.append((b"a", b"1"), (b"b", b"2"), (b"a", b"3"), codec=codec)
+    written.append((b"c", b"4"), (b"b", b"5"), codec=codec)
+    written.roll()
+    cleaned = written.clean()
+    assert pairs_of(written.log) == [(2, b"a", b"3"), (3, b"c", b"4"), (4, b"b", b"5")]
+    assert (cleaned.end_offset, cleaned.records_mapped) == (5, 5)
+    assert (cleaned.tally.records_read, cleaned.tally.records_written) == (5, 3)
+
+
+def test_a_batch_that_keeps_all_its_records_is_copied_byte_for_byte() -> None:
+    written = Written.empty()
+    written.append((b"a", b"1"))
+    written.append((b"b", b"2"), (b"c", b"3"), codec=Codec.GZIP)
+    whole = bytes(written.log.active_segment.records.view())
+    written.roll()
+    written.clean()
+    assert bytes_of(written.log)[0] == (0, whole)
+
+
+def test_what_lies_at_or_above_the_end_of_the_pass_is_not_touched() -> None:
+    written = Written.empty()
+    written.append((b"a", b"1"), (b"a", b"2"))
+    written.roll()
+    written.append((b"a", b"3"), (b"a", b"4"))
+    active = bytes_of(written.log)[-1]
+    written.clean()
+    assert pairs_of(written.log) == [(1, b"a", b"2"), (2, b"a", b"3"), (3, b"a", b"4")]
+    assert bytes_of(written.log)[-1] == active
+
+
+def test_segments_that_shrank_become_one_and_an_empty_one_stays_for_a_group_of_nothing() -> None:
+    written = Written.empty()
+    for _ in range(4):
+        written.append((b"a", b"value"))
+        written.roll()
+    written.clean()
+    assert [segment.base_offset for segment in written.log.segments] == [0, 4]
+    for _ in range(2):
+        written.append((b"a", b"value"))
+        written.roll()
+    written.clean(checkpoint=4)
+    assert pairs_of(written.log) == [(5, b"a", b"value")]
+
+
+def test_a_tombstone_stays_until_the_horizon_that_its_batch_gets_in_the_first_pass() -> None:
+    written = Written.empty()
+    written.append((b"a", b"1"), (b"b", b"2"))
+    written.append((b"a", None), (b"c", b"3"))
+    written.roll()
+    written.clean()
+    assert pairs_of(written.log) == [(1, b"b", b"2"), (2, b"a", None), (3, b"c", b"3")]
+    horizon = START_MS + RETENTION_MS
+    assert horizons_of(written) == [None, horizon]
+    written.sleep(RETENTION_MS - 1)
+    written.clean()
+    assert (2, b"a", None) in pairs_of(written.log)
+    assert horizons_of(written) == [None, horizon]
+    written.sleep(1)
+    written.clean()
+    assert pairs_of(written.log) == [(1, b"b", b"2"), (3, b"c", b"3")]
+    assert horizons_of(written) == [None, horizon]
+
+
+def test_a_horizon_does_not_change_the_times_of_the_records() -> None:
+    written = Written.empty()
+    written.append((b"a", b"1"), (b"b", None))
+    written.sleep(1_000_000)
+    written.append((b"c", None), (b"a", b"2"))
+    written.roll()
+    written.clean()
+    assert data_of(written.log) == written.records[1:]
+
+
+def test_a_horizon_beyond_javas_long_is_none() -> None:
+    written = Written.empty(delete_retention_ms=2**63 - 1)
+    written.append((b"a", None))
+    written.roll()
+    written.clean()
+    assert horizons_of(written) == [None]
+
+
+def test_records_without_a_key_go_and_are_counted() -> None:
+    written = Written.empty()
+    written.append((None, b"1"), (b"a", b"2"))
+    written.append((None, b"3"))
+    written.append((b"b", b"4"))
+    written.roll()
+    assert written.clean().tally.keyless_count == 2
+    assert pairs_of(written.log) == [(1, b"a", b"2"), (3, b"b", b"4")]
+
+
+def test_an_empty_batch_stays_at_the_end_of_a_pass_and_goes_when_something_follows() -> None:
+    written = Written.empty()
+    written.append((b"a", b"1"))
+    written.append((None, b"2"), (None, b"3"))
+    written.roll()
+    written.clean()
+    batches = list(written.log.segments[0].batches())
+    assert [(batch.last_offset, batch.record_count, batch.size_bytes) for batch in batches][1:] == [(2, 0, 61)]
+    written.append((b"b", b"4"))
+    written.roll()
+    written.clean()
+    assert [batch.last_offset for segment in written.log.segments for batch in segment.batches()] == [0, 3]
+
+
+def test_the_last_batch_of_an_active_producer_stays_when_it_is_empty() -> None:
+    written = Written.empty()
+    written.append((b"a", b"1"), producer=7)
+    written.append((b"a", b"2"), (b"a", b"3"), producer=7)
+    written.append((b"a", b"4"))
+    written.roll()
+    written.clean()
+    assert pairs_of(written.log) == [(3, b"a", b"4")]
+    batches = list(written.log.segments[0].batches())
+    assert [(batch.base_offset, batch.last_sequence) for batch in batches] == [(1, 2), (3, -1)]
+    written.reopen(clean=False)
+    written.append((b"b", b"5"), producer=7)  # Sequence 3, which follows.
+
+
+def test_the_latest_value_of_an_aborted_transaction_does_not_count() -> None:
+    written = Written.empty()
+    written.append((b"a", b"1"))
+    written.append((b"a", b"2"), producer=7, transactional=True)
+    written.end_transaction(7, ControlType.ABORT)
+    written.append((b"b", b"3"), producer=8, transactional=True)
+    written.end_transaction(8, ControlType.COMMIT)
+    written.roll()
+    written.clean()
+    assert pairs_of(written.log) == [(0, b"a", b"1"), (3, b"b", b"3")]
+
+
+def test_a_marker_goes_a_retention_after_the_pass_that_finds_nothing_of_its_transaction() -> None:
+    written = Written.empty()
+    for producer, kind in ((7, ControlType.COMMIT), (8, ControlType.ABORT)):
+        written.append((b"a", b"1"), producer=producer, transactional=True)
+        written.end_transaction(producer, kind)
+    written.append((b"a", b"2"), producer=7)
+    written.append((b"a", b"3"), producer=8)
+    written.roll()
+    written.clean()  # Drops the data, and keeps the markers for it.
+    assert (markers_of(written), indexed_of(written)) == ([1, 3], [3])
+    written.clean()  # Meets only markers, and stamps them.
+    assert (markers_of(written), indexed_of(written)) == ([1, 3], [])
+    written.sleep(RETENTION_MS - 1)
+    written.clean()
+    assert markers_of(written) == [1, 3]
+    written.sleep(1)
+    written.clean()
+    assert markers_of(written) == []
+
+
+def test_an_open_transaction_keeps_everything_from_its_segment_on() -> None:
+    written = Written.empty()
+    written.append((b"a", b"1"), (b"a", b"2"))
+    written.roll()
+    written.append((b"a", b"3"), (b"a", b"4"))
+    written.append((b"b", b"5"), producer=7, transactional=True)
+    written.roll()
+    written.append((b"a", b"6"))
+    written.roll()
+    assert written.clean().end_offset == 2
+    assert [offset for offset, _key, _value in pairs_of(written.log)] == [1, 2, 3, 4, 5]
+
+
+def test_a_small_map_ends_the_pass_early_and_the_next_one_goes_on() -> None:
+    written = Written.empty()
+    for number in range(6):
+        written.append((b"k%d" % (number % 3), b"%d" % number), (b"x", b"%d" % number))
+    written.roll()
+    first = written.clean(map_slot_count=3)  # Two keys.
+    # k0 at 0 and x at 1 fill the map; k1 at 2 ends it.
+    assert first.end_offset == 2
+    assert len(pairs_of(written.log)) == 12
+    second = written.clean(checkpoint=2, map_slot_count=3)
+    assert second.end_offset == 4
+    third = written.clean(checkpoint=4, map_slot_count=1_000)
+    assert third.end_offset == 12
+    assert pairs_of(written.log) == [(6, b"k0", b"3"), (8, b"k1", b"4"), (10, b"k2", b"5"), (11, b"x", b"5")]
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_tombstone_of_an_older_message_goes_by_the_age_of_its_segment(magic: int, codec: Codec) -> None:
+    written = Written.empty(message_format_version="0.10.2" if magic else "0.9.0")
+    written.append((b"a", b"1"), (b"b", b"2"), magic=magic, codec=codec)
+    written.append((b"a", None), (b"c", b"3"), magic=magic, codec=codec)
+    written.roll()
+    written.clean()
+    assert pairs_of(written.log) == [(1, b"b", b"2"), (2, b"a", None), (3, b"c", b"3")]
+    written.sleep(RETENTION_MS)
+    written.append((b"d", b"4"), magic=magic, codec=codec)
+    written.roll()
+    written.clean(checkpoint=4)  # The clean segment is as old as itself: not older than its own age less retention.
+    assert (2, b"a", None) in pairs_of(written.log)
+    assert written.log.segments[0].modified_ms == START_MS + RETENTION_MS
+    written.append((b"e", b"5"), magic=magic, codec=codec)
+    written.roll()
+    first, _second, _active = written.log.segments
+    first.set_modified_ms(TimeMs(START_MS))
+    written.clean(checkpoint=5)
+    assert (2, b"a", None) in pairs_of(written.log)
+
+
+def test_older_messages_cannot_be_left_empty_at_the_end_of_a_pass() -> None:
+    written = Written.empty(message_format_version="0.10.2")
+    written.append((b"a", b"1"), magic=1)
+    written.append((None, b"2"), magic=1)
+    written.roll()
+    before = bytes_of(written.log)
+    with pytest.raises(IllegalStateError) as refusal:
+        written.clean()
+    assert str(refusal.value) == "Empty batches are only supported for magic v2 and above"
+    assert bytes_of(written.log) == before
+    assert not [name for name in written.log.storage.list(written.log.directory) if name.endswith(".cleaned")]
+
+
+def test_records_stamped_by_the_log_keep_that_time() -> None:
+    written = Written.empty(message_timestamp_type="LogAppendTime")
+    given = [Record(Offset(number), TimeMs(START_MS - number), b"k%d" % (number % 2), b"v") for number in range(3)]
+    written.log.append_as_leader(build_batch(BatchSpec(), given), leader_epoch=EPOCH, now_ms=START_MS)
+    written.replicate()
+    written.roll()
+    written.sleep(1_000)
+    written.clean()
+    (batch,) = written.log.segments[0].batches()
+    assert (batch.timestamp_type, batch.max_timestamp) == (TimestampType.LOG_APPEND_TIME, START_MS)
+    assert [(record.offset, record.timestamp) for record in batch.records()] == [(1, START_MS), (2, START_MS)]
+
+
+def test_a_pass_keeps_the_time_of_the_last_old_segment() -> None:
+    written = Written.empty()
+    written.append((b"a", b"1"))
+    written.roll()
+    written.sleep(500)
+    written.append((b"b", b"1"))
+    written.roll()
+    written.sleep(500)
+    written.clean()
+    assert written.log.segments[0].modified_ms == START_MS + 500
+
+
+def test_the_snapshots_of_segments_that_are_gone_go_with_them() -> None:
+    written = Written.empty()
+    for _ in range(3):
+        written.append((b"a", b"1"), producer=7)
+        written.roll()
+    written.clean()
+    written.sleep(60_001)
+    names = written.log.storage.list(written.log.directory)
+    assert [name for name in names if name.endswith(".snapshot")] == ["00000000000000000003.snapshot"]
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+def test_damage_is_told_with_its_place_and_changes_nothing(codec: Codec) -> None:
+    written = Written.empty()
+    written.append((b"a", b"1"))
+    written.append((b"a", b"2" * 50), codec=codec)
+    written.roll()
+    segment = written.log.segments[0]
+    position = list(segment.batches())[1].position
+    segment.records.write_at(position + 61, b"\xff" * 8)
+    before = bytes_of(written.log)
+    with pytest.raises(CorruptDataError) as damage:
+        written.clean()
+    assert (damage.value.position, damage.value.source) == (position, "topic-0/00000000000000000000.log")
+    assert bytes_of(written.log) == before
+
+
+def test_half_a_batch_at_the_end_of_a_rolled_segment_is_damage() -> None:
+    written = Written.empty()
+    written.append((b"a", b"1"))
+    written.append((b"a", b"2"))
+    written.roll()
+    segment = written.log.segments[0]
+    second = segment.size_bytes // 2
+    segment.records.truncate(segment.size_bytes - 1)
+    with pytest.raises(CorruptBatchError) as damage:
+        written.clean()
+    assert str(damage.value) == (
+        f"topic-0/00000000000000000000.log at byte {second}: an incomplete batch stands at the end"
+    )
+
+
+def test_a_log_with_both_policies_is_compacted_and_deleted() -> None:
+    written = Written.empty(cleanup_policy="compact,delete", retention_ms=1_000)
+    written.append((b"a", b"1"), (b"a", b"2"))
+    written.roll()
+    written.sleep(600)
+    written.append((b"b", b"3"))
+    written.roll()
+    written.clean()
+    written.sleep(600)
+    # Both records are in one segment now, whose latest one is 600 ms old.
+    assert written.log.delete_old_segments(now_ms=written.now_ms) == 0
+    written.sleep(401)
+    assert written.log.delete_old_segments(now_ms=written.now_ms) == 1
+    assert (written.log.log_start_offset, pairs_of(written.log)) == (3, [])

@@ -1,0 +1,146 @@
+"""The columns and kernels against the slow cleaner, which decodes every record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker.errors import UsageError
+from broker.ids import Offset
+from broker.units import DurationMs, TimeMs
+from log.batches import batches_in
+from log.compaction.fates import Fates, LastOfProducer
+from log.compaction.filter import FilteredBatches, Terms, filter_source
+from log.compaction.mapping import map_source
+from log.compaction.offset_map import OffsetMap
+from log.compaction.source import SourceLog
+from log.compaction.transactions import CleanedTransactions
+from log.errors import IllegalStateError
+from log.strategies import Written, streams
+from log.txn_index import AbortedTransaction
+from tests.log.compaction.test_offset_map import batches, columns
+from tests.oracles.cleaner import SlowCleaner
+
+RETENTION_MS: Final = 1_000
+Case: TypeAlias = tuple[tuple[Written, ...], SlowCleaner]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Draw a log file and a cleaner that knows its keys up to some offset."""
+    written = draw(streams(count_max=6))
+    keyed = [record for one in written if not one.spec.is_control for record in one.records]
+    offsets = [record.offset for record in keyed]
+    latest_offset = draw(st.sampled_from([-1, *offsets, *offsets[-1:] * 10]))
+    mapped = [record for record in keyed if record.key is not None and record.offset <= latest_offset]
+    latest = {record.key: record.offset for record in mapped if record.key is not None}
+    for key in latest:
+        if draw(st.booleans()):  # Written again, later.
+            latest[key] = Offset(latest_offset)
+    ids = sorted({one.spec.producer_id for one in written if one.spec.producer_id >= 0})
+    return written, SlowCleaner(
+        latest=latest,
+        latest_offset=latest_offset,
+        now_ms=draw(st.integers(0, 2**53)),
+        delete_retention_ms=RETENTION_MS,
+        end_offset=draw(st.sampled_from([-1, *(one.records[-1].offset + 1 for one in written)])),
+        keeps_legacy_tombstones=draw(st.booleans()),
+        producers={one: draw(lasts(written)) for one in ids if draw(st.booleans())},
+    )
+
+
+def lasts(written: Sequence[Written]) -> st.SearchStrategy[LastOfProducer]:
+    ends = [one.records[-1].offset for one in written]
+    epochs = [one.spec.producer_epoch for one in written]
+    return st.builds(LastOfProducer, st.none() | st.sampled_from(ends), st.sampled_from(epochs))
+
+
+def filtered(data: bytes, slow: SlowCleaner) -> list[FilteredBatches]:
+    source = SourceLog(memoryview(data))
+    offset_map = OffsetMap(1_000)
+    for key, offset in slow.latest.items():
+        row = batches([1], first_offset=offset)
+        assert offset_map.put(columns([key], offset), row, Offset(0))
+    offset_map.move_to(Offset(slow.latest_offset))
+    fates = Fates(slow.end_offset, TimeMs(slow.now_ms))
+    fates.producers = slow.producers
+    fates.transactions.add_aborted(slow.aborted)
+    terms = Terms.of_pass(TimeMs(slow.now_ms), DurationMs(slow.delete_retention_ms))
+    terms = attrs.evolve(terms, keeps_legacy_tombstones=slow.keeps_legacy_tombstones)
+    return list(filter_source(source, fates, offset_map, terms))
+
+
+@given(cases())
+@settings(max_examples=60)
+def test_what_is_left_of_each_batch_is_what_the_slow_cleaner_leaves(
+    case: tuple[tuple[Written, ...], SlowCleaner],
+) -> None:
+    written, slow = case
+    data = b"".join(one.data for one in written)
+    try:
+        expected = list(slow.pieces(data))
+    except UsageError:  # An older message would have to be left empty.
+        with pytest.raises(IllegalStateError):
+            filtered(data, slow)
+        return
+    chunks = filtered(data, slow)
+    assert [bytes(piece) for chunk in chunks for piece in chunk.pieces] == expected
+    assert [size for chunk in chunks for size in chunk.size_bytes.tolist()] == [len(piece) for piece in expected]
+
+
+@given(cases())
+@settings(max_examples=60)
+def test_the_indexes_are_told_what_is_in_the_batches_that_are_left(
+    case: tuple[tuple[Written, ...], SlowCleaner],
+) -> None:
+    written, slow = case
+    data = b"".join(one.data for one in written)
+    try:
+        chunks = filtered(data, slow)
+    except IllegalStateError:
+        return
+    for chunk in chunks:
+        for row, piece in enumerate(chunk.pieces):
+            if len(piece) == 0:
+                assert (chunk.max_offset[row], chunk.max_timestamp[row]) == (-1, -1)
+                continue
+            batch = next(batches_in(piece))
+            assert chunk.max_timestamp[row] == batch.max_timestamp
+            is_built = batch.record_count and bytes(piece) not in data
+            expected = batch.records()[-1].offset if is_built else batch.last_offset
+            assert chunk.max_offset[row] == expected
+
+
+@given(streams(count_max=6), st.integers(0, 6))
+@settings(max_examples=60)
+def test_keys_of_aborted_transactions_are_not_mapped(written: tuple[Written, ...], number: int) -> None:
+    transactional = [one for one in written if one.spec.is_transactional and not one.spec.is_control]
+    aborted = [
+        AbortedTransaction(one.spec.producer_id, one.spec.base_offset, 2**62, 2**62) for one in transactional[:number]
+    ]
+    transactions = CleanedTransactions()
+    transactions.add_aborted(aborted)
+    offset_map = OffsetMap(1_000)
+    assert map_source(offset_map, SourceLog(memoryview(b"".join(one.data for one in written))), transactions)
+    assert len(offset_map) == len(mapped_keys(written, {one.producer_id for one in aborted}))
+    assert offset_map.record_count == sum(len(one.records) for one in written)
+
+
+def mapped_keys(written: Sequence[Written], aborted: set[int]) -> set[bytes]:
+    """Return the keys of data; of the producers that aborted, none from their first transaction on."""
+    started: set[int] = set()
+    keys: set[bytes] = set()
+    for one in written:
+        if one.spec.is_control:
+            started.discard(one.spec.producer_id)
+            continue
+        if one.spec.is_transactional and one.spec.producer_id in aborted:
+            started.add(one.spec.producer_id)
+            continue
+        keys |= {record.key for record in one.records if record.key is not None}
+    return keys

@@ -1,0 +1,168 @@
+"""Fuzzing of what reads batches, records, messages, streams of them, and compressed payloads."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from broker.errors import CorruptDataError
+from broker.ids import Offset, ProducerEpoch, ProducerId
+from broker.units import TimeMs
+from log.batch import RecordBatch
+from log.batch_v2 import CHECKED_POSITION, CRC_POSITION, HEADER, BatchV2
+from log.batches import Reader, batches_in
+from log.build import build_batch, build_marker
+from log.build_spec import BatchSpec
+from log.columns import RecordColumns
+from log.compression import Codec, compress, decompress
+from log.crc import crc32, crc32c
+from log.errors import DecompressionError
+from log.header_scan import scan_headers
+from log.legacy import LegacyBatch
+from log.record import ControlType, EndTransactionMarker, Header, Record, TimestampType
+from log.rewrite import emptied
+from log.scan import ScanOptions, scan
+from tests.log.fuzz.target import Target, fuzz
+
+RECORDS: Final = (
+    Record(Offset(3), TimeMs(1_700_000_000_000), b"key", b"value" * 3, (Header("h", b"x"), Header("", None))),
+    Record(Offset(5), TimeMs(1_699_999_999_000), None, b""),
+    Record(Offset(200), TimeMs(1_700_000_100_000), b"", None),
+)
+PLAIN: Final = tuple(Record(each.offset, each.timestamp, each.key, each.value) for each in RECORDS)
+IDEMPOTENT: Final = BatchSpec(
+    Offset(3), producer_id=ProducerId(7), producer_epoch=ProducerEpoch(1), base_sequence=2**31 - 2
+)
+PLAIN_BATCHES: Final = (
+    build_batch(IDEMPOTENT, RECORDS),
+    build_batch(BatchSpec(Offset(0), delete_horizon_ms=TimeMs(5)), RECORDS[:1]),
+    build_batch(
+        BatchSpec(Offset(0), timestamp_type=TimestampType.LOG_APPEND_TIME, log_append_time=TimeMs(9)), RECORDS[1:]
+    ),
+    build_marker(IDEMPOTENT, EndTransactionMarker(ControlType.COMMIT, 4), TimeMs(3)),
+)
+COMPRESSED_BATCHES: Final = tuple(
+    build_batch(BatchSpec(Offset(3), codec=codec), RECORDS) for codec in Codec if codec is not Codec.NONE
+)
+EMPTY: Final = emptied(next(iter(batches_in(PLAIN_BATCHES[0]))))
+MESSAGES: Final = tuple(
+    build_batch(BatchSpec(Offset(3), magic=magic, codec=codec, timestamp_type=kind, log_append_time=TimeMs(8)), PLAIN)
+    for magic, kind in (
+        (0, TimestampType.NO_TIMESTAMP_TYPE),
+        (1, TimestampType.CREATE_TIME),
+        (1, TimestampType.LOG_APPEND_TIME),
+    )
+    for codec in (Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4)
+)
+PAYLOAD: Final = b"".join(PLAIN_BATCHES) * 3
+BYTES_MAX: Final = 1 << 16
+
+
+def test_headers_are_walked_alike_by_kernel_and_careful_reader() -> None:
+    fuzz(Target("headers", (*PLAIN_BATCHES, EMPTY, *MESSAGES), walk_both))
+
+
+def walk_both(data: bytes) -> None:
+    reader = Reader.FILE if len(data) % 2 else Reader.MEMORY
+    fast = scan_headers(data, reader=reader)
+    careful = []
+    refusal = None
+    try:
+        for batch in batches_in(data, reader=reader):
+            careful.append((batch.position, batch.size_bytes, batch.last_offset, batch.crc, batch.attributes))
+    except CorruptDataError as error:
+        refusal = error
+    columns = (fast.position, fast.size_bytes, fast.last_offset, fast.crc, fast.attributes)
+    found = list(zip(*(column.tolist() for column in columns), strict=True))
+    assert found == careful[: len(found)], (found, careful)
+    assert fast.damage is not None or (refusal is None and len(found) == len(careful))
+
+
+def test_records_are_read_alike_by_kernel_and_careful_reader() -> None:
+    outcome = fuzz(Target("records", PLAIN_BATCHES, read_both, repair=with_checksum))
+    assert outcome.accepted_count > 1000
+    assert outcome.refused_count > 1000
+
+
+def with_checksum(data: bytearray) -> bytes:
+    """The size and the checksum of the only batch are right again."""
+    if len(data) >= HEADER.size:
+        data[8:12] = (len(data) - 12).to_bytes(4, "big")
+        data[16] = 2
+        data[CRC_POSITION:CHECKED_POSITION] = crc32c(data[CHECKED_POSITION:]).to_bytes(4, "big")
+    return bytes(data)
+
+
+def read_both(data: bytes) -> None:
+    """What one reader refuses the other refuses, what one reads the other reads."""
+    for batch in batches_in(data):
+        careful, fast = outcome_of(batch.records), outcome_of(batch.columns)
+        if isinstance(careful, str) or isinstance(fast, str):
+            assert careful == fast, (careful, fast)
+            continue
+        assert isinstance(fast, RecordColumns)
+        assert careful == rows_of(batch, fast)
+        batch.ensure_valid()
+
+
+def outcome_of(read: object) -> object:
+    assert callable(read)
+    try:
+        return read()
+    except CorruptDataError as error:
+        return str(error)
+
+
+def rows_of(batch: RecordBatch, columns: RecordColumns) -> tuple[Record, ...]:
+    assert isinstance(batch, BatchV2 | LegacyBatch)
+    return tuple(columns.record(row) for row in range(len(columns)))
+
+
+def test_messages_are_read_alike_by_kernel_and_careful_reader() -> None:
+    outcome = fuzz(Target("messages", MESSAGES, read_both, repair=with_message_checksum))
+    assert outcome.accepted_count > 1000
+    assert outcome.refused_count > 1000
+
+
+def with_message_checksum(data: bytearray) -> bytes:
+    """The size and the checksum of the first message, made the only one, are right again."""
+    if len(data) >= 26:
+        data[8:12] = (len(data) - 12).to_bytes(4, "big")
+        data[12:16] = crc32(data[16:]).to_bytes(4, "big")
+    return bytes(data)
+
+
+@pytest.mark.parametrize("codec", [codec for codec in Codec if codec is not Codec.NONE])
+@pytest.mark.parametrize("magic", [2])
+def test_damaged_payloads_are_refused_or_stay_below_the_limit(codec: Codec, magic: int) -> None:
+    sound = (compress(codec, PAYLOAD), compress(codec, b""), compress(codec, bytes(5000)), compress(codec, bytes(9)))
+    bomb = compress(codec, bytes(2 * BYTES_MAX))[:4096]
+
+    def run(data: bytes) -> None:
+        assert len(decompress(codec, data, magic=magic, bytes_max=BYTES_MAX)) <= BYTES_MAX
+
+    fuzz(Target(f"{codec.label} payload", (*sound, bomb), run, allowed=(DecompressionError,)))
+
+
+def test_damaged_streams_are_read_around_the_damage() -> None:
+    batches = (*PLAIN_BATCHES, EMPTY, *COMPRESSED_BATCHES, *PLAIN_BATCHES[:1])
+    streams = (
+        *(b"".join(batches[at : at + 2]) for at in range(len(batches) - 1)),
+        MESSAGES[0] + PLAIN_BATCHES[0],
+        b"".join(MESSAGES[5:8]),
+    )
+    fuzz(Target("streams", streams, read_around))
+
+
+def read_around(data: bytes) -> None:
+    """Nothing is raised; what is read and what is skipped are the whole input."""
+    position = 0
+    for columns in scan(data, options=ScanOptions(keep_going=True)):
+        for damage in columns.damages:
+            assert 0 < damage.size_bytes <= len(data) - damage.position
+            assert damage.position >= 0
+            position = damage.position + damage.size_bytes
+        if len(columns.batches):
+            position = int(columns.batches.position[-1] + columns.batches.size_bytes[-1])
+    assert position == len(data)

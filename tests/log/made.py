@@ -1,0 +1,86 @@
+"""Logs, segments and batches for tests, made in one line each."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from broker.clock import ManualClock
+from broker.ids import LeaderEpoch, Offset
+from broker.units import TimeMs
+from log.batches import batches_in
+from log.build import build_batch
+from log.build_spec import BatchSpec
+from log.log_config import LogConfig
+from log.partition_log import PartitionLog
+from log.record import Record
+from log.recovery import LastShutdown
+from log.segment import Segment, SegmentPlace
+from log.segment_search import largest_timestamp
+from log.storage import MemoryStorage, Storage
+
+DIRECTORY: Final = "topic-0"
+NOW: Final = TimeMs(1_700_000_000_000)
+EPOCH: Final = LeaderEpoch(3)
+
+
+def config(**settings: Any) -> LogConfig:
+    """A config by Kafka's names, with "_" for "."; small segments and many index entries if nothing else is said."""
+    named = {name.replace("_", "."): value for name, value in settings.items()}
+    return LogConfig.parse({"segment.bytes": 300, "index.interval.bytes": 0, "segment.index.bytes": 1000, **named})
+
+
+def memory(now_ms: int = NOW) -> MemoryStorage:
+    return MemoryStorage(ManualClock(TimeMs(now_ms)))
+
+
+def opened(storage: Storage | None = None, settings: LogConfig | None = None, **options: Any) -> PartitionLog:
+    last_shutdown = options.pop("last_shutdown", LastShutdown())
+    return PartitionLog.open(storage or memory(), DIRECTORY, settings or config(), last_shutdown, now_ms=NOW, **options)
+
+
+def batch(count: int = 1, *, base_offset: int = 0, timestamp: int = NOW, value: bytes = b"", **spec: Any) -> bytes:
+    """A batch of records with keys k0, k1, ...; `timestamp` grows by one a record."""
+    records = [
+        Record(Offset(base_offset + index), TimeMs(timestamp + index), b"k%d" % index, value) for index in range(count)
+    ]
+    return build_batch(BatchSpec(base_offset=Offset(base_offset), **spec), records)
+
+
+def sized(size_bytes: int, **given: Any) -> bytes:
+    """A batch of exactly so many bytes."""
+    for length in range(size_bytes):
+        made = batch(value=b"v" * length, **given)
+        if len(made) == size_bytes:
+            return made
+    raise AssertionError(size_bytes)
+
+
+def appended(log: PartitionLog, *batches: bytes, now_ms: int = NOW) -> list[Offset]:
+    """Append batches as the leader, raise the high watermark, and return their first offsets."""
+    offsets = [log.append_as_leader(each, leader_epoch=EPOCH, now_ms=TimeMs(now_ms)).first_offset for each in batches]
+    log.update_high_watermark(log.log_end_offset)
+    return offsets
+
+
+def segment(settings: LogConfig | None = None, *, base_offset: int = 0, storage: Storage | None = None) -> Segment:
+    storage = storage or memory()
+    storage.make_directory(DIRECTORY)
+    return Segment(SegmentPlace(storage, DIRECTORY, Offset(base_offset)), settings or config(), now_ms=NOW)
+
+
+def put(target: Segment, *sets: bytes) -> None:
+    """Append sets of batches that have their offsets."""
+    for data in sets:
+        batches = tuple(batches_in(data))
+        target.append(data, last_offset=batches[-1].last_offset, max_timestamp=largest_timestamp(batches))
+
+
+def values(log: PartitionLog) -> list[tuple[int, bytes | None]]:
+    """Every record of a log: its offset and value."""
+    return [
+        (record.offset, record.value)
+        for each in log.segments
+        for found in each.batches()
+        for record in found.records()
+        if record.offset >= log.log_start_offset
+    ]

@@ -1,0 +1,1 @@
+"""Tests of the storages, and of what a crash leaves of them."""

@@ -1,0 +1,144 @@
+"""What only real files can do wrong."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from broker.errors import UsageError
+from log.errors import MissingFileError, StorageError
+from log.storage import FileStorage, SyncPolicy
+
+
+def test_a_symbolic_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_bytes(b"secret")
+    (tmp_path / "root" / "t-0").symlink_to(tmp_path / "outside")
+    (tmp_path / "root" / "a").symlink_to(tmp_path / "outside" / "secret")
+    storage = FileStorage(tmp_path / "root")
+    with pytest.raises(UsageError, match="leads through a symbolic link"):
+        storage.read("t-0/secret")
+    with pytest.raises(UsageError, match="leads through a symbolic link"):
+        storage.remove("t-0/secret")
+    with pytest.raises(StorageError):
+        storage.open("a", create=True)
+    assert not storage.exists("a")
+    assert not storage.is_directory("t-0")
+    storage.replace("a", b"own")
+    assert (tmp_path / "outside" / "secret").read_bytes() == b"secret"
+    assert (tmp_path / "root" / "a").read_bytes() == b"own"
+
+
+def test_removing_a_directory_leaves_what_its_links_name(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "kept").write_bytes(b"")
+    storage = FileStorage(tmp_path / "root")
+    storage.make_directory("t-0")
+    (tmp_path / "root" / "t-0" / "link").symlink_to(tmp_path / "outside")
+    storage.remove_directory("t-0")
+    assert (tmp_path / "outside" / "kept").exists()
+
+
+def test_the_root_itself_may_be_reached_by_a_link_and_cannot_be_removed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    storage = FileStorage(tmp_path / "link")
+    storage.replace("a", b"x")
+    assert (tmp_path / "real" / "a").read_bytes() == b"x"
+    with pytest.raises(UsageError, match="the root of a storage cannot be removed"):
+        storage.remove_directory("")
+
+
+def test_a_named_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for read_only in (False, True):
+        with pytest.raises(StorageError, match="is not a regular file"):
+            FileStorage(tmp_path, read_only=read_only).open("pipe")
+
+
+def test_a_storage_that_only_reads_changes_nothing(tmp_path: Path) -> None:
+    FileStorage(tmp_path).replace("a", b"abc")
+    before = (tmp_path / "a").stat()
+    storage = FileStorage(tmp_path, read_only=True)
+    file = storage.open("a")
+    for change in (
+        lambda: file.append(b"x"),
+        lambda: file.write_at(0, b"x"),
+        lambda: file.truncate(1),
+        lambda: storage.replace("a", b""),
+        lambda: storage.remove("a"),
+        lambda: storage.rename("a", "b"),
+        lambda: storage.make_directory("d"),
+        lambda: storage.remove_directory("d"),
+        lambda: storage.set_modified_ms("a", 1),
+    ):
+        with pytest.raises((UsageError, MissingFileError)):
+            change()
+    assert bytes(file.view()) == b"abc"
+    assert ((tmp_path / "a").stat(), os.listdir(tmp_path)) == (before, ["a"])
+    with pytest.raises(MissingFileError):
+        FileStorage(tmp_path / "missing", read_only=True)
+
+
+def test_a_file_without_a_view_is_cut_in_place_and_one_with_a_view_goes_on_in_a_copy(tmp_path: Path) -> None:
+    file = FileStorage(tmp_path).open("a", create=True)
+    file.append(b"x" * 10_000)
+    inode = (tmp_path / "a").stat().st_ino
+    bytes(file.view())
+    file.truncate(9_000)
+    assert (tmp_path / "a").stat().st_ino == inode
+    view = file.view()
+    file.truncate(10)
+    assert (tmp_path / "a").stat().st_ino != inode
+    assert (bytes(view), os.listdir(tmp_path)) == (b"x" * 9_000, ["a"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "file_syncs", "name_syncs"),
+    [(SyncPolicy.ALWAYS, 2, 2), (SyncPolicy.WHEN_ASKED, 1, 1), (SyncPolicy.NEVER, 0, 0)],
+)
+def test_the_policy_says_when_files_and_names_are_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: SyncPolicy, file_syncs: int, name_syncs: int
+) -> None:
+    synced: list[bool] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.path.isdir(f"/proc/self/fd/{descriptor}")))
+    FileStorage(tmp_path, sync_policy=policy).replace("a", b"x")
+    assert (synced.count(False), synced.count(True)) == (file_syncs, name_syncs)
+
+
+def test_what_the_system_says_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    file = FileStorage(tmp_path).open("a", create=True)
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(StorageError) as refusal:
+        file.append(b"x")
+    assert str(refusal.value) == "cannot write a: No space left on device"
+    assert file.size_bytes == 0
+
+
+def test_a_write_that_the_system_takes_in_pieces_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, position: write(file, bytes(data[:3]), position))
+    file = FileStorage(tmp_path).open("a", create=True)
+    file.append(b"0123456789")
+    assert file.read_at(0, 20) == b"0123456789"
+
+
+def test_descriptors_are_given_back(tmp_path: Path) -> None:
+    storage = FileStorage(tmp_path)
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(50):
+        file = storage.open("a", create=True)
+        file.append(b"x")
+        view = file.view()
+        file.truncate(0)
+        file.close()
+        storage.read("a")
+        del view, file
+    storage.open("a")  # Not closed: it goes with the object.
+    assert len(os.listdir("/proc/self/fd")) <= before + 1

@@ -1,0 +1,235 @@
+"""`brokerside log`: output, exit statuses, and that the input is never changed unasked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+import click
+import pytest
+from click.testing import CliRunner
+
+from broker.cli import EXIT_REFUSED, EXIT_USAGE, run
+from log.cli import log
+from log.file_names import LOG
+from log.partition_log import PartitionLog
+from log.recovery import LastShutdown
+from log.storage import FileStorage
+from tests.log.samples import CONFIG, DIRECTORY, START_MS, write_sample
+
+COMPACTED = ("--config", "cleanup.policy=compact", "--now-ms", "1700000100000")
+
+
+@attrs.frozen
+class Answer:
+    """What a command printed, and its exit status."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+def answer(*words: object, given: str = "") -> Answer:
+    """Run the command as the program does."""
+    statuses: list[int] = []
+
+    @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def program(arguments: Sequence[str]) -> None:
+        statuses.append(run(log, "brokerside log", list(arguments)))
+
+    result = CliRunner().invoke(program, [str(word) for word in words], input=given, catch_exceptions=False)
+    return Answer(statuses[0], result.stdout, result.stderr)
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Path:
+    write_sample("none", tmp_path / "logs")
+    return tmp_path / "logs" / DIRECTORY
+
+
+def damaged(partition: Path) -> Path:
+    path = sorted(partition.glob(f"*{LOG}"))[1]
+    content = bytearray(path.read_bytes())
+    content[300] ^= 1
+    path.write_bytes(content)
+    return path
+
+
+def test_dump_prints_batches_and_with_print_data_log_keys_and_values(partition: Path) -> None:
+    segment = partition / "00000000000000000000.log"
+    shallow = answer("dump", segment)
+    assert shallow.status == 0
+    assert shallow.lines[:2] == [f"Dumping {segment}", "Log starting offset: 0"]
+    assert all(line.startswith("baseOffset: ") for line in shallow.lines[2:])
+    deep = answer("dump", segment, "--print-data-log")
+    assert deep.lines[4].startswith("| offset: 1 CreateTime: 1700000000001 keySize: 5 valueSize: 8 sequence: -1")
+    assert deep.lines[4].endswith("headerKeys: [] key: key-1 payload: value 0 ")
+
+
+def test_dump_takes_a_range_of_offsets_and_other_decoders(partition: Path) -> None:
+    how = ("--json", "--print-data-log", "--key-decoder", "hex", "--start-offset", 4, "--end-offset", 6)
+    rows = [json.loads(line) for line in answer("dump", partition, *how).lines]
+    records = [row for row in rows if row["type"] == "record"]
+    assert [(row["offset"], row["key"]) for row in records] == [(4, "6b65792d32"), (5, "6b65792d33")]
+    assert [row["baseOffset"] for row in rows if row["type"] == "batch"] == [3]
+
+
+def test_dump_of_a_whole_log_directory_shows_every_file_it_knows(partition: Path) -> None:
+    (partition.parent / "recovery-point-offset-checkpoint").write_text("0\n1\ntopic 0 180\n")
+    (partition.parent / "notes.txt").write_text("not ours")
+    found = answer("dump", partition.parent)
+    assert found.status == 0
+    assert "topic: topic partition: 0 offset: 180" in found.lines
+    assert "epoch: 1 startOffset: 60" in found.lines
+    names = [line for line in found.lines if line.startswith("Dumping ")]
+    assert len(names) == len(list(partition.iterdir())) + 1
+
+
+def test_dump_never_sends_what_a_terminal_would_obey(tmp_path: Path) -> None:
+    log_file = tmp_path / "leader\x1b[31m-0"
+    write_sample("none", log_file)
+    found = answer("dump", log_file / DIRECTORY / "00000000000000000000.log")
+    assert "\x1b" not in found.out
+    assert "leader\\x1b[31m-0" in found.lines[0]
+
+
+def test_dump_stops_at_damage_with_status_1_and_goes_on_if_asked(partition: Path) -> None:
+    path = damaged(partition)
+    size = path.read_bytes()
+    path.write_bytes(size[:8] + b"\0\0\0\1" + size[12:])
+    stopped = answer("dump", path)
+    assert (stopped.status, len(stopped.lines)) == (EXIT_REFUSED, 2)
+    assert stopped.err == f"{path} at byte 0: Record size 1 is less than the minimum record overhead (14)\n"
+    went_on = answer("dump", path, "--keep-going")
+    assert len(went_on.lines) > 4
+
+
+@pytest.mark.parametrize("command", ["dump", "verify", "stats"])
+def test_reading_changes_nothing(partition: Path, command: str) -> None:
+    damaged(partition)
+    before = contents(partition.parent)
+    answer(command, partition)
+    answer(command, partition.parent, "--json")
+    assert contents(partition.parent) == before
+
+
+def test_verify_says_that_all_is_well(partition: Path) -> None:
+    found = answer("verify", partition)
+    assert (found.status, found.err) == (0, "")
+    assert found.lines[-1].endswith("60 batches, 180 records: no damage")
+
+
+def test_verify_tells_each_damage_and_what_was_passed_over(partition: Path) -> None:
+    path = damaged(partition)
+    found = answer("verify", partition, "--keep-going")
+    assert found.status == EXIT_REFUSED
+    assert found.lines[0].startswith(f"{path}: at byte ")
+    assert found.lines[-2].endswith("1 damaged places")
+    assert found.lines[-1].startswith("passed over: ")
+    rows = [json.loads(line) for line in answer("verify", partition, "--keep-going", "--json").lines]
+    assert rows[0]["file"] == str(path)
+    assert (rows[-1]["damages"], rows[-1]["skipped_batch_count"]) == (1, 1)
+
+
+def test_stats_in_json_has_a_row_for_each_segment_and_one_for_all(partition: Path) -> None:
+    rows = [json.loads(line) for line in answer("stats", partition, "--json", "--now-ms", START_MS).lines]
+    segments = sorted(str(path) for path in partition.glob(f"*{LOG}"))
+    assert [row["file"] for row in rows] == [*segments, "total"]
+    assert rows[-1]["records"] == sum(row["records"] for row in rows[:-1]) == 180
+    assert rows[-1]["compaction"]["recordsBefore"] == 180
+    assert rows[-1]["compaction"]["recordsAfter"] < 20
+
+
+def test_stats_as_a_table_names_every_figure(partition: Path) -> None:
+    found = answer("stats", partition, "--total-only")
+    for what in ("different keys", "null keys, tombstones", "codec none", "bytes a batch", "compaction would save"):
+        assert what in found.out
+
+
+def test_compact_works_on_a_copy_and_says_what_it_did(partition: Path, tmp_path: Path) -> None:
+    before = contents(partition.parent)
+    found = answer("compact", partition, "--out", tmp_path / "out", *COMPACTED)
+    assert (found.status, found.err) == (0, "")
+    assert contents(partition.parent) == before
+    assert any(line.startswith("topic-0: before ") for line in found.lines)
+    copied = PartitionLog.open(
+        FileStorage(tmp_path / "out"), DIRECTORY, CONFIG, LastShutdown(clean=True), now_ms=START_MS
+    )
+    assert copied.log_end_offset == 180
+    assert copied.size_bytes < sum(len(data) for name, data in before.items() if name.endswith(LOG))
+    assert answer("verify", tmp_path / "out").status == 0
+
+
+def test_a_copy_never_overwrites(partition: Path, tmp_path: Path) -> None:
+    (tmp_path / "out" / DIRECTORY).mkdir(parents=True)
+    found = answer("compact", partition, "--out", tmp_path / "out", *COMPACTED)
+    assert found.status == EXIT_USAGE
+    assert found.err == "brokerside log: topic-0: is there already; a copy goes to a new directory\n"
+
+
+def test_in_place_asks_and_does_nothing_without_a_yes(partition: Path) -> None:
+    before = contents(partition.parent)
+    found = answer("compact", partition, "--in-place", *COMPACTED, given="n\n")
+    assert found.status == EXIT_USAGE
+    assert "changes these files" in found.out
+    assert "Change these files?" in found.err
+    assert contents(partition.parent) == before
+
+
+def test_in_place_after_a_yes_changes_the_files(partition: Path) -> None:
+    before = contents(partition.parent)
+    assert answer("compact", partition, "--in-place", *COMPACTED, "--include-active", given="y\n").status == 0
+    after = contents(partition.parent)
+    assert sum(map(len, after.values())) < sum(map(len, before.values()))
+    assert answer("verify", partition).status == 0
+    assert answer("compact", partition, "--in-place", "--yes", *COMPACTED).status == 0
+
+
+def test_recover_cuts_at_damage_and_says_why(partition: Path, tmp_path: Path) -> None:
+    path = damaged(partition)
+    found = answer("recover", partition, "--out", tmp_path / "out", "--now-ms", START_MS)
+    assert found.status == 0
+    assert any(str(path) in line and "crc" in line for line in found.lines)
+    assert any(line.strip().endswith("bytes were cut") for line in found.lines)
+    assert answer("verify", tmp_path / "out").status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["compact", "{}"], "say where to work: --out DIR for a copy, or --in-place, one of the two"),
+        (["compact", "{}", "--in-place", "--out", "x"], "say where to work: --out DIR for a copy"),
+        (["compact", "{}/..", "--in-place"], "of a log directory, name the topics to compact by --topic"),
+        (["recover", "{}/00000000000000000000.log", "--in-place"], "is not a partition's directory"),
+        (["compact", "{}", "--out", "x", "--config", "segment.bytes"], "the form is NAME=VALUE"),
+        (["compact", "{}", "--out", "x", "--config", "segment.byte=1"], "there is no topic setting 'segment.byte'"),
+        (["dump", "{}", "--out", "x"], "--out needs pyarrow; it is part of `brokerside log dump`"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_status_2(partition: Path, words: list[str], sentence: str) -> None:
+    found = answer(*(word.format(partition) for word in words))
+    assert found.status == EXIT_USAGE
+    assert sentence in found.err
+    assert found.err.count("\n") == 1
+
+
+def test_a_path_without_log_files_is_wrong_usage(tmp_path: Path) -> None:
+    found = answer("verify", tmp_path)
+    assert (found.status, found.out) == (EXIT_USAGE, "")
+    assert found.err == f"brokerside log: {tmp_path}: holds no segment, checkpoint or other file of a log\n"
+
+
+@pytest.mark.parametrize("command", ["dump", "verify", "stats", "compact", "recover"])
+def test_each_command_shows_examples(command: str) -> None:
+    assert f"brokerside log {command} " in answer(command, "--help").out

@@ -1,0 +1,37 @@
+"""A log's settings by Kafka's names."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.config import Scope, Settings
+from broker.errors import UsageError
+from log.log_config import NAMES, LogConfig
+
+
+def test_without_settings_a_log_runs_with_the_defaults_of_a_topic() -> None:
+    assert LogConfig.of(Settings.parse(Scope.TOPIC, {})) == LogConfig()
+
+
+def test_a_topics_settings_are_taken_over() -> None:
+    settings = Settings.parse(
+        Scope.TOPIC, {"segment.bytes": "2097152", "cleanup.policy": "compact,delete", "flush.ms": "5"}
+    )
+    config = LogConfig.of(settings)
+    assert (config.segment_size_bytes, config.flush_ms, config.compacts, config.deletes) == (2097152, 5, True, True)
+
+
+@pytest.mark.parametrize(
+    ("version", "magic"), [("0.9.0.1", 0), ("0.10.2", 1), ("0.10.0-IV0", 1), ("0.11.0", 2), ("1.0", 2), ("3.0-IV1", 2)]
+)
+def test_the_message_format_version_decides_the_magic(version: str, magic: int) -> None:
+    assert LogConfig.parse({"message.format.version": version}).magic == magic
+
+
+def test_a_setting_that_no_log_reads_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^no log reads a setting 'min.insync.replicas'$"):
+        LogConfig.parse({"min.insync.replicas": 2})
+
+
+def test_every_name_has_a_field_of_its_own() -> None:
+    assert len(set(NAMES.values())) == len(NAMES)

@@ -1,0 +1,136 @@
+"""The figures of `stats` against a slow and obvious count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from log.batches import batches_in
+from log.compression import Codec
+from log.file_names import LOG
+from log.record import ControlType, control_type
+from log.tools.cardinality import EXACT_MAX, Cardinality
+from log.tools.sources import SourceFile, expand
+from log.tools.stats import SegmentTally, tally_segment
+from log.tools.stats_rows import tally_json, tally_rows
+from tests.log.samples import SAMPLES, write_sample
+
+
+def files_of(path: Path) -> list[SourceFile]:
+    return [file for folder in expand(path) for file in folder.of_kind(LOG)]
+
+
+def total_of(path: Path) -> SegmentTally:
+    total = SegmentTally()
+    for file in files_of(path):
+        total.merge(tally_segment(file, lambda _: None))
+    return total
+
+
+@pytest.mark.parametrize("sample", sorted(SAMPLES))
+def test_every_figure_is_what_counting_record_by_record_gives(tmp_path: Path, sample: str) -> None:
+    write_sample(sample, tmp_path)
+    batches = [batch for file in files_of(tmp_path) for batch in batches_in(file.view())]
+    records = [(batch, record) for batch in batches for record in batch.records()]
+    user = [record for batch, record in records if not batch.is_control]
+    ends = [control_type(record.key) for batch, record in records if batch.is_control]
+    found = tally_json(total_of(tmp_path))
+    assert found["batches"] == len(batches)
+    assert found["records"] == len(records)
+    assert (found["firstOffset"], found["lastOffset"]) == (batches[0].base_offset, batches[-1].last_offset)
+    assert found["keys"] == {
+        "distinct": len({record.key for record in user if record.key is not None}),
+        "isExact": True,
+        "null": sum(record.key is None for record in user),
+        "tombstones": sum(record.value is None for record in user),
+    }
+    assert found["keyBytes"] == sum(len(record.key or b"") for record in user)
+    assert found["valueBytes"] == sum(len(record.value or b"") for record in user)
+    assert found["headers"] == sum(len(record.headers) for record in user)
+    assert found["transactions"] == {
+        "batches": sum(batch.is_transactional and not batch.is_control for batch in batches),
+        "commits": ends.count(ControlType.COMMIT),
+        "aborts": ends.count(ControlType.ABORT),
+    }
+    assert found["producers"] == len({batch.producer_id for batch in batches if batch.has_producer_id})
+    assert found["batchBytes"]["max"] == max(batch.size_bytes for batch in batches)
+    assert sum(count for _, _, count in found["batchRecords"]["classes"]) == len(batches)
+    assert {name: codec["records"] for name, codec in found["codecs"].items()} == {
+        codec.name.lower(): sum(batch.codec is codec for batch, _ in records)
+        for codec in Codec
+        if any(batch.codec is codec for batch in batches)
+    }
+
+
+def test_lateness_is_counted_in_each_segment_against_the_newest_before(tmp_path: Path) -> None:
+    write_sample("none", tmp_path)
+    late = lateness = 0
+    for file in files_of(tmp_path):
+        newest = -1
+        for batch in batches_in(file.view()):
+            for record in batch.records():
+                late += record.timestamp < newest
+                lateness = max(lateness, newest - record.timestamp)
+                newest = max(newest, record.timestamp)
+    total = total_of(tmp_path)
+    assert (total.late_count, total.lateness_ms_max) == (late, max(0, lateness))
+
+
+def test_what_is_not_compressed_has_a_ratio_of_exactly_one(tmp_path: Path) -> None:
+    write_sample("none", tmp_path)
+    codec = total_of(tmp_path).codecs["none"]
+    assert codec.stored_size_bytes == codec.unpacked_size_bytes == sum(file.size_bytes for file in files_of(tmp_path))
+
+
+def test_damage_is_passed_over_and_counted(tmp_path: Path) -> None:
+    write_sample("none", tmp_path)
+    path = Path(files_of(tmp_path)[0].shown)
+    content = bytearray(path.read_bytes())
+    content[70] ^= 1
+    path.write_bytes(content)
+    total = total_of(tmp_path)
+    assert (total.damage_count, total.record_count) == (1, 177)
+    assert ("damage", f"1 places, {total.damaged_size_bytes:,} bytes passed over") in list(tally_rows(total))
+
+
+def test_the_progress_adds_up_to_the_file(tmp_path: Path) -> None:
+    write_sample("lz4", tmp_path)
+    for file in files_of(tmp_path):
+        told: list[int] = []
+        tally_segment(file, told.append)
+        assert sum(told) == file.size_bytes
+
+
+def hashes(count: int, seed: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint64]], ...]:
+    chance = np.random.default_rng(seed)
+    return tuple(chance.integers(0, 2**64, count, dtype=np.uint64) for _ in range(2))
+
+
+@pytest.mark.parametrize("count", [0, 1, 1000, 300_000])
+def test_few_keys_are_counted_however_often_they_come(count: int) -> None:
+    low, high = hashes(count, 1)
+    counter = Cardinality()
+    for start in range(0, count, 70_000):
+        counter.take(low[start : start + 70_000], high[start : start + 70_000])
+    counter.take(low[: count // 2], high[: count // 2])
+    assert (counter.count, counter.is_exact) == (count, True)
+
+
+def test_many_keys_are_estimated_within_three_standard_errors() -> None:
+    count = 2 * EXACT_MAX
+    low, high = hashes(count, 2)
+    counter = Cardinality()
+    counter.take(low, high)
+    assert not counter.is_exact
+    assert abs(counter.count - count) < 3 * 0.0081 * count
+
+
+def test_merged_counters_know_what_both_know() -> None:
+    low, high = hashes(3000, 3)
+    first, second = Cardinality(), Cardinality()
+    first.take(low[:2000], high[:2000])
+    second.take(low[1000:], high[1000:])
+    first.merge(second)
+    assert (first.count, second.count) == (3000, 2000)
