@@ -173,7 +173,7 @@ class ClusterView:
     source: str
     format: str
     brokers: tuple[BrokerView, ...]
-    topics: tuple[TopicView, ...] = ()
+    topics: Sequence[TopicView] = ()
     partitions: PartitionTable = attrs.field(factory=PartitionTable.empty)
     totals: BrokerTotals | None = None
     partitions_complete: bool = True

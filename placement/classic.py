@@ -129,22 +129,6 @@ def classic_positions(spec: PlacementSpec, ring: Ring, start: ClassicStart) -> I
     return _compiled_rows(PlacementCalls.of(spec), ring, (start,), ring.positions)
 
 
-def classic_topics(calls: PlacementCalls, ring: Ring, starts: Sequence[ClassicStart]) -> Int32Array:
-    """Return the rows of all `calls` as broker positions, int32[sum of counts, largest factor], -1 pads, compiled.
-
-    For callers that place many topics on the same brokers: make the ring once with `ring_of`, and draw `starts[t]`
-    for call t as `ClassicPlacer` does. Raises InvalidPartitionsError or InvalidReplicationFactorError for a call
-    that cannot be, and UsageError for one whose sums pass 2^31, which only `ClassicPlacer` follows through.
-    """
-    columns = (calls.start_partitions, calls.partition_counts, calls.replication_factors)
-    for numbers, start in zip(zip(*(column.tolist() for column in columns), strict=True), starts, strict=True):
-        spec = PlacementSpec(*numbers)
-        _check_request(spec, len(ring.positions))
-        if _may_overflow(spec, ring, start):
-            raise UsageError(f"start index {start.start_index} and shift {start.shift} are too large for one pass")
-    return _compiled_rows(calls, ring, starts, ring.positions)
-
-
 def ring_of(columns: BrokerColumns) -> Ring:
     """Return the ring of these brokers: rack-alternated when they have racks, else as given.
 

@@ -11,9 +11,7 @@ share, 1 holding most.
 
 How: with n shares of total T and r = T mod n, the y sum to r, so
 
-    n² variance  = n Σ y² - r²                       n T Gini = (n + 1) r - 2 Σ i y
-    lack         = Σ max(y, 0) - r                   what is missing to the floor
-    excess       = Σ max(y, 0) - (r > 0) · #(y > 0)  what is above the ceiling
+    n² variance = n Σ y² - r²        n T Gini = (n + 1) r - 2 Σ i y
 
 Σ y² and Σ i y are sums of doubles. They do not cancel: either the y are small and the sums are whole
 numbers below 2^53, or the terms taken away are small beside the rest; in Σ i y, what is above the mean
@@ -51,13 +49,10 @@ def measures(sums: DataFrame) -> DataFrame:
 def _figures(sums: DataFrame) -> DataFrame:
     counted = sums.withColumns({"floor": F.expr("total div n"), "rest_count": F.expr("total % n")})
     n, total, rest = F.col("n").cast("double"), F.col("total").cast("double"), F.col("rest_count").cast("double")
-    uneven = F.when(F.col("rest_count") > 0, 1).otherwise(0)
-    ceiling = F.col("floor") + uneven
+    ceiling = F.col("floor") + F.when(F.col("rest_count") > 0, 1).otherwise(0)
     spread = F.sqrt(n * F.col("squares") - rest * rest)
     best_spread = F.sqrt(rest * (n - rest))
-    excess = F.col("above") - uneven * F.col("above_count")
-    lack = F.col("above") - F.col("rest_count")
-    moves = F.when(F.col("scope") != "topic", F.greatest(excess, lack))
+    moves = F.when(F.col("scope") != "topic", F.col("moves"))
 
     def over_total(value: Column, empty: float = 0.0) -> Column:
         return F.when(F.col("total") > 0, value / total).otherwise(F.lit(empty))
@@ -83,19 +78,13 @@ def _figures(sums: DataFrame) -> DataFrame:
     )
 
 
-def clusters(facts: DataFrame, measured: DataFrame) -> DataFrame:
+def clusters(facts: DataFrame) -> DataFrame:
     """One row per (cluster_id, placer): the table `clusters`, with the rank that says where to look first.
 
     Clusters are compared by: partitions without a leader; under min-ISR; on fewer racks than
     possible; then the share of replicas plus the share of leaders to move until brokers are even. More is
-    worse, unknown counts as none, and equals stand in order of number and placer. `measured` is the
-    table `measures`; a cluster that has none is kept.
+    worse, unknown counts as none, and equals stand in order of number and placer.
     """
-    uneven = (
-        measured.where((F.col("scope") == "broker") & F.col("quantity").isin("replicas", "leaders"))
-        .groupBy("cluster_id", "placer")
-        .agg(F.sum("moves_share").alias("uneven"))
-    )
 
     def worst(name: str) -> Column:
         return F.coalesce(F.col(name), F.lit(0)).desc()
@@ -104,12 +93,8 @@ def clusters(facts: DataFrame, measured: DataFrame) -> DataFrame:
         worst("leaderless_count"),
         worst("under_min_isr_count"),
         worst("fewer_racks_count"),
-        worst("uneven"),
+        F.col("uneven").desc(),
         "cluster_id",
         "placer",
-    )
-    return (
-        facts.join(F.broadcast(uneven), on=["cluster_id", "placer"], how="left")
-        .withColumn("rank", F.row_number().over(order))
-        .select(*schemas.CLUSTERS.column_names)
-    )
+    ).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return facts.withColumn("rank", F.row_number().over(order)).select(*schemas.CLUSTERS.column_names)

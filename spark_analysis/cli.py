@@ -25,6 +25,7 @@ from rich.console import Console
 
 from broker.__main__ import config, diagram
 from broker.cli import EXIT_REFUSED, printable, run
+from log.cli import log
 from placement.cli import assign
 from placement.formats.racks import read_racks
 from placement.formats.read import FORMATS
@@ -37,9 +38,11 @@ from spark_analysis.report.terminal import summary_json, terminal_summary
 from spark_analysis.report.write import write_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pyspark.sql import SparkSession
+
+    from log.tools.sources import SourceFolder
 
 PROGRAM: Final = "brokerside"
 RECIPE_DEFAULT: Final = "demo"
@@ -47,7 +50,19 @@ OUT_DEFAULT: Final = Path("brokerside-out")
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def _write_log_tables(folders: Sequence[SourceFolder], out: Path, advance: Callable[[int], None]) -> Iterable[str]:
+    from spark_analysis.log_tables import write_log_tables
+
+    return write_log_tables(folders, out, advance)
+
+
+@click.group(
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "obj": {"write_tables": _write_log_tables},
+    }
+)
 @click.version_option(version(PROGRAM), prog_name=PROGRAM)
 def brokerside() -> None:
     """The broker side of Apache Kafka, offline: exact placement, and balance over very many clusters."""
@@ -206,7 +221,7 @@ def _finish(result: Report, out: Path, *, as_json: bool) -> None:
         click.echo(f"Report: {printable(str(page))}")
 
 
-for command in (assign, config, diagram):
+for command in (assign, config, diagram, log):
     brokerside.add_command(command)
 
 

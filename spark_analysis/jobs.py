@@ -48,7 +48,6 @@ from spark_analysis.tables import (
     read_table,
     spark_schema,
     staged_run,
-    table_path,
     write_table,
 )
 
@@ -152,18 +151,17 @@ def _keep(run: StagedRun, tables: Sequence[Table], told: Sequence[dict[str, Any]
 
 
 def _frame(spark: SparkSession, run: StagedRun, table: Table) -> DataFrame:
-    return spark.read.schema(spark_schema(table)).parquet(str(run.root / table.name))
+    """One partition: these tables are small, and nothing needs to be shuffled then."""
+    return spark.read.schema(spark_schema(table)).parquet(str(run.root / table.name)).coalesce(1)
 
 
 def _summarise(spark: SparkSession, run: StagedRun, progress: Progress, overwrite: bool) -> None:
-    """Write measures, then clusters with their ranks."""
+    """Write the measures, and the clusters with their ranks."""
     with progress("Measuring", total=2, unit="tables") as bar:
         measured = balance.measures(_frame(spark, run, schemas.SUMS))
         write_table(measured, schemas.MEASURES, run.out, overwrite=overwrite)
         bar.advance()
-        place = str(table_path(run.out, schemas.MEASURES))
-        measured = spark.read.schema(spark_schema(schemas.MEASURES)).parquet(place)
-        ranked = balance.clusters(_frame(spark, run, schemas.FACTS), measured)
+        ranked = balance.clusters(_frame(spark, run, schemas.FACTS))
         write_table(ranked, schemas.CLUSTERS, run.out, overwrite=overwrite)
         bar.advance()
 

@@ -36,15 +36,18 @@ from placement.formats.parsed import ParsedDump, Reject
 from placement.formats.racks import Racks
 from placement.formats.read import read_dump
 from spark_analysis import schemas
-from spark_analysis.describe import PAIR_BROKER_COUNT_MAX, count_pairs, describe_simulated, describe_view
-from spark_analysis.fleet.generate import Fleet, make_cluster
+from spark_analysis.describe import PAIR_BROKER_COUNT_MAX, count_pairs, describe_view
+from spark_analysis.fleet.describe import Placed, count_placed, describe_placed
+from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.sources.files import read_chunks
-from spark_analysis.staging import Columns, TaskWriter
+from spark_analysis.staging import TaskWriter
 from spark_analysis.tables import attempt_name
 
 Kernel: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 FORMAT_NOT_KNOWN: Final = "unknown"
+HELD_CLUSTER_COUNT_MAX: Final = 128
+HELD_ROW_COUNT_MAX: Final = 65_536  # Some megabytes: what a task holds of brokers and topics before it writes.
 FAILURE: Final[Any] = pa.struct(
     [
         pa.field("input_index", pa.int64()),
@@ -77,15 +80,23 @@ def fleet_kernel(fleet: Fleet, root: Path, *, by_topic: bool = True) -> Kernel:
     """
 
     def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
-        recipe = fleet.recipe
-        for number in numbers:
-            cluster = make_cluster(fleet, number)
+        recipe, row_count = fleet.recipe, 0
+        held: list[Placed] = []
+        for cluster in make_clusters(fleet, list(numbers)):
             for placer in cluster.shape.placers:
-                placed = place_cluster(cluster, placer, seed=recipe.seed)
-                found = describe_simulated(cluster, placed, placer=placer, source=recipe.source, by_topic=by_topic)
-                writer.add(number, found)
+                rows = place_cluster(cluster, placer, seed=recipe.seed)
+                held.append(count_placed(cluster, rows, placer=placer, source=recipe.source, by_topic=by_topic))
+                row_count += held[-1].row_count
             writer.tick()
+            if len(held) >= HELD_CLUSTER_COUNT_MAX or row_count >= HELD_ROW_COUNT_MAX:
+                write(held, writer)
+                held, row_count = [], 0
+        if held:
+            write(held, writer)
         yield from ()
+
+    def write(held: Sequence[Placed], writer: TaskWriter) -> None:
+        writer.add(np.array([one.cluster.number for one in held]), describe_placed(held, fleet.recipe.source))
 
     return _kernel(root, work)
 
@@ -100,8 +111,8 @@ def pairs_kernel(fleet: Fleet, root: Path, wanted: Sequence[tuple[int, str]]) ->
             if cluster.broker_count <= PAIR_BROKER_COUNT_MAX:
                 rows = place_cluster(cluster, placer, seed=fleet.recipe.seed)
                 pairs = count_pairs(rows, np.arange(cluster.broker_count, dtype=np.int32))
-                key = np.full(pairs.row_count, number, dtype=np.int64), [placer] * pairs.row_count
-                writer.append(schemas.PAIRS, Columns(pairs.row_count, (*key, *pairs.parts)))
+                row_count = len(pairs.parts[0])
+                writer.append(schemas.PAIRS, ([number] * row_count, [placer] * row_count, *pairs.parts))
         yield from ()
 
     return _kernel(root, work)
@@ -125,7 +136,7 @@ def dumps_kernel(
             _write_changes(writer, before, parsed.clusters[0])
         for place, view in enumerate(parsed.clusters):
             found = describe_view(view, min_insync_replicas=min_insync_replicas_default, pairs=True)
-            writer.add(index + place * input_count, found)
+            writer.add(np.array([index + place * input_count]), found)
         return parsed.clusters[-1] if parsed.clusters else before
 
     def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
@@ -181,23 +192,27 @@ def _with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:
 def _write_account(writer: TaskWriter, parsed: ParsedDump) -> None:
     values = [getattr(parsed, name) for name in schemas.INPUTS.column_names if name not in ("cluster_count", "notes")]
     account = (*values[:2], len(parsed.clusters), *values[2:], list(parsed.notes))
-    writer.append(schemas.INPUTS, Columns(1, tuple([value] for value in account)))
-    writer.append(schemas.REJECTS, Columns.of_rows(schemas.REJECTS, parsed.rejects))
+    writer.append(schemas.INPUTS, [[value] for value in account])
+    writer.append(schemas.REJECTS, _columns(schemas.REJECTS.column_names, parsed.rejects))
 
 
 def _write_unusable(writer: TaskWriter, dump_input: DumpInput, error: InputError) -> None:
     """Write the account of an input of a known format that holds nothing: one row in, one put aside."""
     account: tuple[Any, ...] = (dump_input.path, dump_input.format or FORMAT_NOT_KNOWN, 0, 1, 0, 1, 0, [])
     reject = Reject(dump_input.path, error.line, error.what, error.value or "")
-    writer.append(schemas.INPUTS, Columns(1, tuple([value] for value in account)))
-    writer.append(schemas.REJECTS, Columns.of_rows(schemas.REJECTS, [reject]))
+    writer.append(schemas.INPUTS, [[value] for value in account])
+    writer.append(schemas.REJECTS, _columns(schemas.REJECTS.column_names, [reject]))
 
 
 def _write_changes(writer: TaskWriter, before: ClusterView, after: ClusterView) -> None:
     found = changes(before, after)
     names = [before.name] * len(found), [after.name] * len(found)
-    rest = ([getattr(change, name) for change in found] for name in schemas.CHANGES.column_names[2:])
-    writer.append(schemas.CHANGES, Columns(len(found), (*names, *rest)))
+    writer.append(schemas.CHANGES, (*names, *_columns(schemas.CHANGES.column_names[2:], found)))
+
+
+def _columns(names: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
+    """Return these attributes of the rows, each as a column."""
+    return [[getattr(row, name) for row in rows] for name in names]
 
 
 def _failure(index: int, error: InputError, *, is_recognised: bool) -> dict[str, Any]:

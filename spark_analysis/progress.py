@@ -4,20 +4,18 @@ Decides what of a running job is printed, always on stderr, never on stdout. Goa
 never goes back and never exceeds its total, also when Spark repeats a task; nothing of it is
 left when the block ends, however it ends; a log file gets few and plain lines.
 
-How: the total is known beforehand (clusters of a fleet, bytes of a dump), which makes the bar
+How: the total is known beforehand (clusters of a fleet, files to read), which makes the bar
 steady; Spark's own stages come and go, and a bar over them jumps back. What is done comes from
-`bar.advance`, called by this process, from any thread, or is asked for: from an accumulator
-that the kernels feed (it counts a repeated task twice, so it is cut at the total), or, where
-nothing counts, from `tasks_done`, without a total.
+`bar.advance`, called by this process, from any thread, or is asked for: of the tally that tasks keep
+(tables.py), which counts a repeated task twice, so it is cut at the total.
 
 Example:
-    clusters = spark.sparkContext.accumulator(0)
-    with progress("Placing", total=10_000, unit="clusters", done=lambda: clusters.value):
+    with progress("Placing", total=10_000, unit="clusters", done=run.done_count):
         ...
 
 Left out: a guess of the time left; clusters differ too much in size.
 
-Source: ours. An accumulator learns of a task when the task ends (Spark 4.3.0, Accumulators).
+Source: ours. Not an accumulator, as it learns of a task when the task ends (Spark 4.3.0, Accumulators).
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Final, TextIO
 
-from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -89,18 +86,6 @@ def progress(
     show = _nothing if quiet else _drawn if where.isatty() else _lines
     with show(bar, where) as refresh, _polling(bar, done, refresh):
         yield bar
-
-
-def tasks_done(spark: SparkSession, group: str) -> Callable[[], int]:
-    """Return a function that counts the finished tasks of the jobs in job group `group`."""
-    tracker = spark.sparkContext.statusTracker()
-
-    def count() -> int:
-        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-        return sum(stage.numCompletedTasks for stage in stages if stage)
-
-    return count
 
 
 @contextlib.contextmanager

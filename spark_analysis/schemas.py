@@ -259,9 +259,13 @@ PAIRS: Final = Table(
 )
 
 FACTS: Final = Table(
-    "facts", "one row per cluster and placer: the table of clusters, not ranked yet", CLUSTERS.columns[:-1]
+    "facts",
+    "one row per cluster and placer: the table of clusters, not ranked yet, and what ranks compare last",
+    (
+        *CLUSTERS.columns[:-1],
+        Column("uneven", "double", "Shares of replicas and of leaders to move until brokers are even, added", "0..2"),
+    ),
 )
-
 
 SUMS: Final = Table(
     "sums",
@@ -277,8 +281,7 @@ SUMS: Final = Table(
         Column("first", "string", "The group that has the largest share, the first of equals"),
         Column("squares", "double", "Sum of (share - floor)², floor being that of the mean"),
         Column("weighted", "double", "Sum of rank · (share - floor), rank 1 having most"),
-        Column("above", "long", "Sum of what shares have above the floor"),
-        Column("above_count", "long", "Shares above the floor"),
+        Column("moves", "long", "Least units to move until every share is floor or ceiling"),
     ),
 )
 

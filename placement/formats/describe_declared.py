@@ -1,6 +1,7 @@
 """What the topic lines of one cluster declare, in columns, and the TopicViews made of them.
 
-Goals: some thirty bytes and one text, the id, a topic while a dump is read; each TopicView made once.
+Goals: some thirty bytes and one text, the id, a topic while a dump is read; each TopicView made once, and only
+for who looks at topics: a third of a million of them take as long as splitting the lines of the dump.
 
 Constraints: a topic is declared once: the first line stays, later ones come back as `Again`.
 
@@ -15,11 +16,12 @@ Left out: topics that have no line; their views hold the name alone. Source: our
 
 from __future__ import annotations
 
+import functools
 import gc
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, overload
 
 import attrs
 import numpy as np
@@ -59,8 +61,13 @@ class Declared:
 
     def views(
         self, names: list[str], order: Int64Array, min_insync_replicas_default: int | None
+    ) -> Sequence[TopicView]:
+        """Return the topics `order`, numbers of `names`, made into values when first looked at."""
+        return TopicsOnDemand(order.size, lambda: self._made(names, order, min_insync_replicas_default))
+
+    def _made(
+        self, names: list[str], order: Int64Array, min_insync_replicas_default: int | None
     ) -> tuple[TopicView, ...]:
-        """Return the topics `order`, numbers of `names`, as values."""
         row = np.full(len(names), -1, dtype=np.int64)
         row[self.topic_index] = np.arange(self.topic_index.shape[0])
         row = row[order]  # What follows appends what row -1 finds: the topic without a line.
@@ -79,6 +86,40 @@ class Declared:
         )
         with _collector_paused():
             return tuple(map(TopicView, *columns))
+
+
+class TopicsOnDemand(Sequence[TopicView]):
+    """Topics whose number is known and whose values are made, all at once, when the first is asked for."""
+
+    def __init__(self, count: int, make: Callable[[], tuple[TopicView, ...]]) -> None:
+        self._count = count
+        self._make = make
+
+    @functools.cached_property
+    def _views(self) -> tuple[TopicView, ...]:
+        return self._make()
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> TopicView: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[TopicView, ...]: ...
+    def __getitem__(self, place: int | slice) -> TopicView | tuple[TopicView, ...]:
+        return self._views[place]
+
+    def __iter__(self) -> Iterator[TopicView]:
+        return iter(self._views)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._views == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._views)
+
+    def __repr__(self) -> str:
+        return repr(self._views)
 
 
 @contextmanager

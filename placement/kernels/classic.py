@@ -111,20 +111,28 @@ def fill_classic_unracked(rows: Int32Array, calls: Int32Array, ring_values: Int3
         if start_partition > ZERO and place_in_round == ZERO:
             first_step = (first_step + ONE) % step_count
         while row < end_row:
-            rows[row, ZERO] = ring_values[leader]
-            position = leader + ONE + first_step
-            last = leader + step_count
-            for column in range(ONE, factor):
-                # Behind the last place of the round comes the one behind the leader again.
-                if position > last:
-                    position -= step_count
-                rows[row, column] = ring_values[position - size if position >= size else position]
-                position += ONE
-            row += ONE
-            leader += ONE
+            # Until the leader's place or the round begins anew, all columns just move on by one each row.
+            run_end = row + min(end_row - row, size - leader, size - place_in_round)
+            run_length = run_end - row
+            step = first_step
+            place = leader
+            for column in range(factor):
+                for target in range(row, run_end):
+                    rows[target, column] = ring_values[place]
+                    place += ONE
+                    if place == size:
+                        place = ZERO
+                place = leader + ONE + step
+                if place >= size:
+                    place -= size
+                step += ONE
+                if step == step_count:
+                    step = ZERO
+            row = run_end
+            leader += run_length
             if leader == size:
                 leader = ZERO
-            place_in_round += ONE
+            place_in_round += run_length
             if place_in_round == size:
                 place_in_round = ZERO
                 first_step += ONE

@@ -1,11 +1,11 @@
-"""Count replicas and leaders per broker, and mark rows that stand on too few racks: one compiled pass each.
+"""Mark rows that stand on too few racks: one compiled pass.
 
-Both take replicas as broker positions, int32[P, W], the preferred leader first, -1 anywhere
-for "none"; positions lie in 0..B-1. They hold no memory beyond their answers.
+Replicas are broker positions, int32[P, W], -1 anywhere for "none"; positions lie in 0..B-1. No memory is
+held beyond the answer.
 
-Example: rows [0, 1] and [1, -1] of two brokers count replicas [1, 2] and leaders [1, 1].
+Example: rows [0, 1] and [0, 2] of brokers in the racks 0, 0 and 1 of two: the first is marked.
 
-Left out: bytes; weigh the rows with `numpy.bincount` where sizes are known.
+Left out: which racks they are; placement/constraints.py says it in words.
 
 Source: what spread over racks is possible follows Kafka's rack-aware placers (KIP-36): a partition
 of factor f on R racks can stand in min(f, R) of them.
@@ -18,26 +18,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import Int32Array, Int64Array
+from broker.cluster import Int32Array
 from broker.compiled import compiled
 
 ByteArray: TypeAlias = NDArray[np.uint8]
-
-
-@compiled
-def count_per_broker(replicas_as_positions: Int32Array, broker_count: int) -> tuple[Int64Array, Int64Array]:
-    """Return (replica_counts, leader_counts), int64[B] each. A row's leader is what stands first, if anything."""
-    replica_counts = np.zeros(broker_count, np.int64)
-    leader_counts = np.zeros(broker_count, np.int64)
-    row_count, width = replicas_as_positions.shape
-    for row in range(row_count):
-        for column in range(width):
-            position = replicas_as_positions[row, column]
-            if position >= 0:
-                replica_counts[np.uint64(position)] += 1
-                if column == 0:
-                    leader_counts[np.uint64(position)] += 1
-    return replica_counts, leader_counts
 
 
 @compiled

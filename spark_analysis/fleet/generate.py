@@ -25,6 +25,7 @@ Source: ours; the generator is broker/entropy.py's.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import attrs
@@ -32,8 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from broker.entropy import derive
-from spark_analysis.fleet.loops import WordArray, draw_topics, fill_words
+from spark_analysis.fleet.loops import WordArray, draw_topics, fill_seeds, fill_words
 from spark_analysis.fleet.recipe import RackPlan, Recipe, Shape, Span
 from spark_analysis.fleet.sizes import quantiles
 
@@ -74,12 +74,13 @@ class SimulatedCluster:
 
 @attrs.frozen(eq=False)
 class ShapePlan:
-    """A shape's choices as columns, worked out once a fleet.
+    """A shape and its choices as columns, worked out once a fleet.
 
     `partitions` int32[n]; `factors` int32[m] and `factor_edges` int64[m], the sums of their weights; `sizes`
     int64[4096] of quantiles, or empty; growth has a chance of `growth_chance` in 2^53.
     """
 
+    shape: Shape
     rack_names: tuple[str, ...]
     partitions: Int32Array
     factors: Int32Array
@@ -94,6 +95,7 @@ class ShapePlan:
         factors = np.array(shape.topics.factors, dtype=np.int64)
         growth = shape.growth
         return cls(
+            shape=shape,
             rack_names=tuple(f"rack-{index + 1:02d}" for index in range(len(shape.racks.sizes))),
             partitions=np.array(shape.topics.partitions, dtype=np.int32),
             factors=factors[:, 0].astype(np.int32),
@@ -106,86 +108,109 @@ class ShapePlan:
 
 @attrs.frozen(eq=False)
 class Fleet:
-    """A recipe with what its shapes choose from: what executors make clusters of."""
+    """A recipe with what its shapes choose from: what executors make clusters of.
+
+    `weights` int64[S] are those of the shapes, `spans` int64[S, 4] the least and the number of choices of brokers,
+    then of topics.
+    """
 
     recipe: Recipe
     plans: tuple[ShapePlan, ...]
+    weights: Int64Array
+    spans: Int64Array
 
     @classmethod
     def of(cls, recipe: Recipe) -> Fleet:
         """Return the fleet of a recipe."""
-        return cls(recipe, tuple(ShapePlan.of(shape) for shape in recipe.shapes))
+        shapes = recipe.shapes
+        spans = [[end for span in (shape.brokers, shape.topics.count) for end in _choices(span)] for shape in shapes]
+        return cls(
+            recipe,
+            tuple(ShapePlan.of(shape) for shape in shapes),
+            np.array([shape.weight for shape in shapes], dtype=np.int64),
+            np.array(spans, dtype=np.int64),
+        )
 
 
-def words(seed: int, count: int) -> WordArray:
-    """Return the first `count` 64-bit words of SplitMix64(seed), uint64[count]."""
-    drawn = np.empty(count, dtype=np.uint64)
-    fill_words(seed, drawn)
+def _choices(span: Span) -> tuple[int, int]:
+    return span.low, span.high - span.low + 1
+
+
+def seeds_of(seed: int, numbers: Int64Array, *keys: int) -> WordArray:
+    """Return derive(seed, number, *keys) for each number, uint64[n]."""
+    seeds = np.empty(numbers.size, dtype=np.uint64)
+    fill_seeds(seed, numbers, np.array(keys, dtype=np.int64), seeds)
+    return seeds
+
+
+def words(seeds: WordArray, count: int) -> WordArray:
+    """Return the first `count` 64-bit words of SplitMix64 for each of n seeds, uint64[n, count]."""
+    drawn = np.empty((seeds.size, count), dtype=np.uint64)
+    fill_words(seeds, drawn)
     return drawn
 
 
-def choose(drawn: WordArray, bound: int) -> Int64Array:
-    """Return a number in 0..bound-1 for each word; `bound` is below 2^31."""
-    if bound == 1:
-        return np.zeros(drawn.shape[0], dtype=np.int64)
-    return (((drawn >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32)).astype(np.int64)
+def choose(drawn: WordArray, bound: int | Int64Array) -> Int64Array:
+    """Return a number in 0..bound-1 for each word; bounds are below 2^31."""
+    bounds = np.asarray(bound).astype(np.uint64)
+    return (((drawn >> np.uint64(32)) * bounds) >> np.uint64(32)).astype(np.int64)
 
 
-def choose_weighted(drawn: WordArray, weights: tuple[int, ...]) -> Int64Array:
+def choose_weighted(drawn: WordArray, weights: Int64Array) -> Int64Array:
     """Return an index into `weights` for each word, each as likely as its weight says."""
-    if len(weights) == 1:
-        return np.zeros(drawn.shape[0], dtype=np.int64)
-    edges = np.cumsum(np.array(weights, dtype=np.int64))
+    edges = np.cumsum(weights)
     return np.searchsorted(edges, choose(drawn, int(edges[-1])), side="right").astype(np.int64)
 
 
 def make_cluster(fleet: Fleet, number: int) -> SimulatedCluster:
     """Return cluster `number` of the fleet. Cost: linear in brokers and topics."""
-    recipe = fleet.recipe
-    seed = derive(recipe.seed, number)
-    head = words(seed, _HEAD_WORD_COUNT)
-    shape_index = int(choose_weighted(head[:1], tuple(shape.weight for shape in recipe.shapes))[0])
-    shape = recipe.shapes[shape_index]
-    broker_count = _within(head[1:2], shape.brokers)
-    topic_count = _within(head[2:3], shape.topics.count)
-    body = words(derive(recipe.seed, number, _BODY_STREAM), 2 * broker_count + 4 * topic_count)
-    rack_words, fence_words = body[:broker_count], body[broker_count : 2 * broker_count]
-    topic_words = body[2 * broker_count :].reshape(topic_count, 4)
-
-    fenced = np.zeros(broker_count, dtype=np.bool_)
-    fenced_count = min(_part(shape.fenced, broker_count, int(head[3])), broker_count - shape.topics.factor_max)
-    if fenced_count:
-        fenced[np.argsort(fence_words, kind="stable")[:fenced_count]] = True
-
-    plan = fleet.plans[shape_index]
-    drawn = np.empty((3, topic_count), dtype=np.int32)
-    size_bytes = np.empty(topic_count if plan.sizes.size else 0, dtype=np.int64)
-    draw_topics(
-        topic_words,
-        plan.partitions,
-        plan.factors,
-        plan.factor_edges,
-        plan.sizes,
-        plan.growth_chance,
-        plan.growth_times,
-        drawn,
-        size_bytes,
-    )
-    return SimulatedCluster(
-        number=number,
-        shape=shape,
-        rack_names=plan.rack_names,
-        rack_index=_racks(shape.racks, rack_words, int(head[4])),
-        fenced=fenced,
-        partition_counts=drawn[0],
-        grown_counts=drawn[1],
-        factors=drawn[2],
-        size_bytes=size_bytes if plan.sizes.size else None,
-    )
+    return next(make_clusters(fleet, [number]))
 
 
-def _within(drawn: WordArray, span: Span) -> int:
-    return span.low + int(choose(drawn, span.high - span.low + 1)[0])
+def make_clusters(fleet: Fleet, numbers: Sequence[int]) -> Iterator[SimulatedCluster]:
+    """Yield the clusters of these numbers: each as `make_cluster` does, at a part of the cost."""
+    places = np.array(numbers, dtype=np.int64)
+    heads = words(seeds_of(fleet.recipe.seed, places), _HEAD_WORD_COUNT)
+    bodies = seeds_of(fleet.recipe.seed, places, _BODY_STREAM)
+    shapes = choose_weighted(heads[:, 0], fleet.weights)
+    spans = fleet.spans[shapes]
+    broker_counts = spans[:, 0] + choose(heads[:, 1], spans[:, 1])
+    topic_counts = spans[:, 2] + choose(heads[:, 2], spans[:, 3])
+    rows = zip(numbers, shapes.tolist(), broker_counts.tolist(), topic_counts.tolist(), heads.tolist(), strict=True)
+    for row, (number, shape, broker_count, topic_count, head) in enumerate(rows):
+        plan = fleet.plans[shape]
+        body = words(bodies[row : row + 1], 2 * broker_count + 4 * topic_count)[0]
+        rack_words, fence_words = body[:broker_count], body[broker_count : 2 * broker_count]
+        drawn, size_bytes = _topics(plan, body[2 * broker_count :].reshape(topic_count, 4))
+        yield SimulatedCluster(
+            number=number,
+            shape=plan.shape,
+            rack_names=plan.rack_names,
+            rack_index=_racks(plan.shape.racks, rack_words, head[4]),
+            fenced=_fenced(plan.shape, fence_words, head[3]),
+            partition_counts=drawn[0],
+            grown_counts=drawn[1],
+            factors=drawn[2],
+            size_bytes=size_bytes if plan.sizes.size else None,
+        )
+
+
+def _topics(plan: ShapePlan, drawn: WordArray) -> tuple[Int32Array, Int64Array]:
+    """Return partition counts, grown counts and factors, int32[3, T], and sizes, int64[T] if there are any."""
+    counts = np.empty((3, drawn.shape[0]), dtype=np.int32)
+    size_bytes = np.empty(drawn.shape[0] if plan.sizes.size else 0, dtype=np.int64)
+    chances = plan.growth_chance, plan.growth_times
+    draw_topics(drawn, plan.partitions, plan.factors, plan.factor_edges, plan.sizes, *chances, counts, size_bytes)
+    return counts, size_bytes
+
+
+def _fenced(shape: Shape, drawn: WordArray, word: int) -> NDArray[np.bool_]:
+    """Return which brokers are fenced, bool[B]: the first in the drawn order."""
+    fenced = np.zeros(drawn.size, dtype=np.bool_)
+    count = min(_part(shape.fenced, drawn.size, word), drawn.size - shape.topics.factor_max)
+    if count:
+        fenced[np.argsort(drawn, kind="stable")[:count]] = True
+    return fenced
 
 
 def _part(share: float, count: int, word: int) -> int:

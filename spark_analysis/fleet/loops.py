@@ -1,7 +1,7 @@
 """The loops over every topic and replica of a simulated cluster, compiled, all topics of the cluster in one call.
 
-What they compute is defined elsewhere, and tests hold them equal to it: `fill_words` and
-`java_draws` to the generators of `broker.entropy`, `draw_topics` to `choose` of generate.py,
+What they compute is defined elsewhere, and tests hold them equal to it: `fill_words`, `fill_seeds` and
+`java_draws` to the generators and `derive` of `broker.entropy`, `draw_topics` to `choose` of generate.py,
 `count_topics` and `count_brokers` to `placement.audit` and `placement.loads`. They exist because a
 call per topic costs more in Python than placing the topic: 10,000 clusters of 200 topics are two
 million topics.
@@ -15,33 +15,36 @@ Left out: placing, whose loops are in placement/kernels.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from broker.compiled import compiled
+from broker.compiled import compiled, compiled_with
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 WordArray: TypeAlias = NDArray[np.uint64]
 
+GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
+"""What SplitMix64 adds to its state for each word."""
+
 
 @compiled
-def java_draws(state: int, bounds: Int32Array, drawn: Int32Array) -> int:
-    """Fill `drawn` with nextInt(bound) for each of `bounds`, from the 48-bit `state`; return the state after."""
-    for index in range(bounds.shape[0]):
-        bound = np.int64(bounds[index])
-        while True:
-            state = (state * 0x5DEECE66D + 0xB) & 0xFFFFFFFFFFFF
-            bits = state >> 17
-            if bound & (bound - 1) == 0:
-                value = (bound * bits) >> 31
-                break
-            value = bits % bound
-            if bits - value + (bound - 1) <= 0x7FFFFFFF:
-                break
-        drawn[index] = value
+def java_draws(state: int, bound: int, drawn: Int32Array) -> int:
+    """Fill int32[n, m], row by row, with nextInt(bound) from the 48-bit `state`; return the state after."""
+    for row in range(drawn.shape[0]):
+        for column in range(drawn.shape[1]):
+            while True:
+                state = (state * 0x5DEECE66D + 0xB) & 0xFFFFFFFFFFFF
+                bits = state >> 17
+                if bound & (bound - 1) == 0:
+                    value = (bound * bits) >> 31
+                    break
+                value = bits % bound
+                if bits - value + (bound - 1) <= 0x7FFFFFFF:
+                    break
+            drawn[row, column] = value
     return state
 
 
@@ -83,27 +86,43 @@ def draw_topics(
             size_bytes[topic] = sizes[topic_words[topic, 2] >> size_bits]
 
 
-@compiled
-def fill_words(state: int, words: WordArray) -> None:
-    """Fill uint64[n] with the stream of SplitMix64 from `state`."""
-    gamma = np.uint64(0x9E3779B97F4A7C15)
-    word = np.uint64(state)
-    for place in range(words.size):
-        word += gamma
-        mixed = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        words[place] = mixed ^ (mixed >> np.uint64(31))
+def mixed(word: np.uint64) -> np.uint64:
+    """Return the word that SplitMix64 gives in this state."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@compiled_with(mixed)
+def fill_words(states: WordArray, words: WordArray) -> None:
+    """Fill each row of uint64[n, m] with the stream of SplitMix64 from its state, uint64[n]."""
+    for row in range(words.shape[0]):
+        state = states[row]
+        for column in range(words.shape[1]):
+            state += GAMMA
+            words[row, column] = mixed(state)
+
+
+@compiled_with(mixed)
+def fill_seeds(seed: int, numbers: Int64Array, keys: Int64Array, seeds: WordArray) -> None:
+    """Fill uint64[n] with derive(seed, number, *keys) for each of the numbers, int64[n]."""
+    for place in range(numbers.size):
+        word = mixed(np.uint64(seed) + GAMMA)
+        word = mixed((word + GAMMA) ^ mixed(np.uint64(numbers[place]) + GAMMA))
+        for key in keys:
+            word = mixed((word + GAMMA) ^ mixed(np.uint64(key) + GAMMA))
+        seeds[place] = word >> np.uint64(1)
 
 
 @compiled
 def count_brokers(
-    rows: Int32Array, fenced: BoolArray, ends: Int64Array, sizes: Int64Array, brokers: Int64Array
+    rows: Int32Array, fenced: BoolArray, counts: Int32Array, sizes: Int64Array, brokers: Int64Array
 ) -> None:
     """Add up what each broker holds: fill brokers int64[3, B] as `count_topics` does."""
     row = np.uint64(0)
-    for topic in range(ends.shape[0]):
+    for topic in range(counts.shape[0]):
         size = sizes[topic]
-        end = np.uint64(ends[topic])
+        end = row + np.uint64(counts[topic])
         while row < end:
             leaderless = True
             for column in range(rows.shape[1]):
@@ -121,20 +140,20 @@ def count_brokers(
 
 @compiled
 def count_topics(
-    rows: Int32Array, fenced: BoolArray, ends: Int64Array, sizes: Int64Array, brokers: Int64Array, topics: Int64Array
+    rows: Int32Array, fenced: BoolArray, counts: Int32Array, sizes: Int64Array, brokers: Int64Array, topics: Int64Array
 ) -> None:
     """Add up what each broker holds, and how far each topic spreads. The first unfenced replica leads.
 
-    `fenced` bool[B]; `ends` int64[T]: the row after each topic's last; `sizes` int64[T]: bytes of one replica.
+    `fenced` bool[B]; `counts` int32[T]: the rows of each topic; `sizes` int64[T]: bytes of one replica.
     Fills brokers int64[3, B]: replicas, leaders, bytes; topics int64[7, T]: replicas, brokers that
     hold one, most replicas on one, replica moves, partitions led, most leaders on one, leader moves.
     """
     broker_count = brokers.shape[1]
     held = np.zeros((2, broker_count), np.int32)
     row = np.uint64(0)
-    for topic in range(ends.shape[0]):
+    for topic in range(counts.shape[0]):
         held[:] = 0
-        end = np.uint64(ends[topic])
+        end = row + np.uint64(counts[topic])
         while row < end:
             leaderless = True
             for column in range(rows.shape[1]):

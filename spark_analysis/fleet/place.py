@@ -9,7 +9,10 @@ caller starts at the place of the broker that leads partition 0, and draws nothi
 (kafka.zk.AdminZkClient.addPartitions). Every other placer is asked again, for the partitions
 from the present count on, as the KRaft controller does.
 
-Where only some brokers have a rack, the classic placer ignores racks, as Kafka's callers do under
+The classic placer is given the unfenced brokers only: it knows nothing of fencing, and its callers listed live
+brokers, those with a session in ZooKeeper. The striped one is given all, as the KRaft controller does.
+
+Where only some of its brokers have a rack, the classic placer ignores racks, as Kafka's callers do under
 `RackAwareMode.Safe`; under `Enforced` it would refuse, and there would be nothing to look at.
 
 All topics of a cluster are placed by one call of the compiled loop of Kafka's classic or striped placer; a
@@ -26,10 +29,11 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
+import attrs
 import numpy as np
 
 from broker.cluster import PAD, BrokerView, Int32Array, Int64Array
-from broker.entropy import JavaRandom, derive
+from broker.entropy import JavaRandom
 from broker.ids import BrokerId
 from placement.broker_columns import BrokerColumns, PlacementCalls
 from placement.classic import Ring, ring_of
@@ -37,7 +41,7 @@ from placement.kernels.classic import fill_classic, fill_classic_unracked
 from placement.registry import load_placer
 from placement.spec import PlacementSpec, ReplicaPlacer
 from placement.striped import Stripes, striped_topics
-from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
+from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster, seeds_of
 from spark_analysis.fleet.loops import java_draws
 
 CLASSIC: Final = "classic"
@@ -59,9 +63,10 @@ def topic_ends(cluster: SimulatedCluster) -> Int64Array:
     return np.cumsum(cluster.grown_counts, dtype=np.int64)
 
 
-def placer_seed(cluster: SimulatedCluster, placer: str, *, seed: int) -> int:
-    """Return the seed of the generator that `placer` draws from on this cluster of the fleet seeded by `seed`."""
-    return derive(seed, cluster.number, _PLACER_STREAM, zlib.crc32(placer.encode("utf-8")))
+def placer_random(cluster: SimulatedCluster, placer: str, *, seed: int) -> JavaRandom:
+    """Return the generator that `placer` draws from on this cluster of the fleet seeded by `seed`."""
+    name = zlib.crc32(placer.encode("utf-8"))
+    return JavaRandom(int(seeds_of(seed, np.array([cluster.number]), _PLACER_STREAM, name)[0]))
 
 
 def place_cluster(cluster: SimulatedCluster, placer: str, *, seed: int) -> Int32Array:
@@ -70,7 +75,7 @@ def place_cluster(cluster: SimulatedCluster, placer: str, *, seed: int) -> Int32
     W is the widest factor of the shape. `seed` is the fleet's. Raises UsageError for a placer that is not
     installed, and what it refuses.
     """
-    random = JavaRandom(placer_seed(cluster, placer, seed=seed))
+    random = placer_random(cluster, placer, seed=seed)
     if placer == CLASSIC:
         return _place_classic(cluster, random)
     if placer == STRIPED:
@@ -121,45 +126,55 @@ def _interleaved(cluster: SimulatedCluster, created: Int32Array, grown: Int32Arr
 # --- classic ---------------------------------------------------------------------------------------------------------
 
 
-def classic_draws(cluster: SimulatedCluster, random: JavaRandom) -> tuple[Int32Array, Int32Array]:
-    """Return the start index and the first shift of each topic's creation, int32[T] each, as Kafka draws them."""
-    drawn = np.empty(2 * cluster.topic_count, dtype=np.int32)
-    random.state = int(java_draws(random.state, np.full(drawn.size, cluster.broker_count, dtype=np.int32), drawn))
-    return drawn[0::2], drawn[1::2]
+def classic_starts(cluster: SimulatedCluster, random: JavaRandom) -> Int32Array:
+    """Return the start index and the first shift of each topic's creation, int32[T, 2], as Kafka draws them."""
+    drawn = np.empty((cluster.topic_count, 2), dtype=np.int32)
+    random.state = int(java_draws(random.state, int(np.count_nonzero(~cluster.fenced)), drawn))
+    return drawn
 
 
 def _place_classic(cluster: SimulatedCluster, random: JavaRandom) -> Int32Array:
     """Sums of indexes stay far below 2^31: a recipe has at most 2,000,000 partitions a cluster."""
     ring = _ring(cluster)
     created = cluster.partition_counts
-    starts, shifts = classic_draws(cluster, random)
-    rows = _run_classic(cluster, ring, np.zeros_like(created), created, cluster.factors, starts, shifts)
+    rows = _run_classic(cluster, ring, 0, created, cluster.factors, classic_starts(cluster, random))
     topics = grown_topics(cluster)
     if not topics.size:
         return rows
-    # Broker ids are their places by ascending id, so the first replica of partition 0 is the start index.
-    starts = rows[(np.cumsum(created) - created)[topics], 0]
+    # The start index is the place of partition 0's first replica among the brokers listed, by ascending id.
+    leaders = rows[(np.cumsum(created) - created)[topics], :1]
+    starts = np.searchsorted(np.flatnonzero(~cluster.fenced), leaders).astype(np.int32)
     added = (cluster.grown_counts - created)[topics]
-    grown = _run_classic(cluster, ring, created[topics], added, cluster.factors[topics], starts, starts)
+    grown = _run_classic(cluster, ring, created[topics], added, cluster.factors[topics], starts)
     return _interleaved(cluster, rows, grown)
 
 
 def _ring(cluster: SimulatedCluster) -> Ring:
-    if not cluster.rack_names or (cluster.rack_index == NO_RACK).any():
-        return Ring(positions=np.arange(cluster.broker_count, dtype=np.int32), racks=None, rack_count=1)
-    return ring_of(BrokerColumns.of(broker_views(cluster)))
+    """Return the ring of the unfenced brokers, its positions being their ids."""
+    live = np.flatnonzero(~cluster.fenced).astype(np.int32)
+    if not cluster.rack_names or (cluster.rack_index[live] == NO_RACK).any():
+        return Ring(positions=live, racks=None, rack_count=1)
+    brokers = broker_views(cluster)
+    ring = ring_of(BrokerColumns.of([brokers[place] for place in live.tolist()]))
+    return attrs.evolve(ring, positions=live[ring.positions])
 
 
-def _run_classic(cluster: SimulatedCluster, ring: Ring, *calls: Int32Array) -> Int32Array:
-    """Place one batch of calls: start partitions, counts, factors, starts, shifts, int32[calls] each."""
-    rows = _empty_rows(cluster, int(calls[1].sum()))
-    numbers = np.empty((calls[0].size, len(calls)), dtype=np.int32)
-    for place, column in enumerate(calls):
-        numbers[:, place] = column
+def _run_classic(
+    cluster: SimulatedCluster,
+    ring: Ring,
+    first: Int32Array | int,
+    counts: Int32Array,
+    factors: Int32Array,
+    starts: Int32Array,
+) -> Int32Array:
+    """Place `counts` partitions of each topic from partition `first` on; `starts` are start indexes and shifts."""
+    rows = _empty_rows(cluster, int(counts.sum()))
+    calls = np.empty((counts.size, 5), dtype=np.int32)
+    calls[:, 0], calls[:, 1], calls[:, 2], calls[:, 3:] = first, counts, factors, starts
     if ring.racks is None:
-        fill_classic_unracked(rows, numbers, ring.positions)
+        fill_classic_unracked(rows, calls, ring.positions)
     else:
-        fill_classic(rows, numbers, ring.positions, ring.racks, ring.rack_count, ring.rack_count)
+        fill_classic(rows, calls, ring.positions, ring.racks, ring.rack_count, ring.rack_count)
     return rows
 
 

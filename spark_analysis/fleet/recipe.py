@@ -18,6 +18,7 @@ time, and a fleet is many clusters at one moment.
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 import attrs
@@ -59,10 +60,15 @@ class TopicPlan:
     partitions: tuple[int, ...]
     factors: tuple[tuple[int, int], ...]
 
-    @property
+    @functools.cached_property
     def factor_max(self) -> int:
         """The largest replication factor that can be drawn."""
         return max(factor for factor, _ in self.factors)
+
+    @functools.cached_property
+    def factor_min(self) -> int:
+        """The smallest."""
+        return min(factor for factor, _ in self.factors)
 
 
 @attrs.frozen

@@ -50,7 +50,7 @@ def now_section(report: Report) -> Markup:
         "now",
         "Is anything wrong now?",
         _moment(report),
-        tag("ul", *(_state_tile(report, rows, state) for state in STATES), _rack_tile(rows), class_="tiles"),
+        tag("ul", *(_state_tile(report, rows, state) for state in STATES), _rack_tile(report, rows), class_="tiles"),
         *(_state_list(report, rows, state) for state in STATES),
         _rack_list(report, rows),
         _states_by_dump(report),
@@ -98,7 +98,7 @@ def _state_tile(report: Report, rows: Sequence[ClusterRow], state: State) -> Mar
     if total.partition_count == 0:
         share = "the input does not list all partitions"
     if total.saying_count < len(rows):
-        share += f"; {count(total.saying_count)} of {count(len(rows))} clusters say"
+        share += f"; {count(total.saying_count)} of {count(len(rows))} {_rows_are(report)}s say"
     target = f"list-{state.key}" if total.found else None
     return _tile(f"partitions {state.title}", total.found, share, target, state.key, _by_placer(report, state))
 
@@ -113,10 +113,15 @@ def _by_placer(report: Report, state: State) -> str | None:
     return " · ".join(parts)
 
 
-def _rack_tile(rows: Sequence[ClusterRow]) -> Markup:
-    found = sum(1 for row in rows if row.facts.rack_count == 0)
-    share = f"{share_of(found, len(rows))} of {plural(len(rows), 'cluster')}"
-    return _tile("clusters without rack information", found, share, "list-no-racks" if found else None, "fewer_racks")
+def _rows_are(report: Report) -> str:
+    """Return what a row is: a cluster that several placers have placed counts once a placer."""
+    return "placement" if len(report.placers) > 1 else "cluster"
+
+
+def _rack_tile(report: Report, rows: Sequence[ClusterRow]) -> Markup:
+    found, unit = sum(1 for row in rows if row.facts.rack_count == 0), _rows_are(report)
+    share = f"{share_of(found, len(rows))} of {plural(len(rows), unit)}"
+    return _tile(f"{unit}s without rack information", found, share, "list-no-racks" if found else None, "fewer_racks")
 
 
 def _tile(
@@ -209,9 +214,10 @@ def _rack_list(report: Report, current: Sequence[ClusterRow]) -> Markup | None:
     ]
     more = "" if len(rows) <= LIST_MAX else f", the first {LIST_MAX} shown"
     headers = (Header("cluster"), Header("source"), Header("brokers", "num"))
+    title = f"{_rows_are(report).capitalize()}s without rack information"
     return folded(
-        f"Clusters without rack information: {count(len(rows))}{more}",
+        f"{title}: {count(len(rows))}{more}",
         note("Whether replicas stand in different racks cannot be told. A racks file supplies what dumps leave out."),
-        table("Clusters without rack information", headers, body),
+        table(title, headers, body),
         identifier="list-no-racks",
     )

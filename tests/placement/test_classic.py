@@ -18,13 +18,12 @@ from broker.errors import (
     UsageError,
 )
 from broker.ids import BrokerId
-from placement.broker_columns import BrokerColumns, PlacementCalls
+from placement.broker_columns import BrokerColumns
 from placement.classic import (
     ClassicPlacer,
     ClassicStart,
     Ring,
     classic_positions,
-    classic_topics,
     grow_topic,
     rack_alternated_brokers,
     readable_rows,
@@ -187,57 +186,19 @@ def test_large_topics_take_the_compiled_loop_and_look_the_same() -> None:
 
 
 @st.composite
-def calls_on_one_ring(draw: st.DrawFn) -> tuple[Ring, list[tuple[PlacementSpec, ClassicStart]]]:
+def calls_on_one_ring(draw: st.DrawFn) -> tuple[Ring, PlacementSpec, ClassicStart]:
     count = draw(st.integers(1, 9))
     rack = st.none() if draw(st.booleans()) else st.sampled_from("abcd")
     views = brokers(*draw(st.lists(rack, min_size=count, max_size=count)))
     numbers = st.integers(0, 3 * count)
-    calls = st.tuples(
-        st.builds(PlacementSpec, numbers, st.integers(1, 100), st.integers(1, count)),
-        st.builds(ClassicStart, start_index=numbers, shift=numbers),
-    )
-    return ring_of(BrokerColumns.of(views)), draw(st.lists(calls, min_size=1, max_size=3))
+    spec = draw(st.builds(PlacementSpec, numbers, st.integers(1, 100), st.integers(1, count)))
+    return ring_of(BrokerColumns.of(views)), spec, draw(st.builds(ClassicStart, start_index=numbers, shift=numbers))
 
 
 @given(calls_on_one_ring())
-def test_the_compiled_loop_equals_the_readable_twin(
-    drawn: tuple[Ring, list[tuple[PlacementSpec, ClassicStart]]],
-) -> None:
-    ring, calls = drawn
-    rows = classic_topics(
-        PlacementCalls(
-            start_partitions=[spec.start_partition for spec, _ in calls],
-            partition_counts=[spec.partition_count for spec, _ in calls],
-            replication_factors=[spec.replication_factor for spec, _ in calls],
-        ),
-        ring,
-        [start for _, start in calls],
-    )
-    row = 0
-    for spec, start in calls:
-        answer = rows[row : row + spec.partition_count]
-        expected = readable_rows(spec, ring, start)
-        assert (answer[:, : spec.replication_factor] == expected).all()
-        assert (answer[:, spec.replication_factor :] == -1).all()
-        assert (classic_positions(spec, ring, start) == expected).all()
-        row += spec.partition_count
-    assert row == len(rows)
-
-
-def test_calls_in_one_pass_are_refused_as_single_ones_are() -> None:
-    ring = ring_of(BrokerColumns.of(brokers(None, None)))
-    start = ClassicStart(start_index=0, shift=0)
-
-    def call(count: int, factor: int, begin: ClassicStart = start) -> Int32Array:
-        calls = PlacementCalls(start_partitions=[0, 0], partition_counts=[1, count], replication_factors=[1, factor])
-        return classic_topics(calls, ring, (start, begin))
-
-    with pytest.raises(InvalidPartitionsError, match="larger than 0"):
-        call(0, 1)
-    with pytest.raises(InvalidReplicationFactorError, match="3 larger than available brokers: 2"):
-        call(1, 3)
-    with pytest.raises(UsageError, match=r"^start index 2147483647 and shift 0 are too large for one pass$"):
-        call(1, 1, ClassicStart(start_index=2**31 - 1, shift=0))
+def test_the_compiled_loop_equals_the_readable_twin(drawn: tuple[Ring, PlacementSpec, ClassicStart]) -> None:
+    ring, spec, start = drawn
+    assert classic_positions(spec, ring, start).tolist() == readable_rows(spec, ring, start).tolist()
 
 
 def test_our_own_generator_serves_as_well() -> None:

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from broker.cluster import Int32Array
 from broker.errors import UsageError
 from placement.broker_columns import PlacementCalls
-from placement.kernels.counts import count_per_broker, rack_spread_shortfall
+from placement.kernels.counts import rack_spread_shortfall
 
 BROKER_COUNT = 5
 MATRICES = arrays(
@@ -27,21 +27,6 @@ def test_importing_the_placers_does_not_import_numba() -> None:
         "import placement.classic, placement.striped, placement.kernels.counts, sys; sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
-
-
-def test_replicas_and_leaders_are_counted_per_broker_pads_skipped() -> None:
-    replicas, leaders = count_per_broker(np.array([[0, 1], [1, -1], [-1, 2]], dtype=np.int32), 4)
-    assert replicas.tolist() == [1, 2, 1, 0]
-    assert leaders.tolist() == [1, 1, 0, 0]
-    assert replicas.dtype == leaders.dtype == np.int64
-
-
-@given(MATRICES)
-def test_counts_equal_those_of_numpy(matrix: Int32Array) -> None:
-    replicas, leaders = count_per_broker(matrix, BROKER_COUNT)
-    assert replicas.tolist() == np.bincount(matrix[matrix >= 0], minlength=BROKER_COUNT).tolist()
-    first = matrix[:, 0]
-    assert leaders.tolist() == np.bincount(first[first >= 0], minlength=BROKER_COUNT).tolist()
 
 
 def test_rows_on_fewer_racks_than_they_could_be_are_marked() -> None:

@@ -16,8 +16,8 @@ from broker.ids import BrokerId
 from placement.balance import measures
 from spark_analysis import balance, schemas
 from spark_analysis.describe import describe_view
-from spark_analysis.staging import ClusterRows, facts_arrays, sums_arrays
 from spark_analysis.tables import spark_schema
+from tests.spark_analysis.test_kernels import tables_of
 
 TOLERANCE = 1e-12
 CLUSTER_COUNT = 40
@@ -59,17 +59,13 @@ def random_view(seed: int) -> ClusterView:
     )
 
 
-def held(views: list[ClusterView]) -> list[tuple[int, ClusterRows]]:
-    return [(number, describe_view(view)) for number, view in enumerate(views)]
-
-
 def sums(spark: SparkSession, views: list[ClusterView]) -> DataFrame:
-    table = pa.Table.from_arrays(sums_arrays(held(views)), schema=schemas.SUMS.arrow_schema())
+    table = tables_of([describe_view(view) for view in views])[schemas.SUMS]
     return spark.createDataFrame(table, spark_schema(schemas.SUMS))
 
 
 def facts(spark: SparkSession, views: list[ClusterView], **columns: list[Any]) -> DataFrame:
-    table = pa.Table.from_arrays(facts_arrays(held(views)), schema=schemas.FACTS.arrow_schema())
+    table = tables_of([describe_view(view) for view in views])[schemas.FACTS]
     for name, values in columns.items():
         place = table.schema.get_field_index(name)
         table = table.set_column(place, table.schema.field(place), pa.array(values, table.schema.field(place).type))
@@ -124,9 +120,8 @@ def test_the_measures_of_shares_that_sql_could_get_wrong(spark: SparkSession) ->
 
 def test_measures_and_clusters_have_the_columns_of_the_schema(spark: SparkSession) -> None:
     views = [random_view(1)]
-    measured = balance.measures(sums(spark, views))
-    assert tuple(measured.columns) == schemas.MEASURES.column_names
-    assert tuple(balance.clusters(facts(spark, views), measured).columns) == schemas.CLUSTERS.column_names
+    assert tuple(balance.measures(sums(spark, views)).columns) == schemas.MEASURES.column_names
+    assert tuple(balance.clusters(facts(spark, views)).columns) == schemas.CLUSTERS.column_names
 
 
 def test_a_cluster_without_racks_and_topics_has_no_such_measure(spark: SparkSession) -> None:
@@ -147,8 +142,29 @@ def test_ranks_compare_leaderless_then_under_min_isr_then_racks(
     spark: SparkSession, columns: dict[str, list[int | None]]
 ) -> None:
     views = [random_view(1)] * 3
-    rows = balance.clusters(facts(spark, views, **columns), balance.measures(sums(spark, views))).collect()
+    rows = balance.clusters(facts(spark, views, **columns)).collect()
     assert sorted((row["rank"], row["cluster_id"]) for row in rows) == [(1, 1), (2, 0), (3, 2)]
+
+
+def test_equals_are_ranked_by_the_shares_to_move_and_then_by_number(spark: SparkSession) -> None:
+    views = [random_view(1)] * 4
+    rows = balance.clusters(facts(spark, views, uneven=[0.5, 0.25, 0.75, 0.5])).collect()
+    assert [row["cluster_id"] for row in sorted(rows, key=lambda row: row["rank"])] == [2, 0, 3, 1]
+
+
+def test_the_shares_to_move_are_those_of_the_measures(spark: SparkSession) -> None:
+    views = [random_view(seed) for seed in range(CLUSTER_COUNT)]
+    found = [row["uneven"] for row in facts(spark, views).orderBy("cluster_id").collect()]
+    expected = [
+        sum(
+            measure.distribution.moves_share or 0.0
+            for measure in measures(view)
+            if measure.scope == "broker" and measure.quantity != "bytes"
+        )
+        for view in views
+    ]
+    assert found == expected
+    assert max(found) > 0
 
 
 def test_measures_are_made_row_by_row(spark: SparkSession) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, Int32Array
-from broker.entropy import JavaRandom, RandomSource, SplitMix64
+from broker.entropy import JavaRandom, RandomSource, SplitMix64, derive
 from placement.classic import ClassicPlacer, grow_topic
 from placement.spec import PlacementSpec
 from placement.striped import StripedPlacer
@@ -26,11 +26,13 @@ from spark_analysis.fleet.generate import (
     choose,
     choose_weighted,
     make_cluster,
+    make_clusters,
+    seeds_of,
     share_out,
     words,
 )
-from spark_analysis.fleet.loops import draw_topics, java_draws
-from spark_analysis.fleet.place import broker_views, place_cluster, placer_seed, topic_ends
+from spark_analysis.fleet.loops import WordArray, draw_topics, java_draws
+from spark_analysis.fleet.place import broker_views, place_cluster, placer_random, topic_ends
 from spark_analysis.fleet.recipe import Growth, RackPlan, Recipe, Shape, SizeLaw, Span, TopicPlan
 from spark_analysis.fleet.sizes import PART_COUNT, quantiles
 
@@ -67,26 +69,39 @@ def digest(cluster: SimulatedCluster, seed: int) -> str:
 def test_words_are_the_stream_of_our_generator(seed: int, count: int) -> None:
     source = SplitMix64(seed)
     high_halves = [source.next_int() & 0xFFFFFFFF for _ in range(count)]
-    assert (words(seed, count) >> np.uint64(32)).tolist() == high_halves
+    other, drawn = words(np.array([seed + 1, seed], dtype=np.uint64), count) >> np.uint64(32)
+    assert drawn.tolist() == high_halves
+    assert not count or other.tolist() != high_halves
 
 
-@given(SEEDS, st.lists(st.integers(1, 2**31 - 1), max_size=30))
-def test_compiled_draws_are_javas(seed: int, bounds: list[int]) -> None:
+@given(SEEDS, st.lists(st.integers(0, 2**62), max_size=5), st.lists(st.integers(0, 2**62), max_size=3))
+def test_seeds_of_many_numbers_are_those_derived_one_by_one(seed: int, numbers: list[int], keys: list[int]) -> None:
+    found = seeds_of(seed, np.array(numbers, dtype=np.int64), *keys)
+    assert found.tolist() == [derive(seed, number, *keys) for number in numbers]
+
+
+@given(SEEDS, st.integers(1, 2**31 - 1), st.integers(0, 20))
+def test_compiled_draws_are_javas(seed: int, bound: int, count: int) -> None:
     random = JavaRandom(seed)
-    drawn = np.empty(len(bounds), dtype=np.int32)
-    after = java_draws(random.state, np.array(bounds, dtype=np.int32), drawn)
-    assert drawn.tolist() == [random.next_int_bound(bound) for bound in bounds]
+    drawn = np.empty((count, 2), dtype=np.int32)
+    after = java_draws(random.state, bound, drawn)
+    assert drawn.ravel().tolist() == [random.next_int_bound(bound) for _ in range(2 * count)]
     assert after == random.state
+
+
+def stream(seed: int, count: int) -> WordArray:
+    (drawn,) = words(np.array([seed], dtype=np.uint64), count)
+    return drawn
 
 
 @given(SEEDS, st.integers(1, 1000))
 def test_choices_are_in_bounds(seed: int, bound: int) -> None:
-    chosen = choose(words(seed, 50), bound)
+    chosen = choose(stream(seed, 50), bound)
     assert 0 <= chosen.min() <= chosen.max() < bound
 
 
 def test_weights_are_kept() -> None:
-    few, none, many = np.bincount(choose_weighted(words(1, 10_000), (1, 0, 3)), minlength=3).tolist()
+    few, none, many = np.bincount(choose_weighted(stream(1, 10_000), np.array([1, 0, 3])), minlength=3).tolist()
     assert (few, none, many) == (2611, 0, 7389)  # 2,500 and 7,500 give or take 43.
 
 
@@ -101,27 +116,31 @@ def test_shares_add_up_and_leave_no_rack_empty(spare: int, sizes: list[int]) -> 
 
 def test_a_cluster_is_a_function_of_seed_and_number_alone() -> None:
     fleet = Fleet.of(recipe(7))
-    forward = [digest(make_cluster(fleet, number), 7) for number in range(8)]
+    forward = [digest(cluster, 7) for cluster in make_clusters(fleet, range(8))]
     backward = [digest(make_cluster(Fleet.of(recipe(7)), number), 7) for number in reversed(range(8))]
     assert forward == backward[::-1]
     assert len(set(forward)) == 8
     assert digest(make_cluster(Fleet.of(recipe(8)), 0), 8) != forward[0]
 
 
-def test_the_fleets_of_earlier_versions_are_made_again() -> None:
-    """A recipe's clusters and placements never change: pinned before draws and placing were compiled as a whole."""
+@pytest.mark.parametrize(("fenced", "pinned"), [(0.0, "e6e6442921234be2"), (0.1, "15e6b2cd5c5a3447")])
+def test_the_fleets_of_earlier_versions_are_made_again(fenced: float, pinned: str) -> None:
+    """A recipe's clusters and placements never change: pinned before draws and placing were compiled as a whole.
+
+    Those with fenced brokers since the classic placer is given the unfenced ones.
+    """
     digests = hashlib.sha256()
     for seed, racks in ((7, UNEVEN), (11, RackPlan()), (12, RackPlan((2, 1), 0.4)), (13, RackPlan((1,)))):
-        fleet = Fleet.of(recipe(seed, racks))
+        fleet = Fleet.of(recipe(seed, racks, fenced=fenced))
         for number in range(20):
             digests.update(digest(make_cluster(fleet, number), seed).encode("ascii"))
-    assert digests.hexdigest()[:16] == "240fa24674dc5be8"
+    assert digests.hexdigest()[:16] == pinned
 
 
 @given(SEEDS, st.integers(1, 50))
 def test_topics_are_drawn_as_plain_choices_would_be(seed: int, topic_count: int) -> None:
     plan = ShapePlan.of(recipe(1).shapes[0])
-    given_words = words(seed, 4 * topic_count).reshape(topic_count, 4)
+    given_words = stream(seed, 4 * topic_count).reshape(topic_count, 4)
     drawn, sizes = np.empty((3, topic_count), dtype=np.int32), np.empty(topic_count, dtype=np.int64)
     columns = plan.partitions, plan.factors, plan.factor_edges, plan.sizes, plan.growth_chance, plan.growth_times
     draw_topics(given_words, *columns, drawn, sizes)
@@ -129,7 +148,7 @@ def test_topics_are_drawn_as_plain_choices_would_be(seed: int, topic_count: int)
     grows = given_words[:, 3].astype(np.float64) / 2**64 < 0.5
     assert drawn[0].tolist() == created.tolist()
     assert drawn[1].tolist() == np.where(grows, 3 * created, created).tolist()
-    assert drawn[2].tolist() == np.array([1, 3])[choose_weighted(given_words[:, 1], (1, 4))].tolist()
+    assert drawn[2].tolist() == np.array([1, 3])[choose_weighted(given_words[:, 1], np.array([1, 4]))].tolist()
     assert sizes.tolist() == plan.sizes[given_words[:, 2] >> np.uint64(52)].tolist()
 
 
@@ -164,7 +183,9 @@ def test_what_the_recipe_asks_for_is_what_is_made(seed: int, number: int) -> Non
 class _CallByCall:
     """The classic placer and its caller for growth, one call a topic: what the compiled loop must give."""
 
-    def __init__(self, brokers: Sequence[BrokerView], random: RandomSource) -> None:
+    def __init__(self, registered: Sequence[BrokerView], random: RandomSource) -> None:
+        # Kafka's callers listed the brokers that had a session in ZooKeeper.
+        brokers = [broker for broker in registered if not broker.fenced]
         # Kafka's callers drop all racks when some are missing (RackAwareMode.Safe).
         whole = all(broker.rack is not None for broker in brokers)
         self.brokers = brokers if whole else [BrokerView(id=broker.id) for broker in brokers]
@@ -189,21 +210,19 @@ class _CallByCall:
 RACKS = st.sampled_from([RackPlan(), RackPlan((1,)), RackPlan((3, 2, 1)), RackPlan((1, 1)), RackPlan((2, 1), 0.4)])
 
 
-def placer_random(cluster: SimulatedCluster, name: str, seed: int) -> JavaRandom:
-    return JavaRandom(placer_seed(cluster, name, seed=seed))
-
-
-@given(SEEDS, st.integers(0, 50), RACKS)
-def test_the_compiled_classic_loop_places_as_the_placer_call_by_call(seed: int, number: int, racks: RackPlan) -> None:
-    cluster = make_cluster(Fleet.of(recipe(seed, racks)), number)
-    expected = _CallByCall(broker_views(cluster), placer_random(cluster, "classic", seed)).place(cluster)
+@given(SEEDS, st.integers(0, 50), RACKS, st.sampled_from([0.0, 0.1, 0.5]))
+def test_the_compiled_classic_loop_places_as_the_placer_call_by_call(
+    seed: int, number: int, racks: RackPlan, fenced: float
+) -> None:
+    cluster = make_cluster(Fleet.of(recipe(seed, racks, fenced=fenced)), number)
+    expected = _CallByCall(broker_views(cluster), placer_random(cluster, "classic", seed=seed)).place(cluster)
     assert place_cluster(cluster, "classic", seed=seed).tolist() == expected.tolist()
 
 
 @given(SEEDS, st.integers(0, 50), RACKS)
 def test_striped_topics_are_created_and_grown_on_one_generator(seed: int, number: int, racks: RackPlan) -> None:
     cluster = make_cluster(Fleet.of(recipe(seed, racks)), number)
-    random, brokers = placer_random(cluster, "striped", seed), broker_views(cluster)
+    random, brokers = placer_random(cluster, "striped", seed=seed), broker_views(cluster)
     rows = place_cluster(cluster, "striped", seed=seed)
     firsts = topic_ends(cluster) - cluster.grown_counts
     zero = np.zeros_like(firsts)
@@ -212,6 +231,14 @@ def test_striped_topics_are_created_and_grown_on_one_generator(seed: int, number
             start, end, factor = int(starts[topic]), int(ends[topic]), int(cluster.factors[topic])
             made = StripedPlacer().place(PlacementSpec(start, end - start, factor), brokers, random)
             assert rows[firsts[topic] + start : firsts[topic] + end, :factor].tolist() == made.tolist()
+
+
+@given(SEEDS, RACKS)
+def test_the_classic_placer_puts_nothing_on_a_fenced_broker(seed: int, racks: RackPlan) -> None:
+    cluster = make_cluster(Fleet.of(recipe(seed, racks, fenced=0.4)), 0)
+    rows = place_cluster(cluster, "classic", seed=seed)
+    assert cluster.fenced.any()
+    assert not cluster.fenced[rows[rows >= 0]].any()
 
 
 class _FirstBrokers:

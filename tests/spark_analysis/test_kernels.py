@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +19,13 @@ from broker.errors import UsageError
 from placement.audit import partition_states, rack_audit, topic_spread
 from placement.loads import loads
 from spark_analysis import kernels, schemas
-from spark_analysis.describe import VIOLATIONS_MAX, count_pairs, describe_simulated, describe_view, view_of
-from spark_analysis.fleet.generate import Fleet, make_cluster
+from spark_analysis.describe import VIOLATIONS_MAX, count_pairs, describe_view
+from spark_analysis.fleet.describe import count_placed, describe_placed, view_of
+from spark_analysis.fleet.generate import Fleet, SimulatedCluster, make_cluster
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan
 from spark_analysis.kernels import DumpInput, Kernel, dumps_kernel, fleet_kernel
-from spark_analysis.staging import KEYED, ClusterRows, Shares, column_of, sums_arrays
+from spark_analysis.staging import ClusterRows, Shares, TaskWriter
 from spark_analysis.tables import TALLY_FOLDER
 from tests.spark_analysis.test_fleet import RACKS, SEEDS, recipe
 
@@ -31,21 +35,33 @@ DESCRIBE = (
 )
 
 
+def tables_of(clusters: Sequence[ClusterRows]) -> dict[schemas.Table, pa.Table]:
+    """What is written of these clusters, numbered from 0; tables without rows are left out."""
+    with tempfile.TemporaryDirectory() as name:
+        root = run_root(Path(name))
+        with TaskWriter(root, "part") as writer:
+            for number, cluster in enumerate(clusters):
+                writer.add(number + np.arange(len(cluster.placers)), cluster)
+            kept = {one.table for one in writer.close()}
+        tables = (*schemas.TABLES, *schemas.WORK)
+        return {table: pq.read_table(root / table.name) for table in tables if table.name in kept}
+
+
 def one(cluster: ClusterRows) -> dict[str, Any]:
-    """The facts of one cluster, with its rows of each table and of sums as plain values."""
-    tables = {
-        table.name: pa.RecordBatch.from_arrays(
-            [
-                column_of(field.type, [(part, columns.row_count)])
-                for field, part in zip(list(table.arrow_schema())[2:], columns.parts, strict=True)
-            ],
-            names=list(table.column_names[2:]),
-        ).to_pylist()
-        for table in KEYED
-        if (columns := cluster.tables.get(table.name)) is not None
+    """The facts of one cluster, with its rows of each table and of sums as plain values, the keys left out."""
+    tables = tables_of([cluster])
+    rows = {
+        table.name: tables[table].to_pylist() if table in tables else [] for table in (schemas.SUMS, *cluster.tables)
     }
-    sums = pa.RecordBatch.from_arrays(sums_arrays([(0, cluster)]), schema=schemas.SUMS.arrow_schema())
-    return cluster.facts | tables | {"sums": sums.to_pylist()}
+    (facts,) = tables[schemas.FACTS].to_pylist()
+    for row in (facts, *itertools.chain(*rows.values())):
+        del row["cluster_id"], row["placer"]
+    return facts | rows
+
+
+def described(cluster: SimulatedCluster, placer: str, seed: int) -> dict[str, Any]:
+    placed = place_cluster(cluster, placer, seed=seed)
+    return one(describe_placed([count_placed(cluster, placed, placer=placer, source="test")], "test"))
 
 
 def numbers(*values: int) -> list[pa.RecordBatch]:
@@ -73,23 +89,16 @@ def test_a_simulated_cluster_is_described_as_its_view_would_be(
     seed: int, racks: RackPlan, fenced: float, placer: str
 ) -> None:
     cluster = make_cluster(Fleet.of(recipe(seed, racks, fenced=fenced)), 0)
-    placed = place_cluster(cluster, placer, seed=seed)
-    found = one(describe_simulated(cluster, placed, placer=placer, source="test"))
-    expected = one(describe_view(view_of(cluster, placed, "test")))
+    found = described(cluster, placer, seed)
+    expected = one(describe_view(view_of(cluster, place_cluster(cluster, placer, seed=seed), "test")))
     assert found.pop("shape") == cluster.shape.name
-    assert found.pop("placer") == placer
-    del expected["placer"]
-    for sums in (found["sums"], expected["sums"]):
-        for row in sums:
-            del row["placer"]
-    assert {key: value for key, value in found.items() if value is not None} == {
-        key: value for key, value in expected.items() if value not in (None, [])
-    } | {key: [] for key, value in found.items() if value == []}
+    assert expected.pop("shape") is None
+    assert found == {"racks": []} | expected
 
 
 def test_counts_are_those_of_placement() -> None:
-    cluster = make_cluster(Fleet.of(recipe(5, fenced=0.4)), 3)
-    view = view_of(cluster, place_cluster(cluster, "classic", seed=5), "test")
+    cluster = make_cluster(Fleet.of(recipe(5, fenced=0.9)), 0)
+    view = view_of(cluster, place_cluster(cluster, "striped", seed=5), "test")
     row = one(describe_view(view))
     held, spread, states = loads(view), topic_spread(view), partition_states(view)
     assert cluster.fenced.any()
@@ -102,8 +111,8 @@ def test_counts_are_those_of_placement() -> None:
 
 
 def test_a_fenced_broker_leads_nothing() -> None:
-    cluster = make_cluster(Fleet.of(recipe(5, fenced=0.4)), 3)
-    row = one(describe_simulated(cluster, place_cluster(cluster, "classic", seed=5), placer="classic", source="test"))
+    cluster = make_cluster(Fleet.of(recipe(5, fenced=0.9)), 0)
+    row = described(cluster, "striped", 5)
     fenced = [broker for broker in row["brokers"] if broker["fenced"]]
     assert fenced
     assert {broker["leader_count"] for broker in fenced} == {0}
@@ -112,7 +121,7 @@ def test_a_fenced_broker_leads_nothing() -> None:
 
 def test_violations_are_listed_up_to_a_hundred_of_each_kind_and_counted_whole() -> None:
     cluster = make_cluster(Fleet.of(recipe(5, fenced=0.9)), 0)
-    row = one(describe_simulated(cluster, place_cluster(cluster, "classic", seed=5), placer="classic", source="test"))
+    row = described(cluster, "striped", 5)
     kinds = [violation["constraint"] for violation in row["violations"]]
     assert all(kinds.count(kind) <= VIOLATIONS_MAX for kind in kinds)
     assert row["violation_count"] >= len(kinds) > 0
@@ -133,19 +142,22 @@ def test_pairs_are_counted_as_a_plain_loop_does(seed: int) -> None:
 
 
 def test_sums_are_each_clusters_own_and_leave_out_what_is_unknown() -> None:
-    known = Shares("broker", ["5", "6", "7"], (np.array([1, 4, 1]), np.array([2, 2, 0]), None))
-    unknown = Shares("rack", ["a", "b"], (np.array([3, 3]), None, None))
-    held = [(4, ClusterRows({"placer": "x"}, {}, (known,))), (5, ClusterRows({"placer": "y"}, {}, (unknown,)))]
-    rows = pa.RecordBatch.from_arrays(sums_arrays(held), schema=schemas.SUMS.arrow_schema()).to_pylist()
-    assert [tuple(row.values()) for row in rows] == [
-        (4, "x", "broker", "replicas", 3, 6, 1, 4, "6", 6.0, -3.0, 2, 1),
-        (4, "x", "broker", "leaders", 3, 4, 0, 2, "5", 3.0, 0.0, 2, 2),
-        (5, "y", "rack", "replicas", 2, 6, 3, 3, "a", 0.0, 0.0, 0, 0),
+    """The first has no known bytes, the second no brokers, the third both; leaders are not known of any."""
+    quantities = np.array([1, 4, 1, 3, 0]), None, np.array([-1, -1, -1, 0, 9])
+    shares = Shares("broker", np.array([3, 0, 2]), np.array([5, 6, 7, 1, 2]), quantities)
+    facts = {column.name: ["" if column.type == "string" else 0] * 3 for column in schemas.CLUSTERS.columns[2:-1]}
+    tables = tables_of([ClusterRows(["x", "y", "z"], facts, {}, (shares,))])
+    assert [tuple(row.values()) for row in tables[schemas.SUMS].to_pylist()] == [
+        (0, "x", "broker", "replicas", 3, 6, 1, 4, "6", 6.0, -3.0, 2),
+        (2, "z", "broker", "replicas", 2, 3, 0, 3, "1", 5.0, 0.0, 1),
+        (2, "z", "broker", "bytes", 2, 9, 0, 9, "2", 41.0, -3.0, 4),
     ]
+    assert tables[schemas.FACTS]["uneven"].to_pylist() == [2 / 6, 0.0, 1 / 3]
 
 
-def test_a_task_that_holds_nothing_has_no_sums() -> None:
-    assert [len(column) for column in sums_arrays([])] == [0] * len(schemas.SUMS.columns)
+def test_a_null_where_none_may_stand_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^table facts: column cluster may not be null$"):
+        tables_of([ClusterRows(["x"], {}, {}, ())])
 
 
 def test_rows_stand_in_order_of_cluster_and_placer(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_analysis import progress as module
-from spark_analysis.progress import Bar, progress, tasks_done
+from spark_analysis.progress import Bar, progress
 
 
 class Terminal(io.StringIO):
@@ -137,14 +137,3 @@ def test_an_accumulator_feeds_the_bar(spark: SparkSession) -> None:
     with progress("Placing", total=50, unit="clusters", done=lambda: clusters.value, quiet=True) as bar:
         spark.range(0, 50, 1, 5).mapInArrow(count, "id long").toArrow()
     assert bar.done == 50
-
-
-def test_finished_tasks_of_a_group_are_counted(spark: SparkSession) -> None:
-    done = tasks_done(spark, "counted")
-    assert done() == 0
-    spark.sparkContext.setJobGroup("counted", "test")
-    try:
-        spark.sparkContext.parallelize(range(7), 7).count()
-    finally:
-        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
-    assert done() == 7

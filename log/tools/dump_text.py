@@ -1,0 +1,155 @@
+"""A segment's file in the words of kafka-dump-log.
+
+Decides the lines that `brokerside log dump` prints: for batches, records, index entries, aborted transactions and
+producers the same fields in the same order as Kafka's tool, so that whoever reads its output can read this.
+
+Goals, most important first
+1. For files that Kafka's tool can read, line for line what it prints, with the options that it has.
+2. Keys and values are other people's bytes: decoded as asked, and never sent raw to a terminal.
+3. Files of any size in the memory of one batch.
+
+Constraints: a line is finished before it is given; problems that Kafka's tool gathers for the end, on standard error,
+come from `Problems.lines()` once everything was dumped.
+
+How: each kind of file has one generator of lines. A batch is one line; with `deep`, its records follow, each after a
+"| ". `start_offset` and `end_offset` leave batches and records out, which Kafka's tool cannot.
+
+Example: offset: 7 position: 4096
+
+Left out: decoders of internal topics (offsets, transaction state, share groups, cluster metadata) and the fields of
+KRaft's control records, which show their type only.
+
+Source: kafka.tools.DumpLogSegments, trunk 1eb7644 (2024-10) and 4.0.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from typing import Final
+
+from broker.errors import InputError
+from log.batch import RecordBatch
+from log.batches import Reader, batches_in
+from log.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
+from log.legacy import LegacyBatch
+from log.record import Record, control_type, marker_of
+from log.tools.dump_index import offset_index_lines, optional_long, snapshot_lines, time_index_lines, txn_index_lines
+from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
+from log.tools.problems import ProblemKind, Problems
+from log.tools.small_files import small_file_lines
+from log.tools.sources import SMALL_FILES, SourceFile
+
+V2: Final = 2
+RECORD_START: Final = "| "
+
+
+def file_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
+    """Yield the lines for one file of any kind; raises InputError for another, CorruptDataError at damage."""
+    yield f"Dumping {file.shown}"
+    if file.kind == LOG:
+        yield from log_lines(file, options, problems)
+    elif file.kind == OFFSET_INDEX:
+        yield from offset_index_lines(file, options, problems)
+    elif file.kind == TIME_INDEX:
+        yield from time_index_lines(file, options, problems)
+    elif file.kind == TXN_INDEX:
+        yield from txn_index_lines(file)
+    elif file.kind == PRODUCER_SNAPSHOT:
+        yield from snapshot_lines(file)
+    elif file.kind in SMALL_FILES:
+        yield from small_file_lines(file)
+    else:
+        raise InputError("is not a file of a log that can be dumped", source=file.shown)
+
+
+def log_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
+    """Yield a line for each batch of a segment and, with `deep`, for each record; raises CorruptDataError at damage."""
+    yield f"Log starting offset: {file.base_offset}"
+    end_position = 0
+    last_offset: int | None = None
+    for batch in wanted_batches(file, options):
+        end_position = batch.end_position
+        yield batch_line(batch)
+        if options.deep:
+            for record, line in record_lines(batch, options):
+                if last_offset is not None and record.offset != last_offset + 1:
+                    problems.add(ProblemKind.NON_CONSECUTIVE, file.shown, last_offset, record.offset)
+                last_offset = record.offset
+                yield line
+    trailing_bytes = file.size_bytes - end_position
+    if trailing_bytes > 0 and options.is_whole:
+        yield f"Found {trailing_bytes} invalid bytes at the end of {file.name}"
+
+
+def batch_line(batch: RecordBatch) -> str:
+    """Return a batch's header in one line; raises UnknownCodecError."""
+    start = f"offset: {batch.last_offset}"
+    if batch.magic >= V2:
+        horizon = optional_long(batch.delete_horizon_ms)
+        start = (
+            f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset} count: {batch.record_count}"
+            f" baseSequence: {batch.base_sequence} lastSequence: {batch.last_sequence}"
+            f" producerId: {batch.producer_id} producerEpoch: {batch.producer_epoch}"
+            f" partitionLeaderEpoch: {batch.partition_leader_epoch} isTransactional: {_bool(batch.is_transactional)}"
+            f" isControl: {_bool(batch.is_control)} deleteHorizonMs: {horizon}"
+        )
+    return (
+        f"{start} position: {batch.position} {batch.timestamp_type.value}: {batch.max_timestamp}"
+        f" size: {batch.size_bytes} magic: {batch.magic} compresscodec: {batch.codec.name.lower()}"
+        f" crc: {batch.crc} isvalid: {_bool(batch.is_valid())}"
+    )
+
+
+def record_lines(batch: RecordBatch, options: DumpOptions) -> Iterator[tuple[Record, str]]:
+    """Yield the records in the range of offsets, each with its line; raises CorruptDataError."""
+    checks = _checks(batch)
+    for record, check in zip(batch.records(), checks, strict=True):
+        if not options.wants_record(record):
+            continue
+        line = "" if options.skip_record_metadata else RECORD_START + " ".join(_metadata(batch, record, check))
+        if options.print_data and not batch.is_control:
+            if record.key is not None:
+                line += f"{' ' if line else RECORD_START}key: {DECODERS[options.key_decoder](record.key)}"
+            if record.value is not None:
+                line += f" payload: {DECODERS[options.value_decoder](record.value)}"
+        yield record, line
+
+
+def _metadata(batch: RecordBatch, record: Record, check: str) -> list[str]:
+    parts = [
+        f"offset: {record.offset} {batch.timestamp_type.value}: {record.timestamp}"
+        f" keySize: {_size(record.key)} valueSize: {_size(record.value)}"
+    ]
+    if batch.magic >= V2:
+        names = ",".join(header.name for header in record.headers)
+        parts.append(f"sequence: {record.sequence} headerKeys: [{names}]")
+    if check:
+        parts.append(check)
+    if batch.is_control:
+        parts.append(_control(record))
+    return parts
+
+
+def _checks(batch: RecordBatch) -> Iterable[str]:
+    """Return what Kafka's tool says of each message's own checksum; the stray brace is the tool's."""
+    if not isinstance(batch, LegacyBatch):
+        return repeat("", len(batch.records()))
+    inner = batches_in(batch.payload(), reader=Reader.MEMORY)
+    return [f"isValid: {_bool(message.is_valid())} crc: {message.crc}}}" for message in inner]
+
+
+def _control(record: Record) -> str:
+    marker = marker_of(record)
+    if marker is not None:
+        return f"endTxnMarker: {marker.control_type.name} coordinatorEpoch: {marker.coordinator_epoch}"
+    assert record.key is not None
+    return f"controlType: {control_type(record.key).name}({int.from_bytes(record.key[2:4], 'big', signed=True)})"
+
+
+def _bool(value: bool) -> str:
+    return str(value).lower()
+
+
+def _size(data: bytes | None) -> int:
+    return -1 if data is None else len(data)

@@ -1,0 +1,62 @@
+"""What `verify` finds: where it is and what is wrong, and how much was read.
+
+Example: Finding("t-0/…0.log", "…", position=4096, batch_offset=7).line() ==
+    "t-0/…0.log: at byte 4096, batch at offset 7: …"
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.errors import CorruptDataError
+from log.columns import Damage
+
+
+@attrs.frozen
+class Finding:
+    """One thing that is wrong. `more_count` like it were found in the same file and are not told one by one."""
+
+    file: str
+    what: str
+    position: int | None = None
+    batch_offset: int | None = None
+    more_count: int = 0
+
+    def line(self) -> str:
+        """Return it as a sentence."""
+        byte = "" if self.position is None else f" at byte {self.position}"
+        batch = "" if self.batch_offset is None else f"{',' if byte else ''} batch at offset {self.batch_offset}"
+        place = f"{byte}{batch}:" if byte or batch else ""
+        more = f" ({self.more_count} more like it)" if self.more_count else ""
+        return f"{self.file}:{place} {self.what}{more}"
+
+
+@attrs.frozen
+class Checked:
+    """How much was read, and how much had to be passed over."""
+
+    file_count: int = 0
+    batch_count: int = 0
+    record_count: int = 0
+    size_bytes: int = 0
+    skipped_size_bytes: int = 0
+    skipped_batch_count: int = 0
+    """Batches that could be told apart in what was passed over."""
+
+    def __add__(self, other: Checked) -> Checked:
+        return Checked(*(mine + its for mine, its in zip(attrs.astuple(self), attrs.astuple(other), strict=True)))
+
+
+def of_damage(file: str, damage: Damage) -> Finding:
+    """Return what a scan could not read as a finding."""
+    what = damage.what
+    if damage.is_torn_tail:
+        what = f"the last {damage.size_bytes} bytes are not a whole batch"
+    return Finding(file, what, damage.position, damage.base_offset)
+
+
+def of_error(file: str, error: CorruptDataError) -> Finding:
+    """Return an error that reading ended with as a finding."""
+    return Finding(file, error.what, error.position)

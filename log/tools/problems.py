@@ -1,0 +1,68 @@
+"""What kafka-dump-log finds wrong on its way and tells at the end.
+
+Decides the order and the words of those lines: wrong index entries, wrong time index entries, offsets that do not
+follow one another.
+
+Constraints: at most `PROBLEMS_MAX` of a kind and file are kept, as a damaged file may have as many as entries; how
+many more there were is said.
+
+Source: kafka.tools.DumpLogSegments and its TimeIndexDumpErrors, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Final
+
+PROBLEMS_MAX: Final = 10_000
+
+
+class ProblemKind(Enum):
+    """What can be wrong, in the order of telling: heading with the file's name, line with two numbers."""
+
+    INDEX_MISMATCH = ("Mismatches in :{}", "  Index offset: {}, log offset: {}")
+    TIMESTAMP_MISMATCH = ("Found timestamp mismatch in :{}", "  Index timestamp: {}, log timestamp: {}")
+    TIMESTAMP_ORDER = (
+        "Found out of order timestamp in :{}",
+        "  Index timestamp: {}, Previously indexed timestamp: {}",
+    )
+    OFFSET_NOT_FOUND = (
+        "The following indexed offsets are not found in the log.",
+        "Indexed offset: {}, found log offset: {}",
+    )
+    NON_CONSECUTIVE = ("Non-consecutive offsets in {}", "  {} is followed by {}")
+
+
+LAST_FIRST: Final = frozenset({ProblemKind.INDEX_MISMATCH, ProblemKind.NON_CONSECUTIVE})
+"""Kinds that Kafka's tool tells in reverse."""
+
+
+class Problems:
+    """The problems found so far, by kind and file."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[ProblemKind, str], list[tuple[int, int]]] = {}
+        self._more: dict[tuple[ProblemKind, str], int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def add(self, kind: ProblemKind, file: str, first: int, second: int) -> None:
+        """Note one problem: the two numbers that its line shows."""
+        pairs = self._found.setdefault((kind, file), [])
+        if len(pairs) < PROBLEMS_MAX:
+            pairs.append((first, second))
+        else:
+            self._more[kind, file] = self._more.get((kind, file), 0) + 1
+
+    def lines(self) -> Iterator[str]:
+        """Yield what is to be told at the end; nothing if all was well."""
+        for kind in ProblemKind:
+            heading, line = kind.value
+            for place in sorted((found for found in self._found if found[0] is kind), key=lambda found: found[1]):
+                yield heading.format(place[1])
+                pairs = self._found[place]
+                yield from (line.format(*pair) for pair in (reversed(pairs) if kind in LAST_FIRST else pairs))
+                if place in self._more:
+                    yield f"  and {self._more[place]} more"

@@ -1,0 +1,172 @@
+"""Compact a partition, or recover one, as its broker would: on a copy, or in place.
+
+Decides what `brokerside log compact` and `recover` do to files, and what they tell of it.
+
+Goals, most important first
+1. Files are changed only in the storage that is handed over, through the log itself: the same code that passes the
+   golden cases, with its crash-safe swaps.
+2. What was done is told in numbers: segments, bytes and records before and after, where the log ends.
+3. What recovery cut is told with the reason: what verifying finds before.
+
+Constraints: nobody else uses the directory; a broker must not be running on it. Delayed deletions are done at once, as
+nobody reads the old files.
+
+How: the log is opened with what the checkpoints beside it say, uncleanly unless the marker of a clean shutdown stands
+there. To compact, everything up to the last offset is taken as replicated; with `include_active` the active segment is
+rolled, as a cleaner never touches it.
+
+Example: compact_partition(storage, "t-0", LogConfig(), CompactionTerms(now_ms=…)).after.record_count
+
+Left out: several passes; a tombstone goes in a pass after its horizon.
+
+Source: the log and its cleaner; the offline use is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+
+from broker.errors import InputError
+from broker.ids import Offset
+from broker.units import MIB, TimeMs
+from log.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint
+from log.compaction import CleanerOptions, clean, log_to_clean
+from log.directory_names import parse_directory_name
+from log.file_names import LOG
+from log.header_scan import header_chunks
+from log.log_config import LogConfig
+from log.metadata_files import CLEAN_SHUTDOWN_FILE
+from log.partition_log import PartitionLog
+from log.recovery import LastShutdown
+from log.storage import Storage
+from log.tools.sources import SourceFolder, is_log_file
+
+COPY_BYTES: Final = 4 * MIB
+
+
+@attrs.frozen
+class Extent:
+    """How much a partition's directory holds: headers are read, records counted from them."""
+
+    segment_count: int
+    size_bytes: int
+    record_count: int
+
+
+@attrs.frozen
+class Change:
+    """What was done to one partition: before and after, where the log ends now, and what there is to say."""
+
+    directory: str
+    before: Extent
+    after: Extent
+    log_start_offset: Offset
+    log_end_offset: Offset
+    remarks: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class CompactionTerms:
+    """When the pass is, what it may use, and whether the active segment is rolled for it."""
+
+    now_ms: TimeMs
+    options: CleanerOptions = attrs.field(factory=CleanerOptions)
+    include_active: bool = False
+
+
+def extent(storage: Storage, directory: str) -> Extent:
+    """Return how much a directory holds."""
+    names = [name for name in storage.list(directory) if name.endswith(LOG)]
+    records = 0
+    for name in names:
+        file = storage.open(f"{directory}/{name}")
+        records += sum(int(chunk.record_count.sum(dtype="int64")) for chunk in header_chunks(file.view()))
+        file.close()
+    sizes = [storage.size_bytes(f"{directory}/{name}") for name in names]
+    return Extent(len(names), sum(sizes), records)
+
+
+def copy_folder(folder: SourceFolder, target: Storage, directory: str, advance: Callable[[int], None]) -> None:
+    """Copy a folder's files, with their modification times, into a directory of another storage, which is made.
+
+    Raises InputError if the directory is there already.
+    """
+    if directory and target.exists(directory):
+        raise InputError("is there already; a copy goes to a new directory", source=directory)
+    if directory:
+        target.make_directory(directory)
+    for file in folder.files:
+        path = f"{directory}/{file.name}" if directory else file.name
+        data = file.view()
+        copied = target.open(path, create=True)
+        for start in range(0, len(data), COPY_BYTES):
+            copied.append(data[start : start + COPY_BYTES])
+            advance(min(COPY_BYTES, len(data) - start))
+        copied.close()
+        target.set_modified_ms(path, folder.storage.modified_ms(file.path))
+
+
+def last_shutdown_of(storage: Storage, directory: str) -> LastShutdown:
+    """Return what the files beside a partition's directory say of its last shutdown."""
+    partition = parse_directory_name(directory).partition
+    return LastShutdown(
+        clean=storage.exists(CLEAN_SHUTDOWN_FILE),
+        recovery_point=read_offset_checkpoint(storage, RECOVERY_POINT_FILE).get(partition, Offset(0)),
+        log_start_offset=read_offset_checkpoint(storage, LOG_START_FILE).get(partition, Offset(0)),
+    )
+
+
+def compact_partition(
+    storage: Storage, directory: str, config: LogConfig, last_shutdown: LastShutdown, terms: CompactionTerms
+) -> Change:
+    """Do one pass of the cleaner over a whole partition; raises CorruptDataError, RefusedError as a cleaner does."""
+    before = extent(storage, directory)
+    log = PartitionLog.open(storage, directory, config, last_shutdown, now_ms=terms.now_ms)
+    log.update_high_watermark(log.log_end_offset)
+    if terms.include_active and log.active_segment.size_bytes > 0:
+        log.roll(now_ms=terms.now_ms)
+    target = log_to_clean(log, None, now_ms=terms.now_ms)
+    remarks = []
+    if target.cleanable_bytes > 0:
+        cleaned = clean(target, now_ms=terms.now_ms, options=terms.options)
+        remarks.append(f"cleaned up to offset {cleaned.end_offset}")
+        if cleaned.tally.keyless_count:
+            remarks.append(f"{cleaned.tally.keyless_count} records without a key were dropped")
+        if cleaned.end_offset < target.end_offset:
+            remarks.append("the map was full: more passes clean the rest")
+    else:
+        remarks.append("nothing to clean: every segment but the active one ends the clean part, or an open transaction")
+    return _closed(log, before, terms.now_ms, tuple(remarks))
+
+
+def recover_partition(
+    storage: Storage, directory: str, config: LogConfig, last_shutdown: LastShutdown, now_ms: TimeMs
+) -> Change:
+    """Open a partition as after a crash, from its recovery point on, and close it; raises CorruptDataError."""
+    before = extent(storage, directory)
+    names = set(storage.list(directory))
+    log = PartitionLog.open(storage, directory, config, attrs.evolve(last_shutdown, clean=False), now_ms=now_ms)
+    log.update_high_watermark(log.log_end_offset)
+    change = _closed(log, before, now_ms, ())
+    gone = sorted(name for name in names - set(storage.list(directory)) if is_log_file(name) and name.endswith(LOG))
+    cut = before.size_bytes - change.after.size_bytes
+    remarks = [f"{cut} bytes were cut"] if cut else ["nothing was cut"]
+    remarks.extend(f"segment {name} was removed" for name in gone)
+    return attrs.evolve(change, remarks=tuple(remarks))
+
+
+def _closed(log: PartitionLog, before: Extent, now_ms: TimeMs, remarks: tuple[str, ...]) -> Change:
+    log.flush(now_ms=now_ms, include_active_end=True)
+    log.run_scheduled(TimeMs(now_ms + log.config.file_delete_delay_ms + 1))
+    log.close(now_ms=now_ms)
+    return Change(
+        directory=log.directory,
+        before=before,
+        after=extent(log.storage, log.directory),
+        log_start_offset=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
+        remarks=remarks,
+    )

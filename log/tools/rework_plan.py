@@ -1,0 +1,159 @@
+"""What a compaction or recovery would touch, told before it is done, and then done.
+
+Decides where work happens (a copy below `out`, or the files themselves) and in which words it is planned and reported.
+
+Constraints: nothing is written while planning. A copy goes to a directory that is not there yet.
+
+Example: orders-0: 3 segments, 12 MiB, 100,000 records; works on a copy, out/orders-0
+
+Left out: the checkpoints of a log directory are read, not copied.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from broker.errors import CorruptDataError, UsageError
+from broker.ids import Offset
+from broker.units import TimeMs, format_size
+from log.compaction import CleanerOptions, SourceLog, estimate_compaction
+from log.directory_names import DirectoryRole, parse_directory_name
+from log.file_names import LOG, TXN_INDEX
+from log.log_config import LogConfig
+from log.storage import FileStorage
+from log.tools.rework import (
+    Change,
+    CompactionTerms,
+    Extent,
+    compact_partition,
+    copy_folder,
+    extent,
+    last_shutdown_of,
+    recover_partition,
+)
+from log.tools.sources import SourceFolder
+from log.tools.verify import verify
+from log.txn_index import aborted_transactions
+
+Advance: TypeAlias = Callable[[int], None]
+FINDINGS_MAX: Final = 20
+
+
+@attrs.frozen(kw_only=True)
+class Rework:
+    """What is to be done, and where; `out` None means to the files themselves."""
+
+    kind: Literal["compact", "recover"]
+    config: LogConfig = attrs.field(factory=LogConfig)
+    now_ms: TimeMs
+    out: Path | None = None
+    topics: frozenset[str] = frozenset()
+    include_active: bool = False
+    cleaner: CleanerOptions = attrs.field(factory=CleanerOptions)
+    recovery_point: Offset | None = None
+
+
+@attrs.frozen
+class Plan:
+    """One partition's directory to work on: its files, the log directory that holds it, and its name there."""
+
+    folder: SourceFolder
+    log_dir: Path
+    name: str
+    extent: Extent
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of its segments."""
+        return self.extent.size_bytes
+
+    @classmethod
+    def of(cls, folder: SourceFolder, rework: Rework) -> Iterator[Plan]:
+        """Yield the plan for a folder if the options select it; raises UsageError for what is not a partition's.
+
+        The logs to compact of a whole log directory must be named, as nothing there says which topics are compacted.
+        """
+        path = Path(folder.shown).resolve()
+        if not folder.is_whole:
+            raise UsageError(f"{folder.files[0].shown} is not a partition's directory")
+        if not folder.of_kind(LOG):
+            return
+        held = parse_directory_name(path.name)
+        is_of_log_dir = folder.directory != ""
+        if is_of_log_dir and rework.kind == "compact" and not rework.topics:
+            raise UsageError("of a log directory, name the topics to compact by --topic")
+        if held.role is not DirectoryRole.CURRENT or (rework.topics and held.partition.topic not in rework.topics):
+            return
+        storage = FileStorage(path.parent, read_only=True)
+        yield cls(folder, path.parent, path.name, extent(storage, path.name))
+
+
+def plan_lines(plan: Plan, rework: Rework) -> Iterator[str]:
+    """Yield what would be done, and what is expected of it."""
+    where = "changes these files" if rework.out is None else f"works on a copy, {rework.out / plan.name}"
+    yield f"{plan.folder.shown}: {_extent_text(plan.extent)}; {where}"
+    if rework.kind == "compact":
+        yield f"  {_expected(plan, rework)}"
+    else:
+        reports = verify(plan.folder, keep_going=False, advance=lambda _: None)
+        findings = [finding for report in reports for finding in report.findings]
+        yield from (f"  {finding.line()}" for finding in islice(findings, FINDINGS_MAX))
+        if len(findings) > FINDINGS_MAX:
+            yield f"  and {len(findings) - FINDINGS_MAX} more"
+        if not findings:
+            yield "  no damage was found"
+
+
+def run_plans(plans: Sequence[Plan], rework: Rework, advance: Advance) -> Iterator[str]:
+    """Do what was planned, one partition after another; yield what was done."""
+    for plan in plans:
+        last_shutdown = last_shutdown_of(FileStorage(plan.log_dir, read_only=True), plan.name)
+        storage = FileStorage(plan.log_dir if rework.out is None else rework.out)
+        if rework.out is not None:
+            copy_folder(plan.folder, storage, plan.name, advance)
+        if rework.kind == "compact":
+            terms = CompactionTerms(now_ms=rework.now_ms, options=rework.cleaner, include_active=rework.include_active)
+            change = compact_partition(storage, plan.name, rework.config, last_shutdown, terms)
+        else:
+            if rework.recovery_point is not None:
+                last_shutdown = attrs.evolve(last_shutdown, recovery_point=rework.recovery_point)
+            change = recover_partition(storage, plan.name, rework.config, last_shutdown, rework.now_ms)
+        yield from _change_lines(change)
+
+
+def _change_lines(change: Change) -> Iterator[str]:
+    yield f"{change.directory}: before {_extent_text(change.before)}; after {_extent_text(change.after)}"
+    yield f"  log from offset {change.log_start_offset} to before {change.log_end_offset}"
+    yield from (f"  {remark}" for remark in change.remarks)
+
+
+def _extent_text(found: Extent) -> str:
+    return f"{found.segment_count:,} segments, {format_size(found.size_bytes)}, {found.record_count:,} records"
+
+
+def _expected(plan: Plan, rework: Rework) -> str:
+    files = plan.folder.of_kind(LOG)
+    taken = files if rework.include_active else files[:-1]
+    try:
+        aborted = [
+            each
+            for file in files
+            if file.sibling(TXN_INDEX).exists()
+            for each in aborted_transactions(file.sibling(TXN_INDEX).view(), source=file.shown)
+        ]
+        sources = [SourceLog(file.view(), file.shown) for file in taken]
+        found = estimate_compaction(sources, now_ms=rework.now_ms, aborted=aborted)
+    except CorruptDataError as damage:
+        return f"cannot be compacted: {damage}"
+    before, after = found.tally.bytes_read, found.tally.bytes_written
+    return (
+        f"{len(taken)} of {len(files)} segments are cleaned: about {format_size(before)} become {format_size(after)},"
+        f" {found.tally.records_written:,} of {found.tally.records_read:,} records stay"
+    )

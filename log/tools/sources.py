@@ -1,0 +1,155 @@
+"""Which files a path names: one file, a partition's directory, or a broker's whole log directory.
+
+Decides what the commands read when somebody hands them PATH.
+
+Goals, most important first
+1. Nothing that a path names is opened but through a storage that only reads.
+2. A name is shown as the user gave it, so that it can be found again.
+3. What is not a log's is not read: other files and directories are passed over.
+
+Constraints: links below the path are not followed (the storage refuses them); names are other people's data, to be
+escaped where they are printed.
+
+How: a directory with segment files is a partition's; any other is taken as a log directory, whose partition
+directories are looked into, future, stray and deleted ones too, one level deep.
+
+Example: expand(Path("logs")) gives one `SourceFolder` for logs itself (checkpoints) and one for each partition in it.
+
+Left out: patterns; the shell expands them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from broker.errors import InputError
+from broker.units import SizeBytes
+from log.checkpoints import CLEANER_FILE, LEADER_EPOCH_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE
+from log.directory_names import UnexpectedDirectoryError, parse_directory_name
+from log.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX, base_offset_of, kind_of
+from log.metadata_files import CLEAN_SHUTDOWN_FILE, META_PROPERTIES_FILE, PARTITION_METADATA_FILE
+from log.storage import FileStorage, Storage
+
+OFFSET_CHECKPOINTS: Final = (CLEANER_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE)
+SMALL_FILES: Final = (
+    *OFFSET_CHECKPOINTS,
+    LEADER_EPOCH_FILE,
+    PARTITION_METADATA_FILE,
+    META_PROPERTIES_FILE,
+    CLEAN_SHUTDOWN_FILE,
+)
+"""Files with a name of their own."""
+
+SEGMENT_KINDS: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TXN_INDEX, PRODUCER_SNAPSHOT)
+
+
+@attrs.frozen
+class SourceFile:
+    """One file to read; `shown` is its name for people, `path` the one in its storage."""
+
+    storage: Storage
+    path: str
+    shown: str
+
+    @property
+    def name(self) -> str:
+        """The name without its directory."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def kind(self) -> str:
+        """The ending that says what a segment's file holds, or the whole name of a file with a name of its own."""
+        return self.name if self.name in SMALL_FILES else kind_of(self.name)
+
+    @property
+    def base_offset(self) -> int:
+        """The offset in the name; raises InputError where there is none."""
+        base_offset = base_offset_of(self.name)
+        if base_offset is None:
+            raise InputError("its name does not begin with an offset of 20 digits", source=self.shown)
+        return base_offset
+
+    @property
+    def size_bytes(self) -> SizeBytes:
+        """The size of the file."""
+        return self.storage.size_bytes(self.path)
+
+    def view(self) -> memoryview:
+        """Return the whole content, mapped."""
+        file = self.storage.open(self.path)
+        try:
+            return file.view()
+        finally:
+            file.close()
+
+    def sibling(self, kind: str) -> SourceFile:
+        """Return the file of the same segment that holds `kind`; it need not be there."""
+        name = self.name.partition(".")[0] + kind
+        cut = len(self.name)
+        return SourceFile(self.storage, self.path[:-cut] + name, self.shown[:-cut] + name)
+
+    def exists(self) -> bool:
+        """Tell whether the file is there."""
+        return self.storage.exists(self.path)
+
+
+@attrs.frozen
+class SourceFolder:
+    """A partition's directory, or the root of a log directory: its files, sorted by name."""
+
+    shown: str
+    files: tuple[SourceFile, ...]
+    storage: Storage
+    directory: str
+    """Its path in the storage; "" is the root."""
+    is_whole: bool = True
+    """Whether these are all files of a log in it; False if one of them was named."""
+
+    def of_kind(self, kind: str) -> tuple[SourceFile, ...]:
+        """Return the files that hold `kind`, in order of base offset."""
+        return tuple(file for file in self.files if file.kind == kind)
+
+    def named(self, name: str) -> SourceFile | None:
+        """Return the file called `name`, None if there is none."""
+        return next((file for file in self.files if file.name == name), None)
+
+
+def expand(path: Path) -> tuple[SourceFolder, ...]:
+    """Return the folders that `path` names, those with no known files left out; raises InputError if there are none."""
+    if not path.is_dir():
+        storage = FileStorage(path.parent, read_only=True)
+        file = SourceFile(storage, path.name, str(path))
+        return (SourceFolder(str(path.parent), (file,), storage, "", is_whole=False),)
+    storage = FileStorage(path, read_only=True)
+    folders = [_folder(storage, "", str(path))]
+    if not any(file.kind == LOG for file in folders[0].files):
+        folders.extend(_folder(storage, name, f"{path}/{name}") for name in _partition_names(storage))
+    found = tuple(folder for folder in folders if folder.files)
+    if not found:
+        raise InputError("holds no segment, checkpoint or other file of a log", source=str(path))
+    return found
+
+
+def is_log_file(name: str) -> bool:
+    """Tell whether a file of this name is part of a log."""
+    return name in SMALL_FILES or (base_offset_of(name) is not None and kind_of(name) in SEGMENT_KINDS)
+
+
+def _folder(storage: Storage, directory: str, shown: str) -> SourceFolder:
+    start = f"{directory}/" if directory else ""
+    names = (name for name in storage.list(directory) if is_log_file(name) and not storage.is_directory(start + name))
+    files = tuple(SourceFile(storage, start + name, f"{shown}/{name}") for name in names)
+    return SourceFolder(shown, files, storage, directory)
+
+
+def _partition_names(storage: Storage) -> Iterator[str]:
+    for name in storage.list():
+        if storage.is_directory(name):
+            try:
+                yield parse_directory_name(name).name
+            except UnexpectedDirectoryError:
+                continue

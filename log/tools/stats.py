@@ -1,0 +1,259 @@
+"""What a log's bytes are made of: codecs, keys, batches, times, transactions.
+
+Decides the figures of `brokerside log stats`, for one segment and summed over all.
+
+Goals, most important first
+1. A segment of any size in bounded memory: one pass, in chunks, the records as columns.
+2. Figures that say when they are not exact: the keys beyond a million are estimated.
+3. Damage is passed over, counted, and does not spoil the rest.
+
+Constraints: control records are no user's: they count as records of the log, but not among keys and values.
+
+How: `SegmentTally` takes chunks of a scan and is merged into the total. Distributions are kept by powers of two: class
+k counts what is from 2^(k-1) to less than 2^k.
+
+Example: tally.codecs["lz4"].ratio is 2.7 where 61 bytes of header and 100 of records took 60 in all.
+
+Left out: what compaction would save, which needs all segments of a partition: see `log.compaction.estimate_compaction`.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import Int64Array
+from log.batch_v2 import HEADER
+from log.columns import HeaderColumns, RecordColumns
+from log.compaction.key_kernels import hash_keys
+from log.compression import CODEC_MASK, Codec
+from log.record import ControlType, control_type
+from log.scan import ScanOptions, scan
+from log.tools.cardinality import Cardinality
+from log.tools.sources import SourceFile
+
+TRANSACTIONAL_BIT: Final = 0x10
+CONTROL_BIT: Final = 0x20
+CLASS_COUNT: Final = 33
+PRODUCER_COUNT_MAX: Final = 1 << 20
+NOTHING_BEFORE: Final = np.iinfo(np.int64).min
+
+
+@attrs.define
+class CodecTally:
+    """Batches compressed in one way: how many, their records, and their bytes stored and unpacked (headers too)."""
+
+    batch_count: int = 0
+    record_count: int = 0
+    stored_size_bytes: int = 0
+    unpacked_size_bytes: int = 0
+
+    @property
+    def ratio(self) -> float:
+        """How many bytes one stored byte stands for."""
+        return self.unpacked_size_bytes / self.stored_size_bytes if self.stored_size_bytes else 1.0
+
+    def merge(self, other: CodecTally) -> None:
+        """Add what `other` counted."""
+        self.batch_count += other.batch_count
+        self.record_count += other.record_count
+        self.stored_size_bytes += other.stored_size_bytes
+        self.unpacked_size_bytes += other.unpacked_size_bytes
+
+
+def _classes() -> Int64Array:
+    return np.zeros(CLASS_COUNT, np.int64)
+
+
+@attrs.define(eq=False)
+class SegmentTally:
+    """The figures of one segment, or of several merged. Offsets and timestamps are None where nothing was read."""
+
+    size_bytes: int = 0
+    batch_count: int = 0
+    record_count: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+    codecs: dict[str, CodecTally] = attrs.field(factory=dict)
+    keys: Cardinality = attrs.field(factory=Cardinality)
+    null_key_count: int = 0
+    tombstone_count: int = 0
+    """Records with a key and no value."""
+    key_size_bytes: int = 0
+    value_size_bytes: int = 0
+    header_count: int = 0
+    batch_size_classes: Int64Array = attrs.field(factory=_classes)
+    batch_record_classes: Int64Array = attrs.field(factory=_classes)
+    batch_size_bytes_max: int = 0
+    batch_record_count_max: int = 0
+    timestamp_min: int | None = None
+    timestamp_max: int | None = None
+    no_timestamp_count: int = 0
+    late_count: int = 0
+    """Records older than one before them."""
+    lateness_ms_max: int = 0
+    transactional_batch_count: int = 0
+    commit_count: int = 0
+    abort_count: int = 0
+    other_control_count: int = 0
+    producer_ids: set[int] = attrs.field(factory=set)
+    """At most `PRODUCER_COUNT_MAX` of them."""
+    damage_count: int = 0
+    damaged_size_bytes: int = 0
+    _position: int = -1
+    _newest_ms: int = NOTHING_BEFORE
+
+    def take(self, chunk: RecordColumns) -> None:
+        """Count a chunk of one file's scan; a batch may have begun in the chunk before."""
+        for damage in chunk.damages:
+            self.damage_count += 1
+            self.damaged_size_bytes += damage.size_bytes
+        first = int(np.searchsorted(chunk.batches.position, self._position, side="right"))
+        batches = chunk.batches.rows(first, len(chunk.batches))
+        if len(batches):
+            self._take_batches(batches)
+            self._position = int(batches.position[-1])
+        if len(chunk):
+            self._take_records(chunk)
+
+    def merge(self, other: SegmentTally) -> None:
+        """Add the figures of another segment."""
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in _MAXIMA:
+            setattr(self, name, max(getattr(self, name), getattr(other, name)))
+        for name, pick in _EXTREMES.items():
+            found = [value for value in (getattr(self, name), getattr(other, name)) if value is not None]
+            setattr(self, name, pick(found) if found else None)
+        for codec, tally in other.codecs.items():
+            self.codecs.setdefault(codec, CodecTally()).merge(tally)
+        self.keys.merge(other.keys)
+        self._note_producers(other.producer_ids)
+
+    def _take_batches(self, batches: HeaderColumns) -> None:
+        self.batch_count += len(batches)
+        offset = int(batches.base_offset[0])
+        self.first_offset = offset if self.first_offset is None else min(self.first_offset, offset)
+        self.last_offset = max(self.last_offset or 0, int(batches.last_offset.max()))
+        codecs = batches.attributes & CODEC_MASK
+        for code in np.unique(codecs).tolist():
+            tally = self.codecs.setdefault(_codec_name(code), CodecTally())
+            rows = codecs == code
+            tally.batch_count += int(rows.sum())
+            tally.stored_size_bytes += int(batches.size_bytes[rows].sum(dtype=np.int64))
+            tally.unpacked_size_bytes += int((batches.magic[rows] >= 2).sum()) * HEADER.size
+        self.batch_size_classes += _classed(batches.size_bytes)
+        self.batch_record_classes += _classed(batches.record_count)
+        self.batch_size_bytes_max = max(self.batch_size_bytes_max, int(batches.size_bytes.max()))
+        self.batch_record_count_max = max(self.batch_record_count_max, int(batches.record_count.max()))
+        is_transactional = (batches.magic >= 2) & (batches.attributes & TRANSACTIONAL_BIT != 0)
+        is_control = (batches.magic >= 2) & (batches.attributes & CONTROL_BIT != 0)
+        self.transactional_batch_count += int((is_transactional & ~is_control).sum())
+        self._note_producers(set(np.unique(batches.producer_id[batches.producer_id >= 0]).tolist()))
+
+    def _take_records(self, chunk: RecordColumns) -> None:
+        self.record_count += len(chunk)
+        codecs = (chunk.batches.attributes & CODEC_MASK)[chunk.batch_index]
+        for code in np.unique(codecs).tolist():
+            tally = self.codecs.setdefault(_codec_name(code), CodecTally())
+            rows = codecs == code
+            tally.record_count += int(rows.sum())
+            tally.unpacked_size_bytes += int(chunk.record_size[rows].sum(dtype=np.int64))
+        self._take_timestamps(chunk.timestamp)
+        is_control = (chunk.batches.magic >= 2) & (chunk.batches.attributes & CONTROL_BIT != 0)
+        control = is_control[chunk.batch_index]
+        for row in np.flatnonzero(control).tolist():
+            self._take_control(chunk.key(row))
+        self._take_data(chunk, ~control)
+
+    def _take_data(self, chunk: RecordColumns, rows: NDArray[np.bool_]) -> None:
+        keyed = rows & (chunk.key_size >= 0)
+        self.null_key_count += int((rows & (chunk.key_size < 0)).sum())
+        self.tombstone_count += int((keyed & (chunk.value_size < 0)).sum())
+        self.key_size_bytes += int(chunk.key_size[keyed].sum(dtype=np.int64))
+        self.value_size_bytes += int(chunk.value_size[rows & (chunk.value_size >= 0)].sum(dtype=np.int64))
+        self.header_count += int(chunk.header_count[rows].sum(dtype=np.int64))
+        if keyed.any():
+            low, high = np.zeros(len(chunk), np.uint64), np.zeros(len(chunk), np.uint64)
+            hash_keys(chunk.data, chunk.key_position, chunk.key_size, low, high)
+            self.keys.take(low[keyed], high[keyed])
+
+    def _take_timestamps(self, timestamps: Int64Array) -> None:
+        known = timestamps[timestamps >= 0]
+        self.no_timestamp_count += len(timestamps) - len(known)
+        if len(known) == 0:
+            return
+        before = np.maximum.accumulate(np.concatenate(([self._newest_ms], known[:-1])))
+        late = known < before
+        self.late_count += int(late.sum())
+        if late.any():
+            self.lateness_ms_max = max(self.lateness_ms_max, int((before[late] - known[late]).max()))
+        self._newest_ms = max(int(before[-1]), int(known[-1]))
+        lowest, highest = int(known.min()), int(known.max())
+        self.timestamp_min = lowest if self.timestamp_min is None else min(self.timestamp_min, lowest)
+        self.timestamp_max = highest if self.timestamp_max is None else max(self.timestamp_max, highest)
+
+    def _take_control(self, key: bytes | None) -> None:
+        kind = control_type(key) if key is not None and len(key) >= CONTROL_KEY_BYTES else ControlType.UNKNOWN
+        self.commit_count += kind is ControlType.COMMIT
+        self.abort_count += kind is ControlType.ABORT
+        self.other_control_count += kind not in (ControlType.COMMIT, ControlType.ABORT)
+
+    def _note_producers(self, producer_ids: set[int]) -> None:
+        if len(self.producer_ids) + len(producer_ids) <= PRODUCER_COUNT_MAX:
+            self.producer_ids |= producer_ids
+
+
+CONTROL_KEY_BYTES: Final = 4
+_SUMS: Final = (
+    "size_bytes",
+    "batch_count",
+    "record_count",
+    "null_key_count",
+    "tombstone_count",
+    "key_size_bytes",
+    "value_size_bytes",
+    "header_count",
+    "batch_size_classes",
+    "batch_record_classes",
+    "no_timestamp_count",
+    "late_count",
+    "transactional_batch_count",
+    "commit_count",
+    "abort_count",
+    "other_control_count",
+    "damage_count",
+    "damaged_size_bytes",
+)
+_MAXIMA: Final = ("batch_size_bytes_max", "batch_record_count_max", "lateness_ms_max")
+_EXTREMES: Final = {"first_offset": min, "last_offset": max, "timestamp_min": min, "timestamp_max": max}
+
+
+def tally_segment(file: SourceFile, advance: Callable[[int], None]) -> SegmentTally:
+    """Read one segment whole; `advance` is told the bytes that were read as they are."""
+    tally = SegmentTally(size_bytes=file.size_bytes)
+    read_to = 0
+    for chunk in scan(file.view(), options=ScanOptions(keep_going=True), source=file.shown):
+        tally.take(chunk)
+        if len(chunk.batches):
+            end = int(chunk.batches.position[-1] + chunk.batches.size_bytes[-1])
+            advance(end - read_to)
+            read_to = end
+    advance(tally.size_bytes - read_to)
+    return tally
+
+
+def _classed(values: NDArray[np.integer[Any]]) -> Int64Array:
+    """Count values by their number of binary digits."""
+    digits = np.frexp(np.maximum(values, 0).astype(np.float64))[1]
+    return np.bincount(digits, minlength=CLASS_COUNT).astype(np.int64)[:CLASS_COUNT]
+
+
+def _codec_name(code: int) -> str:
+    return Codec(code).name.lower() if code in Codec._value2member_map_ else f"unknown ({code})"

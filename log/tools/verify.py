@@ -1,0 +1,112 @@
+"""Is what lies on disk whole: segments, indexes, snapshots, checkpoints?
+
+Decides what `brokerside log verify` reads of a folder, and what it says of each file.
+
+Goals, most important first
+1. Damage in one file does not keep the others from being read.
+2. What a broker would rebuild or cut when it starts is told, as it is damage until then.
+
+Constraints: nothing is written. Without `keep_going` reading a file ends at its first damage.
+
+How: each segment by `verify_segment`; the other files are parsed by whoever reads them in a broker. Segments of one
+partition must follow one another.
+
+Example: list(verify(folder, keep_going=True, advance=ignore))[0].findings == ()
+
+Source: ours; see the modules used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from broker.errors import CorruptDataError
+from log.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint
+from log.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
+from log.producer_snapshot import parse_snapshot
+from log.tools.findings import Checked, Finding, of_error
+from log.tools.small_files import small_file_rows
+from log.tools.sources import SMALL_FILES, SourceFile, SourceFolder
+from log.tools.verify_segment import Advance, SegmentReport, verify_segment
+from log.txn_index import aborted_transactions
+
+SEGMENT_INDEXES = (OFFSET_INDEX, TIME_INDEX)
+
+
+def verify(folder: SourceFolder, *, keep_going: bool, advance: Advance) -> Iterator[SegmentReport]:
+    """Yield a report for each segment, and for each other file of a folder."""
+    epochs, bad = _epochs(folder)
+    yield from bad
+    last_offset = -1
+    segments = folder.of_kind(LOG)
+    for file in segments:
+        report = verify_segment(file, epochs, keep_going=keep_going, advance=advance)
+        findings = list(report.findings)
+        if file.base_offset <= last_offset:
+            findings.append(Finding(file.shown, f"begins below the last offset of the segment before, {last_offset}"))
+        if folder.is_whole and file is not segments[-1]:
+            findings.extend(_missing_indexes(file))
+        last_offset = max(last_offset, report.last_offset)
+        yield SegmentReport(tuple(findings), report.checked, report.last_offset)
+    for file in folder.files:
+        if file.kind != LOG and file.name != LEADER_EPOCH_FILE:
+            findings = list(_other_file(file, is_alone=not folder.is_whole))
+            if findings or file.kind not in SEGMENT_INDEXES:
+                yield _report(file, findings)
+
+
+def _epochs(folder: SourceFolder) -> tuple[Sequence[EpochEntry], Sequence[SegmentReport]]:
+    file = folder.named(LEADER_EPOCH_FILE)
+    if file is None:
+        return (), ()
+    try:
+        entries = parse_epoch_checkpoint(file.view(), source=file.shown)
+    except CorruptDataError as error:
+        return (), (_report(file, [of_error(file.shown, error)]),)
+    findings = [
+        Finding(file.shown, f"epoch {later.epoch} from {later.start_offset} is not above the one before")
+        for before, later in pairwise(entries)
+        if later.epoch <= before.epoch or later.start_offset <= before.start_offset
+    ]
+    return () if findings else entries, (_report(file, findings),)
+
+
+def _missing_indexes(file: SourceFile) -> Iterator[Finding]:
+    """Yield the indexes that a rolled segment lacks; the last segment gets its own when they are first asked."""
+    for kind in SEGMENT_INDEXES:
+        if not file.sibling(kind).exists():
+            yield Finding(file.shown, f"has no {kind}, which a broker builds anew when it starts")
+
+
+def _other_file(file: SourceFile, *, is_alone: bool) -> Iterator[Finding]:
+    """Yield what is wrong with a file that is not a segment's log; indexes are read with their log."""
+    if file.kind in (*SEGMENT_INDEXES, TXN_INDEX) and not file.sibling(LOG).exists():
+        yield Finding(file.shown, "has no log beside it, and a broker removes it when it starts")
+    elif file.kind in SEGMENT_INDEXES and is_alone:
+        report = verify_segment(file.sibling(LOG), (), keep_going=True, advance=lambda _: None)
+        yield from (finding for finding in report.findings if finding.file == file.shown)
+    try:
+        if file.kind == TXN_INDEX:
+            yield from _txn_index(file)
+        elif file.kind == PRODUCER_SNAPSHOT:
+            parse_snapshot(file.view(), source=file.shown)
+        elif file.kind in SMALL_FILES:
+            list(small_file_rows(file))
+    except CorruptDataError as error:
+        yield of_error(file.shown, error)
+
+
+def _txn_index(file: SourceFile) -> Iterator[Finding]:
+    before = file.base_offset - 1
+    for aborted in aborted_transactions(file.view(), source=file.shown):
+        if aborted.last_offset <= before or aborted.first_offset > aborted.last_offset:
+            yield Finding(
+                file.shown, f"aborted transaction {aborted.first_offset} to {aborted.last_offset} is out of order"
+            )
+            return
+        before = aborted.last_offset
+
+
+def _report(file: SourceFile, findings: Sequence[Finding]) -> SegmentReport:
+    return SegmentReport(tuple(findings), Checked(file_count=1, size_bytes=file.size_bytes), -1)

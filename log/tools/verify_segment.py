@@ -1,0 +1,280 @@
+"""One segment, read whole: do its bytes, its offsets and its indexes hold together?
+
+Decides what counts as damage of a `.log` with the `.index`, `.timeindex` and leader epochs beside it.
+
+Goals, most important first
+1. Every damage is found: a checksum, a structure, an order or an index entry that is wrong.
+2. What Kafka writes is never called damage: not the gaps of compaction, nor one index entry for several batches.
+3. One pass, in bounded memory, whatever the size.
+
+Constraints: of one kind in one file the first place is told, the others are counted.
+
+How: the scan gives batches in chunks; what must be known from before is one row (`_Before`). An offset entry (o, p) is
+right if a batch starts at p, ends at o or before, and no batch before p reaches o: then every look-up that starts
+there finds what a scan from the start would. A time entry (t, o) is right if a batch ends with o and has t as its
+largest timestamp.
+
+Example: a flipped bit in the records: "Record is corrupt (stored crc = …, computed crc = …)" at its batch.
+
+Left out: whether the largest timestamp in a header is that of its records; Kafka believes headers too.
+
+Source: org.apache.kafka.storage.internals.log.{LogSegment.recover, OffsetIndex, TimeIndex}, 4.0; kafka-dump-log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import Int64Array
+from broker.errors import CorruptDataError
+from broker.ids import INT32_MAX
+from log.checkpoints import EpochEntry
+from log.columns import Damage, HeaderColumns, RecordColumns
+from log.file_names import OFFSET_INDEX, TIME_INDEX
+from log.offset_index import OFFSET_ENTRY, OffsetPositions, offset_index_entries
+from log.scan import ScanOptions, scan
+from log.time_index import TIME_ENTRY, TimestampOffsets, time_index_entries
+from log.tools.dump_index import check_offset_index, check_time_index
+from log.tools.findings import Checked, Finding, of_damage, of_error
+from log.tools.sources import SourceFile
+
+NONE_BEFORE: Final = -1
+Advance: TypeAlias = Callable[[int], None]
+Entries = TypeVar("Entries", OffsetPositions, TimestampOffsets)
+
+
+@attrs.frozen
+class SegmentReport:
+    """What one segment's files came to."""
+
+    findings: tuple[Finding, ...]
+    checked: Checked
+    last_offset: int
+    """The largest offset read; one below the base offset if none was."""
+
+
+def verify_segment(
+    file: SourceFile, epochs: Sequence[EpochEntry], *, keep_going: bool, advance: Advance
+) -> SegmentReport:
+    """Check a `.log` and the indexes beside it; `advance` is told the bytes that were read as they are."""
+    check = _SegmentCheck(file, epochs)
+    damages: list[Damage] = []
+    data = file.view()
+    read_to = skipped = 0
+    try:
+        for chunk in scan(data, options=ScanOptions(keep_going=keep_going), source=file.shown):
+            check.take(chunk)
+            damages.extend(chunk.damages)
+            skipped += sum(damage.size_bytes for damage in chunk.damages)
+            if len(chunk.batches):
+                end = int(chunk.batches.position[-1] + chunk.batches.size_bytes[-1])
+                advance(end - read_to)
+                read_to = end
+    except CorruptDataError as error:
+        check.found.append(of_error(file.shown, error))
+        skipped += len(data) - (read_to if error.position is None else error.position)
+        damages = []
+    advance(len(data) - read_to)
+    if not skipped:
+        check.end()
+    checked = Checked(
+        file_count=1 + check.index_count,
+        batch_count=check.batch_count,
+        record_count=check.record_count,
+        size_bytes=len(data),
+        skipped_size_bytes=skipped,
+        skipped_batch_count=sum(damage.base_offset is not None for damage in damages),
+    )
+    findings = [*(of_damage(file.shown, damage) for damage in damages), *check.findings()]
+    return SegmentReport(tuple(findings), checked, check.last_offset)
+
+
+class _IndexCheck:
+    """One index: its entries as two columns, and how far they were compared with the log."""
+
+    def __init__(self, file: SourceFile, keys: Int64Array, values: Int64Array) -> None:
+        self.file = file
+        self.keys = keys
+        self.values = values
+        self.entry_size_bytes = TIME_ENTRY.itemsize if file.kind == TIME_INDEX else OFFSET_ENTRY.itemsize
+        self.done = 0
+
+    def until(self, limit: int) -> slice:
+        """Return the entries not yet compared that point to `limit` at most; they count as compared from now on."""
+        start = self.done
+        self.done = max(start, int(np.searchsorted(self.values, limit, side="right")))
+        return slice(start, self.done)
+
+
+class _SegmentCheck:
+    """The pass over one segment: what came before, and what was wrong."""
+
+    def __init__(self, file: SourceFile, epochs: Sequence[EpochEntry]) -> None:
+        self.file = file
+        self.found: list[Finding] = []
+        self.batch_count = self.record_count = self.index_count = 0
+        self.last_offset = file.base_offset - 1
+        self._position = NONE_BEFORE
+        self._epoch = NONE_BEFORE
+        self._kinds: dict[tuple[str, str], Finding] = {}
+        self._epoch_starts = np.array([entry.start_offset for entry in epochs], np.int64)
+        self._epochs = np.array([entry.epoch for entry in epochs], np.int64)
+        self._offset_index = self._open_offset_index()
+        self._time_index = self._open_time_index()
+
+    def take(self, chunk: RecordColumns) -> None:
+        """Check the next batches, of which one may have been seen before if its records filled several chunks."""
+        self.record_count += len(chunk)
+        self._check_records(chunk)
+        batches = chunk.batches
+        first = int(np.searchsorted(batches.position, self._position, side="right"))
+        batches = batches.rows(first, len(batches))
+        if len(batches) == 0:
+            return
+        self.batch_count += len(batches)
+        if chunk.damages:
+            self._pass_over(batches)
+        before = np.maximum.accumulate(np.concatenate(([self.last_offset], batches.last_offset[:-1])))
+        self._check_order(batches, before)
+        self._check_epochs(batches)
+        self._check_offset_index(batches, before)
+        self._check_time_index(batches)
+        self._position = int(batches.position[-1])
+        self.last_offset = max(int(before[-1]), int(batches.last_offset[-1]))
+
+    def _pass_over(self, batches: HeaderColumns) -> None:
+        """Take the index entries that point to what was skipped before `batches` as compared: nothing can be said."""
+        if self._offset_index is not None:
+            self._offset_index.until(int(batches.position[0]) - 1)
+        if self._time_index is not None:
+            self._time_index.until(int(batches.base_offset[0]) - 1)
+
+    def end(self) -> None:
+        """Note the index entries that point behind the last batch."""
+        for index, what in (
+            (self._offset_index, "entry ({key}, {value}): no batch stands there"),
+            (self._time_index, "entry ({key}, {value}): no batch has this offset"),
+        ):
+            if index is not None:
+                rows = range(index.done, len(index.keys))
+                self._note_rows(index, rows, what)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what was wrong, each kind once a file."""
+        yield from self.found
+        yield from self._kinds.values()
+
+    def _check_order(self, batches: HeaderColumns, before: Int64Array) -> None:
+        first_offsets = np.where(batches.magic < 2, batches.last_offset, batches.base_offset)
+        self._note(batches, first_offsets <= before, "its offsets do not follow those of the batch before")
+        relative = batches.last_offset - self.file.base_offset
+        self._note(batches, (relative < 0) | (relative > INT32_MAX), "its offsets cannot be in this segment")
+
+    def _check_records(self, chunk: RecordColumns) -> None:
+        last_offsets = chunk.batches.last_offset[chunk.batch_index]
+        same_batch = chunk.batch_index[1:] == chunk.batch_index[:-1]
+        wrong = np.zeros(len(chunk), bool)
+        wrong[1:] = same_batch & (np.diff(chunk.offset) <= 0)
+        wrong |= chunk.offset > last_offsets
+        rows = np.zeros(len(chunk.batches), bool)
+        rows[chunk.batch_index[wrong]] = True
+        self._note(chunk.batches, rows, "the offsets of its records do not ascend to its last offset")
+
+    def _check_epochs(self, batches: HeaderColumns) -> None:
+        epochs = batches.partition_leader_epoch.astype(np.int64)
+        before = np.maximum.accumulate(np.concatenate(([self._epoch], epochs[:-1])))
+        self._note(batches, (epochs >= 0) & (epochs < before), "its leader epoch is below that of a batch before")
+        self._epoch = max(int(before[-1]), int(epochs[-1]))
+        if len(self._epochs):
+            rows = np.searchsorted(self._epoch_starts, batches.base_offset, side="right") - 1
+            differs = (rows >= 0) & (epochs >= 0) & (self._epochs[rows] != epochs)
+            self._note(batches, differs, "its leader epoch is not that of leader-epoch-checkpoint")
+
+    def _check_offset_index(self, batches: HeaderColumns, before: Int64Array) -> None:
+        index = self._offset_index
+        if index is None:
+            return
+        entries = index.until(int(batches.position[-1]))
+        offsets, positions = index.keys[entries], index.values[entries]
+        rows = np.searchsorted(batches.position, positions)
+        at_batch = batches.position[np.minimum(rows, len(batches) - 1)] == positions
+        rows = np.minimum(rows, len(batches) - 1)
+        reaches = (before[rows] < offsets) & (batches.last_offset[rows] <= offsets)
+        wrong = np.flatnonzero(~at_batch | ~reaches) + entries.start
+        self._note_rows(index, wrong.tolist(), "entry ({key}, {value}): look-ups from there miss or find another batch")
+
+    def _check_time_index(self, batches: HeaderColumns) -> None:
+        index = self._time_index
+        if index is None:
+            return
+        entries = index.until(int(batches.last_offset.max()))
+        timestamps, offsets = index.keys[entries], index.values[entries]
+        rows = np.minimum(np.searchsorted(batches.last_offset, offsets), len(batches) - 1)
+        right = (batches.last_offset[rows] == offsets) & (batches.max_timestamp[rows] == timestamps)
+        wrong = np.flatnonzero(~right) + entries.start
+        self._note_rows(
+            index, wrong.tolist(), "entry ({key}, {value}): no batch ends there with this largest timestamp"
+        )
+
+    def _open_offset_index(self) -> _IndexCheck | None:
+        file = self.file.sibling(OFFSET_INDEX)
+        if not file.exists():
+            return None
+        entries = offset_index_entries(file.view(), file.base_offset)
+        count = _entry_count(entries.offsets == file.base_offset, entries.positions == 0)
+        entries = OffsetPositions(entries.offsets[:count], entries.positions[:count])
+        return self._opened(_IndexCheck(file, entries.offsets, entries.positions), check_offset_index, entries)
+
+    def _open_time_index(self) -> _IndexCheck | None:
+        file = self.file.sibling(TIME_INDEX)
+        if not file.exists():
+            return None
+        entries = time_index_entries(file.view(), file.base_offset)
+        count = _entry_count(entries.offsets == file.base_offset, entries.timestamps == 0)
+        entries = TimestampOffsets(entries.timestamps[:count], entries.offsets[:count])
+        return self._opened(_IndexCheck(file, entries.timestamps, entries.offsets), check_time_index, entries)
+
+    def _opened(
+        self, index: _IndexCheck, sanity_check: Callable[[SourceFile, Entries], None], entries: Entries
+    ) -> _IndexCheck | None:
+        """Return the index, None if its own entries are wrong, so that comparing them with the log says nothing."""
+        self.index_count += 1
+        try:
+            sanity_check(index.file, entries)
+        except CorruptDataError as error:
+            self.found.append(of_error(index.file.shown, error))
+            return None
+        falls = np.flatnonzero((np.diff(index.keys) <= 0) | (np.diff(index.values) <= 0)) + 1
+        self._note_rows(index, falls.tolist(), "entry ({key}, {value}) is not above the one before")
+        return None if len(falls) else index
+
+    def _note(self, batches: HeaderColumns, wrong: NDArray[np.bool_], what: str) -> None:
+        rows = np.flatnonzero(wrong)
+        if len(rows):
+            row = int(rows[0])
+            place = (int(batches.position[row]), int(batches.base_offset[row]))
+            self._add(Finding(self.file.shown, what, *place), len(rows), what)
+
+    def _note_rows(self, index: _IndexCheck, rows: Sequence[int], what: str) -> None:
+        if len(rows):
+            row = rows[0]
+            text = what.format(key=index.keys[row], value=index.values[row])
+            self._add(Finding(index.file.shown, text, row * index.entry_size_bytes), len(rows), what)
+
+    def _add(self, finding: Finding, count: int, kind: str) -> None:
+        known = self._kinds.get((finding.file, kind))
+        if known is None:
+            self._kinds[finding.file, kind] = attrs.evolve(finding, more_count=count - 1)
+        else:
+            self._kinds[finding.file, kind] = attrs.evolve(known, more_count=known.more_count + count)
+
+
+def _entry_count(zero_offsets: NDArray[np.bool_], zero_rest: NDArray[np.bool_]) -> int:
+    """Return how many entries stand before the zeros that an index in use is reserved with."""
+    zeros = np.flatnonzero(zero_offsets & zero_rest)
+    return int(zeros[0]) if len(zeros) else len(zero_offsets)

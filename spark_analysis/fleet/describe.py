@@ -1,0 +1,291 @@
+"""Clusters of a fleet, placed, into rows of tables: counted one by one, written down many at once.
+
+A simulated cluster is looked at as its creation leaves it under KRaft: the replicas on
+unfenced brokers are in sync, and the first of them leads. So a fenced broker leads nothing,
+and partitions on it are under-replicated from the start
+(org.apache.kafka.controller.ReplicationControlManager.createTopic, 4.0).
+
+How: compiled loops count what brokers and topics hold, straight from the matrix of replicas, which is then let
+go. What they count is what `placement` counts of `view_of` the cluster; a test holds both equal. Where nothing can
+be broken, as Kafka's own placer and the settings of the shape see to it, nobody looks; else the view is asked.
+
+Left out: what is written of any cluster alike (staging.py).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from broker.cluster import PAD, ClusterView, Int32Array, Int64Array, PartitionTable, TopicView
+from broker.ids import NO_LEADER
+from placement.audit import PartitionStates
+from placement.kernels.counts import rack_spread_shortfall
+from placement.registry import KAFKAS
+from spark_analysis import schemas
+from spark_analysis.describe import Broken, broken_of, violation_rows
+from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
+from spark_analysis.fleet.loops import count_brokers, count_topics
+from spark_analysis.fleet.place import broker_views, topic_ends
+from spark_analysis.staging import NOT_KNOWN, ClusterRows, Part, Rows, Shares
+
+SIMULATED: Final = "simulated"
+_COUNTS: Final = (
+    "broker_count",
+    "fenced_broker_count",
+    "unracked_broker_count",
+    "rack_count",
+    "rack_broker_count_min",
+    "rack_broker_count_max",
+    "topic_count",
+    "partition_count",
+)
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Placed:
+    """One cluster as one placer places it, counted.
+
+    Shapes: `held` int64[3, B]: replicas, leaders and bytes of each broker, bytes -1 where the shape has none;
+    `racks` int64[4, R]: brokers, replicas, leaders, bytes of each rack, those without a rack last; `spread`
+    int64[7, T] as `count_topics` fills it, or None when topics are not listed.
+    """
+
+    cluster: SimulatedCluster
+    placer: str
+    partition_count: int
+    held: Int64Array
+    racks: Int64Array
+    spread: Int64Array | None
+    broken: Broken
+
+    @property
+    def row_count(self) -> int:
+        """Rows of brokers and topics, about."""
+        return self.cluster.broker_count + (0 if self.spread is None else self.cluster.topic_count)
+
+
+def count_placed(
+    cluster: SimulatedCluster, rows: Int32Array, *, placer: str, source: str, by_topic: bool = True
+) -> Placed:
+    """Return what is counted of a cluster whose replicas stand as `rows` say; topics are listed if `by_topic`."""
+    sizes = np.zeros(cluster.topic_count, dtype=np.int64) if cluster.size_bytes is None else cluster.size_bytes
+    held = np.zeros((3, cluster.broker_count), dtype=np.int64)
+    spread = None
+    if by_topic:
+        spread = np.zeros((7, cluster.topic_count), dtype=np.int64)
+        count_topics(rows, cluster.fenced, cluster.grown_counts, sizes, held, spread)
+    else:
+        count_brokers(rows, cluster.fenced, cluster.grown_counts, sizes, held)
+    if cluster.size_bytes is None:
+        held[2] = NOT_KNOWN
+    return Placed(
+        cluster=cluster,
+        placer=placer,
+        partition_count=rows.shape[0],
+        held=held,
+        racks=_racks(cluster, held),
+        spread=spread,
+        broken=_calm(len(cluster.rack_names)) if _is_calm(cluster, rows, placer) else _broken(cluster, rows, source),
+    )
+
+
+def _broken(cluster: SimulatedCluster, rows: Int32Array, source: str) -> Broken:
+    return broken_of(view_of(cluster, rows, source), None)
+
+
+def _is_calm(cluster: SimulatedCluster, rows: Int32Array, placer: str) -> bool:
+    """Whether nothing is broken, as nobody is fenced and a placer of Kafka's gave each partition its brokers."""
+    shape = cluster.shape
+    if placer not in KAFKAS or cluster.fenced.any() or shape.topics.factor_min <= shape.min_insync_replicas:
+        return False
+    return not cluster.rack_names or not rack_spread_shortfall(rows, cluster.rack_index, len(cluster.rack_names)).any()
+
+
+@functools.cache
+def _calm(rack_count: int) -> Broken:
+    """Return what is counted where nothing is broken, in a cluster of so many racks."""
+    states = [field.name for field in attrs.fields(PartitionStates)]
+    counts: dict[str, int | None] = dict.fromkeys((*(f"{state}_count" for state in states), "violation_count"), 0)
+    return Broken(counts | {"fewer_racks_count": 0 if rack_count else None}, ())
+
+
+def _racks(cluster: SimulatedCluster, held: Int64Array) -> Int64Array:
+    """Racks in order of their numbers, which is that of their names; the brokers without one, if any, last."""
+    if not cluster.rack_names:
+        return np.empty((4, 0), dtype=np.int64)
+    codes = cluster.rack_index % (len(cluster.rack_names) + 1)
+    rack_count = int(codes.max()) + 1
+    sums = np.zeros((4, rack_count), dtype=np.int64)
+    sums[0] = np.bincount(codes, minlength=rack_count)
+    for quantity in range(3):
+        np.add.at(sums[quantity + 1], codes, held[quantity])
+    return sums
+
+
+# --- a cluster as a view ----------------------------------------------------------------------------------------------
+
+
+def view_of(cluster: SimulatedCluster, rows: Int32Array, source: str) -> ClusterView:
+    """Return the placed cluster as KRaft's creation leaves it: unfenced replicas in sync, the first leads."""
+    topic_index = np.repeat(np.arange(cluster.topic_count, dtype=np.int32), cluster.grown_counts)
+    firsts = topic_ends(cluster) - cluster.grown_counts
+    settings = zip(cluster.grown_counts.tolist(), cluster.factors.tolist(), strict=True)
+    names: list[Any] = _topic_names(cluster.topic_count).to_pylist()
+    isr = in_sync(rows, cluster)
+    return ClusterView(
+        name=cluster_name(cluster),
+        source=source,
+        format=SIMULATED,
+        brokers=broker_views(cluster),
+        topics=tuple(
+            TopicView(name, count, factor, cluster.shape.min_insync_replicas)
+            for name, (count, factor) in zip(names, settings, strict=True)
+        ),
+        partitions=PartitionTable(
+            topic_index=topic_index,
+            partition_ids=np.arange(rows.shape[0]) - np.repeat(firsts, cluster.grown_counts),
+            replicas=rows,
+            leader=first_in_sync(isr),
+            isr=isr,
+            size_bytes=None if cluster.size_bytes is None else cluster.size_bytes[topic_index],
+        ),
+    )
+
+
+def cluster_name(cluster: SimulatedCluster) -> str:
+    """Return the name that a simulated cluster goes by."""
+    return f"cluster-{cluster.number:06d}"
+
+
+def in_sync(rows: Int32Array, cluster: SimulatedCluster) -> Int32Array:
+    """Return the replicas that stand on unfenced brokers, each in its column, -1 elsewhere."""
+    if not cluster.fenced.any():
+        return rows
+    return np.where((rows >= 0) & ~cluster.fenced[rows], rows, PAD).astype(np.int32)
+
+
+def first_in_sync(isr: Int32Array) -> Int32Array:
+    """Return the first member of each row, int32[P], -1 where there is none."""
+    if not isr.size:
+        return np.full(isr.shape[0], NO_LEADER, dtype=np.int32)
+    first = np.argmax(isr >= 0, axis=1)
+    return np.ascontiguousarray(isr[np.arange(isr.shape[0]), first])
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def describe_placed(placed: Sequence[Placed], source: str) -> ClusterRows:
+    """Return the rows of these clusters of the recipe `source`."""
+    held = np.concatenate([one.held for one in placed], axis=1)
+    racks = np.concatenate([one.racks for one in placed], axis=1)
+    broker_counts = np.array([one.cluster.broker_count for one in placed])
+    brokers = np.concatenate([_numbers(count) for count in broker_counts.tolist()])
+    fenced = np.concatenate([one.cluster.fenced for one in placed])
+    rack_names = [name for one in placed for name in _rack_names(one)]
+    is_named = np.array([name is not None for name in rack_names], dtype=np.bool_)
+    tables = {
+        schemas.BROKERS: Rows(broker_counts, (brokers, _racks_of_brokers(placed), fenced, *held)),
+        schemas.RACKS: Rows([one.racks.shape[1] for one in placed], (rack_names, *racks)),
+        schemas.VIOLATIONS: violation_rows([one.broken.listed for one in placed]),
+    }
+    rack_counts = np.array([len(one.cluster.rack_names) for one in placed])
+    named = [name for name in rack_names if name is not None]
+    shares = [Shares("broker", broker_counts, brokers, tuple(held))]
+    shares += [Shares("rack", rack_counts, named, tuple(racks[1:, is_named]))]
+    spreads = [one.spread for one in placed if one.spread is not None]
+    if spreads:
+        rows, spread_shares = _topics(placed, np.concatenate(spreads, axis=1))
+        tables[schemas.TOPICS] = rows
+        shares += [spread_shares]
+    firsts = np.cumsum(broker_counts) - broker_counts
+    totals = {"replica_count": np.add.reduceat(held[0], firsts), "size_bytes": np.add.reduceat(held[2], firsts)}
+    return ClusterRows([one.placer for one in placed], _facts(placed, source) | totals, tables, tuple(shares))
+
+
+def _facts(placed: Sequence[Placed], source: str) -> dict[str, Part]:
+    clusters = [one.cluster for one in placed]
+    counts = np.array([_counts(one) for one in placed]).T
+    counted = dict(zip(_COUNTS, counts, strict=True))
+    broken = {name: [one.broken.counts[name] for one in placed] for name in placed[0].broken.counts}
+    names = {
+        "cluster": [cluster_name(cluster) for cluster in clusters],
+        "source": [source] * len(clusters),
+        "format": [SIMULATED] * len(clusters),
+        "shape": [cluster.shape.name for cluster in clusters],
+    }
+    return names | counted | broken
+
+
+def _counts(one: Placed) -> tuple[int, ...]:
+    """Return one cluster's counts, as `_COUNTS` names them."""
+    cluster, sizes = one.cluster, one.racks[0, : len(one.cluster.rack_names)].tolist()
+    return (
+        cluster.broker_count,
+        int(np.count_nonzero(cluster.fenced)),
+        cluster.broker_count - sum(sizes),
+        len(sizes),
+        min(sizes, default=NOT_KNOWN),
+        max(sizes, default=NOT_KNOWN),
+        cluster.topic_count,
+        one.partition_count,
+    )
+
+
+def _rack_names(one: Placed) -> tuple[str | None, ...]:
+    """Return the names of the racks that `one.racks` counts."""
+    names = one.cluster.rack_names
+    return (*names, None) if one.racks.shape[1] > len(names) else names
+
+
+def _racks_of_brokers(placed: Sequence[Placed]) -> Part:
+    """Return the name of each broker's rack, null where it has none."""
+    names = [name for one in placed for name in one.cluster.rack_names]
+    if not names:
+        return None
+    counts = np.array([len(one.cluster.rack_names) for one in placed])
+    codes = np.concatenate([one.cluster.rack_index for one in placed])
+    before = np.repeat(np.cumsum(counts) - counts, [one.cluster.broker_count for one in placed])
+    places: Any = pa.array(codes + before, mask=codes == NO_RACK)
+    return pa.array(names, type=pa.string()).take(places)
+
+
+def _topics(placed: Sequence[Placed], spread: Int64Array) -> tuple[Rows, Shares]:
+    """Return the rows of topics, and what topics hold."""
+    clusters = [one.cluster for one in placed]
+    counts = np.array([cluster.topic_count for cluster in clusters])
+    replicas, holders, most, moves, led, leader_most, leader_moves = spread
+    unknown = [np.full(count, NOT_KNOWN, dtype=np.int64) for count in counts.tolist()]
+    size_bytes = np.concatenate(
+        [
+            none if cluster.size_bytes is None else cluster.size_bytes
+            for cluster, none in zip(clusters, unknown, strict=True)
+        ]
+    )
+    sizes = np.where(size_bytes >= 0, size_bytes * replicas, NOT_KNOWN)
+    names = pa.concat_arrays([_topic_names(count) for count in counts.tolist()])
+    settings = (
+        np.concatenate([cluster.grown_counts for cluster in clusters]),
+        np.concatenate([cluster.factors for cluster in clusters]),
+        np.repeat([cluster.shape.min_insync_replicas for cluster in clusters], counts),
+    )
+    rows = Rows(counts, (names, *settings, replicas, sizes, holders, most, moves, leader_most, leader_moves))
+    return rows, Shares("topic", counts, names, (replicas, led, sizes))
+
+
+@functools.lru_cache(maxsize=64)
+def _topic_names(count: int) -> Any:
+    """Return the names of a simulated cluster's topics, an Arrow array of strings."""
+    return pa.array([f"topic-{number:06d}" for number in range(count)], type=pa.string())
+
+
+@functools.lru_cache(maxsize=64)
+def _numbers(count: int) -> Int32Array:
+    """Return the ids of a simulated cluster's brokers, int32[count]; not to be written to."""
+    return np.arange(count, dtype=np.int32)

@@ -1,0 +1,1 @@
+"""What crashes and dirt do to a log: torn and rotten tails, power loss at any moment, one fault in each file."""
