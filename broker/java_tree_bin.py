@@ -10,10 +10,14 @@ Constraints: keys are distinct and ordered: by hash, and where hashes are equal 
 Example: nine keys of ascending hash, made into a tree, leave the fourth as root, and are
 walked as 4, 1, 2, 3, 5, 6, 7, 8, 9.
 
-Left out: removal. Keys of equal hash that are not Comparable, such as the `Optional` racks of the
+A key that is taken out leaves the list, and the tree is mended as red-black trees are; then too a new root moves to the
+front. Few keys left, as judged from the topmost nodes, the tree is given up and the list stays.
+
+Left out: keys of equal hash that are not Comparable, such as the `Optional` racks of the
 striped placer, are ordered in Java by the objects' addresses; here by the strings.
 
-Source: java.util.HashMap.TreeNode (treeify, putTreeVal, moveRootToFront, balanceInsertion), Java 17.
+Source: java.util.HashMap.TreeNode (treeify, putTreeVal, moveRootToFront, balanceInsertion, removeTreeNode,
+balanceDeletion), Java 17.
 """
 
 from __future__ import annotations
@@ -59,6 +63,75 @@ class TreeBin:
         assert parent is not None, "a tree bin is never empty"
         self.order.insert(self.order.index(parent.key) + 1, key)
         self._move_root_to_front()
+
+    def remove(self, key: TreeKey) -> bool:
+        """Take a key out; return whether the tree is still one. If not, only the list counts. Cost: n."""
+        node = self._find(key)
+        self.order.remove(key)
+        assert self.root is not None
+        left, right = self.root.children
+        if left is None or right is None or left.children[0] is None:
+            return False
+        if node.children[0] is not None and node.children[1] is not None:
+            # Its place is taken by the next greater key, which has one child at most and goes instead.
+            successor = node.children[1]
+            while successor.children[0] is not None:
+                successor = successor.children[0]
+            node.key = successor.key
+            node = successor
+        child = node.children[0] if node.children[0] is not None else node.children[1]
+        if child is not None:
+            self._replace(node, child)
+        if not node.red:
+            self._mend(node if child is None else child)
+        if child is None:
+            self._replace(node, None)
+        self._move_root_to_front()
+        return True
+
+    def _find(self, key: TreeKey) -> TreeNode:
+        node = self.root
+        while node is not None and node.key != key:
+            node = node.children[key > node.key]
+        assert node is not None, "only keys that are there are taken out"
+        return node
+
+    def _replace(self, node: TreeNode, child: TreeNode | None) -> None:
+        """Let `child`, or nothing, stand where `node` stands."""
+        if node.parent is None:
+            self.root = child
+        else:
+            node.parent.children[int(node.parent.children[1] is node)] = child
+        if child is not None:
+            child.parent = node.parent
+
+    def _mend(self, node: TreeNode) -> None:
+        """Give the paths through `node` the black node back that they have lost."""
+        while node is not self.root and not node.red:
+            parent = node.parent
+            assert parent is not None
+            side = int(parent.children[1] is node)
+            sibling = parent.children[1 - side]
+            assert sibling is not None, "the other side has a black node more"
+            if sibling.red:
+                sibling.red, parent.red = False, True
+                self._rotate(parent, side)
+                sibling = parent.children[1 - side]
+                assert sibling is not None, "a red node's children are black nodes"
+            near, far = sibling.children[side], sibling.children[1 - side]
+            if not (near is not None and near.red) and not (far is not None and far.red):
+                sibling.red = True
+                node = parent
+                continue
+            if far is None or not far.red:
+                assert near is not None
+                near.red, sibling.red = False, True
+                self._rotate(sibling, 1 - side)
+                sibling, far = near, sibling
+            sibling.red, parent.red, far.red = parent.red, False, False
+            self._rotate(parent, side)
+            return
+        node.red = False
 
     def _move_root_to_front(self) -> None:
         assert self.root is not None

@@ -186,7 +186,7 @@ class InvalidAppendError(RefusedError):
 class RecordValidationError(RefusedError):
     """Records that a leader does not take: without a key where one is needed, or with a time out of range.
 
-    `record_indexes` are the places of those records in their batch; `has_invalid_timestamp` says that a time is at fault.
+    `record_indexes` are the places of those records in their batch; `has_invalid_timestamp` says that a time is wrong.
     """
 
     kafka_class = "org.apache.kafka.storage.internals.log.RecordValidationException"

@@ -84,5 +84,7 @@ def named(rows: Int64Array, end_position: int, damage: Damage | None) -> HeaderC
 
 def joined(chunks: list[HeaderColumns]) -> HeaderColumns:
     """Return pieces that follow one another as one."""
+    if len(chunks) == 1:
+        return chunks[0]
     columns = {name: np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in HeaderColumns.COLUMN_NAMES}
     return HeaderColumns(**columns, end_position=chunks[-1].end_position, damage=chunks[-1].damage)

@@ -98,7 +98,7 @@ def decompress_frame(data: memoryview, *, magic: int, bytes_max: int) -> bytes |
 @functools.lru_cache(maxsize=64)
 def header_checksum(descriptor: bytes) -> int:
     """Return the byte that guards a frame's descriptor."""
-    plain = xxh32.__wrapped__  # type: ignore[attr-defined]
+    plain = xxh32.__wrapped__  # type: ignore[attr-defined]  # functools.wraps sets it.
     return int(plain(np.frombuffer(descriptor, np.uint8))) >> 8 & 0xFF
 
 

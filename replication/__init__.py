@@ -1,9 +1,43 @@
 """Several brokers agreeing, and failing.
-
-Nothing stands here yet; the package keeps its place above placement and log, so that the direction of
-imports is fixed from the start.
-"""
+ Every rule is a pure function of frozen values, and takes the `Rules` of a release: who may lead (`elect`), what a
+change of a partition becomes (`change`), how far the records are committed, who is out of sync and why.
+`replication.explore` searches every history within bounds; `replication.strategies` serves tests of one's own
+policy."""
 
 from __future__ import annotations
 
-__all__: tuple[str, ...] = ()
+from replication.election import Ballot, Choice, Elected, Election, elect
+from replication.out_of_sync import OutOfSync, Why
+from replication.partition import BrokerStatus, FollowerState, LeaderState, LogState, PartitionState
+from replication.partition_change import Target, change, target_of
+from replication.rules import CURRENT, RELEASES, SWITCHES, Release, Rules, Switch, Truncation, rules_of, without
+from replication.terms import Moment, Terms
+
+__all__ = (
+    "CURRENT",
+    "RELEASES",
+    "SWITCHES",
+    "Ballot",
+    "BrokerStatus",
+    "Choice",
+    "Elected",
+    "Election",
+    "FollowerState",
+    "LeaderState",
+    "LogState",
+    "Moment",
+    "OutOfSync",
+    "PartitionState",
+    "Release",
+    "Rules",
+    "Switch",
+    "Target",
+    "Terms",
+    "Truncation",
+    "Why",
+    "change",
+    "elect",
+    "rules_of",
+    "target_of",
+    "without",
+)

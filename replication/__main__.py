@@ -1,15 +1,21 @@
-"""`python -m replication`: says that there is nothing to run yet."""
+"""`python -m replication explore …`: the same as `brokerside explore …`."""
 
 from __future__ import annotations
 
 import sys
 
+import click
 
-def main() -> int:
-    """Say so; return 2, as nothing was done."""
-    print("replication has nothing to run yet: `brokerside --help` lists what there is", file=sys.stderr)
-    return 2
+from broker.cli import run
+from replication.cli import explore
 
+
+@click.group()
+def replication() -> None:
+    """Several brokers agreeing, and failing."""
+
+
+replication.add_command(explore)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(replication, "python -m replication"))

@@ -25,10 +25,13 @@ from rich.console import Console
 
 from broker.__main__ import config, diagram
 from broker.cli import EXIT_REFUSED, printable, run
+from broker.requests.cli import requests_command
 from log.cli import log
 from placement.cli import assign
+from placement.consumer.cli import groups
 from placement.formats.racks import read_racks
 from placement.formats.read import FORMATS
+from replication.cli import explore
 from spark_analysis.fleet.reading import list_recipes, load_recipe
 from spark_analysis.inputs import check_inputs, dump_inputs
 from spark_analysis.kernels import DumpInput
@@ -221,7 +224,7 @@ def _finish(result: Report, out: Path, *, as_json: bool) -> None:
         click.echo(f"Report: {printable(str(page))}")
 
 
-for command in (assign, config, diagram, log):
+for command in (assign, config, diagram, explore, groups, log, requests_command):
     brokerside.add_command(command)
 
 

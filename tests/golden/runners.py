@@ -23,8 +23,8 @@ from broker.ids import broker_id
 from placement.classic import ClassicPlacer, rack_alternated_brokers
 from placement.spec import PlacementSpec
 from placement.striped import StripedPlacer
-from tests.golden.routing import run_group_partition, run_key_partition
 from tests.golden.consumers import ASSIGNOR_RUNNERS
+from tests.golden.routing import run_group_partition, run_key_partition
 
 Json: TypeAlias = Any
 Runner: TypeAlias = Callable[[Mapping[str, Json]], Json]

@@ -27,14 +27,16 @@ def test_our_answer_is_that_of_kafka(file: str, case: Json) -> None:
     assert run_case(without_hints, FILES[file].runner) is None
 
 
-def test_the_folder_holds_the_vectors_of_both_placers_and_of_java_random() -> None:
+def test_the_folder_holds_all_vectors_of_placement() -> None:
     assert {file: len(golden.cases) for file, golden in FILES.items()} == {
         "placement/admin_utils.json": 148,
         "placement/consumer_cooperative_sticky.json": 172,
         "placement/consumer_range.json": 90,
         "placement/consumer_roundrobin.json": 98,
         "placement/consumer_sticky.json": 172,
+        "placement/group_coordinator_partition.json": 147,
         "placement/java_random.json": 60,
+        "placement/producer_key_partition.json": 193,
         "placement/server_range.json": 110,
         "placement/server_uniform.json": 110,
         "placement/striped_replica_placer.json": 129,

@@ -1,27 +1,35 @@
 """A log as a plain list of batches: what a reader of Kafka's documentation would write down.
 
-No files, no segments, no indexes; offsets and values only. Tests compare the real log with it after every operation.
+No files, no segments, no indexes. Tests compare the real log with it after every operation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
 
 @attrs.frozen
+class PlainRecord:
+    """A record; a marker has neither key nor value."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+
+
+@attrs.frozen
 class PlainBatch:
-    """Values from a first offset on, and the leader epoch that they were written in."""
+    """Records, the offset after the last one that was written, and the transaction that they belong to or end."""
 
+    records: tuple[PlainRecord, ...]
     first_offset: int
-    values: tuple[bytes, ...]
-    epoch: int
-
-    @property
-    def end_offset(self) -> int:
-        """The offset after the last value."""
-        return self.first_offset + len(self.values)
+    end_offset: int
+    producer: int | None = None
+    is_abort: bool | None = None
+    """Of a marker whether it aborts; None for data."""
 
 
 class PlainLog:
@@ -33,11 +41,29 @@ class PlainLog:
         self.end_offset = 0
         self.high_watermark = 0
 
-    def append(self, values: Sequence[bytes], epoch: int) -> int:
-        """Add a batch and return its first offset."""
+    def append(
+        self, pairs: Sequence[tuple[bytes | None, bytes | None]], timestamp: int, *, producer: int | None = None
+    ) -> int:
+        """Add a batch and return its first offset; `producer` is whose transaction it belongs to."""
+        return self._add(pairs, timestamp, producer, None)
+
+    def end_transaction(self, producer: int, timestamp: int, *, is_abort: bool) -> int:
+        """Add a marker and return its offset."""
+        return self._add([(None, None)], timestamp, producer, is_abort)
+
+    def _add(
+        self,
+        pairs: Sequence[tuple[bytes | None, bytes | None]],
+        timestamp: int,
+        producer: int | None,
+        is_abort: bool | None,
+    ) -> int:
         first_offset = self.end_offset
-        self.batches.append(PlainBatch(first_offset, tuple(values), epoch))
-        self.end_offset += len(values)
+        records = tuple(
+            PlainRecord(offset, key, value, timestamp) for offset, (key, value) in enumerate(pairs, start=first_offset)
+        )
+        self.end_offset += len(records)
+        self.batches.append(PlainBatch(records, first_offset, self.end_offset, producer, is_abort))
         return first_offset
 
     def truncate_to(self, offset: int) -> None:
@@ -63,19 +89,37 @@ class PlainLog:
         """Close and open: the high watermark is not known any more."""
         self.high_watermark = self.start_offset
 
-    def readable(self) -> list[tuple[int, bytes]]:
-        """Every offset that can be read, with its value."""
-        return [
-            (offset, value)
+    def keep(self, offsets: Collection[int]) -> None:
+        """Lose all other records, as compaction and power loss may; batches go on ending where they did."""
+        self.batches = [
+            attrs.evolve(batch, records=tuple(record for record in batch.records if record.offset in offsets))
             for batch in self.batches
-            for offset, value in enumerate(batch.values, start=batch.first_offset)
-            if offset >= self.start_offset
         ]
 
-    def epoch_starts(self) -> list[tuple[int, int]]:
-        """Each leader epoch whose records are in the log, and its first offset."""
-        starts: dict[int, int] = {}
+    def readable(self) -> list[PlainRecord]:
+        """Every record that can be read, markers included."""
+        return [record for batch in self.batches for record in batch.records if record.offset >= self.start_offset]
+
+    def first_open_offset(self) -> int | None:
+        """Where the first transaction begins that has not ended."""
+        first_offsets: dict[int, int] = {}
         for batch in self.batches:
-            if batch.end_offset > self.start_offset:
-                starts.setdefault(batch.epoch, max(batch.first_offset, self.start_offset))
-        return sorted(starts.items())
+            if batch.producer is not None and batch.is_abort is None:
+                first_offsets.setdefault(batch.producer, batch.first_offset)
+            elif batch.producer is not None:
+                first_offsets.pop(batch.producer, None)
+        return min(first_offsets.values(), default=None)
+
+    def aborted_offsets(self) -> set[int]:
+        """Offsets of the records of transactions that were aborted."""
+        pending: dict[int, set[int]] = {}
+        aborted: set[int] = set()
+        for batch in self.batches:
+            if batch.producer is None:
+                continue
+            if batch.is_abort is None:
+                pending.setdefault(batch.producer, set()).update(range(batch.first_offset, batch.end_offset))
+            else:
+                ended = pending.pop(batch.producer, set())
+                aborted |= ended if batch.is_abort else set()
+        return aborted

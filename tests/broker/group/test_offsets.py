@@ -18,7 +18,7 @@ PRODUCER = ProducerId(5)
 
 
 def offsets(**named: object) -> CommittedOffsets:
-    return CommittedOffsets(OffsetOptions(**named))  # type: ignore[arg-type]
+    return CommittedOffsets(OffsetOptions(**named))  # type: ignore[arg-type]  # The names are checked by attrs.
 
 
 def value(offset: int, committed_ms: int = 0, expires_ms: int | None = None) -> CommittedOffset:

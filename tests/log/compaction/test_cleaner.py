@@ -1,3 +1,5 @@
+"""A whole pass of the cleaner, against a plain dictionary and against Kafka's rules."""
+
 from __future__ import annotations
 
 import pytest

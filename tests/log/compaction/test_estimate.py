@@ -1,3 +1,5 @@
+"""What compaction would save, without changing a file."""
+
 from __future__ import annotations
 
 from hypothesis import given, settings

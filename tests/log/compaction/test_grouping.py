@@ -1,3 +1,5 @@
+"""Which segments are rewritten into one."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,3 +1,5 @@
+"""Appends are cut where Kafka's buffer cuts them."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""Which log is cleaned next, and what is remembered of it."""
+
 from __future__ import annotations
 
 import pytest

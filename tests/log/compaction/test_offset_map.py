@@ -1,3 +1,5 @@
+"""The map from keys to their latest offsets, in bounded memory."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""From where to where a log is cleaned, and whether it is time."""
+
 from __future__ import annotations
 
 import math

@@ -1,3 +1,5 @@
+"""What becomes of aborted records and of markers."""
+
 from __future__ import annotations
 
 from log.compaction.transactions import CleanedTransactions

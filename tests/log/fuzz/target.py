@@ -44,6 +44,10 @@ class Outcome:
     refused_count: int
 
 
+OUTCOMES: Final[dict[str, Outcome]] = {}
+"""Every run of this process, by target, for `python -m tests.log.dirt` to print."""
+
+
 def fuzz(target: Target, *, count: int = INPUT_COUNT, seed: int = 1) -> Outcome:
     """Run `count` inputs; raise AssertionError at the first that does what is not declared."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -64,4 +68,5 @@ def fuzz(target: Target, *, count: int = INPUT_COUNT, seed: int = 1) -> Outcome:
         faulthandler.cancel_dump_traceback_later()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown <= MEMORY_KIB_MAX, f"{target.name}: memory grew by {grown} KiB"
-    return Outcome(accepted, count - accepted)
+    OUTCOMES[target.name] = Outcome(accepted, count - accepted)
+    return OUTCOMES[target.name]

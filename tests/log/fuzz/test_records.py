@@ -146,23 +146,27 @@ def test_damaged_payloads_are_refused_or_stay_below_the_limit(codec: Codec, magi
 
 
 def test_damaged_streams_are_read_around_the_damage() -> None:
-    batches = (*PLAIN_BATCHES, EMPTY, *COMPRESSED_BATCHES, *PLAIN_BATCHES[:1])
+    # Mostly of one batch, as a scan costs by the batch: doubling and splicing make longer streams.
     streams = (
-        *(b"".join(batches[at : at + 2]) for at in range(len(batches) - 1)),
-        MESSAGES[0] + PLAIN_BATCHES[0],
-        b"".join(MESSAGES[5:8]),
+        *PLAIN_BATCHES,
+        *COMPRESSED_BATCHES,
+        PLAIN_BATCHES[0] + EMPTY,
+        MESSAGES[0] + PLAIN_BATCHES[3],
+        b"".join(MESSAGES[5:7]),
     )
     fuzz(Target("streams", streams, read_around))
 
 
 def read_around(data: bytes) -> None:
-    """Nothing is raised; what is read and what is skipped are the whole input."""
-    position = 0
-    for columns in scan(data, options=ScanOptions(keep_going=True)):
+    """Nothing is raised; what is read and what is skipped are the whole input. One in two ends at the first damage."""
+    position = damage_count = 0
+    keeps_going = len(data) % 2 == 0
+    for columns in scan(data, options=ScanOptions(keep_going=keeps_going)):
+        damage_count += len(columns.damages)
         for damage in columns.damages:
             assert 0 < damage.size_bytes <= len(data) - damage.position
             assert damage.position >= 0
             position = damage.position + damage.size_bytes
         if len(columns.batches):
             position = int(columns.batches.position[-1] + columns.batches.size_bytes[-1])
-    assert position == len(data)
+    assert position == len(data) or (damage_count == 1 and not keeps_going)

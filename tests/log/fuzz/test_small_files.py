@@ -47,6 +47,11 @@ def numbers(*values: int, sizes: tuple[int, ...]) -> bytes:
     return b"".join(value.to_bytes(sizes[place % len(sizes)], "big", signed=True) for place, value in enumerate(values))
 
 
+def is_compared(data: bytes) -> bool:
+    """One input in eight: looking up all targets both ways costs more than all the rest of a run."""
+    return crc32c(data) % 8 == 0
+
+
 def both_happened(outcome: Outcome) -> None:
     assert outcome.accepted_count > 1000
     assert outcome.refused_count > 1000
@@ -63,10 +68,12 @@ def test_a_damaged_offset_index_is_searched_alike_one_by_one_and_at_once() -> No
     def run(data: bytes) -> None:
         storage = MemoryStorage(ManualClock(), DiskImage({PATH: data}))
         index = OffsetIndex.open(storage, PATH, BASE, size_bytes_max=800)
-        many = index.lookup_many(targets)
-        single = [index.lookup(target) for target in targets]
-        assert many.offsets.tolist() == [found.offset for found in single]
-        assert many.positions.tolist() == [found.position for found in single]
+        index.lookup(targets[len(data) % len(targets)])
+        if is_compared(data):
+            single = [index.lookup(target) for target in targets]
+            many = index.lookup_many(targets)
+            assert many.offsets.tolist() == [found.offset for found in single]
+            assert many.positions.tolist() == [found.position for found in single]
         assert index.entry_count == len(data) // 8
         index.truncate_to(targets[len(data) % len(targets)])
         assert index.entry_count <= len(data) // 8
@@ -86,10 +93,12 @@ def test_a_damaged_time_index_is_searched_alike_one_by_one_and_at_once() -> None
     def run(data: bytes) -> None:
         storage = MemoryStorage(ManualClock(), DiskImage({PATH: data}))
         index = TimeIndex.open(storage, PATH, BASE, size_bytes_max=1200)
-        many = index.lookup_many(targets)
-        single = [index.lookup(target) for target in targets]
-        assert many.timestamps.tolist() == [found.timestamp for found in single]
-        assert many.offsets.tolist() == [found.offset for found in single]
+        index.lookup(targets[len(data) % len(targets)])
+        if is_compared(data):
+            single = [index.lookup(target) for target in targets]
+            many = index.lookup_many(targets)
+            assert many.timestamps.tolist() == [found.timestamp for found in single]
+            assert many.offsets.tolist() == [found.offset for found in single]
         index.truncate_to(BASE + len(data) % 25)
         index.sanity_check()
 

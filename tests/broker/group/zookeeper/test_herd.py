@@ -48,7 +48,7 @@ def test_a_session_that_has_ended_is_told_of_nothing() -> None:
 
 
 def settled(**named: int) -> Herd:
-    herd = Herd(HerdOptions(retry_count_max=100, **named), SplitMix64(1))  # type: ignore[arg-type]
+    herd = Herd(HerdOptions(retry_count_max=100, **named), SplitMix64(1))  # type: ignore[arg-type]  # The names are checked by attrs.
     herd.start()
     return herd
 

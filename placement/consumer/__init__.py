@@ -1,0 +1,42 @@
+"""Partitions on consumers: Kafka's assignors, exactly, on columns; and what can be said of an assignment.
+
+Begin with `Group.of(members, topics)` and `load_assignor("sticky").assign(group, entropy)`.
+"""
+
+from placement.consumer.assignment import GroupAssignment
+from placement.consumer.assignor import ConsumerAssignor
+from placement.consumer.client_range import RangeAssignor
+from placement.consumer.group import NO_GENERATION, Group, Member, Topic
+from placement.consumer.measures import Measures, measure
+from placement.consumer.moves import Move, Why, moves_of
+from placement.consumer.optimum import Optimum, optimum_of
+from placement.consumer.ragged import Ragged
+from placement.consumer.registry import load_assignor
+from placement.consumer.round_robin import RoundRobinAssignor
+from placement.consumer.server_range import ServerRangeAssignor
+from placement.consumer.server_uniform import UniformAssignor
+from placement.consumer.sticky import CooperativeStickyAssignor, StickyAssignor
+
+__all__ = [
+    "NO_GENERATION",
+    "ConsumerAssignor",
+    "CooperativeStickyAssignor",
+    "Group",
+    "GroupAssignment",
+    "Measures",
+    "Member",
+    "Move",
+    "Optimum",
+    "Ragged",
+    "RangeAssignor",
+    "RoundRobinAssignor",
+    "ServerRangeAssignor",
+    "StickyAssignor",
+    "Topic",
+    "UniformAssignor",
+    "Why",
+    "load_assignor",
+    "measure",
+    "moves_of",
+    "optimum_of",
+]

@@ -1,0 +1,61 @@
+"""What an assignor answers: which partitions each member gets, in Kafka's order.
+
+Constraints: there is a row for each member of the group, unless the assignor named no member at all, which
+Kafka's uniform one does when nothing is subscribed. A sound answer gives a partition to one member only; Kafka's
+sticky assignors can break that on unsound claims, so an answer is rows, not one owner a partition.
+
+Order: the client's assignors answer lists, whose order is kept here. The server's answer sets; their rows
+have the order in which partitions were given.
+
+Source: Kafka's ConsumerPartitionAssignor.GroupAssignment and group.api.assignor.GroupAssignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import attrs
+import numpy as np
+
+from broker.cluster import Int32Array
+from broker.ids import PartitionId, TopicPartition
+from placement.consumer.group import Group
+from placement.consumer.ragged import Ragged, grouped
+
+NOBODY = -1
+"""The owner of a partition that no member has."""
+
+
+@attrs.frozen(eq=False)
+class GroupAssignment:
+    """Rows of partition ids, one for each member of `group`; `silent` when the assignor named no member."""
+
+    group: Group
+    rows: Ragged
+    silent: bool = False
+
+    @classmethod
+    def of_owners(cls, group: Group, owners: Int32Array) -> GroupAssignment:
+        """Return the assignment of each partition to `owners` int32[P], members' partitions in order of id."""
+        return cls(group, grouped(owners, len(group.members)))
+
+    def of(self, member: str) -> tuple[TopicPartition, ...]:
+        """Return what one member gets."""
+        return tuple(self.named(self.rows.row(self.group.members.index(member))))
+
+    def named(self, partitions: Int32Array | Sequence[int]) -> list[TopicPartition]:
+        """Return these ids as topics and numbers."""
+        topics = self.group.partition_topics[partitions].tolist()
+        numbers = self.group.partition_numbers[partitions].tolist()
+        return [
+            TopicPartition(self.group.topics[topic], PartitionId(number))
+            for topic, number in zip(topics, numbers, strict=True)
+        ]
+
+    @cached_property
+    def owners(self) -> Int32Array:
+        """int32[partitions and phantoms]: the member of each, the last one where several have it, else NOBODY."""
+        owners = np.full(self.group.partition_count + self.group.phantom_count, NOBODY, np.int32)
+        owners[self.rows.values] = self.rows.rows
+        return owners

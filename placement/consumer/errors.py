@@ -1,0 +1,53 @@
+"""What Kafka's assignors throw, as refusals that carry Java's class and message.
+
+Most of them are not Kafka's intention: a group without members divides by zero, a member that holds a
+partition that does not exist makes the sticky assignor lose count. They are answers all the same.
+
+Source: org.apache.kafka.coordinator.group.api.assignor.PartitionAssignorException and java.lang, Java 17.
+"""
+
+from __future__ import annotations
+
+from broker.errors import RefusedError
+
+
+class PartitionAssignorError(RefusedError):
+    """A server-side assignor cannot answer: a subscribed topic does not exist, or partitions were left over."""
+
+    kafka_class = "org.apache.kafka.coordinator.group.api.assignor.PartitionAssignorException"
+
+
+class NullPointerError(RefusedError):
+    """Kafka's sticky assignor looks up a member that it has set aside."""
+
+    kafka_class = "java.lang.NullPointerException"
+
+
+class IllegalStateError(RefusedError):
+    """Kafka's sticky assignor finds that its counts do not add up."""
+
+    kafka_class = "java.lang.IllegalStateException"
+
+
+class DivisionByZeroError(RefusedError):
+    """Kafka's sticky assignor divides by the number of members, which is zero."""
+
+    kafka_class = "java.lang.ArithmeticException"
+
+
+class EmptyGroupError(RefusedError):
+    """Kafka's round-robin assignor cannot go round an empty list of members."""
+
+    kafka_class = "java.lang.IllegalArgumentException"
+
+
+class PartitionIndexError(RefusedError):
+    """Kafka's uniform assignor meets a partition beyond the end of its topic."""
+
+    kafka_class = "java.lang.ArrayIndexOutOfBoundsException"
+
+
+class EndlessBalancingError(RefusedError):
+    """Kafka's sticky assignor moves partitions round and round; it throws nothing, as it never ends."""
+
+    kafka_class = "none"

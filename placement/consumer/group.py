@@ -1,0 +1,234 @@
+"""A consumer group as the assignors see it: members, subscriptions, topics, and what is held now, in columns.
+
+Decides how a group is written down so that a million partitions can be assigned without a Python object
+for each. `Member` and `Topic` are the values at the border; `Group.of` puts them into columns once.
+
+Constraints: member ids and topic names are distinct; numbers of partitions and generations are Java ints.
+Members stand in the order in which the group's leader or coordinator put them into its map.
+
+How
+Topics are sorted as Java sorts strings, so that an index compares as the name does. Partitions are numbered
+through in order of (topic, partition); this number is a partition's id here. A member may claim a partition
+that does not exist; such phantoms are numbered behind the real ones, in the same order. Whoever claims a
+partition of a topic without metadata claims nothing.
+
+Example: topics a (2 partitions) and b (3): a-0 a-1 b-0 b-1 b-2 have the ids 0 1 2 3 4.
+
+Left out: patterns of topics, which the client resolves before it joins.
+
+Source: Kafka's ConsumerPartitionAssignor.Subscription and GroupSpec, commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+
+import attrs
+import numpy as np
+
+from broker.cluster import Int32Array, Int64Array, java_string_key
+from broker.errors import UsageError
+from broker.ids import PartitionId, TopicPartition
+from broker.java_order import string_places
+from placement.consumer.racks import ReplicaRacks
+from placement.consumer.ragged import Ragged, inverse
+from placement.spec import PARTITION_COUNT_MAX
+
+NO_GENERATION: Final = -1
+"""Kafka's `AbstractStickyAssignor.DEFAULT_GENERATION`: the member tells none."""
+
+NO_METADATA: Final = -1
+"""The number of partitions of a topic that somebody subscribes to or claims but that is not known."""
+
+
+@attrs.frozen(kw_only=True)
+class Topic:
+    """One topic with metadata; `id` is Kafka's Uuid as text, `replica_racks` the racks of each partition's replicas."""
+
+    name: str
+    partition_count: int
+    id: str | None = None
+    replica_racks: tuple[tuple[str, ...], ...] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Member:
+    """One member with its subscription.
+
+    `owned` is what it held, as its assignor reads that: from the subscription (cooperative), from the assignor's user
+    data (sticky) or from the target assignment (uniform). `generation` is the generation it held that in, and
+    `subscription_generation` the one in the subscription itself where that differs, as the two are compared.
+    """
+
+    id: str
+    topics: tuple[str, ...]
+    instance_id: str | None = None
+    rack: str | None = None
+    owned: tuple[TopicPartition, ...] = ()
+    generation: int = NO_GENERATION
+    subscription_generation: int | None = None
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Group:
+    """The columns; M members, T topics. Made by `of`, or from arrays by whoever has those already.
+
+    `topics` must be in Java's order and distinct; `partition_counts` int32[T] has NO_METADATA where there is none;
+    `subscribed` has a row of topic indexes for each member, in the order it named them; `owned_topics` and
+    `owned_numbers` say in rows of the same lengths which partitions each member claims.
+    """
+
+    members: tuple[str, ...]
+    instance_ids: tuple[str | None, ...]
+    member_racks: tuple[str | None, ...]
+    topics: tuple[str, ...]
+    topic_ids: tuple[str | None, ...]
+    partition_counts: Int32Array
+    subscribed: Ragged
+    owned_topics: Ragged
+    owned_numbers: Int32Array
+    generations: Int32Array
+    subscription_generations: Int32Array
+    replica_racks: ReplicaRacks
+
+    @classmethod
+    def of(cls, members: Sequence[Member], topics: Sequence[Topic]) -> Group:
+        """Return the columns of these members and topics.
+
+        Raises UsageError for a member or topic given twice, a negative count, or more partitions than are handled.
+        """
+        known: dict[str, Topic] = {}
+        for topic in topics:
+            if topic.name in known:
+                raise UsageError(f"topic {topic.name!r} is given twice")
+            known[topic.name] = topic
+        twice = [name for name, count in Counter(member.id for member in members).items() if count > 1]
+        if twice:
+            raise UsageError(f"member {twice[0]!r} is given twice")
+        claimed = {one.topic for member in members for one in member.owned}
+        named = {name for member in members for name in member.topics}
+        names = tuple(sorted(known.keys() | named | claimed, key=java_string_key))
+        index = {name: place for place, name in enumerate(names)}
+        counts = [known[name].partition_count if name in known else NO_METADATA for name in names]
+        _check_counts(topics)
+        return cls(
+            members=tuple(member.id for member in members),
+            instance_ids=tuple(member.instance_id for member in members),
+            member_racks=tuple(member.rack for member in members),
+            topics=names,
+            topic_ids=tuple(known[name].id if name in known else None for name in names),
+            partition_counts=np.array(counts, np.int32),
+            subscribed=Ragged.of([index[name] for name in member.topics] for member in members),
+            owned_topics=Ragged.of([index[one.topic] for one in member.owned] for member in members),
+            owned_numbers=np.array([one.partition for member in members for one in member.owned], np.int32),
+            generations=np.array([member.generation for member in members], np.int32),
+            subscription_generations=np.array([_subscribed_generation(member) for member in members], np.int32),
+            replica_racks=ReplicaRacks.of(
+                [known[name].replica_racks if name in known else None for name in names], counts
+            ),
+        )
+
+    @cached_property
+    def partition_starts(self) -> Int64Array:
+        """int64[T + 1]: the id of each topic's first partition, and behind the last one the number of partitions."""
+        return np.concatenate([[0], np.maximum(self.partition_counts, 0).cumsum(dtype=np.int64)])
+
+    @property
+    def partition_count(self) -> int:
+        """Number of partitions that exist."""
+        return int(self.partition_starts[-1])
+
+    @cached_property
+    def _phantom_codes(self) -> Int64Array:
+        beyond = self._owned_counts >= 0
+        beyond &= self.owned_numbers >= self._owned_counts
+        return np.unique(_code(self.owned_topics.values[beyond], self.owned_numbers[beyond]))
+
+    @cached_property
+    def _owned_counts(self) -> Int32Array:
+        return self.partition_counts[self.owned_topics.values]
+
+    @property
+    def phantom_count(self) -> int:
+        """Number of partitions that are claimed but beyond the end of their topic."""
+        return len(self._phantom_codes)
+
+    @cached_property
+    def partition_topics(self) -> Int32Array:
+        """int32[partitions and phantoms]: each one's topic, as an index."""
+        real = np.repeat(np.arange(len(self.topics), dtype=np.int32), np.maximum(self.partition_counts, 0))
+        return np.concatenate([real, (self._phantom_codes >> 32).astype(np.int32)])
+
+    @cached_property
+    def partition_numbers(self) -> Int32Array:
+        """int32[partitions and phantoms]: each one's number within its topic."""
+        starts = self.partition_starts.astype(np.int32)
+        real = np.arange(starts[-1], dtype=np.int32) - np.repeat(starts[:-1], np.diff(starts))
+        return np.concatenate([real, (self._phantom_codes & 0xFFFF_FFFF).astype(np.int32)])
+
+    @cached_property
+    def owned(self) -> Ragged:
+        """The ids of the partitions that each member claims, in the order given, without topics of no metadata."""
+        topics, numbers = self.owned_topics.values, self.owned_numbers
+        ids = (self.partition_starts[topics] + numbers).astype(np.int32)
+        beyond = (self._owned_counts >= 0) & (numbers >= self._owned_counts)
+        if beyond.any():
+            places = np.searchsorted(self._phantom_codes, _code(topics[beyond], numbers[beyond]))
+            ids[beyond] = self.partition_count + places
+        return Ragged(self.owned_topics.starts, ids).where(self._owned_counts >= 0)
+
+    @cached_property
+    def same_lists(self) -> bool:
+        """Whether all members name the same topics in the same order; so of no member it is false."""
+        lengths = self.subscribed.lengths
+        if not len(lengths) or (lengths != lengths[0]).any():
+            return False
+        table = self.subscribed.values.reshape(len(lengths), -1)
+        return bool((table == table[0]).all())
+
+    @cached_property
+    def member_hash_order(self) -> Int64Array:
+        """int64[M]: the members in the order in which Java's map of subscriptions is walked."""
+        return string_places(self.members)
+
+    @cached_property
+    def member_ranks(self) -> Int64Array:
+        """int64[M]: each member's place among the ids sorted as Java sorts them."""
+        keys = [java_string_key(name) for name in self.members]
+        return inverse(np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64))
+
+    @cached_property
+    def static_first(self) -> Int64Array:
+        """int64[M]: the members in Kafka's `MemberInfo` order: static ones by instance id, then others by member id."""
+        return np.array(sorted(self.member_hash_order.tolist(), key=self._static_key), np.int64)
+
+    def _static_key(self, member: int) -> tuple[bool, bytes]:
+        instance = self.instance_ids[member]
+        return (instance is None, java_string_key(self.members[member] if instance is None else instance))
+
+    def name_of(self, partition: int) -> TopicPartition:
+        """Return the topic and number of one id."""
+        topic = self.topics[int(self.partition_topics[partition])]
+        return TopicPartition(topic, PartitionId(int(self.partition_numbers[partition])))
+
+
+def _subscribed_generation(member: Member) -> int:
+    return member.generation if member.subscription_generation is None else member.subscription_generation
+
+
+def _check_counts(topics: Sequence[Topic]) -> None:
+    wrong = next((topic for topic in topics if not 0 <= topic.partition_count <= PARTITION_COUNT_MAX), None)
+    if wrong is not None:
+        raise UsageError(
+            f"topic {wrong.name!r} has {wrong.partition_count} partitions; allowed are 0 to {PARTITION_COUNT_MAX}"
+        )
+    total = sum(topic.partition_count for topic in topics)
+    if total > PARTITION_COUNT_MAX:
+        raise UsageError(f"the topics have {total} partitions together; at most {PARTITION_COUNT_MAX} are handled")
+
+
+def _code(topics: Int32Array, numbers: Int32Array) -> Int64Array:
+    return (topics.astype(np.int64) << 32) | numbers

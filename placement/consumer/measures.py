@@ -1,0 +1,84 @@
+"""How good an assignment is: balance, stickiness and racks, each beside the best that could be.
+
+What it decides: the figures by which assignors are compared. Sizes are the numbers of partitions of the members; the
+sum over pairs of members of their difference is Kafka's own balance score. Kept are the partitions that stay with
+a member that held them; the most that can stay is counted for the most even sizes, so that an assignor that does
+not balance may keep more. A match is a partition whose member has a replica in its own rack.
+
+Example: sizes 4 and 2 of two members for 6 partitions: score 2, best 0.
+
+Cost: partitions, and that of the optimum. Source: ours; the score is AbstractStickyAssignor.getBalanceScore.
+"""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+
+from broker.cluster import Int32Array, Int64Array
+from placement.consumer.assignment import GroupAssignment
+from placement.consumer.group import Group
+from placement.consumer.optimum import Optimum
+
+
+@attrs.frozen(kw_only=True)
+class Measures:
+    """One assignment's figures. `racked_count` are partitions with known racks, of members in a rack."""
+
+    size_min: int
+    size_max: int
+    score: int
+    best_size_min: int
+    best_size_max: int
+    best_score: int
+    kept_count: int
+    most_kept_count: int
+    matched_count: int
+    racked_count: int
+
+
+def measure(assignment: GroupAssignment, optimum: Optimum) -> Measures:
+    """Return the figures of an assignment; `optimum` is that of its group."""
+    sizes = assignment.rows.lengths
+    matched, racked = rack_matches(assignment)
+    return Measures(
+        size_min=int(sizes.min(initial=sizes.max(initial=0))),
+        size_max=int(sizes.max(initial=0)),
+        score=pair_score(sizes),
+        best_size_min=int(optimum.sizes[0]) if len(optimum.sizes) else 0,
+        best_size_max=int(optimum.sizes[-1]) if len(optimum.sizes) else 0,
+        best_score=pair_score(optimum.sizes),
+        kept_count=kept_count(assignment),
+        most_kept_count=optimum.kept_count,
+        matched_count=matched,
+        racked_count=racked,
+    )
+
+
+def pair_score(sizes: Int64Array) -> int:
+    """Return the sum of differences over all pairs of members. Cost: members, sorted."""
+    ascending = np.sort(sizes)
+    return int((ascending * (2 * np.arange(len(sizes)) - len(sizes) + 1)).sum())
+
+
+def kept_count(assignment: GroupAssignment) -> int:
+    """Return how many partitions a member has that it claimed to hold."""
+    group = assignment.group
+    claims = _pairs(group, group.owned.rows, group.owned.values)
+    return len(np.intersect1d(claims, _pairs(group, assignment.rows.rows, assignment.rows.values)))
+
+
+def _pairs(group: Group, members: Int32Array, partitions: Int32Array) -> Int64Array:
+    codes: Int64Array = members.astype(np.int64) * (group.partition_count + group.phantom_count) + partitions
+    return codes
+
+
+def rack_matches(assignment: GroupAssignment) -> tuple[int, int]:
+    """Return how many partitions are read within the member's rack, and of how many that can be said."""
+    racks, matched, racked = assignment.group.replica_racks, 0, 0
+    for rack, partitions in zip(assignment.group.member_racks, assignment.rows.lists(), strict=True):
+        if rack:
+            sets = [racks.sets[racks.codes[one]] for one in partitions if one < len(racks.codes)]
+            racked += sum(bool(one) for one in sets)
+            matched += sum(rack in one for one in sets)
+    return matched, racked

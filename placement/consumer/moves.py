@@ -1,0 +1,94 @@
+"""What moved between a group's former assignment and a new one, and why.
+
+What it decides: for each partition that has another member than before, the reason, in one word.
+
+Constraints: the former assignment may name members that are gone, and topics that are. Who held a partition twice is
+asked in the order given.
+
+Example: c1 held t-0 and left; c0 gets it: Move(t-0, c1, c0, Why.LEFT).
+
+Source: ours; the reasons are those for which Kafka's assignors give a partition to another member.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+
+import attrs
+
+from broker.ids import TopicPartition
+from placement.consumer.assignment import GroupAssignment
+
+
+class Why(enum.Enum):
+    """Why a partition's member is not the one that held it; the value is said to users."""
+
+    NEW = "nobody held it"
+    LEFT = "its member left"
+    UNSUBSCRIBED = "its member no longer subscribes to the topic"
+    DISPUTED = "several members claimed it"
+    CHOSEN = "the assignor took it from a member that could have kept it"
+    WITHHELD = "its member must let go of it before another gets it"
+    NO_READER = "no member subscribes to the topic"
+    GONE = "the partition does not exist"
+
+
+@attrs.frozen
+class Move:
+    """One partition, who held it and who gets it; None stands for nobody."""
+
+    partition: TopicPartition
+    before: str | None
+    after: str | None
+    why: Why
+
+
+def moves_of(assignment: GroupAssignment, held: Mapping[str, Sequence[TopicPartition]]) -> Iterator[Move]:
+    """Yield what moved, in order of topic and partition; `held` is what each member held, those gone included."""
+    group = assignment.group
+    after: dict[TopicPartition, str] = {}
+    for member, row in zip(group.members, assignment.rows.lists(), strict=True):
+        after.update((partition, member) for partition in assignment.named(row))
+    holders: dict[TopicPartition, list[str]] = {}
+    for member, partitions in held.items():
+        for partition in partitions:
+            holders.setdefault(partition, []).append(member)
+    subscriptions = {
+        member: {group.topics[topic] for topic in topics}
+        for member, topics in zip(group.members, group.subscribed.lists(), strict=True)
+    }
+    for partition in sorted({*after, *holders}):
+        before, now = holders.get(partition, []), after.get(partition)
+        if now not in before:
+            why = _why(assignment, partition, before, now, subscriptions)
+            yield Move(partition, before[0] if before else None, now, why)
+
+
+def _why(
+    assignment: GroupAssignment,
+    partition: TopicPartition,
+    before: Sequence[str],
+    now: str | None,
+    subscriptions: Mapping[str, set[str]],
+) -> Why:
+    if now is None and not _exists(assignment, partition):
+        return Why.GONE
+    if now is None and not any(partition.topic in topics for topics in subscriptions.values()):
+        return Why.NO_READER
+    if not before:
+        return Why.NEW
+    if len(before) > 1:
+        return Why.DISPUTED
+    if before[0] not in subscriptions:
+        return Why.LEFT
+    if partition.topic not in subscriptions[before[0]]:
+        return Why.UNSUBSCRIBED
+    return Why.WITHHELD if now is None else Why.CHOSEN
+
+
+def _exists(assignment: GroupAssignment, partition: TopicPartition) -> bool:
+    group = assignment.group
+    if partition.topic not in group.topics:
+        return False
+    return bool(partition.partition < group.partition_counts[group.topics.index(partition.topic)])

@@ -1,0 +1,144 @@
+"""The best that any assignor could reach: the most even sizes, and with these the most partitions that stay.
+
+Goals: numbers that can be relied on. Both are computed, not estimated.
+
+How
+All members with the same subscriptions: N partitions, C members; N mod C members have N div C + 1. Of those who held
+more than N div C, at most N mod C can keep one more than that.
+
+Otherwise partitions are units of their topics, and a table says how many of each topic each member has. Sizes are
+the most even when no chain of members, each giving a unit of a topic to the next, leads from one to another with at
+least two fewer; then the sum of squares is least, and so is every other convex measure, the greatest size included.
+From such a table, units go round in circles as long as that lets more stay: a circle may go through two members whose
+sizes differ by one, which then trade sizes. No circle left, no table with these sizes lets more stay.
+
+Example: t0, t1, t2 of 1, 2, 3 partitions for c0:{t0}, c1:{t0, t1}, c2:all: the most even sizes are 1, 2 and 3.
+
+Cost: topics x members for each chain or circle searched for; chains are at most as many as units moved.
+
+Left out: racks. Source: Harvey, Ladner, Lovász, Tamir: Semi-matchings for bipartite graphs and load balancing (2006);
+cycle cancelling for least cost is Klein's (1967).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import Int64Array
+from placement.consumer.circles import keep_more
+from placement.consumer.group import Group
+from placement.consumer.ragged import Ragged
+from placement.consumer.sticky_claims import assigned_topics
+from placement.consumer.subscribers import same_sets
+
+BoolTable = NDArray[np.bool_]
+
+TABLE_SIZE_MAX: Final = 4_000_000  # Members x topics; some seconds and 100 MB at most.
+
+
+@attrs.frozen(eq=False)
+class Optimum:
+    """The most even sizes, int64[M] ascending, and how many partitions can stay with sizes that even."""
+
+    sizes: Int64Array
+    kept_count: int
+
+
+def optimum_of(group: Group) -> Optimum | None:
+    """Return the best for all partitions that can be assigned, and the claims that only one member makes.
+
+    None for groups of different subscriptions so large that the tables would pass `TABLE_SIZE_MAX`.
+    """
+    if same_sets(group):
+        claims = sole_claims(group)
+        held_sizes = np.bincount(claims.rows, minlength=len(group.members))
+        return _of_equals(held_sizes, int(group.partition_counts[assigned_topics(group)].sum()))
+    if len(group.members) * len(group.topics) > TABLE_SIZE_MAX:
+        return None
+    held = held_table(group)
+    may_hold = np.zeros(held.shape, np.bool_)
+    may_hold[group.subscribed.rows, group.subscribed.values] = True
+    may_hold &= group.partition_counts > 0
+    table = _filled(held, may_hold, np.maximum(group.partition_counts, 0).astype(np.int64))
+    level(table, may_hold)
+    keep_more(table, held, may_hold)
+    return Optimum(np.sort(table.sum(axis=1)), int(np.minimum(table, held).sum()))
+
+
+def _of_equals(held: Int64Array, partition_count: int) -> Optimum:
+    sizes = np.full(len(held), partition_count // max(1, len(held)), np.int64)
+    over = partition_count - int(sizes.sum())
+    kept = int(np.minimum(held, sizes).sum()) + min(over, int((held > sizes).sum()))
+    sizes[len(sizes) - over :] += 1
+    return Optimum(sizes, kept)
+
+
+def sole_claims(group: Group) -> Ragged:
+    """Return the partitions that each member claims alone, and of topics it subscribes to."""
+    codes = group.owned.rows.astype(np.int64) * len(group.topics) + group.partition_topics[group.owned.values]
+    subscribed = group.subscribed.rows.astype(np.int64) * len(group.topics) + group.subscribed.values
+    alone = np.bincount(group.owned.values, minlength=1)[group.owned.values] == 1
+    return group.owned.where(alone & (group.owned.values < group.partition_count) & np.isin(codes, subscribed))
+
+
+def held_table(group: Group) -> Int64Array:
+    """int64[M, T]: how many partitions of each topic each member claims alone."""
+    claims = sole_claims(group)
+    table = np.zeros((len(group.members), len(group.topics)), np.int64)
+    np.add.at(table, (claims.rows, group.partition_topics[claims.values]), 1)
+    return table
+
+
+def _filled(held: Int64Array, may_hold: BoolTable, counts: Int64Array) -> Int64Array:
+    """Return what is held, with the free units of each topic given to the least loaded that may hold it."""
+    table, sizes = held.copy(), held.sum(axis=1)
+    for topic in np.flatnonzero(may_hold.any(axis=0)).tolist():
+        members = np.flatnonzero(may_hold[:, topic])
+        for _ in range(int(counts[topic] - table[:, topic].sum())):
+            receiver = members[sizes[members].argmin()]
+            table[receiver, topic] += 1
+            sizes[receiver] += 1
+    return table
+
+
+def level(table: Int64Array, may_hold: BoolTable) -> None:
+    """Move units of `table` int64[M, T] along chains until sizes are as even as `may_hold` bool[M, T] allows."""
+    settled = np.zeros(len(table), np.bool_)
+    while not settled.all():
+        sizes = table.sum(axis=1)
+        giver = int(np.where(settled, -1, sizes).argmax())
+        chain = _chain_to_least(table, may_hold, giver)
+        if chain is None:
+            settled[giver] = True
+            continue
+        for source, topic, target in chain:
+            table[source, topic] -= 1
+            table[target, topic] += 1
+
+
+def _chain_to_least(table: Int64Array, may_hold: BoolTable, giver: int) -> list[tuple[int, int, int]] | None:
+    """Return moves (from, topic, to) that end at the least loaded member in reach, if it has at least two fewer."""
+    came: dict[int, tuple[int, int]] = {giver: (giver, -1)}
+    topics_seen = np.zeros(table.shape[1], np.bool_)
+    queue = [giver]
+    for member in queue:
+        for topic in np.flatnonzero((table[member] > 0) & ~topics_seen).tolist():
+            topics_seen[topic] = True
+            for target in np.flatnonzero(may_hold[:, topic]).tolist():
+                if target not in came:
+                    came[target] = (member, topic)
+                    queue.append(target)
+    sizes = table.sum(axis=1)
+    target = min(came, key=lambda member: (sizes[member], member))
+    if sizes[target] > sizes[giver] - 2:
+        return None
+    chain = []
+    while target != giver:
+        source, topic = came[target]
+        chain.append((source, topic, target))
+        target = source
+    return chain

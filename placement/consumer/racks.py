@@ -1,0 +1,71 @@
+"""Where the replicas of each partition stand, and whether a member reads from its own rack.
+
+What it decides: which partitions a member can read within its rack, the question that all rack-aware assignors ask.
+
+How: partitions share a few sets of racks, so each has the number of its set, and a table of members' racks against
+sets answers for all of them. A member without a rack, or with the empty one, has none; a replica's empty rack is one.
+
+Example: partitions with replicas on {a, b}, {b} and {a, b}: sets ({a, b}, {b}), codes 0 1 0; a member in rack a
+matches the first and the third.
+
+Source: Kafka's AbstractPartitionAssignor.useRackAwareAssignment, commit 1eb7644 (2024-10); KIP-881.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+import numpy as np
+
+from broker.cluster import Int32Array, Int64Array
+from broker.errors import UsageError
+
+RackSet = frozenset[str]
+
+
+@attrs.frozen(eq=False)
+class ReplicaRacks:
+    """For each partition that exists, by id, the number of its set of racks: `codes` int32[P] into `sets`."""
+
+    sets: tuple[RackSet, ...]
+    codes: Int32Array
+
+    @classmethod
+    def unknown(cls, partition_count: int) -> ReplicaRacks:
+        """Return that no replica's rack is known."""
+        return cls((frozenset(),), np.zeros(partition_count, np.int32))
+
+    @classmethod
+    def of(cls, topics: Iterable[Sequence[Sequence[str]] | None], counts: Iterable[int]) -> ReplicaRacks:
+        """Return the racks of each topic's partitions; None for a topic of which they are not known.
+
+        Raises UsageError when a topic has racks of more or fewer partitions than it has.
+        """
+        numbers: dict[RackSet, int] = {frozenset(): 0}
+        codes: list[int] = []
+        for place, (racks, count) in enumerate(zip(topics, counts, strict=True)):
+            if racks is None:
+                codes.extend([0] * max(0, count))
+                continue
+            if len(racks) != count:
+                raise UsageError(f"topic {place} has {count} partitions and the replicas' racks of {len(racks)}")
+            codes.extend(numbers.setdefault(frozenset(row), len(numbers)) for row in racks)
+        return cls(tuple(numbers), np.array(codes, np.int32))
+
+    def aware(self, member_racks: Iterable[str | None], codes: Int32Array) -> bool:
+        """Return whether Kafka looks at racks, for the partitions of these `codes`.
+
+        It does when some member stands in a rack with a replica, and not every rack has replicas of all.
+        """
+        wanted = {rack for rack in member_racks if rack}
+        if not wanted or len(self.sets) == 1:
+            return False
+        used = [self.sets[code] for code in np.unique(codes).tolist()]
+        every = frozenset[str]().union(*used)
+        return not wanted.isdisjoint(every) and any(one != every for one in used)
+
+    def match_count(self, member_racks: Iterable[str | None]) -> Int64Array:
+        """int64[sets]: how many members stand in a rack of each set."""
+        racks = [rack for rack in member_racks if rack]
+        return np.array([sum(rack in one for rack in racks) for one in self.sets], np.int64)

@@ -1,0 +1,40 @@
+"""Each partition to a subscriber drawn at random: a worked example of an assignor of one's own.
+
+What it decides: the owner of each partition, by chance alone. It shows the interface, and how poor a policy without
+goals is: sizes scatter, and nothing stays where it was. Not for production.
+
+Constraints: each partition of a subscribed topic with metadata goes to one of its subscribers.
+
+How: topics in order of name, partitions in order of number, one draw each.
+
+Example: with SplitMix64(7), 6 partitions of t for a and b can fall 4 to 2; with the same seed they always do.
+
+To write your own: a class with `assign`, as below; check it with `placement.consumer.strategies.check_assignor`;
+name it under the entry point `brokerside.assignors`, and the CLI knows it.
+
+Source: ours; random assignment is the usual example of Kafka's ConsumerPartitionAssignor.
+"""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+
+from broker.entropy import RandomSource
+from placement.consumer.assignment import NOBODY, GroupAssignment
+from placement.consumer.group import Group
+from placement.consumer.subscribers import subscribers_of
+
+
+@attrs.frozen
+class RandomAssignor:
+    """A ConsumerAssignor that looks at nothing but subscriptions."""
+
+    def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
+        """Return each member's partitions, sorted; never refuses."""
+        owners = np.full(group.partition_count, NOBODY, np.int32)
+        starts = group.partition_starts.tolist()
+        for topic, members in enumerate(subscribers_of(group, np.arange(len(group.members))).lists()):
+            for partition in range(starts[topic], starts[topic + 1]) if members else ():
+                owners[partition] = members[entropy.next_int_bound(len(members))]
+        return GroupAssignment.of_owners(group, owners)

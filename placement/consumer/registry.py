@@ -1,0 +1,68 @@
+"""Assignors by name: Kafka's own, and those that installed packages offer.
+
+What it decides: which policy `--assignor NAME` means. A package offers one by naming a class without arguments under
+the entry point `brokerside.assignors`.
+
+Constraints: Kafka's names cannot be taken over. Client and server both have a `range`; the server's is `server-range`
+here. Every call makes a new assignor, as some remember what they saw.
+
+Example: load_assignor("sticky") == StickyAssignor().
+
+Left out: assignors with arguments; whoever needs one calls it from Python.
+
+Source: names are those of partition.assignment.strategy and group.remote.assignor, 4.0; entry points are Python
+packaging's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from types import MappingProxyType
+from typing import Final
+
+from broker.errors import UsageError
+from placement.consumer.assignor import ConsumerAssignor
+from placement.consumer.client_range import RangeAssignor
+from placement.consumer.round_robin import RoundRobinAssignor
+from placement.consumer.server_range import ServerRangeAssignor
+from placement.consumer.server_uniform import UniformAssignor
+from placement.consumer.sticky import CooperativeStickyAssignor, StickyAssignor
+
+ASSIGNOR_GROUP: Final = "brokerside.assignors"
+KAFKAS: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = MappingProxyType(
+    {
+        "range": RangeAssignor,
+        "roundrobin": RoundRobinAssignor,
+        "sticky": StickyAssignor,
+        "cooperative-sticky": CooperativeStickyAssignor,
+        "uniform": UniformAssignor,
+        "server-range": ServerRangeAssignor,
+    }
+)
+CORRECTED: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = MappingProxyType(
+    {
+        "sticky": lambda: StickyAssignor(corrected=True),
+        "uniform": lambda: UniformAssignor(corrected=True),
+        "cooperative-sticky": lambda: CooperativeStickyAssignor(StickyAssignor(corrected=True)),
+    }
+)
+"""Assignors of which Kafka's has defects, without them."""
+
+
+def load_assignor(name: str, *, corrected: bool = False) -> ConsumerAssignor:
+    """Return a new assignor of this name; raise UsageError naming those there are, or if it is no assignor.
+
+    With `corrected`, one without the defects that Kafka's of this name is known to have; others have none.
+    """
+    if corrected and name in CORRECTED:
+        return CORRECTED[name]()
+    if name in KAFKAS:
+        return KAFKAS[name]()
+    offered = {point.name: point for point in entry_points(group=ASSIGNOR_GROUP)}
+    if name not in offered:
+        raise UsageError(f"assignor {name!r} is not installed; there are {', '.join(sorted({*offered, *KAFKAS}))}")
+    assignor = offered[name].load()()
+    if not isinstance(assignor, ConsumerAssignor):
+        raise UsageError(f"assignor {name!r} has no method assign(group, entropy)")
+    return assignor

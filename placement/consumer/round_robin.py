@@ -1,0 +1,57 @@
+"""The round-robin assignor: all partitions in order, dealt to the members in turn.
+
+Goals: with equal subscriptions, members differ by one partition at most. With different ones, members without a
+partition's topic are skipped, which can be far from balanced.
+
+Constraints: each partition of a subscribed topic with metadata goes to one of its subscribers; prior assignments
+are not looked at.
+
+How: partitions are sorted by topic and number, members as by the range assignor, static ones first. The turn goes on
+from topic to topic. Within a topic it goes round its subscribers alone, so that a whole topic is dealt at once.
+
+Example: topics t0, t1, t2 of 1, 2 and 3 partitions, members c0:{t0}, c1:{t0, t1}, c2:{t0, t1, t2}: c0 gets t0-0, c1
+gets t1-0, c2 the rest; the best would give both of t1 to c1.
+
+Cost: partitions + subscriptions.
+
+Source: org.apache.kafka.clients.consumer.RoundRobinAssignor, commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+
+from broker.cluster import Int32Array
+from broker.entropy import RandomSource
+from placement.consumer.assignment import NOBODY, GroupAssignment
+from placement.consumer.errors import EmptyGroupError
+from placement.consumer.group import Group
+from placement.consumer.ragged import Ragged, inverse
+from placement.consumer.subscribers import subscribers_of
+
+
+@attrs.frozen
+class RoundRobinAssignor:
+    """Kafka's `roundrobin`."""
+
+    def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
+        """Return each member's list, sorted; raises EmptyGroupError, as Kafka does, for a group without members."""
+        if not group.members:
+            raise EmptyGroupError("CircularIterator can only be used on non-empty lists")
+        return GroupAssignment.of_owners(group, _dealt(group, subscribers_of(group, group.static_first)))
+
+
+def _dealt(group: Group, subscribers: Ragged) -> Int32Array:
+    """int32[P]: the owner of each partition by id."""
+    owners = np.full(group.partition_count, NOBODY, np.int32)
+    seats = inverse(group.static_first)
+    starts = group.partition_starts.tolist()
+    seat = 0
+    for topic in np.flatnonzero((group.partition_counts > 0) & (subscribers.lengths > 0)).tolist():
+        members = subscribers.row(topic)
+        begin, end = starts[topic], starts[topic + 1]
+        first = np.searchsorted(seats[members], seat)
+        owners[begin:end] = members[(first + np.arange(end - begin)) % len(members)]
+        seat = int(seats[owners[end - 1]]) + 1
+    return owners

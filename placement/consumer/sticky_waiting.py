@@ -1,0 +1,60 @@
+"""How much each member keeps, and who waits for more, in the constrained sticky assignment.
+
+What it decides: of what a member holds, how many partitions stay; and the two queues from which free partitions find
+their members, those below N div C and those exactly there that may get one more.
+
+Example: 4 partitions, 2 members; the first holds 3 and keeps 2, the second holds 1, keeps it and waits below.
+
+Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder.assignOwnedPartitions, commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+
+@attrs.define(eq=False)
+class Waiting:
+    """The quotas, how many members have the greater one, and the queues of members, by place in the group."""
+
+    least: int
+    over_count_max: int
+    over_count: int = 0
+    below: list[int] = attrs.field(factory=list)
+    at_least: list[int] = attrs.field(factory=list)
+
+    @classmethod
+    def of(cls, partition_count: int, member_count: int) -> Waiting:
+        """Return the quotas for so many partitions and members, nobody waiting yet."""
+        least, over = divmod(partition_count, member_count)
+        return cls(least, over)
+
+    @property
+    def most(self) -> int:
+        """The greater quota, or the only one."""
+        return self.least + (self.over_count_max > 0)
+
+    def kept_size(self, member: int, held_count: int) -> int:
+        """Return how many partitions a member keeps of so many; it may wait for more afterwards."""
+        if held_count < self.least:
+            self.below.append(member)
+            return held_count
+        if held_count >= self.most and self.over_count < self.over_count_max:
+            self.one_more_is_over()
+            return self.most
+        if self.over_count < self.over_count_max:
+            self.at_least.append(member)
+        return self.least
+
+    def one_more_is_over(self) -> None:
+        """Count a member with the greater quota; after the last one, nobody waits at the lesser quota any more."""
+        self.over_count += 1
+        if self.over_count == self.over_count_max:
+            self.at_least.clear()
+
+    def sort(self, ranks: Sequence[int]) -> None:
+        """Put both queues in order of `ranks` of members."""
+        self.below.sort(key=ranks.__getitem__)
+        self.at_least.sort(key=ranks.__getitem__)

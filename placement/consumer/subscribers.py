@@ -1,0 +1,43 @@
+"""Subscriptions seen from the topics, and whether all members have the same.
+
+What it decides: who can get a topic's partitions, in a given order of members; and which of the two algorithms that
+Kafka has for each of its later assignors is the one for this group.
+
+Example: members a:{t, u} and b:{u} in the order b, a: t has a, u has b and a.
+
+Source: Kafka's AbstractPartitionAssignor and SubscriptionType, commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from broker.cluster import Int64Array
+from placement.consumer.group import Group
+from placement.consumer.ragged import Ragged, grouped
+
+
+def subscribers_of(group: Group, order: Int64Array) -> Ragged:
+    """Return for each topic its subscribers, each once, in the order of `order` int64[M], places of members."""
+    topic_count = len(group.topics)
+    if group.same_lists:
+        topics = group.subscribed.row(0)
+        subscribed = np.bincount(topics, minlength=topic_count) > 0
+        starts = np.concatenate([[0], (subscribed * len(order)).cumsum()]).astype(np.int64)
+        return Ragged(starts, np.tile(order.astype(np.int32), int(subscribed.sum())))
+    taken = group.subscribed.take(order)
+    by_topic = grouped(taken.values, topic_count)
+    members = order.astype(np.int32)[taken.rows[by_topic.values]]
+    # A member that names a topic twice stands twice in a row, and then next to itself.
+    repeated = np.zeros(len(members), np.bool_)
+    repeated[1:] = members[1:] == members[:-1]
+    repeated[by_topic.starts[:-1][by_topic.lengths > 0]] = False
+    return Ragged(by_topic.starts, members).where(~repeated)
+
+
+def same_sets(group: Group) -> bool:
+    """Return whether all members subscribe to the same topics: Kafka's homogeneous group."""
+    if group.same_lists:
+        return True
+    sets = {frozenset(row) for row in group.subscribed.lists()}
+    return len(sets) <= 1

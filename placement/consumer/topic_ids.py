@@ -1,0 +1,54 @@
+"""Kafka's ids of topics, which server-side assignors see instead of names.
+
+What it decides: the 16 bytes that stand for a topic where order or hashing by id reaches the result.
+
+How: an id is given with the topic, as Kafka prints it: 22 characters of URL-safe base64. A topic without one that is
+named by such a text is taken to be named by its id. For any other the id is made from its name, so that the
+same question has the same answer every time; in a real cluster it was drawn at random when the topic was made.
+
+Example: topic_id("PTbYb4j67mdVntpRPBbzHg", None) are the bytes of that text.
+
+Source: org.apache.kafka.common.Uuid, 4.0 (text and order); the made ones are the beginning of SHA-256 of the name.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Final
+
+from broker.errors import UsageError
+from placement.consumer.group import Group
+
+ID_SIZE_BYTES: Final = 16
+
+
+def topic_id(name: str, given: str | None) -> bytes:
+    """Return a topic's id; raises UsageError when the one given is no id of Kafka's."""
+    if given is not None:
+        found = _decoded(given)
+        if found is None:
+            raise UsageError(f"topic {name!r} has the id {given!r}; an id is 22 characters of URL-safe base64")
+        return found
+    return _decoded(name) or hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:ID_SIZE_BYTES]
+
+
+def topic_ids(group: Group) -> list[bytes]:
+    """Return the id of each topic of the group, in order of index; raises UsageError as `topic_id`."""
+    return [topic_id(name, given) for name, given in zip(group.topics, group.topic_ids, strict=True)]
+
+
+def id_text(uuid: bytes) -> str:
+    """Return an id as Kafka prints it."""
+    return urlsafe_b64encode(uuid).rstrip(b"=").decode("ascii")
+
+
+def _decoded(text: str) -> bytes | None:
+    if len(text) != 22:
+        return None
+    try:
+        found = urlsafe_b64decode(text.encode("ascii") + b"==")
+    except (UnicodeEncodeError, binascii.Error):
+        return None
+    return found if len(found) == ID_SIZE_BYTES and id_text(found) == text else None

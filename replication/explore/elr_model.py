@@ -1,0 +1,345 @@
+"""Model 2: does every leader have all that was committed, when brokers are fenced and lose the end of their logs?
+
+A world of one partition on three brokers, with metadata that arrives at once and one request to change the ISR that
+may take its time. It asks of the rules of election, eligible leader replicas, ISR and high watermark whether
+LeaderCompleteness holds: whoever leads has every record that any leader ever counted as committed.
+
+Goals, most important first
+1. Every decision is made by the functions that the simulation uses too; the model only chooses what happens next.
+2. What breaks Kafka's rules when one is missing is found within a dozen steps, and told.
+
+How. In any order: the leader takes a record, a follower fetches, the leader raises its high watermark, drops a
+lagging follower (the controller agrees at once), asks for a follower to be added (the request travels, and arrives at
+any later time); a broker is fenced; a fenced broker comes back in the same life, or starts again with all that it
+had, or with the end of its log lost.
+
+Constraints: bounds keep the world finite: fences, restarts with and without loss, shrinks, records.
+
+Worked example: rules of 3.6 and ELR: the leader takes a record, one follower is fenced, the other dropped, the leader
+commits alone, the leader is fenced: the follower that was dropped last is elected from the ELR, without the record.
+
+Left out: stale leaders and late metadata (Model 1 has them), the loss of both copies at once on purpose: with
+min.insync.replicas=2 two lossy restarts lose records whatever the rules.
+
+Source: KIP-966; Vanlightly/kafka-tlaplus, kip-966, 823615e8, 2025-01, for the property and for what may happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import attrs
+
+from broker.errors import UsageError
+from broker.ids import BrokerEpoch, BrokerId
+from replication.election import ElectionPolicy, elect
+from replication.explore.elr_world import PRESENT, Disk, ElrWorld, Government
+from replication.explore.interned import Interned
+from replication.explore.tiny_log import Record, shown
+from replication.partition import BrokerStatus, LeaderState, PartitionState
+from replication.rules import CURRENT, Rules, Truncation
+from replication.terms import Terms
+
+BROKERS: Final = (0, 1, 2)
+MIN_ISR: Final = 2
+
+_DISK_BITS: Final = 12
+_DISK_MASK: Final = (1 << _DISK_BITS) - 1
+_LEADER_BITS: Final = 24
+_LEADER_MASK: Final = (1 << _LEADER_BITS) - 1
+_LEADER_SHIFT: Final = _DISK_BITS * len(BROKERS)
+_GOVERNMENT_BITS: Final = 24
+_GOVERNMENT_SHIFT: Final = _LEADER_SHIFT + _LEADER_BITS
+_LEDGER_SHIFT: Final = _GOVERNMENT_SHIFT + _GOVERNMENT_BITS
+_LEDGER_BITS: Final = 12
+
+
+@attrs.frozen(kw_only=True)
+class ElrScope:
+    """The bounds of the world: how often each of these may happen in one history.
+
+    A loss is a restart that loses the end of the log, a restart one that loses nothing; coming back in the same
+    life, after a broken connection, is free.
+    """
+
+    records: int = 1
+    fences: int = 3
+    losses: int = 1
+    restarts: int = 0
+    shrinks: int = 1
+
+    def __attrs_post_init__(self) -> None:
+        for name, least, most in (
+            ("shrinks", 0, 4),
+            ("records", 1, 4),
+            ("fences", 0, 6),
+            ("losses", 0, 6),
+            ("restarts", 0, 6),
+        ):
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise UsageError(f"{name} is {value}; allowed are {least} to {most}")
+
+
+class Ledger(NamedTuple):
+    """What was ever committed, and the number of the next record."""
+
+    committed: tuple[Record, ...]
+    next_record: int
+
+
+class Ruling(NamedTuple):
+    """One thing that happens to a broker, and what it means for the partition.
+
+    `changes_partition` says that there is news of it; `lossy` that the broker loses the end of its log.
+    """
+
+    words: str
+    government: int
+    broker: int
+    changes_partition: bool
+    lossy: bool
+
+
+_WAYS_BACK: Final = (
+    (False, False, "is back"),
+    (True, False, "starts again with all it had"),
+    (True, True, "starts again; of its log is left"),
+)
+
+
+class ElrModel:
+    """The world under one choice of rules and one way of electing; see the module.
+
+    A state is the disks' numbers, the leader's, the government's and the ledger's: what was ever committed, and the
+    number of the next record. Steps are remembered by the numbers that they depend on. Raises UsageError for rules
+    that do not cut logs on fetching.
+    """
+
+    def __init__(self, scope: ElrScope, rules: Rules = CURRENT, policy: ElectionPolicy = elect) -> None:
+        if rules.truncation is not Truncation.ON_FETCH:
+            raise UsageError("the model 'elr' cuts logs on fetching, as Kafka does since 2.8; these rules do not")
+        self.scope = scope
+        self._world = ElrWorld(Terms(rules=rules, min_isr=MIN_ISR), policy)
+        self._disks: Interned[Disk] = Interned(_DISK_BITS)
+        self._leaders: Interned[LeaderState | None] = Interned(_LEADER_BITS)
+        self._governments: Interned[Government] = Interned(_GOVERNMENT_BITS)
+        self._ledgers: Interned[Ledger] = Interned(_LEDGER_BITS)
+        self._rulings: dict[int, list[Ruling]] = {}
+        self._news: dict[tuple[int, int, int], int] = {}
+        self._raised: dict[tuple[int, int, int], int] = {}
+        self._fetched: dict[tuple[int, int, int, int, int], tuple[int, int] | None] = {}
+        self._asked: dict[tuple[int, int, int, int], tuple[str, int, int] | None] = {}
+        self._delivered: dict[tuple[int, int], tuple[int, int]] = {}
+        self._complete: dict[tuple[int, int], bool] = {}
+
+    def initial(self) -> int:
+        """Return the state of empty logs, with broker 0 leading and everybody in sync."""
+        brokers = tuple(BrokerId(broker) for broker in BROKERS)
+        partition = PartitionState(replicas=brokers, isr=brokers, leader=brokers[0], partition_epoch=PRESENT)
+        status = BrokerStatus(epoch=BrokerEpoch(0))
+        scope = self.scope
+        bounds = (scope.fences, scope.losses, scope.restarts, scope.shrinks)
+        government = self._governments.number(Government(partition, (status,) * len(BROKERS), None, *bounds))
+        disk = self._disks.number(Disk((), 0))
+        none = self._leaders.number(None)
+        ledger = self._ledgers.number(Ledger((), 0))
+        return self._packed([disk] * len(BROKERS), self._heard(government, none, disk), government, ledger)
+
+    def steps(self, state: int) -> list[tuple[str, int]]:
+        """Return everything that can happen, with the states that it leads to."""
+        disks = [state >> _DISK_BITS * broker & _DISK_MASK for broker in BROKERS]
+        leader = state >> _LEADER_SHIFT & _LEADER_MASK
+        government = state >> _GOVERNMENT_SHIFT & _LEADER_MASK
+        ledger = state >> _LEDGER_SHIFT
+        found = list(self._ruled(disks, leader, government, ledger))
+        if self._governments.values[government].on_its_way is not None:
+            after, heard = self._arrived(government, leader)
+            words = "the request to change the ISR reaches the controller"
+            found.append((words, self._packed(disks, heard, after, ledger)))
+        if self._leaders.values[leader] is not None:
+            found.extend(self._led(disks, leader, government, ledger))
+        return found
+
+    def renamed(self, state: int) -> tuple[int, int]:
+        """Return the state itself: elections go by the order of the replicas, so the brokers are not alike."""
+        return state, 1
+
+    def broken(self, state: int) -> str | None:
+        """Return how LeaderCompleteness is broken in a state, None if it is not."""
+        leader = self._leaders.values[state >> _LEADER_SHIFT & _LEADER_MASK]
+        if leader is None:
+            return None
+        key = (state >> _DISK_BITS * leader.broker & _DISK_MASK, state >> _LEDGER_SHIFT)
+        complete = self._complete.get(key)
+        if complete is None:
+            disk, committed = self._disks.values[key[0]], self._ledgers.values[key[1]].committed
+            complete = self._complete[key] = disk.log[: len(committed)] == committed
+        if complete:
+            return None
+        held, committed = self._disks.values[key[0]].log, self._ledgers.values[key[1]].committed
+        return (
+            f"LeaderCompleteness: {leader.broker} leads epoch {leader.leader_epoch} with [{shown(held)}], "
+            f"but [{shown(committed)}] was committed"
+        )
+
+    def state_text(self, state: int) -> str:
+        """Return a state on one line."""
+        government = self._governments.values[state >> _GOVERNMENT_SHIFT & _LEADER_MASK]
+        partition = government.partition
+        parts = []
+        for broker, status in zip(BROKERS, government.statuses, strict=True):
+            disk = self._disks.values[state >> _DISK_BITS * broker & _DISK_MASK]
+            fenced = " fenced" if status.fenced else ""
+            parts.append(f"{broker}{fenced}: [{shown(disk.log)}] committed {disk.high_watermark}")
+        leader = partition.leader if partition.has_leader else "none"
+        sets = f"ISR {_listed(partition.isr)}; ELR {_listed(partition.elr)}"
+        return "; ".join([*parts, f"leader {leader} epoch {partition.leader_epoch}", sets])
+
+    def _packed(self, disks: list[int], leader: int, government: int, ledger: int) -> int:
+        packed = ledger << _LEDGER_SHIFT | government << _GOVERNMENT_SHIFT | leader << _LEADER_SHIFT
+        for broker, disk in enumerate(disks):
+            packed |= disk << _DISK_BITS * broker
+        return packed
+
+    def _ruled(self, disks: list[int], leader: int, government: int, ledger: int) -> Iterator[tuple[str, int]]:
+        """Yield what happens to brokers: fenced, or back."""
+        rulings = self._rulings.get(government)
+        if rulings is None:
+            rulings = self._rulings[government] = list(self._worked_out(self._governments.values[government]))
+        for ruling in rulings:
+            for words, disk in self._left_on_disk(ruling, disks[ruling.broker]):
+                after = [*disks[: ruling.broker], disk, *disks[ruling.broker + 1 :]]
+                heard = leader
+                if ruling.changes_partition:
+                    chosen = self._governments.values[ruling.government].partition.leader
+                    heard = self._heard(ruling.government, leader, after[chosen])
+                yield words, self._packed(after, heard, ruling.government, ledger)
+
+    def _worked_out(self, government: Government) -> Iterator[Ruling]:
+        for broker, status in enumerate(government.statuses):
+            if not status.fenced:
+                if government.fences_left:
+                    after = self._world.fenced(government, broker)
+                    yield self._ruling(f"{broker} is fenced", government, after, broker, lossy=False)
+                continue
+            for new_life, lossy, words in _WAYS_BACK:
+                if government.losses_left if lossy else government.restarts_left or not new_life:
+                    after = self._world.returned(government, broker, new_life=new_life, lossy=lossy)
+                    yield self._ruling(f"{broker} {words}", government, after, broker, lossy=lossy)
+
+    def _ruling(self, words: str, before: Government, after: Government, broker: int, *, lossy: bool) -> Ruling:
+        changes = after.partition != before.partition
+        return Ruling(words, self._governments.number(after), broker, changes_partition=changes, lossy=lossy)
+
+    def _left_on_disk(self, ruling: Ruling, number: int) -> list[tuple[str, int]]:
+        if not ruling.lossy:
+            return [(ruling.words, number)]
+        disk = self._disks.values[number]
+        kept_counts = range(max(1, len(disk.log)))
+        return [
+            (f"{ruling.words} {kept}", self._disks.number(Disk(disk.log[:kept], min(disk.high_watermark, kept))))
+            for kept in kept_counts
+        ]
+
+    def _heard(self, government: int, leader: int, disk: int) -> int:
+        """Return the leader's number once it knows what the controller decided."""
+        key = (government, leader, disk)
+        known = self._news.get(key)
+        if known is None:
+            decided = self._governments.values[government]
+            decided.partition.check_invariants()
+            state = self._world.news(decided, self._leaders.values[leader], self._disks.values[disk])
+            known = self._news[key] = self._leaders.number(state)
+        return known
+
+    def _arrived(self, government: int, leader: int) -> tuple[int, int]:
+        known = self._delivered.get((government, leader))
+        if known is None:
+            after, state = self._world.delivered(self._governments.values[government], self._leaders.values[leader])
+            known = (self._governments.number(after), self._leaders.number(state))
+            self._delivered[government, leader] = known
+        return known
+
+    def _led(self, disks: list[int], leader: int, government: int, ledger: int) -> Iterator[tuple[str, int]]:
+        """Yield what the leader does, by itself and with its followers."""
+        state, decided, books = (
+            self._leaders.values[leader],
+            self._governments.values[government],
+            self._ledgers.values[ledger],
+        )
+        assert state is not None
+        own, number = state.broker, disks[state.broker]
+        disk = self._disks.values[number]
+        if books.next_record < self.scope.records:
+            record = Record(books.next_record, state.leader_epoch)
+            longer = self._disks.number(Disk((*disk.log, record), disk.high_watermark))
+            after = self._ledgers.number(Ledger(books.committed, books.next_record + 1))
+            yield f"{own} appends m{record.number}", self._with(disks, own, longer, leader, government, after)
+        raised = self._raised_disk(leader, number, government)
+        if raised != number:
+            committed = max(books.committed, disk.log[: self._disks.values[raised].high_watermark], key=len)
+            after = self._ledgers.number(Ledger(committed, books.next_record))
+            words = f"{own} raises its high watermark to {self._disks.values[raised].high_watermark}"
+            yield words, self._with(disks, own, raised, leader, government, after)
+        for broker in BROKERS:
+            if broker == own:
+                continue
+            if not decided.statuses[broker].fenced:
+                fetched = self._fetch(leader, number, broker, disks[broker], government)
+                if fetched is not None:
+                    yield f"{broker} fetches", self._with(disks, broker, fetched[1], fetched[0], government, ledger)
+            asked = self._ask(leader, number, broker, government)
+            if asked is not None:
+                words, after, heard = asked
+                yield words, self._packed(disks, heard, after, ledger)
+
+    def _raised_disk(self, leader: int, disk: int, government: int) -> int:
+        key = (leader, disk, government)
+        known = self._raised.get(key)
+        if known is None:
+            held, state = self._disks.values[disk], self._leaders.values[leader]
+            assert state is not None
+            raised = self._world.high_watermark(state, held, self._governments.values[government])
+            known = self._raised[key] = self._disks.number(Disk(held.log, raised))
+        return known
+
+    def _fetch(self, leader: int, source: int, broker: int, disk: int, government: int) -> tuple[int, int] | None:
+        status = self._governments.values[government].statuses[broker]
+        key = (leader, source, broker, disk, status.epoch)
+        if key not in self._fetched:
+            state, disks = self._leaders.values[leader], self._disks.values
+            assert state is not None
+            found = self._world.fetched(state, disks[source], broker, disks[disk], status)
+            numbers = None if found is None else (self._leaders.number(found[0]), self._disks.number(found[1]))
+            self._fetched[key] = numbers
+        return self._fetched[key]
+
+    def _ask(self, leader: int, disk: int, broker: int, government: int) -> tuple[str, int, int] | None:
+        """Return what the leader does about a follower's place in the ISR: drop it, or ask to add it."""
+        key = (leader, disk, broker, government)
+        if key not in self._asked:
+            state, decided = self._leaders.values[leader], self._governments.values[government]
+            assert state is not None
+            held = self._disks.values[disk]
+            found = None
+            if broker in state.isr:
+                words = f"{state.broker} drops {broker} from the ISR"
+                if decided.shrinks_left:
+                    found = self._world.shrunk(decided, state, held, broker)
+            elif decided.on_its_way is None:
+                words = f"{state.broker} asks for {broker} to be added to the ISR"
+                found = self._world.proposed(decided, state, held, broker)
+            self._asked[key] = None
+            if found is not None:
+                after, heard = found
+                self._asked[key] = (words, self._governments.number(after), self._leaders.number(heard))
+        return self._asked[key]
+
+    def _with(self, disks: list[int], broker: int, disk: int, leader: int, government: int, ledger: int) -> int:
+        return self._packed([*disks[:broker], disk, *disks[broker + 1 :]], leader, government, ledger)
+
+
+def _listed(brokers: tuple[BrokerId, ...]) -> str:
+    return ",".join(map(str, brokers)) or "empty"

@@ -1,0 +1,238 @@
+"""What can happen in Model 2, decided by the rules: one function a kind of step, values in and values out.
+
+It decides nothing of its own: each step is a rule of replication, asked with the values that the rule takes.
+
+Constraints: what no rule can tell apart is made equal, so that states which differ in it alone are one: time (who lags,
+and when the leader looks, is the environment's choice), the order of the ISR, the absolute partition epoch.
+
+Worked example: `fenced` on ISR (0, 2) and broker 0 with eligible leader replicas gives ISR () and the leader from
+the ELR, or 2 alone as ISR and leader, as the rules of election say.
+
+Left out: which steps are tried in a state; see `elr_model`.
+
+Source: the rules' own modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import attrs
+
+from broker.ids import BrokerEpoch, BrokerId, Offset
+from broker.units import TimeMs
+from replication import controller_events
+from replication.alter_partition import alter, react
+from broker.error_codes import ErrorCode
+from replication.election import ElectionPolicy
+from replication.epochs import assigned, latest_epoch
+from replication.explore.tiny_log import Record, epochs_of
+from replication.fetch import FetchRequest, after_answer, answer_fetch, recorded
+from replication.high_watermark import leader_high_watermark
+from replication.isr import is_caught_up, may_join, propose_expand, propose_shrink
+from replication.leadership import become_leader, unassigned
+from replication.partition import (
+    AlterPartition,
+    BrokerStatus,
+    Follower,
+    LeaderState,
+    LogState,
+    PartitionEpoch,
+    PartitionState,
+)
+from replication.terms import Moment, Terms
+from replication.truncation import out_of_range, truncated
+
+NOW: Final = TimeMs(0)
+LATER: Final = TimeMs(10**9)
+"""A time at which nobody counts as caught up for what was at NOW: how long a follower lags is not modelled."""
+
+PAST: Final = PartitionEpoch(0)
+PRESENT: Final = PartitionEpoch(1)
+
+
+class Disk(NamedTuple):
+    """What one broker holds of the partition."""
+
+    log: tuple[Record, ...]
+    high_watermark: int
+
+
+class Government(NamedTuple):
+    """What the controller knows, the request on its way to it, and what the environment may still do."""
+
+    partition: PartitionState
+    statuses: tuple[BrokerStatus, ...]
+    on_its_way: AlterPartition | None
+    fences_left: int
+    losses_left: int
+    restarts_left: int
+    shrinks_left: int
+
+    @property
+    def brokers(self) -> Mapping[BrokerId, BrokerStatus]:
+        """The registered brokers."""
+        return {BrokerId(broker): status for broker, status in enumerate(self.statuses)}
+
+    def with_status(self, broker: int, status: BrokerStatus, partition: PartitionState | None) -> Government:
+        """Return the government with one broker's status changed, and the partition if it changed too."""
+        statuses = (*self.statuses[:broker], status, *self.statuses[broker + 1 :])
+        return rebased(self._replace(statuses=statuses, partition=partition or self.partition))
+
+
+class ElrWorld:
+    """The steps under one choice of terms and one way of electing."""
+
+    def __init__(self, terms: Terms, policy: ElectionPolicy) -> None:
+        self.terms = terms
+        self._policy = policy
+
+    def news(self, government: Government, leader: LeaderState | None, disk: Disk) -> LeaderState | None:
+        """Return what the leader knows once the controller's state has reached it; `disk` is the new leader's."""
+        partition = government.partition
+        if not partition.has_leader:
+            return None
+        known = leader if leader is not None and leader.broker == partition.leader else unassigned(partition.leader)
+        leading = become_leader(known, partition, self.log_of(disk, None), NOW, self.terms.rules)
+        assert leading is not None, (known, partition)
+        followers = tuple(_timeless(follower) for follower in leading.state.followers)
+        return attrs.evolve(leading.state, followers=followers)
+
+    def fenced(self, government: Government, broker: int) -> Government:
+        """Return the government after a broker's session has ended."""
+        active = controller_events.active_brokers(government.brokers)
+        after = controller_events.fenced(government.partition, BrokerId(broker), active, self.terms, self._policy)
+        status = attrs.evolve(government.statuses[broker], fenced=True)
+        return government.with_status(broker, status, after)._replace(fences_left=government.fences_left - 1)
+
+    def returned(self, government: Government, broker: int, *, new_life: bool, lossy: bool) -> Government:
+        """Return the government after a fenced broker is back, in the same life or a new one, its log whole or not."""
+        old = government.statuses[broker]
+        status = BrokerStatus(epoch=BrokerEpoch(old.epoch + new_life))
+        active = controller_events.active_brokers(government.brokers)
+        partition = government.partition
+        if lossy:
+            partition = (
+                controller_events.restarted_uncleanly(partition, BrokerId(broker), active, self.terms, self._policy)
+                or partition
+            )
+        after = controller_events.unfenced(partition, BrokerId(broker), active, self.terms, self._policy)
+        following = government.with_status(broker, status, after or partition)
+        return following._replace(
+            losses_left=government.losses_left - lossy,
+            restarts_left=government.restarts_left - (new_life and not lossy),
+        )
+
+    def fetched(
+        self, leader: LeaderState, source: Disk, broker: int, disk: Disk, status: BrokerStatus
+    ) -> tuple[LeaderState, Disk] | None:
+        """Return leader and follower after a fetch that takes one record, if there is one; None if it is refused."""
+        rules = self.terms.rules
+        log, served = self.log_of(disk, None), self.log_of(source, leader)
+        request = FetchRequest(
+            replica=BrokerId(broker),
+            offset=log.end_offset,
+            leader_epoch=leader.leader_epoch,
+            last_fetched_epoch=latest_epoch(log.epochs),
+            broker_epoch=status.epoch,
+        )
+        answer = answer_fetch(leader, served, request, rules)
+        if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            cut_to = out_of_range(log, served.start_offset, served.end_offset).cut_to
+            return None if cut_to is None else (leader, _cut(disk, truncated(log, cut_to, rules)))
+        if answer.error is not ErrorCode.NONE:
+            return None
+        if answer.diverging is None or not rules.diverging_fetch_ignored:
+            leader = self._learned(leader, request, served)
+        if answer.diverging is None:
+            disk = disk._replace(log=source.log[: len(disk.log) + 1])
+        return leader, _cut(disk, after_answer(self.log_of(disk, None), answer, rules))
+
+    def high_watermark(self, leader: LeaderState, disk: Disk, government: Government) -> int:
+        """Return the high watermark that the leader may have."""
+        moment = Moment(LATER, government.brokers)
+        return leader_high_watermark(leader, self.log_of(disk, leader), moment, self.terms)
+
+    def shrunk(
+        self, government: Government, leader: LeaderState, disk: Disk, broker: int
+    ) -> tuple[Government, LeaderState] | None:
+        """Return both after the leader dropped a lagging follower and the controller agreed at once."""
+        follower = leader.follower(BrokerId(broker))
+        if leader.pending is not None or follower is None:
+            return None
+        if is_caught_up(follower, Offset(len(disk.log)), LATER, self.terms):
+            return None
+        proposed = propose_shrink(leader, (BrokerId(broker),), government.statuses[leader.broker].epoch)
+        assert proposed.pending is not None
+        following, after = self._delivered(government, proposed, proposed.pending)
+        return following._replace(shrinks_left=government.shrinks_left - 1), after
+
+    def proposed(
+        self, government: Government, leader: LeaderState, disk: Disk, broker: int
+    ) -> tuple[Government, LeaderState] | None:
+        """Return both after the leader asked to add a follower; the request is on its way."""
+        follower = leader.follower(BrokerId(broker))
+        moment = Moment(LATER, government.brokers)
+        if follower is None or not may_join(leader, self.log_of(disk, leader), follower, moment, self.terms):
+            return None
+        after = propose_expand(leader, BrokerId(broker), government.statuses[leader.broker].epoch)
+        return government._replace(on_its_way=after.pending), after
+
+    def delivered(self, government: Government, leader: LeaderState | None) -> tuple[Government, LeaderState | None]:
+        """Return both after the request on its way arrived and its answer, if the sender still waits, came back."""
+        request = government.on_its_way
+        assert request is not None
+        arrived = government._replace(on_its_way=None)
+        if leader is None:
+            return arrived, None
+        return self._delivered(arrived, leader, request)
+
+    def log_of(self, disk: Disk, leader: LeaderState | None) -> LogState:
+        """Return a log as the rules see it; `leader` is given for the leader's, which has noted its epoch."""
+        noted = epochs_of(disk.log)
+        if leader is not None and self.terms.rules.epoch_cached_on_election:
+            noted = assigned(noted, leader.leader_epoch, leader.epoch_start_offset)
+        return LogState(Offset(0), Offset(len(disk.log)), Offset(disk.high_watermark), noted)
+
+    def _learned(self, leader: LeaderState, request: FetchRequest, log: LogState) -> LeaderState:
+        before = leader.follower(request.replica)
+        assert before is not None, request
+        after = recorded(before, request, leader.leader_epoch, log.end_offset, NOW)
+        return leader.with_follower(_timeless(after))
+
+    def _delivered(
+        self, government: Government, leader: LeaderState, request: AlterPartition
+    ) -> tuple[Government, LeaderState]:
+        altered = alter(government.partition, request, government.brokers, self.terms, self._policy)
+        _, after = react(leader, request, altered)
+        after = attrs.evolve(after, isr=tuple(sorted(after.isr)), partition_epoch=PRESENT)
+        return rebased(government._replace(partition=altered.partition)), after
+
+
+def rebased(government: Government) -> Government:
+    """Return the government with the ISR sorted and partition epochs counted from the present one.
+
+    Rules only compare partition epochs, and whoever is alive knows the present one at once: all that matters of the
+    number is whether the request on its way was sent before the last change.
+    """
+    partition, request = government.partition, government.on_its_way
+    if request is not None:
+        sent = PRESENT if request.partition_epoch == partition.partition_epoch else PAST
+        request = attrs.evolve(request, partition_epoch=sent)
+    isr = tuple(sorted(partition.isr))
+    partition = attrs.evolve(partition, isr=isr, partition_epoch=PRESENT)
+    return government._replace(partition=partition, on_its_way=request)
+
+
+def _timeless(follower: Follower) -> Follower:
+    return Follower(
+        follower.broker,
+        end_offset=follower.end_offset,
+        broker_epoch=follower.broker_epoch,
+        leader_epoch=follower.leader_epoch,
+    )
+
+
+def _cut(disk: Disk, log: LogState) -> Disk:
+    return Disk(disk.log[: log.end_offset], log.high_watermark)

@@ -1,0 +1,41 @@
+"""The logs of the models: tuples of records that carry no more than tells them apart.
+
+It decides how such a log looks to the rules: which epochs it knows, and where they begin.
+
+Constraint: a record is the same record wherever its number is the same; epochs never fall along a log that the
+rules have made.
+
+Worked example: (m0 of epoch 0, m1 of epoch 2) knows epoch 0 from offset 0 and epoch 2 from offset 1.
+
+Left out: batches, bytes, and a start other than offset 0.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from broker.ids import LeaderEpoch, Offset
+from replication.partition import EpochStart
+
+
+class Record(NamedTuple):
+    """One record: its number among all that are ever written, and the epoch of the leader that took it."""
+
+    number: int
+    epoch: int
+
+
+def epochs_of(log: tuple[Record, ...]) -> tuple[EpochStart, ...]:
+    """Return the epochs of the records, each with its first offset."""
+    epochs: list[EpochStart] = []
+    for offset, record in enumerate(log):
+        if not epochs or epochs[-1].epoch != record.epoch:
+            epochs.append(EpochStart(LeaderEpoch(record.epoch), Offset(offset)))
+    return tuple(epochs)
+
+
+def shown(log: tuple[Record, ...]) -> str:
+    """Return a log for people: m0@0 m1@2, or the word empty."""
+    return " ".join(f"m{record.number}@{record.epoch}" for record in log) or "empty"

@@ -1,0 +1,264 @@
+"""Model 1: do logs that part find together again without losing what was committed?
+
+A world of one partition and a few replicas, in which orders to lead and to follow arrive late, in any order, or never.
+It asks of the rules of truncation, fetching, joining the ISR and the high watermark whether StrongISR holds:
+whatever lies below the high watermark of anybody who believes to lead is the same on every member of the ISR.
+
+Goals, most important first
+1. Every decision is made by the functions that the simulation uses too; the model only chooses what happens next.
+2. The world is that of Kafka's own TLA+ specification, so that its findings can be compared step by step.
+
+How. The controller is the environment: at any time it may name any member of the ISR leader, or drop one, each in a new
+leader epoch. Each such order is kept and may reach a replica at any later time, newest first or last; a replica
+takes it if its epoch is above the one that it knows. A leader may write, may drop a follower from the ISR that does not
+have everything, may add one. Changes of the ISR reach the controller at once. The high watermark rises one record at a
+time, as the leader learns of its followers' ends in no particular order. Steps are decided by `truncation_world` and
+remembered by the parts that they depend on, so that a rule is asked once for each of its arguments. No rule that this
+model asks looks at a broker's name, so of states that differ in the names alone one is kept.
+
+Constraints: bounds keep the world finite: replicas, records, log size, leader epochs (from 0 to the greatest one).
+Three replicas, two records and epochs up to 2 is the least honest scope: with two replicas several bugs do not show.
+
+Worked example: with the rules of 0.10.2 and two replicas, nine steps lose a committed record: a follower with an old
+order cuts its log at its own high watermark, which is behind the leader's.
+
+Left out: time, crashes that lose the end of a log, min.insync.replicas (Model 2 has them); the epoch that a leader
+notes before its first record is derived, as it is always where its log ended then.
+
+Source: hachikuji/kafka-specification (KafkaReplication, KafkaTruncateToHighWatermark, Kip101, Kip279, Kip320,
+Kip320FirstTry), d68782b, 2020-01. Difference: a replica may join the ISR as soon as it has reached the
+high watermark and the start of the leader's epoch, as Kafka's code has it; the specification also waits for the high
+watermark to reach the epoch.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Final
+
+import attrs
+
+from broker.errors import UsageError
+from replication.explore.interned import Interned
+from replication.explore.tiny_log import shown
+from replication.explore.truncation_world import NOBODY, Control, Order, Replica, TruncationWorld
+from replication.rules import CURRENT, Rules
+
+_REPLICA_BITS: Final = 16
+_REPLICA_MASK: Final = (1 << _REPLICA_BITS) - 1
+_CONTROL_BITS: Final = 24
+
+
+@attrs.frozen(kw_only=True)
+class TruncationScope:
+    """The bounds of the world. `epoch_max` is the greatest leader epoch; the first is 0."""
+
+    replicas: int = 3
+    log_size: int = 2
+    records: int = 2
+    epoch_max: int = 2
+    unclean_election: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        for name, least, most in (("replicas", 2, 5), ("log_size", 1, 5), ("records", 1, 5), ("epoch_max", 0, 7)):
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise UsageError(f"{name} is {value}; allowed are {least} to {most}")
+
+
+class TruncationModel:
+    """The world under one choice of rules; see the module. A state is the replicas' numbers, then the controller's."""
+
+    def __init__(self, scope: TruncationScope, rules: Rules = CURRENT) -> None:
+        self.scope = scope
+        self._ids = tuple(range(scope.replicas))
+        self._pairs = tuple((one, other) for one in self._ids for other in self._ids if one != other)
+        self._world = TruncationWorld(rules, self._ids)
+        self._replicas: Interned[Replica] = Interned(_REPLICA_BITS)
+        self._orders: Interned[tuple[Order, ...]] = Interned(_CONTROL_BITS)
+        self._controls: Interned[Control] = Interned(_CONTROL_BITS)
+        self._shift = _REPLICA_BITS * scope.replicas
+        self._places = tuple(_REPLICA_BITS * broker for broker in self._ids)
+        # For each order of the brokers, the numbers of the replicas and of the controllers after renaming.
+        self._renamings: list[tuple[tuple[int, ...], list[int], list[int]]] = [
+            (order, [], []) for order in permutations(self._ids)
+        ]
+        self._ordered: dict[int, list[tuple[str, int]]] = {}
+        self._led: dict[tuple[int, int, int], list[tuple[str, int]]] = {}
+        self._followed: dict[tuple[int, int, int, int, int], list[tuple[str, int]]] = {}
+        self._fetched: dict[tuple[int, int, int, int], list[tuple[str, int]]] = {}
+        self._changed: dict[tuple[int, int, int, int, int], list[tuple[str, int, int]]] = {}
+        self._raised: dict[tuple[int, ...], int] = {}
+        self._agree: dict[tuple[int, int], bool] = {}
+
+    def initial(self) -> int:
+        """Return the state of empty logs, no leader, and everybody in sync."""
+        replica = self._replicas.number(Replica((), 0, NOBODY, -1, ()))
+        control = self._controls.number(Control((), self._ids, 0))
+        return sum(replica << _REPLICA_BITS * broker for broker in self._ids) + (control << self._shift)
+
+    def steps(self, state: int) -> list[tuple[str, int]]:
+        """Return everything that can happen, with the states that it leads to."""
+        shift = self._shift
+        control = state >> shift
+        numbers = [state >> _REPLICA_BITS * broker & _REPLICA_MASK for broker in self._ids]
+        found = [(words, state + (after - control << shift)) for words, after in self._controller_steps(control)]
+        for broker, number in enumerate(numbers):
+            place = _REPLICA_BITS * broker
+            for words, after in self._leader_steps(broker, number, control):
+                found.append((words, state + (after - number << place)))
+            if self._replicas.values[number].leader == broker:
+                found.extend(self._written(state, broker, number, control))
+                raised = self._raised_number(broker, numbers)
+                if raised != number:
+                    found.append((f"{broker} raises its high watermark by one", state + (raised - number << place)))
+        for one, other in self._pairs:
+            found.extend(self._pair_steps(state, one, other, numbers, control))
+        return found
+
+    def renamed(self, state: int) -> tuple[int, int]:
+        """Return the least of the states that differ in the brokers' names alone, and how many they are."""
+        control = state >> self._shift
+        numbers = [state >> place & _REPLICA_MASK for place in self._places]
+        names = []
+        for order, replicas, controls in self._renamings:
+            while len(replicas) < len(self._replicas.values):
+                replicas.append(self._replicas.number(_replica_renamed(self._replicas.values[len(replicas)], order)))
+            while len(controls) < len(self._controls.values):
+                controls.append(self._controls.number(_control_renamed(self._controls.values[len(controls)], order)))
+            name = controls[control] << self._shift
+            for place, broker in zip(self._places, order, strict=True):
+                name += replicas[numbers[broker]] << place
+            names.append(name)
+        return min(names), len(set(names))
+
+    def broken(self, state: int) -> str | None:
+        """Return how StrongISR is broken in a state, None if it is not."""
+        replicas = self._replicas.values
+        numbers = [state >> _REPLICA_BITS * broker & _REPLICA_MASK for broker in self._ids]
+        for broker, number in enumerate(numbers):
+            replica = replicas[number]
+            if replica.leader != broker or not replica.high_watermark:
+                continue
+            for member in self._controls.values[state >> self._shift].isr:
+                pair = (number, numbers[member])
+                agree = self._agree.get(pair)
+                if agree is None:
+                    end = replica.high_watermark
+                    agree = self._agree[pair] = replicas[pair[1]].log[:end] == replica.log[:end]
+                if not agree:
+                    return (
+                        f"StrongISR: {broker} leads in epoch {replica.epoch} and has committed up to "
+                        f"{replica.high_watermark}, but {member}, in the ISR, does not hold the same"
+                    )
+        return None
+
+    def state_text(self, state: int) -> str:
+        """Return a state on one line."""
+        control = self._controls.values[state >> self._shift]
+        parts = []
+        for broker in self._ids:
+            replica = self._replicas.values[state >> _REPLICA_BITS * broker & _REPLICA_MASK]
+            parts.append(f"{broker}: [{shown(replica.log)}] committed {replica.high_watermark} epoch {replica.epoch}")
+        return "; ".join([*parts, f"ISR {','.join(map(str, control.isr))}"])
+
+    def _controller_steps(self, control: int) -> list[tuple[str, int]]:
+        known = self._ordered.get(control)
+        if known is None:
+            found = self._world.ordered(
+                self._controls.values[control], self.scope.epoch_max, unclean=self.scope.unclean_election
+            )
+            known = self._ordered[control] = [(words, self._controls.number(after)) for words, after in found]
+        return known
+
+    def _leader_steps(self, broker: int, number: int, control: int) -> list[tuple[str, int]]:
+        orders = self._controls.values[control].orders
+        key = (broker, number, self._orders.number(orders))
+        known = self._led.get(key)
+        if known is None:
+            found = self._world.led(broker, self._replicas.values[number], orders)
+            known = self._led[key] = [(words, self._replicas.number(after)) for words, after in found]
+        return known
+
+    def _written(self, state: int, broker: int, number: int, control: int) -> list[tuple[str, int]]:
+        replica, known = self._replicas.values[number], self._controls.values[control]
+        if len(replica.log) >= self.scope.log_size or known.next_record >= self.scope.records:
+            return []
+        words, longer = self._world.written(broker, replica, known.next_record)
+        after = self._controls.number(known._replace(next_record=known.next_record + 1))
+        place = _REPLICA_BITS * broker
+        change = (self._replicas.number(longer) - number << place) + (after - control << self._shift)
+        return [(words, state + change)]
+
+    def _raised_number(self, broker: int, numbers: list[int]) -> int:
+        number = numbers[broker]
+        replica = self._replicas.values[number]
+        if replica.high_watermark >= len(replica.log):
+            return number
+        key = (broker, *numbers)
+        known = self._raised.get(key)
+        if known is None:
+            others = {other: self._replicas.values[numbers[other]] for other in self._ids if other != broker}
+            may_raise = self._world.may_raise(broker, replica, others)
+            raised = replica._replace(high_watermark=replica.high_watermark + may_raise)
+            known = self._raised[key] = self._replicas.number(raised)
+        return known
+
+    def _pair_steps(self, state: int, one: int, other: int, numbers: list[int], control: int) -> list[tuple[str, int]]:
+        """Return what `one` does with regard to `other`: follow it, fetch from it, or as leader drop or add it."""
+        replicas = self._replicas.values
+        number, number_of_other, place = numbers[one], numbers[other], _REPLICA_BITS * one
+        replica = replicas[number]
+        found: list[tuple[str, int]] = []
+        orders = self._controls.values[control].orders
+        if replica.epoch < len(orders) - 1:
+            key = (one, number, other, number_of_other, self._orders.number(orders))
+            known = self._followed.get(key)
+            if known is None:
+                steps = self._world.followed(one, replica, other, replicas[number_of_other], orders)
+                known = self._followed[key] = [(words, self._replicas.number(after)) for words, after in steps]
+            found.extend([(words, state + (after - number << place)) for words, after in known])
+        if replica.leader == other and replicas[number_of_other].leader == other:
+            pair = (one, number, other, number_of_other)
+            known = self._fetched.get(pair)
+            if known is None:
+                steps = self._world.fetched(one, replica, other, replicas[number_of_other])
+                known = self._fetched[pair] = [(words, self._replicas.number(after)) for words, after in steps]
+            found.extend([(words, state + (after - number << place)) for words, after in known])
+        if replica.leader == one and orders[-1].leader == one:
+            for words, after, agreed in self._isr_changes(one, number, other, number_of_other, control):
+                found.append((words, state + (after - number << place) + (agreed - control << self._shift)))
+        return found
+
+    def _isr_changes(
+        self, leader: int, number: int, other: int, number_of_other: int, control: int
+    ) -> list[tuple[str, int, int]]:
+        key = (leader, number, other, number_of_other, control)
+        known = self._changed.get(key)
+        if known is None:
+            replicas = self._replicas.values
+            found = self._world.changed_isr(
+                leader, replicas[number], other, replicas[number_of_other], self._controls.values[control]
+            )
+            known = self._changed[key] = [
+                (words, self._replicas.number(led), self._controls.number(agreed)) for words, led, agreed in found
+            ]
+        return known
+
+
+def _replica_renamed(replica: Replica, order: tuple[int, ...]) -> Replica:
+    """Return what a replica believes once broker `order[i]` is called i."""
+    leader = NOBODY if replica.leader == NOBODY else order.index(replica.leader)
+    return replica._replace(leader=leader, isr=_isr_renamed(replica.isr, order))
+
+
+def _control_renamed(control: Control, order: tuple[int, ...]) -> Control:
+    orders = tuple(
+        Order(NOBODY if each.leader == NOBODY else order.index(each.leader), _isr_renamed(each.isr, order))
+        for each in control.orders
+    )
+    return Control(orders, _isr_renamed(control.isr, order), control.next_record)
+
+
+def _isr_renamed(isr: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(order.index(broker) for broker in isr))

@@ -1,0 +1,117 @@
+"""The known variants of the rules, and what the search says of each: the table that shows that the models see.
+
+It decides which rules and bounds each variant is searched with, and what must come out: holds, or broken after so
+many steps. A depth that moves means that the meaning of a model or of a rule has moved.
+
+Constraints: what is expected is what was measured before with models of their own, written from the same
+specifications; where ours differs, `note` says why.
+
+Worked example: "kip279" with three replicas is broken after 10 steps; with two, the search of Kafka's specification
+finds nothing, while Kafka 2.0's own look-up is broken after 11.
+
+Left out: scopes that take hours.
+
+Source: hachikuji/kafka-specification d68782b (2020-01) for the truncation variants, KIP-966 and
+Vanlightly/kafka-tlaplus 823615e8 (2025-01) for the others.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from replication.explore.elr_model import ElrModel, ElrScope
+from replication.explore.search import Model
+from replication.explore.truncation_model import TruncationModel, TruncationScope
+from replication.rules import CURRENT, Rules, rules_of, without
+
+
+@attrs.frozen
+class Variant:
+    """One row of the table. `depth` is the number of steps to the fault, None if the rules hold."""
+
+    name: str
+    scope: TruncationScope | ElrScope
+    rules: Rules
+    depth: int | None
+    note: str = ""
+
+    def model(self) -> Model:
+        """Return a new model of this variant."""
+        if isinstance(self.scope, TruncationScope):
+            return TruncationModel(self.scope, self.rules)
+        return ElrModel(self.scope, self.rules)
+
+
+KIP_320: Final = rules_of("2.1")
+"""Truncation asked for and fenced, as Kafka had it from 2.1 to 2.7."""
+
+FIRST_TRY: Final = without(CURRENT, "fetch_epoch_check", "high_watermark_epoch_check", "isr_join_epoch_check")
+"""The first design of KIP-320: logs are compared on each fetch, but the follower does not say which epoch it is in."""
+
+_TWO: Final = TruncationScope(replicas=2)
+_THREE: Final = TruncationScope()
+_UNCLEAN: Final = TruncationScope(unclean_election=True)
+_ELR: Final = ElrScope()
+
+VARIANTS: Final = (
+    Variant("hw, 2 replicas", _TWO, rules_of("0.10.2"), 9),
+    Variant("hw", _THREE, rules_of("0.10.2"), 8),
+    Variant("kip101, 2 replicas", _TWO, rules_of("0.11"), 11),
+    Variant("kip101", _THREE, rules_of("0.11"), 10),
+    Variant(
+        "kip279, 2 replicas",
+        _TWO,
+        rules_of("2.0"),
+        11,
+        "the specification compares whole logs and holds; Kafka 2.0 asks a leader that knows no later epoch, gets "
+        "no answer, and cuts at the high watermark",
+    ),
+    Variant("kip279", _THREE, rules_of("2.0"), 10),
+    Variant("kip320, first try", _THREE, FIRST_TRY, 12),
+    Variant("kip320 without isr_join_epoch_start", _THREE, without(KIP_320, "isr_join_epoch_start"), 11),
+    Variant(
+        "kip320 without truncation_epoch_check",
+        _THREE,
+        without(KIP_320, "truncation_epoch_check"),
+        11,
+        "13 in the specification, which compares whole logs; here a follower that led an epoch without records asks "
+        "about it, gets no answer from a leader that knows no later epoch, and cuts at the high watermark",
+    ),
+    Variant("kip320 without high_watermark_epoch_check", _THREE, without(KIP_320, "high_watermark_epoch_check"), 12),
+    Variant("kip320 without isr_join_epoch_check", _THREE, without(KIP_320, "isr_join_epoch_check"), 14),
+    Variant("kip320 without isr_write_epoch_check", _THREE, without(KIP_320, "isr_write_epoch_check"), 8),
+    Variant(
+        "kip320 without fetch_epoch_check",
+        _THREE,
+        without(KIP_320, "fetch_epoch_check"),
+        13,
+        "holds in the specification, where every follower waits for its leader to know the epoch; in Kafka one with an "
+        "empty log has nothing to ask and fetches at once",
+    ),
+    Variant("kip320 with unclean election", _UNCLEAN, KIP_320, 8),
+    Variant("no ELR, high watermark of 3.6", _ELR, without(CURRENT, "elr", "strict_min_isr"), 6),
+    Variant("no ELR", _ELR, without(CURRENT, "elr"), 8),
+    Variant("ELR, high watermark of 3.6", _ELR, without(CURRENT, "strict_min_isr"), 5),
+    Variant("without isr_join_broker_epoch", _ELR, without(CURRENT, "isr_join_broker_epoch"), 10),
+    Variant("without elr_excludes_unclean", _ELR, without(CURRENT, "elr_excludes_unclean"), 8),
+    Variant("without maximal_isr", ElrScope(losses=0), without(CURRENT, "maximal_isr"), 9),
+    Variant(
+        "without isr_join_epoch_start",
+        ElrScope(records=2, losses=0),
+        without(CURRENT, "isr_join_epoch_start"),
+        12,
+        "13 where it was measured first; here a fetch at once tells how far a follower is and takes the next record",
+    ),
+    Variant("two lossy restarts", ElrScope(losses=2), CURRENT, 9),
+)
+"""Those that end within seconds, in the order of the README's table."""
+
+FULL: Final = (
+    Variant("kip320", _THREE, KIP_320, None),
+    Variant("current, truncation", _THREE, CURRENT, None),
+    Variant("current, ELR", _ELR, CURRENT, None),
+    Variant("current, ELR, 2 records", ElrScope(records=2), CURRENT, None),
+)
+"""Those that take minutes: the whole scope of the rules that hold."""

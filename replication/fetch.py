@@ -1,0 +1,201 @@
+"""A leader's answer to a fetch, and what a follower makes of it.
+
+It decides, in this order: whether the request is for this topic, this epoch and this leader; whether the sender is
+a replica; whether the logs part; what the leader may learn from the fetch. On the follower's side: what the answer
+does to the high watermark.
+
+Goals, most important first
+1. The leader never counts an offset of a log that is not a prefix of its own.
+2. A replica that follows an older or a newer epoch learns so, and nothing else.
+3. Every accepted fetch moves what the leader knows: caught up or not, in the ISR or not, committed how far.
+
+Constraints: a refused fetch changes nothing. The leader's end that counts is the one before the read, so that
+appends during the read do not make a follower late. The high watermark is looked at again only if the follower's
+recorded end changed, and a follower may be added to the ISR before that.
+
+How: `answer_fetch` decides without changing anything; `serve_follower` does all of it for a follower's fetch.
+
+Worked example: a leader in epoch 4 (epochs 1 at 0, 4 at 10) gets a fetch at 12 with last fetched epoch 3. Epoch 3 is
+answered as epoch 1 ending at 10; 1 < 3, so the logs part: the follower gets (1, 10), no records, and stays where
+it was in the leader's books.
+
+Left out: sizes, sessions, quotas and waiting for data; isolation levels, which bound the read, are `follower_read`'s.
+
+Source: Kafka core Partition.fetchRecords, readRecords, updateFollowerFetchState, Replica.updateFetchStateOrThrow and
+AbstractFetcherThread.processFetchRequest, commit 1eb7644 (2024-10); KAFKA-12996, KAFKA-13141, KAFKA-14704, KIP-903.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from broker.units import TimeMs
+from replication.epochs import UNDEFINED_END, end_offset_for
+from replication.high_watermark import follower_high_watermark, leader_high_watermark
+from replication.isr import may_join, propose_expand
+from replication.partition import (
+    UNKNOWN_BROKER_EPOCH,
+    UNKNOWN_EPOCH,
+    UNKNOWN_OFFSET,
+    EpochEnd,
+    Follower,
+    FollowerState,
+    LeaderState,
+    LogState,
+)
+from replication.rules import Rules, Truncation
+from replication.terms import Moment, Terms
+from replication.truncation import cut_for, truncated
+
+
+@attrs.frozen(kw_only=True)
+class FetchRequest:
+    """One partition of a follower's fetch; -1 stands for an epoch that is not given."""
+
+    replica: BrokerId
+    offset: Offset
+    leader_epoch: LeaderEpoch = UNKNOWN_EPOCH
+    last_fetched_epoch: LeaderEpoch = UNKNOWN_EPOCH
+    start_offset: Offset = UNKNOWN_OFFSET
+    broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH
+
+
+@attrs.frozen(kw_only=True)
+class FetchAnswer:
+    """One partition of the answer. Where the logs part, `diverging` says where, and there are no records.
+
+    Without an error and without divergence the records from the offset asked for up to `end_offset` may be sent.
+    """
+
+    error: ErrorCode = ErrorCode.NONE
+    diverging: EpochEnd | None = None
+    high_watermark: Offset = UNKNOWN_OFFSET
+    start_offset: Offset = UNKNOWN_OFFSET
+    end_offset: Offset = UNKNOWN_OFFSET
+
+
+@attrs.frozen
+class Served:
+    """A follower's fetch dealt with: the answer, the leader's state after it, its high watermark after it.
+
+    The answer carries the high watermark of before; a new one reaches the follower with the next.
+    """
+
+    answer: FetchAnswer
+    leader: LeaderState
+    high_watermark: Offset
+
+
+def check_topic_id(asked: str, local: str, rules: Rules) -> ErrorCode:
+    """Return INCONSISTENT_TOPIC_ID if the request is for another topic of the same name; "" is no id given."""
+    if rules.topic_id_check and asked and local and asked != local:
+        return ErrorCode.INCONSISTENT_TOPIC_ID
+    return ErrorCode.NONE
+
+
+def check_leader_epoch(role: LeaderState | FollowerState, leader_epoch: LeaderEpoch, rules: Rules) -> ErrorCode:
+    """Return the error for a request of `leader_epoch` to the leader that `role` is, or is not."""
+    if rules.fetch_epoch_check and leader_epoch != UNKNOWN_EPOCH and leader_epoch != role.leader_epoch:
+        stale = leader_epoch < role.leader_epoch
+        return ErrorCode.FENCED_LEADER_EPOCH if stale else ErrorCode.UNKNOWN_LEADER_EPOCH
+    return ErrorCode.NONE if isinstance(role, LeaderState) else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def answer_fetch(role: LeaderState | FollowerState, log: LogState, request: FetchRequest, rules: Rules) -> FetchAnswer:
+    """Return the answer to a follower's fetch; nothing is changed by it."""
+    error = check_leader_epoch(role, request.leader_epoch, rules)
+    if error is not ErrorCode.NONE:
+        return FetchAnswer(error=error)
+    assert isinstance(role, LeaderState), role
+    if role.follower(request.replica) is None:
+        # With an epoch the sender is up to date and this leader may be behind: the sender shall retry.
+        known = rules.fetch_epoch_check and request.leader_epoch != UNKNOWN_EPOCH
+        return FetchAnswer(error=ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    diverging = None
+    if rules.truncation is Truncation.ON_FETCH and request.last_fetched_epoch != UNKNOWN_EPOCH:
+        end = end_offset_for(log.epochs, request.last_fetched_epoch, log.end_offset, rules)
+        if end == UNDEFINED_END or (request.offset < log.start_offset and rules.diverging_below_start_refused):
+            return FetchAnswer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+        if end.epoch < request.last_fetched_epoch or end.end_offset < request.offset:
+            diverging = end
+    if diverging is None and not log.start_offset <= request.offset <= log.end_offset:
+        return FetchAnswer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+    return FetchAnswer(
+        diverging=diverging,
+        high_watermark=log.high_watermark,
+        start_offset=log.start_offset,
+        end_offset=log.end_offset,
+    )
+
+
+def serve_follower(leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment, terms: Terms) -> Served:
+    """Return the answer to a follower's fetch and what the leader learned: ends, ISR, high watermark.
+
+    If `Served.leader.pending` is new, its request is to be sent to the controller.
+    """
+    rules = terms.rules
+    answer = answer_fetch(leader, log, request, rules)
+    if answer.error is not ErrorCode.NONE or (answer.diverging is not None and rules.diverging_fetch_ignored):
+        return Served(answer, leader, log.high_watermark)
+    if _is_of_former_life(request, moment, rules):
+        return Served(FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER), leader, log.high_watermark)
+    before = leader.follower(request.replica)
+    assert before is not None, request
+    follower = recorded(before, request, leader.leader_epoch, log.end_offset, moment.now_ms)
+    leader = leader.with_follower(follower)
+    if may_join(leader, log, follower, moment, terms):
+        own = moment.brokers.get(leader.broker)
+        leader = propose_expand(leader, follower.broker, UNKNOWN_BROKER_EPOCH if own is None else own.epoch)
+    if follower.end_offset == before.end_offset:
+        return Served(answer, leader, log.high_watermark)
+    return Served(answer, leader, leader_high_watermark(leader, log, moment, terms))
+
+
+def recorded(
+    follower: Follower, request: FetchRequest, leader_epoch: LeaderEpoch, leader_end_offset: Offset, now_ms: TimeMs
+) -> Follower:
+    """Return what a leader knows of a follower after a fetch; `leader_end_offset` is its end before it read for it.
+
+    The follower was caught up now if it asks for that end; or at its previous fetch, if it asks for what was the
+    end then: so a follower under steady load, always one batch behind, stays in the ISR.
+    """
+    offset = request.offset
+    caught_up_at_ms = follower.caught_up_at_ms
+    if offset >= leader_end_offset:
+        caught_up_at_ms = max(caught_up_at_ms, now_ms)
+    elif offset >= follower.leader_end_offset:
+        caught_up_at_ms = max(caught_up_at_ms, follower.fetched_at_ms)
+    return Follower(
+        follower.broker,
+        offset,
+        request.start_offset,
+        max(leader_end_offset, follower.leader_end_offset),
+        now_ms,
+        caught_up_at_ms,
+        request.broker_epoch,
+        leader_epoch if request.leader_epoch == UNKNOWN_EPOCH else request.leader_epoch,
+    )
+
+
+def after_answer(log: LogState, answer: FetchAnswer, rules: Rules) -> LogState:
+    """Return a follower's log after an answer without error, whose records it has appended to `log` already."""
+    assert answer.error is ErrorCode.NONE, answer
+    if answer.diverging is not None:
+        if not rules.truncate_before_high_watermark:
+            log = _raised(log, answer.high_watermark)
+        return truncated(log, cut_for(log, answer.diverging, rules).end_offset, rules)
+    return _raised(log, answer.high_watermark)
+
+
+def _is_of_former_life(request: FetchRequest, moment: Moment, rules: Rules) -> bool:
+    if not rules.isr_join_broker_epoch or request.broker_epoch == UNKNOWN_BROKER_EPOCH:
+        return False
+    status = moment.brokers.get(request.replica)
+    return status is not None and not status.fenced and status.epoch > request.broker_epoch
+
+
+def _raised(log: LogState, leader_high_watermark: Offset) -> LogState:
+    high_watermark = follower_high_watermark(log, leader_high_watermark)
+    return LogState(log.start_offset, log.end_offset, high_watermark, log.epochs)

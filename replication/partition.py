@@ -1,0 +1,248 @@
+"""The values that the rules of replication work on: a partition as controller, leader and log see it.
+
+It decides only what can be read off a value: AR = ISR + OSR, the place of a follower, whether a change of the
+ISR is under way. Every rule in the modules beside this one takes these values and returns new ones.
+
+Goals, most important first
+1. One value for each point of view, so that no rule can use what its broker could not know.
+2. Small, frozen, hashable: a simulation keeps thousands, an explorer compares millions.
+
+Constraints: tuples keep Kafka's orders (replicas: assignment order, preferred leader first; ISR: as the last change
+wrote it). An end offset is exclusive. -1 stands for "not known" where Kafka writes -1 on the wire.
+
+How, for whoever builds roles on these values:
+- The controller holds one `PartitionState` a partition and one `BrokerStatus` a registered broker. Each change comes
+  from `partition_change.change` or from an event in `controller_events`, raises the partition epoch by one, and is
+  sent to the replicas as it is: a `PartitionState` is also the metadata record that a broker learns.
+- A leader holds a `LeaderState` (`leadership.become_leader` makes it) and, of its log, shows a `LogState`.
+  `fetch.answer_fetch` takes a follower's fetch, `isr` and `high_watermark` say what follows from it, and the
+  `AlterPartition` in `LeaderState.pending` is the one request that may be under way.
+- A follower holds a `FollowerState` and its own `LogState`; `truncation` says what an answer does to its log.
+- Whoever applies a decision to a log (the explorer's tuples, a real PartitionLog) does so itself.
+
+Worked example: replicas (1, 2, 3), ISR (2, 1): `out_of_sync` is (3,), and AR is ISR and OSR together.
+
+Left out: directories within a broker; whether a replica's directory is online is part of who is acceptable.
+
+Source: Kafka metadata PartitionRegistration, core Partition.scala and Replica.scala (commit 1eb7644, 2024-10);
+KIP-497 (pending change of the ISR), KIP-903 (broker epochs in it), KIP-966 (ELR).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NewType
+
+import attrs
+
+from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from broker.units import TimeMs
+
+PartitionEpoch = NewType("PartitionEpoch", int)
+
+START: Final = TimeMs(0)
+"""The time at which nobody was ever caught up yet, as Kafka's replicas have it."""
+
+FIRST_LEADER_EPOCH: Final = LeaderEpoch(0)
+FIRST_PARTITION_EPOCH: Final = PartitionEpoch(0)
+
+UNKNOWN_OFFSET: Final = Offset(-1)
+UNKNOWN_EPOCH: Final = LeaderEpoch(-1)
+UNKNOWN_BROKER_EPOCH: Final = BrokerEpoch(-1)
+"""What a broker sends when it has no epoch to send: no check is made on it."""
+
+
+@attrs.frozen
+class EpochStart:
+    """One entry of an epoch cache: the first offset of a leader epoch."""
+
+    epoch: LeaderEpoch
+    start_offset: Offset
+
+
+@attrs.frozen
+class EpochEnd:
+    """Where an epoch ends in a log, exclusive; both -1 when the log cannot tell."""
+
+    epoch: LeaderEpoch = UNKNOWN_EPOCH
+    end_offset: Offset = UNKNOWN_OFFSET
+
+
+@attrs.frozen
+class LogState:
+    """What the rules look at of one replica's log. start_offset <= high_watermark <= end_offset."""
+
+    start_offset: Offset
+    end_offset: Offset
+    high_watermark: Offset
+    epochs: tuple[EpochStart, ...] = ()
+
+    def check_invariants(self) -> None:
+        """Assert that the bounds are in order and the epochs rise strictly within them."""
+        assert 0 <= self.start_offset <= self.high_watermark <= self.end_offset, self
+        for earlier, later in zip(self.epochs, self.epochs[1:], strict=False):
+            assert earlier.epoch < later.epoch, self
+            assert earlier.start_offset < later.start_offset, self
+        if self.epochs:
+            assert self.start_offset <= self.epochs[0].start_offset, self
+            assert self.epochs[-1].start_offset <= self.end_offset, self
+
+
+@attrs.frozen(kw_only=True)
+class BrokerStatus:
+    """What metadata says of a registered broker; a broker that is not registered has none."""
+
+    epoch: BrokerEpoch
+    fenced: bool = False
+    shutting_down: bool = False
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it may lead and be in ISRs."""
+        return not self.fenced and not self.shutting_down
+
+
+@attrs.frozen(kw_only=True)
+class PartitionState:
+    """A partition in the controller's eyes, and the record that brokers learn it by.
+
+    `leader` is -1 for none. `last_known` holds the last leader (or, where that is not kept, the last eligible
+    replicas). `adding` and `removing` are not empty while a reassignment is under way. `recovering` says that
+    the leader was elected uncleanly and has not reported that it recovered.
+    """
+
+    replicas: tuple[BrokerId, ...]
+    isr: tuple[BrokerId, ...]
+    leader: BrokerId
+    leader_epoch: LeaderEpoch = FIRST_LEADER_EPOCH
+    partition_epoch: PartitionEpoch = FIRST_PARTITION_EPOCH
+    elr: tuple[BrokerId, ...] = ()
+    last_known: tuple[BrokerId, ...] = ()
+    adding: tuple[BrokerId, ...] = ()
+    removing: tuple[BrokerId, ...] = ()
+    recovering: bool = False
+
+    @property
+    def out_of_sync(self) -> tuple[BrokerId, ...]:
+        """The OSR: replicas that are not in the ISR, in assignment order."""
+        return tuple(broker for broker in self.replicas if broker not in self.isr)
+
+    @property
+    def has_leader(self) -> bool:
+        """Whether a broker leads."""
+        return self.leader != NO_LEADER
+
+    @property
+    def is_reassigning(self) -> bool:
+        """Whether a reassignment is under way."""
+        return bool(self.adding or self.removing)
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """Whether replicas other than those being added are out of sync."""
+        return len(self.replicas) - len(self.adding) > len(self.isr)
+
+    def check_invariants(self) -> None:
+        """Assert what holds for every partition under every rule."""
+        replicas = set(self.replicas)
+        assert len(replicas) == len(self.replicas) > 0, self
+        for part in (self.isr, self.elr, self.adding, self.removing):
+            assert len(set(part)) == len(part), self
+            assert replicas.issuperset(part), self
+        assert not set(self.isr).intersection(self.elr), self
+        assert self.leader == NO_LEADER or self.leader in self.isr, self
+
+
+@attrs.frozen
+class IsrMember:
+    """One member of a proposed ISR with the broker epoch that the leader knows it by, -1 for none."""
+
+    broker: BrokerId
+    epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH
+
+
+@attrs.frozen(kw_only=True)
+class AlterPartition:
+    """A leader's request to the controller: make this the ISR. The epochs are those that the leader knows."""
+
+    leader: BrokerId
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    isr: tuple[IsrMember, ...]
+    recovering: bool = False
+
+    @property
+    def members(self) -> tuple[BrokerId, ...]:
+        """The proposed ISR without the epochs."""
+        return tuple(member.broker for member in self.isr)
+
+
+@attrs.frozen
+class Follower:
+    """What a leader knows of one follower, all of it from the follower's own fetches.
+
+    `leader_end_offset` is the leader's end at the last fetch; `caught_up_at_ms` the last time at which the follower
+    is known to have had everything. `broker_epoch` is None before the first fetch. `leader_epoch` is the epoch
+    in which the follower last fetched, -1 if it did not since it is known.
+    """
+
+    broker: BrokerId
+    end_offset: Offset = UNKNOWN_OFFSET
+    start_offset: Offset = UNKNOWN_OFFSET
+    leader_end_offset: Offset = UNKNOWN_OFFSET
+    fetched_at_ms: TimeMs = START
+    caught_up_at_ms: TimeMs = START
+    broker_epoch: BrokerEpoch | None = None
+    leader_epoch: LeaderEpoch = UNKNOWN_EPOCH
+
+
+@attrs.frozen(kw_only=True)
+class LeaderState:
+    """A partition in its leader's eyes.
+
+    `isr` is what the controller confirmed last; `pending` the change that was asked for and not answered yet.
+    `epoch_start_offset` is the leader's end at the instant it learned its epoch (LESO). `followers` are all
+    replicas but the leader, in assignment order.
+    """
+
+    broker: BrokerId
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    epoch_start_offset: Offset
+    isr: tuple[BrokerId, ...]
+    followers: tuple[Follower, ...]
+    pending: AlterPartition | None = None
+
+    @property
+    def replica_count(self) -> int:
+        """The number of replicas, the leader included."""
+        return len(self.followers) + 1
+
+    def follower(self, broker: BrokerId) -> Follower | None:
+        """Return what is known of one follower; None for a broker that is not assigned."""
+        for follower in self.followers:
+            if follower.broker == broker:
+                return follower
+        return None
+
+    def with_follower(self, changed: Follower) -> LeaderState:
+        """Return the state with one follower replaced."""
+        # Spelt out, as this happens with every fetch and attrs.evolve takes three times as long.
+        return LeaderState(
+            broker=self.broker,
+            leader_epoch=self.leader_epoch,
+            partition_epoch=self.partition_epoch,
+            epoch_start_offset=self.epoch_start_offset,
+            isr=self.isr,
+            followers=tuple([changed if known.broker == changed.broker else known for known in self.followers]),
+            pending=self.pending,
+        )
+
+
+@attrs.frozen(kw_only=True)
+class FollowerState:
+    """A partition in a follower's eyes; `leader` is -1 while there is none to fetch from."""
+
+    broker: BrokerId
+    leader: BrokerId
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch

@@ -1,0 +1,265 @@
+"""The rules of replication as named switches: what Kafka does now, and what each earlier release did.
+
+It decides nothing itself: every decision function of this package takes a `Rules` and does what its switches
+say. A switch that is on is today's behaviour; turned off, it is the behaviour before the fix that introduced it,
+so a run can be made under the rules of any release since 0.10.2, or under today's rules less one.
+
+Goals, most important first
+1. The default is current Kafka.
+2. A switch is one fix: off, it brings back one bug and no other.
+3. Each switch says by itself where it comes from and what goes wrong without it (`SWITCHES`).
+
+Constraints: a `Rules` is frozen and hashable; decision functions read its fields and nothing else of a release.
+What is a setting in Kafka (min.insync.replicas, unclean.leader.election.enable, replica.lag.time.max.ms) is an
+argument of the functions and not a switch; `Release` holds the two defaults that changed over time.
+
+How: a release's rules are computed from the table: on is what its first release number is not above. A fix that
+went into a bug-fix release of an older line counts from the first release x.y.0 that has it.
+
+Worked example: rules_of("2.0") truncates by KIP-279 and lets a replica into the ISR that has not reached the
+leader's epoch, as Kafka 2.0.0 did; without(CURRENT, "strict_min_isr") is today's Kafka with the high watermark
+of 3.6.
+
+For whoever builds roles on these functions: keep one `Rules` in the role and pass it on; never copy a rule into
+the role. Functions take frozen values and return new ones, so a refused request leaves the role's state as it was.
+
+Left out: the message formats and the other features of a release; only what reaches replication is here.
+
+Source: the KIPs and issues named by each switch; the release numbers were read in Kafka's tagged sources
+(core Partition.scala, AbstractFetcherThread.scala, ReplicaManager.scala; metadata org.apache.kafka.controller).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import attrs
+
+from broker.errors import UsageError
+from broker.units import DurationMs
+
+
+class Truncation(enum.Enum):
+    """How a follower finds out how much of its log it must drop before it may follow."""
+
+    TO_HIGH_WATERMARK = "hw"
+    """Drop all above its own high watermark, as it becomes a follower (until 0.10.2)."""
+
+    BY_LEADER_EPOCH = "kip101"
+    """Ask the leader where the follower's last epoch ends; one question (0.11, KIP-101)."""
+
+    BY_COMMON_EPOCH = "kip279"
+    """The leader names the epoch it answers for, and the follower asks again until both know it (2.0, KIP-279)."""
+
+    ON_FETCH = "onfetch"
+    """No question beforehand: the answer to a fetch says where the logs part (2.8, KAFKA-10554)."""
+
+
+@attrs.frozen
+class Switch:
+    """What is known of one switch: the first release x.y.0 that has it, its source, and what happens without it."""
+
+    since: str
+    source: str
+    without: str
+
+
+SWITCH_METADATA: Final = "switch"
+
+
+def _rule(since: str, source: str, without: str, *, default: bool = True) -> Any:
+    return attrs.field(default=default, metadata={SWITCH_METADATA: Switch(since, source, without)})
+
+
+NEVER: Final = "never"
+"""The release of a rule that no release has yet."""
+
+
+@attrs.frozen(kw_only=True)
+class Rules:
+    """One frozen choice of rules; the default is current Kafka (4.1).
+
+    `truncation` is a mode with four values; all others are switches, described in `SWITCHES`.
+    """
+
+    truncation: Truncation = Truncation.ON_FETCH
+
+    # The follower's log.
+    fetch_epoch_check: bool = _rule(
+        "2.1", "KIP-320, KAFKA-7395", "a leader serves followers that believe in another epoch"
+    )
+    truncation_epoch_check: bool = _rule(
+        "2.1", "KIP-320", "a follower truncates by the answer of a leader of another epoch"
+    )
+    epoch_cached_on_election: bool = _rule(
+        "2.1", "KAFKA-7415", "a leader without records does not know where its epoch starts, and cannot answer"
+    )
+    epoch_cache_always_trimmed: bool = _rule(
+        "2.7", "KAFKA-10706", "epochs without records stay in a follower's cache and it truncates for ever"
+    )
+    diverging_below_start_refused: bool = _rule(
+        "3.0", "KAFKA-12996", "a fetch below the log's start is told to truncate instead of starting anew"
+    )
+    diverging_fetch_ignored: bool = _rule(
+        "3.0", "KAFKA-13141", "the leader counts the end of a log that differs from its own"
+    )
+    truncate_before_high_watermark: bool = _rule(
+        "3.5", "KAFKA-14704", "a follower raises its high watermark over records that it is about to drop"
+    )
+    high_watermark_follows_full_truncation: bool = _rule(
+        "2.5", "KAFKA-9491", "after starting anew at another offset the high watermark lies outside the log"
+    )
+    topic_id_check: bool = _rule(
+        "3.1", "KIP-516, KAFKA-14190", "a follower copies records of a topic deleted and created anew"
+    )
+
+    # In and out of the ISR.
+    caught_up_at_end_offset: bool = _rule(
+        "2.1", "KAFKA-7152", "a follower of an idle partition that has everything is dropped for its silence"
+    )
+    isr_join_epoch_start: bool = _rule(
+        "2.1", "KAFKA-7128", "a replica joins the ISR without the records that the last leader committed"
+    )
+    isr_join_epoch_check: bool = _rule(
+        "2.1", "KIP-320", "a follower that has not acknowledged the leader's epoch joins the ISR"
+    )
+    isr_join_eligibility: bool = _rule(
+        "3.3", "KIP-841", "a fenced or stopping broker is put back into the ISR that it was just taken from"
+    )
+    isr_join_broker_epoch: bool = _rule(
+        "3.5", "KIP-903", "a broker that came back empty joins the ISR for what it held before"
+    )
+    isr_join_caught_up_under_min_isr: bool = _rule(
+        NEVER, "KAFKA-19996", "under min ISR a slow follower joins and is dropped in turn for ever", default=False
+    )
+
+    # The high watermark.
+    high_watermark_epoch_check: bool = _rule(
+        "2.1", "KIP-320", "followers of an older epoch count, and truncate afterwards"
+    )
+    maximal_isr: bool = _rule("2.7", "KIP-497", "the leader commits on an ISR that the controller has not agreed to")
+    high_watermark_ignores_ineligible: bool = _rule(
+        "3.6", "KAFKA-15021", "a stopping broker outside the ISR holds the high watermark back"
+    )
+    strict_min_isr: bool = _rule(
+        "3.7", "KAFKA-15583", "records are committed and shown by fewer replicas than min.insync.replicas"
+    )
+    effective_min_isr: bool = _rule(
+        "3.7", "KAFKA-15583", "min.insync.replicas above the number of replicas stops a partition for good"
+    )
+    offset_not_available: bool = _rule(
+        "2.2", "KIP-207", "a new leader tells clients an end of the log that goes backwards"
+    )
+    follower_reads: bool = _rule("2.4", "KIP-392", "consumers read from the leader only")
+    fenced_never_preferred: bool = _rule("3.7", "KAFKA-15390", "consumers are sent to a fenced broker")
+
+    # The controller.
+    isr_write_epoch_check: bool = _rule(
+        "0.8", "AlterPartition, and LeaderAndIsr in ZooKeeper before", "a deposed leader changes the ISR"
+    )
+    isr_write_ahead_refused: bool = _rule(
+        "3.3", "KAFKA-14154", "a controller that was replaced answers a leader that knows more than it"
+    )
+    control_request_broker_epoch: bool = _rule(
+        "2.2", "KIP-380, KAFKA-7235", "a restarted broker obeys a request that was meant for its former life"
+    )
+    leader_recovery_state: bool = _rule(
+        "3.2", "KIP-704", "after an unclean election the ISR grows before the leader has recovered"
+    )
+    isr_shrink_keeps_leader_epoch: bool = _rule(
+        "3.6", "KAFKA-15021", "every shrink of the ISR starts a new leader epoch and interrupts the followers"
+    )
+    fence_one_at_a_time: bool = _rule(
+        "3.0", "KAFKA-13173", "of two brokers fenced together, one stays in the ISR or leads"
+    )
+    reassignment_needs_all_targets: bool = _rule(
+        "3.8", "KAFKA-15665", "a reassignment ends while kept replicas are out of sync"
+    )
+    elr: bool = _rule(
+        "4.1", "KIP-966", "when the ISR has shrunk to one, only that one may lead, with or without its records"
+    )
+    elr_excludes_unclean: bool = _rule("4.0", "KIP-966", "a broker that lost the end of its log is elected as eligible")
+    elr_kept_by_every_change: bool = _rule(
+        "4.2", "Kafka pull request 20716", "a change of directories forgets who was eligible"
+    )
+    last_known_leader_alive: bool = _rule(
+        "4.1", "KAFKA-19522", "a dead broker is made leader because it was the last one"
+    )
+    clean_marker_removed_first: bool = _rule(
+        "2.8", "KAFKA-10471, KAFKA-15375", "a crash while starting passes for a clean stop at the next start"
+    )
+
+
+CURRENT: Final = Rules()
+"""Current Kafka: 4.1, and the fixes since then."""
+
+SWITCHES: Final[Mapping[str, Switch]] = MappingProxyType(
+    {field.name: field.metadata[SWITCH_METADATA] for field in attrs.fields(Rules) if SWITCH_METADATA in field.metadata}
+)
+"""Every switch of `Rules` by name, in the order of its fields."""
+
+
+@attrs.frozen
+class Release:
+    """One release of Kafka: its rules, and the two defaults of settings that changed over time."""
+
+    name: str
+    rules: Rules
+    lag_ms_max: DurationMs
+    unclean_election: bool
+
+
+_NAMES: Final = (
+    *("0.10.2", "0.11", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8"),
+    *("3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1"),
+)
+
+_TRUNCATIONS: Final = (
+    ("2.8", Truncation.ON_FETCH),
+    ("2.0", Truncation.BY_COMMON_EPOCH),
+    ("0.11", Truncation.BY_LEADER_EPOCH),
+    ("0.10.2", Truncation.TO_HIGH_WATERMARK),
+)
+
+
+def _number(name: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in name.split("."))
+
+
+def _release(name: str) -> Release:
+    number = _number(name)
+    on = {key: switch.since != NEVER and _number(switch.since) <= number for key, switch in SWITCHES.items()}
+    truncation = next(mode for since, mode in _TRUNCATIONS if _number(since) <= number)
+    return Release(
+        name=name,
+        rules=Rules(truncation=truncation, **on),
+        # KIP-537 trebled the lag that is allowed; KIP-106 turned unclean election off.
+        lag_ms_max=DurationMs(30_000 if number >= (2, 5) else 10_000),
+        unclean_election=number < (0, 11),
+    )
+
+
+RELEASES: Final[Mapping[str, Release]] = MappingProxyType({name: _release(name) for name in _NAMES})
+"""The releases by name, oldest first."""
+
+
+def rules_of(release: str) -> Rules:
+    """Return the rules of a release such as "2.0", or of "current"; raise UsageError for any other name."""
+    if release == "current":
+        return CURRENT
+    found = RELEASES.get(release)
+    if found is None:
+        raise UsageError(f"release {release!r} is not known; allowed are current, {', '.join(RELEASES)}")
+    return found.rules
+
+
+def without(rules: Rules, *names: str) -> Rules:
+    """Return `rules` with the named switches off; raise UsageError for a name that is no switch."""
+    for name in names:
+        if name not in SWITCHES:
+            raise UsageError(f"rule {name!r} is not known; allowed are {', '.join(SWITCHES)}")
+    off: dict[str, Any] = dict.fromkeys(names, False)
+    return attrs.evolve(rules, **off)

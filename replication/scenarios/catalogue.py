@@ -1,0 +1,225 @@
+"""The stories, by number: failovers, durability, partitions, reassignment and the controller.
+ It decides nothing; it is data. Brokers are 0, 1, 2, replicas of partition 0 in this order, min.insync.replicas is
+2 and acks=all unless a story says otherwise. Times are in ms; the first 3 s belong to the start.
+
+Left out: the stories of single rules (S01 to S18), which the explorer and the tests of the rules tell.
+
+Source: each story names its own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.units import DurationMs, TimeMs
+from replication.rules import CURRENT, without
+from replication.scenarios.scenario import DEFAULT_TERMS, Look, Scenario
+from replication.simulation import Fault, FaultKind
+
+_MANY: Final = 10_000
+
+
+def _fault(at_ms: int, kind: FaultKind, target: int = 0, for_ms: int = 0, detail: int = 0) -> Fault:
+    return Fault(TimeMs(at_ms), kind, target, DurationMs(for_ms), detail)
+
+
+_NO_ELR: Final = attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "elr"))
+_UNCLEAN: Final = attrs.evolve(DEFAULT_TERMS, unclean_election=True, rules=without(CURRENT, "elr"))
+_ONLY_FIRST: Final = (
+    _fault(5_000, FaultKind.KILL, 1, 40_000),
+    _fault(5_000, FaultKind.KILL, 2, 40_000),
+)
+_LAST_STANDING: Final = (
+    _fault(5_000, FaultKind.ISOLATE, 0, 30_000),
+    _fault(5_000, FaultKind.ISOLATE, 1, 30_000),
+    _fault(20_000, FaultKind.POWER_LOSS, 2, 5_000),
+)
+
+SCENARIOS: Final[tuple[Scenario, ...]] = (
+    Scenario(
+        name="S20",
+        title="clean crash of the leader",
+        how="Broker 0 leads and dies; after its session of 9 s the first in-sync replica leads, and nothing is lost.",
+        source="Kafka BrokerHeartbeatManager, PartitionChangeBuilder",
+        plan=(_fault(5_000, FaultKind.KILL, 0, 30_000),),
+        looks=(
+            Look(12_000, leader=0, isr=(0, 1, 2)),
+            Look(20_000, leader=1, isr=(1, 2), elr=(), leader_epoch=1),
+            Look(59_000, leader=1, isr=(1, 2, 0)),
+        ),
+    ),
+    Scenario(
+        name="S21",
+        title="acks=1 and a leader that crashes",
+        how="The leader cannot reach its followers, acknowledges alone, loses its disk; what it alone had is gone.",
+        source="KIP-966; allowed by acks=1",
+        acks=(1,),
+        plan=(_fault(5_000, FaultKind.CUT_PEERS, 0, 20_000), _fault(10_000, FaultKind.WIPE, 0, 20_000)),
+        looks=(Look(25_000, leader=1, isr=(1, 2)),),
+        lost_of_one_min=1,
+    ),
+    Scenario(
+        name="S22",
+        title="the last replica standing, with ELR",
+        how="0 and 1 are cut off; 2, the last in sync, loses power and the end of its log. 1 leads, nothing is lost.",
+        source="KIP-966",
+        plan=_LAST_STANDING,
+        looks=(Look(18_000, leader=2, isr=(2,), elr=(1,)), Look(59_000, leader=1)),
+    ),
+    Scenario(
+        name="S22-before",
+        title="the last replica standing, without ELR and with the high watermark of 3.6",
+        how="As S22, but 2 commits alone, and is elected again without what it lost; the others follow it.",
+        source="KIP-966, motivation; KAFKA-15583",
+        terms=attrs.evolve(DEFAULT_TERMS, min_isr=1, rules=without(CURRENT, "elr", "strict_min_isr")),
+        plan=(*_LAST_STANDING[:2], _fault(20_000, FaultKind.WIPE, 2, 5_000)),
+        looks=(Look(18_000, leader=2, isr=(2,), elr=()), Look(34_000, leader=2, isr=(2,))),
+        breaks=frozenset({"I6", "I7", "I9", "I10", "I3", "I16"}),
+        lost_max=_MANY,
+        is_strict=False,
+    ),
+    Scenario(
+        name="S23",
+        title="ELR without the frozen high watermark",
+        how="The ISR shrinks to the leader, which commits alone; an eligible replica without the records is elected.",
+        source="found by exhaustive search; the two came together in KIP-966",
+        terms=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "strict_min_isr")),
+        acks=(1,),
+        plan=(
+            _fault(5_000, FaultKind.ISOLATE, 1, 30_000),
+            _fault(5_000, FaultKind.ISOLATE, 2, 30_000),
+            _fault(20_000, FaultKind.KILL, 0, 30_000),
+        ),
+        looks=(Look(18_000, leader=0, isr=(0,), elr=(2,)), Look(45_000, leader=2)),
+        breaks=frozenset({"I6", "I7"}),
+        lost_max=_MANY,
+        lost_of_one_min=1,
+    ),
+    Scenario(
+        name="S27",
+        title="under min ISR",
+        how="Only broker 0 is in sync: acks=all is refused, and nothing is committed until another joins.",
+        source="KIP-966, KAFKA-15583",
+        plan=_ONLY_FIRST,
+        looks=(Look(20_000, leader=0, isr=(0,), elr=(2,)), Look(59_000, isr=(0, 1, 2), elr=())),
+    ),
+    Scenario(
+        name="S30",
+        title="a follower that is stuck",
+        how="Broker 2 hears nothing: after 30 to 45 s the leader takes it out of the ISR, and writes go on.",
+        source="Kafka Partition.maybeShrinkIsr",
+        plan=(_fault(5_000, FaultKind.CUT_PEERS, 2, 65_000),),
+        looks=(Look(34_000, isr=(0, 1, 2)), Look(52_000, leader=0, isr=(0, 1)), Look(89_000, isr=(0, 1, 2))),
+        duration_ms=DurationMs(90_000),
+    ),
+    Scenario(
+        name="S31",
+        title="an idle partition",
+        how="Broker 2 is silent, but nothing is written: it has everything and stays.",
+        source="KAFKA-7152",
+        plan=(_fault(5_000, FaultKind.CUT_PEERS, 2, 60_000),),
+        produce_ms=DurationMs(60_000),
+        acks=(1,),
+        looks=(Look(4_000, isr=(0, 1, 2)),),
+        duration_ms=DurationMs(70_000),
+    ),
+    Scenario(
+        name="S33",
+        title="a leader cut off from the controller, not from its followers",
+        how="It is fenced and deposed; acks=all cannot complete with it any more, and its tail is cut when it returns.",
+        source="Jepsen on Kafka 0.8; KIP-497",
+        plan=(_fault(5_000, FaultKind.CUT_CONTROLLER, 0, 30_000),),
+        looks=(Look(20_000, leader=1, isr=(1, 2)), Look(59_000, leader=1, isr=(1, 2, 0))),
+    ),
+    Scenario(
+        name="S34",
+        title="a leader cut off from its followers, not from the controller",
+        how="The followers leave the ISR for their silence and stay eligible; writes are refused until they are back.",
+        source="KIP-966",
+        plan=(_fault(5_000, FaultKind.CUT_PEERS, 0, 60_000),),
+        looks=(Look(58_000, leader=0, isr=(0,), elr=(1, 2)), Look(89_000, leader=0, elr=())),
+        duration_ms=DurationMs(90_000),
+    ),
+    Scenario(
+        name="S36",
+        title="a rack is lost",
+        how="Replicas stand in three racks; one loses power: two stay in sync and writes go on.",
+        source="KIP-966, motivation",
+        plan=(_fault(5_000, FaultKind.RACK_OUTAGE, 0, 25_000),),
+        looks=(Look(20_000, leader=1, isr=(1, 2)),),
+    ),
+    Scenario(
+        name="S37",
+        title="unclean election",
+        how="Only 2 is alive, long out of sync: it leads all the same, and what was acknowledged without it is lost.",
+        source="KIP-106, KIP-704",
+        terms=_UNCLEAN,
+        plan=(
+            _fault(5_000, FaultKind.KILL, 2, 25_000),
+            _fault(20_000, FaultKind.KILL, 0, 35_000),
+            _fault(20_000, FaultKind.KILL, 1, 35_000),
+        ),
+        looks=(Look(18_000, leader=0, isr=(0, 1)), Look(40_000, leader=2, isr=(2,))),
+        lost_min=1,
+        lost_max=_MANY,
+    ),
+    Scenario(
+        name="S38",
+        title="the same without unclean election",
+        how="As S37, but the partition stays without a leader until somebody in sync is back: nothing is lost.",
+        source="KIP-106",
+        terms=_NO_ELR,
+        plan=(
+            _fault(5_000, FaultKind.KILL, 2, 25_000),
+            _fault(20_000, FaultKind.KILL, 0, 35_000),
+            _fault(20_000, FaultKind.KILL, 1, 35_000),
+        ),
+        looks=(Look(18_000, leader=0, isr=(0, 1)), Look(40_000, leader=-1)),
+    ),
+    Scenario(
+        name="S39",
+        title="the preferred leader returns",
+        how="Broker 0 comes back into the ISR; within 300 s leadership is given back to it.",
+        source="Kafka auto.leader.rebalance.enable",
+        plan=(_fault(5_000, FaultKind.KILL, 0, 20_000),),
+        looks=(Look(60_000, leader=1, isr=(1, 2, 0)), Look(305_000, leader=0)),
+        duration_ms=DurationMs(310_000),
+    ),
+    Scenario(
+        name="S41",
+        title="an empty disk",
+        how="Broker 2 comes back with an empty disk: it copies everything before it is in sync again.",
+        source="KIP-903",
+        plan=(_fault(5_000, FaultKind.WIPE, 2, 10_000),),
+        looks=(Look(14_500, isr=(0, 1)), Look(40_000, isr=(0, 1, 2))),
+    ),
+    Scenario(
+        name="S45",
+        title="a leader's clock jumps",
+        how="The clock of broker 0 jumps by 40 s: at worst followers leave the ISR and come back; nothing is lost.",
+        source="ours",
+        plan=(_fault(5_000, FaultKind.CLOCK_JUMP, 0, 0, 40_000),),
+        produce_ms=DurationMs(20),
+        looks=(Look(59_000, leader=0),),
+    ),
+    Scenario(
+        name="S50",
+        title="a replica moves",
+        how="Partition 0 moves from 0,1,2 to 3,1,2: 3 copies, joins, and 0 is let go with a new leader epoch.",
+        source="KIP-455",
+        brokers=4,
+        plan=(_fault(5_000, FaultKind.REASSIGN, 0),),
+        looks=(Look(30_000, replicas=(3, 1, 2), leader=3, leader_epoch=1),),
+    ),
+    Scenario(
+        name="S55",
+        title="another controller takes over",
+        how="The controller fails over just after broker 0 died: fencing comes up to 9 s later, and nothing is lost.",
+        source="Kafka QuorumController.claim",
+        plan=(_fault(5_000, FaultKind.KILL, 0, 30_000), _fault(12_000, FaultKind.CONTROLLER_FAILOVER)),
+        looks=(Look(15_000, leader=0), Look(25_000, leader=1, isr=(1, 2))),
+    ),
+)
+"""Every story."""

@@ -1,0 +1,208 @@
+import java.io.File;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.Comparator;
+import java.util.HexFormat;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import kafka.log.UnifiedLog;
+
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.record.ControlRecordType;
+import org.apache.kafka.common.record.EndTransactionMarker;
+import org.apache.kafka.common.record.FileLogInputStream.FileChannelRecordBatch;
+import org.apache.kafka.common.record.FileRecords;
+import org.apache.kafka.common.record.Record;
+import org.apache.kafka.storage.internals.log.LogSegment;
+import org.apache.kafka.storage.internals.log.ProducerStateEntry;
+import org.apache.kafka.storage.internals.log.ProducerStateManager;
+import org.apache.kafka.storage.internals.log.TimestampOffset;
+
+/** What Kafka's classes say of a log and of its files, in the JSON of the golden files. Batches are of magic 2. */
+final class LogFiles {
+    private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
+    private static final int ATTRIBUTES_AT = 21;
+    private static final int LAST_OFFSET_DELTA_AT = 23;
+    private static final int BASE_TIMESTAMP_AT = 27;
+
+    private LogFiles() {
+    }
+
+    static ObjectNode state(UnifiedLog log) throws IOException {
+        ObjectNode state = JSON.objectNode();
+        state.put("logStartOffset", log.logStartOffset());
+        state.put("logEndOffset", log.logEndOffset());
+        state.put("highWatermark", log.highWatermark());
+        state.put("lastStableOffset", log.lastStableOffset());
+        state.put("recoveryPoint", log.recoveryPoint());
+        ArrayNode segments = state.putArray("segments");
+        for (LogSegment segment : log.logSegments()) {
+            TimestampOffset max = segment.readMaxTimestampAndOffsetSoFar();
+            segments.addArray().add(segment.baseOffset()).add(segment.size()).add(segment.offsetIndex().entries())
+                    .add(segment.timeIndex().entries()).add(max.timestamp).add(max.offset);
+        }
+        ArrayNode epochs = state.putArray("leaderEpochs");
+        log.leaderEpochCache().epochEntries().forEach(entry -> epochs.addArray().add(entry.epoch).add(entry.startOffset));
+        ArrayNode producers = JSON.arrayNode();
+        log.producerStateManager().activeProducers().values().stream()
+                .sorted(Comparator.comparingLong(ProducerStateEntry::producerId))
+                .forEach(entry -> producers.addArray().add(entry.producerId()).add(entry.producerEpoch())
+                        .add(entry.lastSeq()).add(entry.lastDataOffset()).add(entry.lastOffsetDelta())
+                        .add(entry.lastTimestamp()).add(entry.coordinatorEpoch())
+                        .add(entry.currentTxnFirstOffset().orElse(-1)));
+        if (!producers.isEmpty()) {
+            state.set("producers", producers);
+        }
+        return state;
+    }
+
+    static ArrayNode names(File directory) {
+        ArrayNode names = JSON.arrayNode();
+        Arrays.stream(directory.list()).sorted().forEach(names::add);
+        return names;
+    }
+
+    /** List the files of a closed log with what they hold. */
+    static ArrayNode listing(File directory) throws IOException {
+        ArrayNode files = JSON.arrayNode();
+        File[] found = directory.listFiles();
+        Arrays.sort(found, Comparator.comparing(File::getName));
+        for (File file : found) {
+            byte[] content = Files.readAllBytes(file.toPath());
+            ObjectNode node = files.addObject();
+            node.put("file", file.getName());
+            node.put("size", content.length);
+            node.put("sha256", sha256(content));
+            String name = file.getName().replace(".deleted", "");
+            if (name.endsWith(".log")) {
+                node.set("batches", batches(file, ByteBuffer.wrap(content)));
+            } else if (name.endsWith("index")) {
+                entries(node, name, ByteBuffer.wrap(content));
+            } else if (name.endsWith(".snapshot")) {
+                node.set("producers", producers(ProducerStateManager.readSnapshot(file)));
+            } else {
+                node.put("text", new String(content, StandardCharsets.UTF_8));
+            }
+        }
+        return files;
+    }
+
+    static void copy(File from, Path to) throws IOException {
+        Files.createDirectories(to);
+        for (File file : from.listFiles()) {
+            Files.copy(file.toPath(), to.resolve(file.getName()), StandardCopyOption.REPLACE_EXISTING);
+        }
+    }
+
+    private static void entries(ObjectNode node, String name, ByteBuffer content) {
+        ArrayNode entries = node.putArray("entries");
+        while (content.hasRemaining()) {
+            if (name.endsWith(".txnindex")) {
+                ObjectNode entry = entries.addObject();
+                entry.put("version", content.getShort());
+                entry.put("producerId", content.getLong()).put("firstOffset", content.getLong());
+                entry.put("lastOffset", content.getLong()).put("lastStableOffset", content.getLong());
+            } else if (name.endsWith(".timeindex")) {
+                entries.addArray().add(content.getLong()).add(content.getInt());
+            } else {
+                entries.addArray().add(content.getInt()).add(content.getInt());
+            }
+        }
+    }
+
+    private static ArrayNode producers(Iterable<ProducerStateEntry> entries) {
+        ArrayNode producers = JSON.arrayNode();
+        for (ProducerStateEntry entry : entries) {
+            ObjectNode node = producers.addObject();
+            node.put("producerId", entry.producerId()).put("producerEpoch", entry.producerEpoch());
+            node.put("lastSequence", entry.lastSeq()).put("lastDataOffset", entry.lastDataOffset());
+            node.put("lastOffsetDelta", entry.lastOffsetDelta()).put("lastTimestamp", entry.lastTimestamp());
+            node.put("coordinatorEpoch", entry.coordinatorEpoch());
+            node.put("currentTxnFirstOffset", entry.currentTxnFirstOffset().orElse(-1));
+        }
+        return producers;
+    }
+
+    private static ArrayNode batches(File file, ByteBuffer content) throws IOException {
+        ArrayNode batches = JSON.arrayNode();
+        try (FileRecords records = FileRecords.open(file, false)) {
+            for (FileChannelRecordBatch batch : records.batches()) {
+                ObjectNode node = decoded(batch);
+                node.put("attributes", content.getShort(batch.position() + ATTRIBUTES_AT));
+                node.put("lastOffsetDelta", content.getInt(batch.position() + LAST_OFFSET_DELTA_AT));
+                node.put("baseTimestamp", content.getLong(batch.position() + BASE_TIMESTAMP_AT));
+                batches.add(node);
+            }
+        }
+        return batches;
+    }
+
+    private static ObjectNode decoded(FileChannelRecordBatch batch) {
+        ObjectNode node = JSON.objectNode();
+        node.put("position", batch.position()).put("sizeInBytes", batch.sizeInBytes());
+        node.put("baseOffset", batch.baseOffset()).put("lastOffset", batch.lastOffset());
+        node.put("nextOffset", batch.nextOffset()).put("magic", batch.magic()).put("crc", batch.checksum());
+        node.put("valid", batch.isValid()).put("compression", batch.compressionType().name);
+        node.put("timestampType", batch.timestampType().name).put("maxTimestamp", batch.maxTimestamp());
+        node.put("count", batch.countOrNull());
+        node.put("producerId", batch.producerId()).put("producerEpoch", batch.producerEpoch());
+        node.put("baseSequence", batch.baseSequence()).put("lastSequence", batch.lastSequence());
+        node.put("partitionLeaderEpoch", batch.partitionLeaderEpoch());
+        node.put("transactional", batch.isTransactional()).put("control", batch.isControlBatch());
+        node.put("deleteHorizonMs", batch.deleteHorizonMs().isPresent() ? batch.deleteHorizonMs().getAsLong() : null);
+        ArrayNode records = node.putArray("records");
+        for (Record record : batch) {
+            records.add(decoded(record, batch.isControlBatch()));
+        }
+        return node;
+    }
+
+    private static ObjectNode decoded(Record record, boolean control) {
+        ObjectNode node = JSON.objectNode();
+        node.put("offset", record.offset()).put("timestamp", record.timestamp());
+        if (record.sequence() != -1) {
+            node.put("sequence", record.sequence());
+        }
+        node.put("key", base64(record.key())).put("value", base64(record.value()));
+        if (record.headers().length > 0) {
+            ArrayNode headers = node.putArray("headers");
+            for (Header header : record.headers()) {
+                headers.addArray().add(header.key())
+                        .add(header.value() == null ? null : Base64.getEncoder().encodeToString(header.value()));
+            }
+        }
+        if (control) {
+            node.put("controlType", ControlRecordType.parse(record.key()).toString());
+            node.put("coordinatorEpoch", EndTransactionMarker.deserialize(record).coordinatorEpoch());
+        }
+        return node;
+    }
+
+    static String base64(ByteBuffer bytes) {
+        if (bytes == null) {
+            return null;
+        }
+        byte[] copied = new byte[bytes.remaining()];
+        bytes.duplicate().get(copied);
+        return Base64.getEncoder().encodeToString(copied);
+    }
+
+    private static String sha256(byte[] content) {
+        try {
+            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
+        } catch (NoSuchAlgorithmException absent) {
+            throw new IllegalStateException(absent);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import kafka.log.UnifiedLog;
+
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.record.FileRecords.TimestampAndOffset;
+import org.apache.kafka.common.record.MemoryRecords;
+import org.apache.kafka.server.common.RequestLocal;
+import org.apache.kafka.storage.internals.log.AppendOrigin;
+import org.apache.kafka.storage.internals.log.LogAppendInfo;
+import org.apache.kafka.storage.internals.log.LogConfig;
+import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
+import org.apache.kafka.storage.internals.log.LogStartOffsetIncrementReason;
+import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
+import org.apache.kafka.storage.internals.log.VerificationGuard;
+import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
+
+/**
+ * A program of operations run on Kafka's UnifiedLog, written down as a golden case of kind `log`.
+ *
+ * Offsets may be asked for relative to the log: `atFraction` f is start + f * (end - start), and the batches of a
+ * follower's append with `fromEnd` count from the log's end. The case that comes back has plain offsets.
+ */
+final class LogProgram {
+    static final int PRODUCER_ID_EXPIRATION_MS = 86_400_000;
+    static final int PRODUCER_ID_CHECK_MS = 600_000;
+    static final int TRANSACTION_TIMEOUT_MS = 900_000;
+
+    /** Golden files name this class as it was called before 4.0. */
+    private static final String MOVED_FROM = "kafka.common.UnexpectedAppendOffsetException";
+    private static final String MOVED_TO = "org.apache.kafka.server.storage.log.UnexpectedAppendOffsetException";
+
+    final File directory;
+    final ManualTime time;
+    final LogConfig config;
+    private final Optional<Uuid> topicId;
+    private final LogCompaction compaction = new LogCompaction(this);
+    UnifiedLog log;
+
+    LogProgram(File directory, LogConfig config, long startMs, Optional<Uuid> topicId) throws IOException {
+        this.directory = directory;
+        this.config = config;
+        this.time = new ManualTime(startMs);
+        this.topicId = topicId;
+        this.log = open(directory, config, time, true, 0, 0, topicId);
+    }
+
+    /** Run the case's operations in the folder's topic-0, write results and states into it, and keep the closed files. */
+    static void run(ObjectNode asked, Path folder) throws Exception {
+        File directory = folder.resolve("run").resolve("topic-0").toFile();
+        LogProgram program = new LogProgram(directory, config(asked.get("config")),
+                asked.get("startTimeMs").asLong(), topicId(asked));
+        ArrayNode operations = (ArrayNode) asked.get("ops");
+        ObjectNode before = null;
+        for (int index = 0; index < operations.size(); index++) {
+            ObjectNode operation = (ObjectNode) operations.get(index);
+            operation.put("nowMs", program.time.milliseconds());
+            operation.set("result", program.result(operation));
+            if (Double.isNaN(operation.get("result").path("cleanableRatio").asDouble())) {
+                operations.remove(index--);  // Nothing was there to clean: the ratio is no number, nor one in JSON.
+                continue;
+            }
+            JsonNode next = operations.get(index + 1);
+            if (next == null || next.get("op").asText().equals("closeAndReopen")) {
+                program.time.runDue();
+            }
+            ObjectNode state = LogFiles.state(program.log);
+            if (!state.equals(before)) {
+                operation.set("state", state);
+                before = state;
+            }
+        }
+        asked.set("stateAtClose", LogFiles.state(program.log));
+        program.log.close();
+        asked.set("closedFiles", LogFiles.listing(directory));
+        LogFiles.copy(directory, folder.resolve("closed").resolve("topic-0"));
+    }
+
+    static LogConfig config(JsonNode settings) {
+        Map<String, Object> values = new HashMap<>();
+        settings.fields().forEachRemaining(each -> values.put(each.getKey(), each.getValue().asText()));
+        return new LogConfig(values);
+    }
+
+    static Optional<Uuid> topicId(JsonNode asked) {
+        return asked.hasNonNull("topicId") ? Optional.of(Uuid.fromString(asked.get("topicId").asText())) : Optional.empty();
+    }
+
+    static UnifiedLog open(File directory, LogConfig config, ManualTime time, boolean clean, long recoveryPoint,
+            long logStart, Optional<Uuid> topicId) {
+        return UnifiedLog.apply(directory, config, logStart, recoveryPoint, time, new BrokerTopicStats(), time,
+                TRANSACTION_TIMEOUT_MS, new ProducerStateManagerConfig(PRODUCER_ID_EXPIRATION_MS, false),
+                PRODUCER_ID_CHECK_MS, new LogDirFailureChannel(1), clean, scala.jdk.javaapi.OptionConverters.toScala(topicId),
+                true, UnifiedLog.apply$default$15(), false, UnifiedLog.apply$default$17());
+    }
+
+    private ObjectNode result(ObjectNode operation) throws Exception {
+        ObjectNode result = operation.objectNode();
+        try {
+            perform(operation, result);
+        } catch (RuntimeException refusal) {
+            result.removeAll();
+            result.put("exception", refusal.getClass().getName().replace(MOVED_TO, MOVED_FROM));
+        }
+        return result;
+    }
+
+    private void perform(ObjectNode operation, ObjectNode result) throws Exception {
+        switch (operation.get("op").asText()) {
+            case "appendAsLeader" -> appendAsLeader(operation, result);
+            case "appendAsFollower" -> appendAsFollower(operation, result);
+            case "sleep" -> time.sleep(operation.get("ms").asLong());
+            case "roll" -> result.put("newBaseOffset", log.roll(scala.Option.empty()).baseOffset());
+            case "flush" -> log.flush(true);
+            case "truncateTo" -> withNames(result.put("truncated", log.truncateTo(offset(operation))));
+            case "updateHighWatermark" -> result.put("highWatermark", log.updateHighWatermark(offset(operation)));
+            case "incrementLogStartOffset" -> result.put("incremented", log.maybeIncrementLogStartOffset(
+                    offset(operation), LogStartOffsetIncrementReason.ClientRecordDeletion));
+            case "deleteOldSegments" -> withNames(result.put("deleted", log.deleteOldSegments()));
+            case "takeProducerSnapshot" -> {
+                log.takeProducerSnapshot();
+                withNames(result);
+            }
+            case "closeAndReopen" -> closeAndReopen(operation, result);
+            case "fetchOffsetByTimestamp" -> fetchOffsets(operation, result);
+            case "endOffsetForEpoch" -> endOffsets(operation, result);
+            case "clean" -> compaction.clean(operation, result);
+            default -> throw new IllegalStateException("no operation " + operation.get("op"));
+        }
+    }
+
+    private void withNames(ObjectNode result) {
+        result.set("files", LogFiles.names(directory));
+    }
+
+    /** Return the offset that the operation names, and write it into the operation if it was a fraction of the log. */
+    private long offset(ObjectNode operation) {
+        if (operation.has("atFraction")) {
+            long start = log.logStartOffset();
+            double fraction = operation.remove("atFraction").asDouble();
+            operation.put("offset", start + (long) Math.floor(fraction * (log.logEndOffset() - start)));
+        }
+        return operation.get("offset").asLong();
+    }
+
+    private void appendAsLeader(ObjectNode operation, ObjectNode result) {
+        long end = log.logEndOffset();
+        LogAppendInfo info = log.appendAsLeader(LogBatches.build(operation.get("batch")),
+                operation.get("leaderEpoch").asInt(), AppendOrigin.valueOf(operation.get("origin").asText()),
+                RequestLocal.noCaching(), VerificationGuard.SENTINEL);
+        appended(operation, result, info, end);
+    }
+
+    private void appendAsFollower(ObjectNode operation, ObjectNode result) {
+        long end = log.logEndOffset();
+        boolean fromEnd = operation.has("fromEnd");
+        operation.remove("fromEnd");
+        List<MemoryRecords> parts = new ArrayList<>();
+        for (JsonNode each : operation.get("batches")) {
+            ObjectNode batch = (ObjectNode) each;
+            if (fromEnd) {
+                batch.put("baseOffset", Math.max(0, batch.get("baseOffset").asLong() + end));
+            }
+            parts.add(LogBatches.build(batch));
+        }
+        int epoch = operation.get("batches").get(0).get("partitionLeaderEpoch").asInt();
+        appended(operation, result, log.appendAsFollower(LogBatches.concatenate(parts), epoch), end);
+    }
+
+    private void appended(ObjectNode operation, ObjectNode result, LogAppendInfo info, long endBefore) {
+        result.put("firstOffset", info.firstOffset()).put("lastOffset", info.lastOffset());
+        result.put("maxTimestamp", info.maxTimestamp()).put("duplicate", log.logEndOffset() == endBefore);
+        if (operation.get("advanceHighWatermark").asBoolean()) {
+            log.updateHighWatermark(log.logEndOffset());
+        }
+    }
+
+    private void closeAndReopen(ObjectNode operation, ObjectNode result) throws IOException {
+        long end = log.logEndOffset();
+        long start = log.logStartOffset();
+        log.close();
+        long recoveryPoint = operation.get("recoveryPoint").asLong();
+        long logStart = operation.get("logStart").asLong();
+        try {
+            log = open(directory, config, time, operation.get("clean").asBoolean(),
+                    recoveryPoint < 0 ? end : recoveryPoint, logStart < 0 ? start : logStart, topicId);
+        } catch (RuntimeException refusal) {
+            throw new IOException("the log cannot be opened again", refusal);
+        }
+        withNames(result);
+    }
+
+    private void fetchOffsets(ObjectNode operation, ObjectNode result) {
+        ArrayNode lookups = result.putArray("lookups");
+        for (JsonNode timestamp : operation.remove("timestamps")) {
+            ObjectNode lookup = lookups.addObject().put("timestamp", timestamp.asLong());
+            Optional<TimestampAndOffset> found = log.fetchOffsetByTimestamp(timestamp.asLong(), scala.Option.empty())
+                    .timestampAndOffsetOpt();
+            if (found.isEmpty()) {
+                lookup.putNull("found");
+                continue;
+            }
+            ObjectNode place = lookup.putObject("found");
+            place.put("timestamp", found.get().timestamp).put("offset", found.get().offset);
+            found.get().leaderEpoch.ifPresent(epoch -> place.put("leaderEpoch", epoch));
+        }
+    }
+
+    private void endOffsets(ObjectNode operation, ObjectNode result) {
+        ArrayNode lookups = result.putArray("lookups");
+        for (JsonNode epoch : operation.remove("epochs")) {
+            ObjectNode lookup = lookups.addObject().put("epoch", epoch.asInt());
+            var found = log.endOffsetForEpoch(epoch.asInt());
+            if (found.isEmpty()) {
+                lookup.putNull("result");
+            } else {
+                lookup.putArray("result").add(found.get().leaderEpoch()).add(found.get().offset());
+            }
+        }
+    }
+}

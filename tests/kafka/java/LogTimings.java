@@ -1,0 +1,264 @@
+import java.io.File;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import kafka.log.Cleaner;
+import kafka.log.LogToClean;
+import kafka.log.UnifiedLog;
+
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.record.CompressionType;
+import org.apache.kafka.common.record.FileLogInputStream.FileChannelRecordBatch;
+import org.apache.kafka.common.record.FileRecords;
+import org.apache.kafka.common.record.MemoryRecords;
+import org.apache.kafka.common.record.MemoryRecordsBuilder;
+import org.apache.kafka.common.record.Record;
+import org.apache.kafka.common.record.SimpleRecord;
+import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
+import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile;
+import org.apache.kafka.storage.internals.log.LogConfig;
+import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
+import org.apache.kafka.storage.internals.log.LogFileUtils;
+import org.apache.kafka.storage.internals.log.LogSegment;
+import org.apache.kafka.storage.internals.log.ProducerStateManager;
+import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
+import org.apache.kafka.storage.internals.log.SkimpyOffsetMap;
+import org.apache.kafka.storage.internals.utils.Throttler;
+
+/**
+ * Times of Kafka's own log classes, each run told in wall time and in CPU time of the calling thread; the collector
+ * of garbage runs on other threads and is not counted, in Kafka's favour. Files are made and copied beforehand.
+ */
+final class LogTimings {
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+    private static final TopicPartition PARTITION = new TopicPartition("topic", 0);
+
+    /** Written from every result, so that no work can be optimised away. */
+    private static long sink;
+
+    private final ArrayNode wallNs = JsonNodeFactory.instance.arrayNode();
+    private final ArrayNode cpuNs = JsonNodeFactory.instance.arrayNode();
+    private final ObjectNode told = JsonNodeFactory.instance.objectNode();
+    private final JsonNode request;
+    private final int repeats;
+
+    private LogTimings(JsonNode request) {
+        this.request = request;
+        this.repeats = request.get("repeats").asInt();
+    }
+
+    static ObjectNode measure(JsonNode request) throws Exception {
+        LogTimings timings = new LogTimings(request);
+        switch (request.get("what").asText()) {
+            case "scan" -> timings.scan(true);
+            case "headers" -> timings.scan(false);
+            case "append" -> timings.append();
+            case "recover" -> timings.recover();
+            case "clean" -> timings.clean();
+            case "look-ups" -> timings.lookUps();
+            default -> throw new IllegalArgumentException("no timing " + request.get("what"));
+        }
+        timings.told.set("wallNs", timings.wallNs);
+        timings.told.set("cpuNs", timings.cpuNs);
+        timings.told.put("sink", sink);
+        return timings.told;
+    }
+
+    private interface Work {
+        void run() throws Exception;
+    }
+
+    private void timed(Work work) throws Exception {
+        long wall = System.nanoTime();
+        long cpu = THREADS.getCurrentThreadCpuTime();
+        work.run();
+        cpuNs.add(THREADS.getCurrentThreadCpuTime() - cpu);
+        wallNs.add(System.nanoTime() - wall);
+    }
+
+    /** Read a segment file batch by batch; deeply, with the CRC of each batch and every record, or headers alone. */
+    private void scan(boolean deep) throws Exception {
+        try (FileRecords records = FileRecords.open(new File(request.get("file").asText()), false)) {
+            for (int round = 0; round < repeats; round++) {
+                long[] count = new long[1];
+                timed(() -> {
+                    for (FileChannelRecordBatch batch : records.batches()) {
+                        if (!deep) {
+                            count[0] += batch.countOrNull();
+                            continue;
+                        }
+                        batch.ensureValid();
+                        for (Record record : batch) {
+                            sink += record.offset() + record.keySize() + record.valueSize();
+                            count[0]++;
+                        }
+                    }
+                });
+                told.put("records", count[0]).put("bytes", records.sizeInBytes());
+            }
+        }
+    }
+
+    /** Encode the records of a segment file anew, in batches, and append each batch to a new segment. */
+    private void append() throws Exception {
+        List<List<SimpleRecord>> batches = groups(request.get("batchRecords").asInt());
+        Compression compression = Compression.of(CompressionType.forName(request.get("compression").asText())).build();
+        for (int round = 0; round < repeats; round++) {
+            Path directory = Files.createTempDirectory(Path.of(request.get("scratch").asText()), "append");
+            LogSegment segment = open(directory.toFile(), 0, false);
+            timed(() -> {
+                java.nio.ByteBuffer buffer = java.nio.ByteBuffer.allocate(1 << 20);
+                long offset = 0;
+                for (List<SimpleRecord> batch : batches) {
+                    buffer.clear();
+                    MemoryRecordsBuilder builder = MemoryRecords.builder(buffer, compression, TimestampType.CREATE_TIME, offset);
+                    for (SimpleRecord record : batch) {
+                        builder.append(record);
+                    }
+                    MemoryRecords built = builder.build();
+                    offset += batch.size();
+                    segment.append(offset - 1, built);
+                }
+            });
+            told.put("bytes", segment.size());
+            segment.close();
+            remove(directory);
+        }
+    }
+
+    private List<List<SimpleRecord>> groups(int size) throws IOException {
+        List<List<SimpleRecord>> groups = new ArrayList<>();
+        long count = 0;
+        try (FileRecords records = FileRecords.open(new File(request.get("file").asText()), false)) {
+            for (Record record : records.records()) {
+                if (count++ % size == 0) {
+                    groups.add(new ArrayList<>(size));
+                }
+                groups.get(groups.size() - 1).add(new SimpleRecord(record));
+            }
+        }
+        told.put("records", count);
+        return groups;
+    }
+
+    /** Recover one segment: CRC of every batch, indexes, producer state and leader epochs rebuilt. */
+    private void recover() throws Exception {
+        for (int round = 0; round < repeats; round++) {
+            Path directory = copied();
+            LogSegment segment = open(directory.toFile(), request.get("baseOffset").asLong(), true);
+            ManualTime time = new ManualTime(0);
+            ProducerStateManager producers = new ProducerStateManager(PARTITION, directory.toFile(),
+                    LogProgram.TRANSACTION_TIMEOUT_MS,
+                    new ProducerStateManagerConfig(LogProgram.PRODUCER_ID_EXPIRATION_MS, false), time);
+            LeaderEpochFileCache epochs = new LeaderEpochFileCache(PARTITION,
+                    new LeaderEpochCheckpointFile(LeaderEpochCheckpointFile.newFile(directory.toFile()),
+                            new LogDirFailureChannel(1)), time);
+            timed(() -> sink += segment.recover(producers, epochs));
+            told.put("bytes", segment.size());
+            segment.close();
+            remove(directory);
+        }
+    }
+
+    /** Clean a whole log from its first dirty offset, 0, up to its active segment, as Cleaner.clean does. */
+    private void clean() throws Exception {
+        for (int round = 0; round < repeats; round++) {
+            Path directory = copied();
+            UnifiedLog log = LogProgram.open(directory.toFile(), LogProgram.config(request.get("config")),
+                    new ManualTime(request.get("nowMs").asLong()), true, 0, 0, Optional.empty());
+            log.updateHighWatermark(log.logEndOffset());
+            LogToClean whole = new LogToClean(log.topicPartition(), log, 0, log.activeSegment().baseOffset(), false);
+            Cleaner cleaner = new Cleaner(0, new SkimpyOffsetMap(request.get("mapBytes").asInt()), 1 << 20, 1 << 20, 0.9,
+                    new Throttler(Double.MAX_VALUE, TimeUnit.DAYS.toMillis(1), "cleaner", "bytes", log.time()),
+                    log.time(), partition -> scala.runtime.BoxedUnit.UNIT);
+            timed(() -> {
+                var stats = cleaner.clean(whole)._2();
+                told.put("records", stats.messagesRead()).put("survivors", stats.messagesWritten());
+                told.put("bytes", stats.bytesRead()).put("bytesWritten", stats.bytesWritten());
+            });
+            log.close();
+            remove(directory);
+        }
+    }
+
+    /** Look up random targets, one call each: a run is all of them. */
+    private void lookUps() throws Exception {
+        LogSegment segment = open(new File(request.get("directory").asText()), request.get("baseOffset").asLong(), true);
+        int count = request.get("count").asInt();
+        boolean byTime = request.get("by").asText().endsWith("timestamp");
+        long low = byTime ? request.get("lowest").asLong() : segment.baseOffset();
+        long high = byTime ? segment.maxTimestampSoFar() + 1 : segment.readNextOffset();
+        long[] targets = new SplittableRandom(request.get("seed").asLong()).longs(count, low, high).toArray();
+        told.put("records", count).put("bytes", segment.size());
+        for (int round = 0; round < repeats; round++) {
+            switch (request.get("by").asText()) {
+                case "index-offset" -> {
+                    var index = segment.offsetIndex();
+                    timed(() -> {
+                        for (long target : targets) {
+                            sink += index.lookup(target).position;
+                        }
+                    });
+                }
+                case "index-timestamp" -> {
+                    var index = segment.timeIndex();
+                    timed(() -> {
+                        for (long target : targets) {
+                            sink += index.lookup(target).offset;
+                        }
+                    });
+                }
+                case "offset" -> timed(() -> {
+                    for (long target : targets) {
+                        sink += segment.translateOffset(target).position;
+                    }
+                });
+                case "timestamp" -> timed(() -> {
+                    for (long target : targets) {
+                        sink += segment.findOffsetByTimestamp(target, segment.baseOffset()).get().offset;
+                    }
+                });
+                default -> throw new IllegalArgumentException("no look-up by " + request.get("by"));
+            }
+        }
+        segment.close();
+    }
+
+    private static LogSegment open(File directory, long baseOffset, boolean exists) throws IOException {
+        LogConfig config = new LogConfig(new java.util.HashMap<>());
+        if (exists && !LogFileUtils.logFile(directory, baseOffset).exists()) {
+            throw new IllegalArgumentException("no segment " + baseOffset + " in " + directory);
+        }
+        return LogSegment.open(directory, baseOffset, config, new ManualTime(0), exists, 0, false, "");
+    }
+
+    private Path copied() throws IOException {
+        Path directory = Files.createTempDirectory(Path.of(request.get("scratch").asText()), "copy").resolve("topic-0");
+        LogFiles.copy(new File(request.get("directory").asText()), directory);
+        return directory;
+    }
+
+    private static void remove(Path directory) throws IOException {
+        Path whole = directory.endsWith("topic-0") ? directory.getParent() : directory;
+        try (Stream<Path> paths = Files.walk(whole)) {
+            paths.sorted(Comparator.reverseOrder()).map(Path::toFile).forEach(File::delete);
+        }
+    }
+}

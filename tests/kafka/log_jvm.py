@@ -1,0 +1,132 @@
+"""Kafka's log classes in a Java process: kafka-dump-log, UnifiedLog, the cleaner, and how fast they are.
+
+What it decides: how a test or a benchmark asks them. A call is a dict, an answer another; an exception
+of Kafka's is an answer too, `KafkaAnswerError`, with the Java class and message.
+
+Constraints: as of `jvm`: where Maven, the JDK or the jars cannot be had, `start` raises KafkaUnavailableError.
+
+How
+java/LogOracle.java reads one JSON object a line and prints one a line; java/LogProgram.java runs programs of
+operations and writes what it saw as golden cases of kind `log`, which the golden runner then checks of ours.
+
+Example:
+
+    with KafkaLogs.start(build_directory) as kafka:
+        text = kafka.dump([segment], "--deep-iteration").out
+
+Left out: a broker, and programs with batches of magic 0 or 1, which no UnifiedLog of 4.0 writes.
+
+Source: the classes called are named in java/Log*.java.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import attrs
+
+from tests.kafka.jvm import java_command
+
+
+class KafkaAnswerError(Exception):
+    """Kafka threw: the Java class and the message, None where it has none."""
+
+    def __init__(self, java_class: str, message: str | None) -> None:
+        self.java_class = java_class
+        super().__init__(f"{java_class}: {message}")
+
+
+@attrs.frozen
+class Dumped:
+    """What kafka-dump-log printed to both streams, and the class of an exception that ended it."""
+
+    out: str
+    err: str
+    thrown: str | None = None
+
+
+class KafkaLogs:
+    """A running Java process with Kafka's log classes. Use it as a context manager, from one thread."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process = process
+        self._to_java: IO[str] = process.stdin
+        self._from_java: IO[str] = process.stdout
+
+    @classmethod
+    def start(cls, build_directory: Path) -> KafkaLogs:
+        """Start Java; raises KafkaUnavailableError, with the reason, where that cannot be had."""
+        command = [*java_command(build_directory), "LogOracle"]
+        pipe = subprocess.PIPE
+        return cls(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8"))
+
+    def __enter__(self) -> KafkaLogs:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._to_java.close()  # The end of the input ends the program.
+        self._from_java.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def version(self) -> str:
+        """Return the release of Kafka that answers."""
+        return str(self._call("version")["version"])
+
+    def dump(self, files: Sequence[Path], *options: str) -> Dumped:
+        """Run kafka-dump-log over `files`."""
+        arguments = ["--files", ",".join(str(file) for file in files), *options]
+        answer = self._call("dump", arguments=arguments)
+        return Dumped(answer["out"], answer["err"], answer.get("thrown"))
+
+    def open(
+        self,
+        directory: Path,
+        config: Mapping[str, Any],
+        *,
+        clean: bool,
+        recovery_point: int,
+        log_start: int = 0,
+        now_ms: int = 0,
+    ) -> dict[str, Any]:
+        """Open and close a partition's directory with UnifiedLog; return the golden `state` it came to."""
+        return self._call(
+            "open",
+            directory=str(directory),
+            config=dict(config),
+            clean=clean,
+            recoveryPoint=recovery_point,
+            logStart=log_start,
+            nowMs=now_ms,
+        )
+
+    def program(self, case: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        """Run the operations of `case` below `folder`; return it as a golden case, closed files kept in `folder`."""
+        return self._call("program", case=dict(case), folder=str(folder))
+
+    def timing(self, what: str, **arguments: Any) -> dict[str, Any]:
+        """Return `wallNs` and `cpuNs` of each run, and what was done in it: see java/LogTimings.java."""
+        return self._call("timing", what=what, **arguments)
+
+    def _call(self, call: str, **arguments: Any) -> dict[str, Any]:
+        self._to_java.write(json.dumps({"call": call, **arguments}) + "\n")
+        self._to_java.flush()
+        line = self._from_java.readline()
+        if not line:
+            raise AssertionError("the Java process ended")
+        answer: dict[str, Any] = json.loads(line)
+        if "exception" in answer:
+            raise KafkaAnswerError(answer["exception"], answer.get("message"))
+        return answer

@@ -1,0 +1,68 @@
+"""Our assignors against the released Kafka's own classes, on random lives of groups."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from broker.java_hash_table import HashTable
+from tests.kafka.assignor_differential import ASSIGNORS, check
+from tests.kafka.assignor_jvm import AssignorJvm
+from tests.kafka.jvm import KafkaUnavailableError
+from tests.placement.consumer.groups import group
+
+pytestmark = pytest.mark.kafka
+
+CASES = 400
+SEED = 20250909
+
+
+@pytest.fixture(scope="module")
+def assignors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AssignorJvm]:
+    """Kafka's assignors; tests that ask for them are skipped where they cannot be had."""
+    try:
+        running = AssignorJvm.start(tmp_path_factory.mktemp("assignors"))
+    except KafkaUnavailableError as missing:
+        pytest.skip(f"Kafka's own classes cannot be run here: {missing}")
+    with running:
+        yield running
+
+
+@pytest.mark.parametrize("assignor", ASSIGNORS)
+def test_ours_says_what_kafka_says_at_every_step_of_a_groups_life(assignors: AssignorJvm, assignor: str) -> None:
+    for case in range(CASES):
+        try:
+            check(assignors, assignor, seed=SEED, case=case)
+        except AssertionError as mismatch:
+            raise AssertionError(f"case {case} of seed {SEED}\n{mismatch}") from None
+
+
+def test_the_oracle_lists_the_worked_example(assignors: AssignorJvm) -> None:
+    assignors.begin("roundrobin")
+    assert assignors.assign(group({"t0": 3, "t1": 3}, {"c0": "t0 t1", "c1": "t0 t1"})) == {
+        "c0": [("t0", 0), ("t0", 2), ("t1", 1)],
+        "c1": [("t0", 1), ("t1", 0), ("t1", 2)],
+    }
+
+
+@pytest.mark.parametrize("case", range(300))
+def test_a_hash_set_that_loses_elements_is_walked_as_javas_is(assignors: AssignorJvm, case: int) -> None:
+    chance = random.Random(f"set/{case}")
+    # Few bins of a table of 64 and more, so that trees grow, shrink, are cut and become lists again.
+    pool = [one * 64 + chance.randrange(1 + case % 4) for one in range(10 + case % 60)]
+    hashes = [chance.choice(pool) - chance.choice((0, 2**31)) for _ in range(400)]
+    table, there, first = HashTable(), set[int](), []
+    for code in hashes:
+        spread = (code % 2**32) ^ (code % 2**32 >> 16)
+        key = (spread - 2**32 if spread >> 31 else spread, True, b"")
+        (table.remove if code in there else table.add)(key)
+        there ^= {code}
+        first.append(_unspread(table.first()[0]) if there else 0)
+    assert (first, [_unspread(key[0]) for key in table]) == assignors.walked_set(hashes)
+
+
+def _unspread(spread: int) -> int:
+    code = (spread % 2**32) ^ (spread % 2**32 >> 16)
+    return code - 2**32 if code >> 31 else code

@@ -1,0 +1,104 @@
+"""kafka-dump-log against ours, whole outputs, and on files that we wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from log.storage import FileStorage
+from log.tools.dump_options import DumpOptions
+from log.tools.dump_text import file_lines
+from log.tools.problems import Problems
+from log.tools.sources import SourceFile
+from tests.kafka.log_jvm import Dumped, KafkaLogs
+from tests.log.samples import SAMPLES, write_sample
+
+pytestmark = pytest.mark.kafka
+
+LOG_OPTIONS: Final = {
+    (): DumpOptions(),
+    ("--deep-iteration",): DumpOptions(deep=True),
+    ("--print-data-log",): DumpOptions(deep=True, print_data=True),
+    ("--print-data-log", "--skip-record-metadata"): DumpOptions(deep=True, print_data=True, skip_record_metadata=True),
+    ("--max-bytes", "500"): DumpOptions(bytes_max=500),
+}
+INDEX_OPTIONS: Final = {
+    (): DumpOptions(),
+    ("--index-sanity-check",): DumpOptions(index_sanity_check=True),
+    ("--verify-index-only",): DumpOptions(verify_index_only=True),
+}
+OTHER_OPTIONS: Final = {(): DumpOptions()}
+OPTIONS: Final = {
+    ".log": LOG_OPTIONS,
+    ".index": INDEX_OPTIONS,
+    ".timeindex": INDEX_OPTIONS,
+    ".txnindex": OTHER_OPTIONS,
+    ".snapshot": OTHER_OPTIONS,
+}
+GOLDEN_FILE_COUNT_MIN: Final = 4000
+
+
+def ours(path: Path, options: DumpOptions) -> Dumped:
+    file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
+    problems = Problems()
+    out = "".join(f"{line}\n" for line in file_lines(file, options, problems))
+    return Dumped(out, "".join(f"{line}\n" for line in problems.lines()))
+
+
+def has_index(path: Path) -> bool:
+    """Tell whether Kafka's tool can read a file: of a time index without an offset index beside it, it makes one.
+
+    The last segment of a log has none before it was first asked, as in Kafka, whose tool then trips over its own.
+    """
+    return path.suffix != ".timeindex" or path.with_suffix(".index").exists()
+
+
+def differences(kafka_logs: KafkaLogs, paths: Sequence[Path]) -> list[str]:
+    return [
+        f"{path} with {arguments}"
+        for path in paths
+        for arguments, options in OPTIONS[path.suffix].items()
+        if ours(path, options) != kafka_logs.dump([path], *arguments)
+    ]
+
+
+def test_every_golden_file_is_dumped_as_kafka_dumps_it(kafka_logs: KafkaLogs, golden_logs: Path) -> None:
+    paths = sorted(path for path in golden_logs.rglob("*") if path.is_file() and path.suffix in OPTIONS)
+    assert len(paths) > GOLDEN_FILE_COUNT_MIN
+    assert differences(kafka_logs, paths) == []
+
+
+@pytest.mark.parametrize("sample", sorted(SAMPLES))
+def test_kafka_dumps_what_we_wrote_as_we_do_and_finds_no_fault(
+    kafka_logs: KafkaLogs, tmp_path: Path, sample: str
+) -> None:
+    write_sample(sample, tmp_path)
+    paths = [path for path in sorted(tmp_path.rglob("*")) if path.suffix in OPTIONS and has_index(path)]
+    assert {path.suffix for path in paths} >= {".log", ".index", ".timeindex"}
+    assert differences(kafka_logs, paths) == []
+    logs = [path for path in paths if path.suffix == ".log"]
+    indexes = [path for path in paths if path.suffix in (".index", ".timeindex")]
+    deep = kafka_logs.dump(logs, "--deep-iteration")
+    assert deep.thrown is None
+    assert "isvalid: true" in deep.out
+    assert "isvalid: false" not in deep.out
+    assert "invalid bytes" not in deep.out
+    sane = kafka_logs.dump(indexes, "--index-sanity-check")
+    assert (sane.err, sane.thrown) == ("", None)
+    passed = [line for line in sane.out.splitlines() if not line.startswith("Dumping")]
+    assert all(line.endswith(("passed sanity check.", "is empty.")) for line in passed), passed
+    assert len(passed) == len(indexes)
+
+
+def test_the_comparison_tells_a_changed_byte(kafka_logs: KafkaLogs, tmp_path: Path) -> None:
+    write_sample("none", tmp_path)
+    path = next(path for path in sorted(tmp_path.rglob("*.log")) if path.stat().st_size)
+    before = kafka_logs.dump([path], "--print-data-log")
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    assert ours(path, DumpOptions(deep=True, print_data=True)) != before
+    assert "isvalid: false" in ours(path, DumpOptions()).out

@@ -1,0 +1,102 @@
+"""Fuzzing of whole log directories by the names in them: directories of partitions, and the files in one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from broker.clock import ManualClock
+from broker.entropy import SplitMix64
+from broker.errors import BrokersideError
+from broker.ids import Offset
+from log.build import build_batch
+from log.build_spec import BatchSpec
+from log.directory_names import PartitionDirectory, UnexpectedDirectoryError, parse_directory_name
+from log.log_dir import LogDir, LogDirOptions
+from log.record import Record
+from log.storage import DiskImage, MemoryStorage
+from tests.log.fuzz.mutator import mutated
+from tests.log.fuzz.target import INPUT_COUNT, OUTCOMES, Outcome, Target, fuzz
+from tests.log.made import NOW, config
+
+NAMES_AT_ONCE: Final = 50
+"""Names that are in one directory together; opening it costs much more than a name."""
+
+FILES: Final = (
+    b"00000000000000000000.log",
+    b"00000000000000000001.index",
+    b"00000000000000000001.timeindex",
+    b"00000000000000000001.txnindex",
+    b"00000000000000000001.snapshot",
+    b"00000000000000000002.log.cleaned",
+    b"00000000000000000000.log.swap",
+    b"00000000000000000000.index.swap",
+    b"09223372036854775807.timeindex.deleted",
+    b"leader-epoch-checkpoint",
+    b"partition.metadata",
+)
+BATCH: Final = build_batch(BatchSpec(), [Record(Offset(0), NOW, b"k", b"v")])
+OPTIONS: Final = LogDirOptions(config=config())
+
+
+def test_a_damaged_directory_name_is_refused_or_names_its_partition() -> None:
+    def run(data: bytes) -> PartitionDirectory:
+        name = data.decode("latin-1")
+        found = parse_directory_name(name)
+        assert found.name == name
+        assert found.partition.topic in name
+        return found
+
+    seeds = (
+        b"events-0",
+        b"a.b_c-2147483647",
+        b"events-3.0123456789abcdef0123456789abcdef-delete",
+        b"events-3.0123456789abcdef0123456789abcdef-future",
+        b"events-3.0123456789abcdef0123456789abcdef-stray",
+    )
+    outcome = fuzz(Target("directory names", seeds, run, allowed=(UnexpectedDirectoryError,)))
+    assert outcome.accepted_count > 1000
+    assert outcome.refused_count > 1000
+
+
+def test_a_directory_of_damaged_file_names_is_opened_or_refused() -> None:
+    names: list[str] = []
+    opened = refused = 0
+    for damaged in mutated(FILES, INPUT_COUNT, seed=1):
+        names.append(name_of(damaged))
+        if len(names) == NAMES_AT_ONCE:
+            is_open = opens(names, number=opened + refused)
+            opened, refused = opened + is_open, refused + (not is_open)
+            names.clear()
+    OUTCOMES["log directories"] = Outcome(opened * NAMES_AT_ONCE, refused * NAMES_AT_ONCE)
+    assert (opened + refused) * NAMES_AT_ONCE == INPUT_COUNT
+    assert opened > 100
+
+
+def name_of(damaged: bytearray) -> str:
+    """Return a name that a file can have."""
+    return damaged.decode("latin-1").replace("/", "_").replace("\0", "") or "empty"
+
+
+def opens(names: Sequence[str], *, number: int) -> bool:
+    """Open a directory with files of these names, closed cleanly or not, and tell whether that was not refused."""
+    contents = (b"", BATCH, BATCH[:30], bytes(24))
+    files = {f"events-0/{name}": contents[place % len(contents)] for place, name in enumerate(names)}
+    for own in ("leader-epoch-checkpoint", "partition.metadata"):
+        files.pop(f"events-0/{own}", None)
+    if number % 2:
+        files[".kafka_cleanshutdown"] = b""
+    storage = MemoryStorage(ManualClock(NOW), DiskImage(files, frozenset({"events-0"})))
+    kept = set(storage.list("events-0"))
+    try:
+        log_dir = LogDir.open(storage, OPTIONS, now_ms=NOW, entropy=SplitMix64(1))
+    except BrokersideError:
+        return False
+    except Exception as finding:
+        raise AssertionError(f"names {sorted(names)}: {type(finding).__name__}: {finding}") from finding
+    (log,) = log_dir.logs.values()
+    bases = [segment.base_offset for segment in log.segments]
+    assert bases == sorted(set(bases))
+    # What is no file of a log stays as it is.
+    assert {name for name in kept if "." not in name} <= set(storage.list("events-0"))
+    return True

@@ -1,0 +1,1 @@
+"""Tests of assignors: partitions on consumers."""

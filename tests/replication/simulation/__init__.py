@@ -1,0 +1,1 @@
+"""Clusters on a virtual clock."""

@@ -1,0 +1,155 @@
+"""Whole runs: nothing breaks under current rules, the same seed is the same history, and bad input is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import attrs
+import pytest
+
+from broker.errors import UsageError
+from broker.ids import BrokerId
+from broker.units import DurationMs, TimeMs
+from replication.produce import Fate
+from replication.roles.messages import CONTROLLER
+from replication.simulation import Fault, FaultKind, NetworkOptions, Options, draw_plan, harsh, quiet, run, swarm
+from replication.simulation.cluster import Cluster
+from replication.simulation.options import with_terms
+from replication.simulation.trace import Trace
+from replication.simulation.weather import Weather
+from replication.terms import Terms
+
+MINUTE = DurationMs(60_000)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_swarm_of_faults_breaks_nothing(seed: int) -> None:
+    outcome = run(swarm(seed, MINUTE))
+    assert outcome.findings == (), outcome.findings[0]
+    assert outcome.event_count > 1_000
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_fault_at_once_breaks_nothing(seed: int) -> None:
+    outcome = run(harsh(seed, MINUTE))
+    assert outcome.findings == (), outcome.findings[0]
+    assert len(outcome.plan) > 1
+
+
+def test_without_faults_every_write_is_acknowledged_and_nothing_is_lost() -> None:
+    outcome = run(quiet(1, DurationMs(20_000)))
+    assert outcome.is_clean
+    assert outcome.durability.acked_count > 40
+    assert outcome.durability.lost == ()
+    assert outcome.unclean_count == outcome.loss_count == 0
+
+
+def test_the_same_seed_is_the_same_history() -> None:
+    options = swarm(3, DurationMs(30_000))
+    first, second = run(options), run(options)
+    assert first.digest == second.digest
+    assert first.lines == second.lines
+
+
+def test_another_seed_is_another_history() -> None:
+    assert run(quiet(1, DurationMs(5_000))).digest != run(quiet(2, DurationMs(5_000))).digest
+
+
+def test_the_history_is_the_same_whatever_the_seed_of_hashes() -> None:
+    code = (
+        "from broker.units import DurationMs; from replication.simulation import harsh, run;"
+        "print(run(harsh(5, DurationMs(20_000))).digest)"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert digests == {run(harsh(5, DurationMs(20_000))).digest + "\n"}
+
+
+def test_without_asserts_nothing_is_run() -> None:
+    code = (
+        "from broker.units import DurationMs; from replication.simulation import quiet, run;"
+        "run(quiet(1, DurationMs(1_000)))"
+    )
+    told = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, check=False)
+    assert told.returncode == 1
+    assert "a simulation needs its asserts; run Python without -O" in told.stderr
+
+
+def test_a_plan_of_ones_own_is_what_happens() -> None:
+    plan = (Fault(TimeMs(5_000), FaultKind.KILL, 0, DurationMs(20_000)),)
+    outcome = run(quiet(1, MINUTE), plan)
+    assert outcome.is_clean
+    told = [line.split("ms  ", 1)[1] for line in outcome.lines]
+    assert "broker 0 dies, down for 20000 ms" in told
+    assert "partition 0: leader 1 (epoch 1), ISR 1,2, OSR 0, ELR none" in told
+
+
+def test_leaving_a_kind_of_fault_out_moves_no_other() -> None:
+    options = harsh(9, MINUTE)
+    fewer = attrs.evolve(options, fault_ms=tuple(row for row in options.fault_ms if row[0] is not FaultKind.KILL))
+    assert draw_plan(fewer) == tuple(fault for fault in draw_plan(options) if fault.kind is not FaultKind.KILL)
+
+
+def test_a_cluster_that_cannot_become_whole_says_what_is_missing() -> None:
+    # The broker comes back at once, but its former life's session stands for 9 s.
+    options = attrs.evolve(quiet(1, DurationMs(10_000)), heal_ms_max=DurationMs(1))
+    plan = (Fault(TimeMs(9_500), FaultKind.WIPE, 2, DurationMs(60_000)),)
+    findings = run(options, plan).findings
+    assert [finding.code for finding in findings] == ["L"]
+    assert "broker 2 is not unfenced in its present life (L6)" in findings[0].what
+
+
+def test_a_partition_cut_off_from_its_followers_takes_no_acks_all_writes() -> None:
+    cluster = Cluster(quiet(1, MINUTE), Trace())
+    Weather(cluster, (Fault(TimeMs(3_500), FaultKind.CUT_PEERS, 0, DurationMs(80_000)),))
+    cluster.begin()
+    cluster.run_until(TimeMs(60_000))
+    # The followers are silent for more than 30 s: both leave the ISR; the first of them stays eligible.
+    state = cluster.controller.image.partitions[0]
+    assert (state.leader, state.isr, state.elr) == (BrokerId(0), (BrokerId(0),), (BrokerId(1), BrokerId(2)))
+    late = [write for write in cluster.history.writes if write.partition == 0 and write.sent_ms > 50_000]
+    assert late
+    assert all(write.fate is not Fate.ACKED for write in late)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"brokers": 0}, "the number of brokers is 0; allowed are whole numbers from 1 to 100"),
+        ({"replication_factor": 4}, "the replication factor is 4; allowed are whole numbers from 1 to 3"),
+        ({"racks": 9}, "the number of racks is 9; allowed are whole numbers from 1 to 3"),
+        (
+            {"network": NetworkOptions(delay_ms_max=-1)},
+            "the greatest delay in ms is -1; allowed are whole numbers from 1 to 60000",
+        ),
+    ],
+)
+def test_impossible_options_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        attrs.evolve(Options(seed=1), **changes)
+    assert str(refused.value) == message
+
+
+def test_min_isr_above_the_factor_is_refused() -> None:
+    with pytest.raises(UsageError) as refused:
+        with_terms(Options(seed=1), Terms(min_isr=4))
+    assert str(refused.value) == "min.insync.replicas is 4; allowed are whole numbers from 1 to 3"
+
+
+def test_the_controller_refuses_what_it_does_not_know() -> None:
+    cluster = Cluster(quiet(1, MINUTE), Trace())
+    cluster.begin()
+    cluster.tell(CONTROLLER, "nonsense")  # type: ignore[arg-type] # That is what is tested.
+    with pytest.raises(UsageError, match="a controller takes no str"):
+        cluster.run_until(TimeMs(1))
