@@ -1,4 +1,4 @@
-"""`python -m replication explore …`: the same as `brokerside explore …`."""
+"""`python -m replication explore|scenario|simulate …`: the same as the commands of `brokerside`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import click
 
 from broker.cli import run
 from replication.cli import explore
+from replication.scenarios.cli import scenario
+from replication.simulation.cli import simulate
 
 
 @click.group()
@@ -15,7 +17,8 @@ def replication() -> None:
     """Several brokers agreeing, and failing."""
 
 
-replication.add_command(explore)
+for command in (explore, scenario, simulate):
+    replication.add_command(command)
 
 if __name__ == "__main__":
     sys.exit(run(replication, "python -m replication"))

@@ -32,6 +32,8 @@ from placement.consumer.cli import groups
 from placement.formats.racks import read_racks
 from placement.formats.read import FORMATS
 from replication.cli import explore
+from replication.scenarios.cli import scenario
+from replication.simulation.cli import simulate
 from spark_analysis.fleet.reading import list_recipes, load_recipe
 from spark_analysis.inputs import check_inputs, dump_inputs
 from spark_analysis.kernels import DumpInput
@@ -224,7 +226,7 @@ def _finish(result: Report, out: Path, *, as_json: bool) -> None:
         click.echo(f"Report: {printable(str(page))}")
 
 
-for command in (assign, config, diagram, explore, groups, log, requests_command):
+for command in (assign, config, diagram, explore, groups, log, requests_command, scenario, simulate):
     brokerside.add_command(command)
 
 

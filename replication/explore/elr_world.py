@@ -20,11 +20,11 @@ from typing import Final, NamedTuple
 
 import attrs
 
+from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, Offset
 from broker.units import TimeMs
 from replication import controller_events
 from replication.alter_partition import alter, react
-from broker.error_codes import ErrorCode
 from replication.election import ElectionPolicy
 from replication.epochs import assigned, latest_epoch
 from replication.explore.tiny_log import Record, epochs_of

@@ -20,10 +20,10 @@ from typing import Final, NamedTuple
 
 import attrs
 
+from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.units import TimeMs
 from replication.alter_partition import validate
-from broker.error_codes import ErrorCode
 from replication.epochs import assigned, latest_epoch
 from replication.explore.tiny_log import Record, epochs_of
 from replication.fetch import FetchAnswer, FetchRequest, after_answer, answer_fetch

@@ -8,7 +8,7 @@ first n appends has to say the same, of offsets, producers, leader epochs and ab
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -103,7 +103,7 @@ class Writer:
             for number in range(count)
         ]
 
-    def batch(self, count: int = 2, *, headers: tuple[Header, ...] = (), **fields: object) -> bytes:
+    def batch(self, count: int = 2, *, headers: tuple[Header, ...] = (), **fields: Any) -> bytes:
         """Return the next batch; its leader epoch changes every third append."""
         spec = BatchSpec(base_offset=self.log.log_end_offset, codec=self.codec)
         epoch = LeaderEpoch(len(self.stages) // 3)

@@ -16,6 +16,7 @@ from replication.rules import CURRENT, SWITCHES, Rules, Truncation, without
 from replication.simulation import Options, harsh, run, swarm
 
 DURATION = DurationMs(180_000)
+Maker = Callable[[int, DurationMs, Rules], Options]
 
 
 def rules_without(name: str) -> Rules:

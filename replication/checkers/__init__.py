@@ -1,0 +1,20 @@
+"""What must hold while brokers agree and fail, checked apart from the model: invariants, client histories, losses."""
+
+from __future__ import annotations
+
+from replication.checkers.catalogue import INVARIANTS, Invariant
+from replication.checkers.clients import check_history
+from replication.checkers.durability import DurabilityReport, LostRecord, account
+from replication.checkers.finding import Finding
+from replication.checkers.steps import StepChecker
+
+__all__ = (
+    "INVARIANTS",
+    "DurabilityReport",
+    "Finding",
+    "Invariant",
+    "LostRecord",
+    "StepChecker",
+    "account",
+    "check_history",
+)

@@ -1,0 +1,99 @@
+"""The invariants by name: what each says, when it is looked at, and what may break it.
+
+It decides nothing; it is the table that checkers report by and that documents print.
+
+Constraints: "step" is after every event, "end" when the run is over. `may_break` names what makes a break no fault
+of the rules: U is an unclean election, or the election of the last known leader, or that as many replicas lost
+records at one time as min.insync.replicas asks for.
+
+Left out: the invariants of groups and of storage, which are checked where those are.
+
+Source: I1, I4, I5 hachikuji/kafka-specification (2020-01); I6 to I9, I11, I23, I25 Vanlightly/kafka-tlaplus
+(2025-01); I14 Kafka's RaftEventSimulationTest; I17, I20, I22 Jepsen's Kafka workload; the others ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+
+@attrs.frozen
+class Invariant:
+    """One row: its name, its statement, when it is looked at, what may break it."""
+
+    name: str
+    statement: str
+    when: str = "step"
+    may_break: str = ""
+
+
+_U: Final = "U"
+
+INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
+    {
+        "I1": Invariant("leader in ISR", "a leader is in the ISR"),
+        "I2": Invariant(
+            "shape of ISR and ELR",
+            "ISR and ELR are apart, of replicas, without doubles; no ELR with min.insync.replicas in sync; none fenced",
+            may_break="without ELR the last member of an ISR may be fenced",
+        ),
+        "I3": Invariant("epochs rise", "no epoch falls; one change one partition epoch; one leader a leader epoch"),
+        "I4": Invariant(
+            "weak ISR",
+            "what a leader shows is the same on every member of the ISR that it knows",
+            may_break="U; truncation to the high watermark, by KIP-101, by KIP-279",
+        ),
+        "I5": Invariant(
+            "strong ISR",
+            "what any leader shows is the same on every member of the controller's ISR",
+            may_break="U; truncation to the high watermark, by KIP-101, by KIP-279",
+        ),
+        "I6": Invariant("candidates complete", "who may be elected cleanly holds all that is committed", may_break=_U),
+        "I7": Invariant("leader complete", "the leader holds all that is committed", may_break=_U),
+        "I8": Invariant(
+            "superset of quorums",
+            "the maximal ISR holds the controller's ISR and ELR",
+            may_break="without the maximal ISR; while news of the same partition epoch has dropped a request",
+        ),
+        "I9": Invariant("nothing lost everywhere", "what was acknowledged is on some broker", "end", _U),
+        "I10": Invariant("bound of durability", "what was acknowledged can be read at the end", "end", _U),
+        "I11": Invariant("logs match", "the same offset and leader epoch is the same record after the same log"),
+        "I12": Invariant("epoch cache", "the cache holds the first offset of each epoch of the log"),
+        "I13": Invariant("bounds", "log start <= last stable offset <= high watermark <= log end"),
+        "I14": Invariant("high watermarks rise", "a leader's high watermark never falls within an epoch", may_break=_U),
+        "I15": Invariant(
+            "frozen under min ISR",
+            "with too small an ISR the high watermark stands still",
+            may_break="before 3.7",
+        ),
+        "I16": Invariant("safe truncation", "a member of ISR or ELR cuts nothing that is committed", may_break=_U),
+        "I17": Invariant("consistent reads", "what was seen at an offset never changes", may_break=_U),
+        "I18": Invariant(
+            "nothing uncommitted shown",
+            "a consumer sees only what is committed",
+            may_break="U; before KAFKA-14704",
+        ),
+        "I19": Invariant("acknowledged is committed", "acks=all is answered when the record is committed"),
+        "I20": Invariant("failed is absent", "what certainly failed is in no log", "end"),
+        "I21": Invariant("idempotence", "a producer's sequences appear once and in order", "end"),
+        "I22": Invariant("real-time order", "what was sent after an answer has a greater offset", "end", _U),
+        "I23": Invariant("metadata prefix", "each broker's metadata is a prefix of the controller's"),
+        "I24": Invariant("fenced is inert", "requests of a former life or epoch change nothing"),
+        "I25": Invariant(
+            "unclean is out",
+            "who stopped uncleanly is in no ISR and no ELR until it has caught up",
+            may_break="without ELR the last member stays",
+        ),
+        "I26": Invariant("safe reassignment", "the ISR grows at the leader's request only; the leader is a replica"),
+        "I27": Invariant("one change under way", "a leader has one request of its present epochs under way at most"),
+        "H1": Invariant("reads go on", "a consumer sees offsets in order and none twice", "end", _U),
+        "H2": Invariant("one value one offset", "a value is seen at one offset of one partition", "end"),
+        "H3": Invariant("nothing skipped", "a consumer sees every offset up to the last that it saw", "end", _U),
+        "L": Invariant("whole again", "once faults are over the cluster becomes whole", "end"),
+        "A": Invariant("no bug", "no assertion of the model fails"),
+    }
+)
+"""Every invariant by its code."""

@@ -1,0 +1,138 @@
+"""What the clients of a run were told, held against itself and against the logs at the end.
+ It decides which histories are impossible: a consumer that sees offsets out of order or skips one, a value at two
+offsets, a write that certainly failed and is there, a write that was answered before another was sent and lies
+behind it.
+
+Constraints: only what clients saw and the final logs are used. A consumer that had to find a new place begins anew.
+
+Left out: cycles between transactions (Elle), aborted reads: there are no transactions.
+
+Source: Jepsen's Kafka workload (jepsen.tests.kafka): lost-write, inconsistent-offsets, duplicate, poll-skip,
+nonmonotonic-poll, and its reports on Redpanda 21.10.1 and Bufstream 0.1.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from broker.units import TimeMs
+from replication.checkers.finding import Finding
+from replication.checkers.ghost import Ghost
+from replication.produce import ACKS_ALL, Fate
+
+
+class WriteView(Protocol):
+    """One write of a producer, as `replication.simulation.history` has it."""
+
+    value: int
+    partition: int
+    acks: int
+    sent_ms: TimeMs
+    answered_ms: TimeMs
+    fate: Fate | None
+
+    @property
+    def offset(self) -> int:
+        """Where it was told to be, -1 if it was not told."""
+        ...
+
+
+class SightingView(Protocol):
+    """One record that a consumer was shown."""
+
+    @property
+    def consumer(self) -> int:
+        """Who saw it."""
+        ...
+
+    @property
+    def partition(self) -> int:
+        """Of which partition."""
+        ...
+
+    @property
+    def offset(self) -> int:
+        """Where."""
+        ...
+
+    @property
+    def value(self) -> int:
+        """What."""
+        ...
+
+    @property
+    def is_reset(self) -> bool:
+        """Whether it had to find a new place before."""
+        ...
+
+
+def check_history(
+    writes: Sequence[WriteView],
+    sightings: Sequence[SightingView],
+    ghosts: Mapping[int, Ghost],
+    now_ms: TimeMs,
+    *,
+    is_idempotent: bool,
+) -> list[Finding]:
+    """Return what is impossible in a history. Cost: linear in it, but for one sort."""
+    broken: list[tuple[str, int, str]] = []
+    broken.extend(_reads(sightings, ghosts))
+    for write in writes:
+        ghost = ghosts.get(write.partition)
+        if write.fate is Fate.FAILED and ghost is not None and write.value in ghost.appended:
+            broken.append(("I20", write.partition, f"value {write.value} failed for certain and was written"))
+    for partition, ghost in sorted(ghosts.items()):
+        if not ghost.is_tainted:
+            acked = [write for write in writes if write.partition == partition and _is_safe(write)]
+            broken.extend(("I22", partition, what) for what in _real_time(acked))
+        if is_idempotent:
+            broken.extend(("I21", partition, what) for what in _sequences(ghost))
+    return [Finding(code, now_ms, partition, what) for code, partition, what in broken]
+
+
+def _is_safe(write: WriteView) -> bool:
+    return write.acks == ACKS_ALL and write.fate is Fate.ACKED
+
+
+def _reads(sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost]) -> Iterator[tuple[str, int, str]]:
+    positions: dict[tuple[int, int], int] = {}
+    offsets: dict[int, tuple[int, int]] = {}
+    for seen in sightings:
+        place = (seen.consumer, seen.partition)
+        due = positions.get(place, 0)
+        positions[place] = seen.offset + 1
+        is_tainted = seen.partition in ghosts and ghosts[seen.partition].is_tainted
+        if not is_tainted and not seen.is_reset:
+            if seen.offset < due:
+                yield "H1", seen.partition, f"consumer {seen.consumer} saw offset {seen.offset} after {due - 1}"
+            elif seen.offset > due:
+                yield "H3", seen.partition, f"consumer {seen.consumer} saw offset {seen.offset}, {due} was next"
+        first = offsets.setdefault(seen.value, (seen.partition, seen.offset))
+        if first != (seen.partition, seen.offset) and not is_tainted:
+            yield "H2", seen.partition, f"value {seen.value} was seen at offsets {first[1]} and {seen.offset}"
+
+
+def _real_time(acked: Sequence[WriteView]) -> Iterator[str]:
+    """Yield writes that lie before one that was answered before they were sent."""
+    answered = sorted(acked, key=lambda write: write.answered_ms)
+    sent = sorted(acked, key=lambda write: write.sent_ms)
+    place, last_offset = 0, -1
+    for write in sent:
+        while place < len(answered) and answered[place].answered_ms < write.sent_ms:
+            last_offset = max(last_offset, answered[place].offset)
+            place += 1
+        if write.offset <= last_offset:
+            yield f"value {write.value} lies at {write.offset}, behind {last_offset}, which was answered before"
+
+
+def _sequences(ghost: Ghost) -> Iterator[str]:
+    """Yield sequences of idempotent producers that are doubled or out of order in what is committed."""
+    last: dict[int, int] = {}
+    for offset, entry in enumerate(ghost.committed):
+        if entry.producer_id < 0:
+            continue
+        known = last.get(entry.producer_id)
+        if known is not None and entry.sequence != known + 1:
+            yield f"producer {entry.producer_id} has sequence {entry.sequence} after {known} at offset {offset}"
+        last[entry.producer_id] = entry.sequence

@@ -1,0 +1,139 @@
+"""The invariants of the metadata log: what a record may say after the records before it.
+ It decides, from the records alone, whether epochs rise, ISR and ELR are well-formed, and an election was clean
+(I1, I2, I3, I24, I25, I26).
+
+Constraints: nothing is taken from the controller but its log; the image is kept anew here.
+
+How: a leader is elected cleanly if it was in the ISR or the ELR just before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from broker.ids import NO_LEADER, BrokerId
+from replication.partition import BrokerStatus, PartitionState
+from replication.roles.messages import AskIsr, Beat, MetadataRecord, PartitionRecord, Register
+from replication.terms import Terms
+
+Broken = tuple[str, int, str]
+"""Code, partition, and what was seen."""
+
+
+@attrs.frozen
+class UncleanElection:
+    """A leader that was in neither ISR nor ELR."""
+
+    leader: BrokerId
+    leader_epoch: int
+
+
+class RecordReader:
+    """Reads the metadata log on, and keeps its own image of it."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.offset = 0
+        self._terms = terms
+        self._partitions: dict[int, PartitionState] = {}
+        self._brokers: dict[BrokerId, BrokerStatus] = {}
+        self._unclean: dict[int, list[UncleanElection]] = {}
+        self._former_epochs: dict[BrokerId, int] = {}
+
+    def stale_sender(self, message: AskIsr | Beat) -> str:
+        """Return words for a request of a former life or epoch, "" for one of the present."""
+        if isinstance(message, Beat):
+            status = self._brokers.get(message.broker)
+            is_stale = status is None or status.epoch != message.epoch
+            return f"a heartbeat of a former life of broker {message.broker}" if is_stale else ""
+        request = message.request
+        status, state = self._brokers.get(request.leader), self._partitions[message.partition]
+        if status is None or status.epoch != message.broker_epoch:
+            return f"a request of a former life of broker {request.leader}"
+        if status.fenced or request.leader_epoch < state.leader_epoch:
+            return f"a request of broker {request.leader}, fenced or deposed,"
+        return ""
+
+    def take_unclean(self, partition: int) -> list[UncleanElection]:
+        """Return the unclean elections since the last call."""
+        return self._unclean.pop(partition, [])
+
+    def read_on(self, log: Sequence[MetadataRecord], *, grows: bool) -> Iterator[Broken]:
+        """Yield what is wrong with the records from `offset` on; `grows` says that a leader asked for a change."""
+        while self.offset < len(log):
+            record = log[self.offset]
+            self.offset += 1
+            if isinstance(record, PartitionRecord):
+                before = self._partitions.get(record.partition)
+                self._partitions[record.partition] = record.state
+                for code, what in self._shape(record.state):
+                    yield code, record.partition, what
+                if before is not None:
+                    for code, what in self._step(record.partition, before, record.state, grows=grows):
+                        yield code, record.partition, what
+                continue
+            known = self._brokers.get(record.broker)
+            if known is not None and known.epoch > record.status.epoch:
+                yield "I3", -1, f"the epoch of broker {record.broker} fell to {record.status.epoch}"
+            if known is not None and known.epoch != record.status.epoch:
+                self._former_epochs[record.broker] = known.epoch
+            self._brokers[record.broker] = record.status
+        yield from self._fenced_members()
+
+    def unclean_members(self, request: Register, before: int) -> Iterator[tuple[int, str]]:
+        """Yield partitions that count a broker in though it has just registered without proof."""
+        rules = self._terms.rules
+        status = self._brokers.get(request.broker)
+        if not rules.elr or status is None or status.epoch < before:
+            return
+        former = self._former_epochs.get(request.broker)
+        if former is None or request.proof.epoch == former:
+            return
+        for partition, state in self._partitions.items():
+            if request.broker in state.isr or request.broker in state.elr:
+                yield partition, f"broker {request.broker} stopped uncleanly and is in {state.isr} or {state.elr}"
+
+    def _shape(self, state: PartitionState) -> Iterator[tuple[str, str]]:
+        if state.leader != NO_LEADER and state.leader not in state.isr:
+            yield "I1", f"leader {state.leader} is not in {state.isr}"
+        counted = (*state.isr, *state.elr)
+        if len(set(counted)) != len(counted) or not set(counted) <= set(state.replicas):
+            yield "I2", f"ISR {state.isr}, ELR {state.elr}, replicas {state.replicas}"
+        if state.elr and len(state.isr) >= min(self._terms.min_isr, len(state.replicas)):
+            yield "I2", f"ELR {state.elr} beside ISR {state.isr}"
+
+    def _fenced_members(self) -> Iterator[Broken]:
+        if not self._terms.rules.elr:
+            return
+        for partition, state in self._partitions.items():
+            for broker in state.isr:
+                status = self._brokers.get(broker)
+                # Before anybody has registered for the first time, the ISR is as the topic was made.
+                if status is not None and status.fenced and broker in self._former_epochs:
+                    yield "I2", partition, f"broker {broker} is fenced and in ISR {state.isr}"
+
+    def _step(
+        self, partition: int, before: PartitionState, after: PartitionState, *, grows: bool
+    ) -> Iterator[tuple[str, str]]:
+        if after.partition_epoch != before.partition_epoch + 1:
+            yield "I3", f"partition epoch {before.partition_epoch} was followed by {after.partition_epoch}"
+        is_moved = after.leader != before.leader
+        if after.leader_epoch < before.leader_epoch + is_moved:
+            yield "I3", f"leader epoch {before.leader_epoch} was followed by {after.leader_epoch}, moved: {is_moved}"
+        is_unclean = is_moved and after.leader not in (NO_LEADER, *before.isr, *before.elr)
+        if is_unclean:
+            election = UncleanElection(after.leader, after.leader_epoch)
+            self._unclean.setdefault(partition, []).append(election)
+        joined = set(after.isr).difference(before.isr)
+        if joined and not grows and not is_unclean and not joined <= set(before.elr):
+            yield "I26", f"ISR {before.isr} became {after.isr} without its leader's word"
+        yield from self._completion(before, after)
+
+    def _completion(self, before: PartitionState, after: PartitionState) -> Iterator[tuple[str, str]]:
+        if not before.is_reassigning or after.is_reassigning:
+            return
+        kept = [broker for broker in before.replicas if broker not in before.removing]
+        needed = kept if self._terms.rules.reassignment_needs_all_targets else before.adding
+        if list(after.replicas) == kept and not set(needed) <= set(after.isr):
+            yield "I26", f"a reassignment ended with ISR {after.isr} of {after.replicas}"

@@ -1,0 +1,164 @@
+"""The invariants of replicas: one log by itself, a leader's claims, and all replicas of a partition together.
+ It decides, from logs and from the truth kept in a ghost, what is complete and what is safe (I3 to I8, I12 to I16,
+I27).
+
+Constraints: a broker that is down, or that the controller does not know in its present life yet, is no candidate.
+After an unclean election, leaders of the epochs before it speak of a history that is over and are not looked at.
+
+Example: T = 5 are committed; the ISR is (1, 2); broker 2 runs and its log ends at 4: I6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from replication.checkers.ghost import Ghost
+from replication.checkers.shadow import Shadow
+from replication.checkers.view import NodeView, World, is_known, leader_role
+from replication.partition import LeaderState
+from replication.terms import Terms
+
+Broken = tuple[str, str]
+
+
+def check_log(ghost: Ghost, node: NodeView, shadow: Shadow, agreed_before: int) -> Iterator[Broken]:
+    """Check one log after a change (I12, I13, I16); `agreed_before` is how far it agreed before it was cut."""
+    log = shadow.log.log
+    if not log.log_start_offset <= log.last_stable_offset <= log.high_watermark <= log.log_end_offset:
+        yield "I13", f"broker {node.broker} has the bounds {log}"
+    state = ghost.state
+    kept = min(shadow.agreed, len(shadow.entries))
+    is_member = state is not None and (node.broker in state.isr or node.broker in state.elr)
+    # The first reading of a log is no cut; nor is anything after the end of an old history.
+    if is_member and not ghost.is_tainted and kept < min(agreed_before, len(ghost.committed)):
+        yield "I16", f"broker {node.broker} cut to {kept} what is committed to {len(ghost.committed)}"
+    yield from _check_epochs(node, shadow)
+
+
+def _check_epochs(node: NodeView, shadow: Shadow) -> Iterator[Broken]:
+    cache = shadow.log.log.epochs
+    entries = shadow.entries
+    if cache is None:
+        return
+    starts = [(entry.epoch, entry.start_offset) for entry in cache.entries]
+    for (epoch, start), (next_epoch, next_start) in pairwise(starts):
+        if epoch >= next_epoch or start >= next_start:
+            yield "I12", f"broker {node.broker} has epochs {starts}"
+    for epoch, start in starts:
+        if start > len(entries):
+            yield "I12", f"broker {node.broker} has epochs {starts} past its end {len(entries)}"
+        elif start < len(entries):
+            is_first = entries[start].epoch == epoch and (start == 0 or entries[start - 1].epoch < epoch)
+            if not is_first:
+                yield "I12", f"broker {node.broker}: epoch {epoch} does not begin at {start}"
+    if entries and (not starts or entries[-1].epoch > starts[-1][0]):
+        yield "I12", f"broker {node.broker} does not know epoch {entries[-1].epoch} of its last record"
+
+
+def check_claims(ghost: Ghost, node: NodeView, shadow: Shadow, terms: Terms, *, by_news: bool) -> Iterator[Broken]:
+    """Check what a leader says (I3, I14, I15, I27), and take what it has committed into the truth.
+
+    `by_news` says that the leader has just read metadata.
+    """
+    role = leader_role(node, ghost.partition)
+    if role is None:
+        return
+    leader = role.state
+    known = ghost.leaders.setdefault(leader.leader_epoch, node.broker)
+    if known != node.broker:
+        yield "I3", f"brokers {known} and {node.broker} both lead in epoch {leader.leader_epoch}"
+    pending = leader.pending
+    if pending is not None and (pending.leader_epoch, pending.partition_epoch) != (
+        leader.leader_epoch,
+        leader.partition_epoch,
+    ):
+        yield "I27", f"broker {node.broker} waits for an answer to a request of older epochs"
+    asked = ghost.asked.get(node.broker)
+    if asked is not pending:
+        if asked is not None and by_news and asked.leader_epoch == leader.leader_epoch:
+            ghost.dropped[node.broker] = asked.partition_epoch
+        ghost.asked[node.broker] = pending
+    high = shadow.log.log.high_watermark
+    place = (node.broker, node.life, leader.leader_epoch)
+    high_before = ghost.leader_highs.get(place)
+    if high_before == high:
+        return
+    ghost.leader_highs[place] = high
+    if high_before is not None:
+        if high < high_before:
+            yield "I14", f"the high watermark of leader {node.broker} fell from {high_before} to {high}"
+        elif terms.rules.strict_min_isr and len(leader.isr) < min(terms.min_isr, leader.replica_count):
+            yield "I15", f"the high watermark of leader {node.broker} rose to {high} with ISR {leader.isr}"
+    if leader.leader_epoch >= ghost.clean_from_epoch:
+        yield from _commit(ghost, node, shadow, high)
+
+
+def _commit(ghost: Ghost, node: NodeView, shadow: Shadow, high: int) -> Iterator[Broken]:
+    agreed = shadow.agree(ghost.committed)
+    if agreed < min(high, len(ghost.committed)):
+        yield "I7", f"leader {node.broker} shows {high} records and agrees with what is committed up to {agreed}"
+        return
+    ghost.committed.extend(shadow.entries[len(ghost.committed) : high])
+    shadow.agree(ghost.committed)
+
+
+def check_members(world: World, ghost: Ghost, terms: Terms) -> Iterator[Broken]:
+    """Check all replicas of a partition against the truth (I4 to I8). Cost: linear in the replicas."""
+    state = ghost.state
+    if state is None:
+        return
+    committed = len(ghost.committed)
+    for broker in (*state.isr, *state.elr):
+        shadow = _present(world, ghost, world.nodes[broker])
+        if shadow is not None and shadow.agree(ghost.committed) < committed:
+            place = "in sync" if broker in state.isr else "eligible"
+            what = f"broker {broker} is {place} and holds {shadow.agreed} of {committed} committed records"
+            yield ("I7" if broker == state.leader else "I6"), what
+    for broker in state.replicas:
+        node = world.nodes[broker]
+        role = leader_role(node, ghost.partition)
+        if role is None or role.state.leader_epoch < ghost.clean_from_epoch:
+            continue
+        shadow = _present(world, ghost, node)
+        if shadow is not None:
+            yield from _check_shown(world, ghost, role.state, shadow.high_watermark)
+        if role.state.leader_epoch == state.leader_epoch:
+            yield from _check_quorum(ghost, role.state, terms)
+
+
+def _check_shown(world: World, ghost: Ghost, leader: LeaderState, high: int) -> Iterator[Broken]:
+    state = ghost.state
+    assert state is not None
+    for code, members in (("I5", state.isr), ("I4", leader.isr)):
+        for broker in members:
+            node = world.nodes[broker]
+            if broker not in state.replicas or (code == "I4" and node.lossy_life >= 0):
+                continue
+            shadow = _present(world, ghost, node)
+            if shadow is not None and shadow.agree(ghost.committed) < min(high, len(ghost.committed)):
+                yield code, f"leader {leader.broker} shows {high} records, member {broker} has {shadow.agreed} of them"
+
+
+def _check_quorum(ghost: Ghost, leader: LeaderState, terms: Terms) -> Iterator[Broken]:
+    state = ghost.state
+    assert state is not None
+    if len(leader.isr) < min(terms.min_isr, leader.replica_count):
+        return
+    if leader.partition_epoch < state.partition_epoch and ghost.dropped.get(leader.broker) == leader.partition_epoch:
+        # As in Kafka, news of the epoch that an answer has brought already drops the next request, which the controller
+        # may have taken: until it learns of that, the leader counts too few. It waits for them as long as they are
+        # caught up.
+        return
+    proposed = () if leader.pending is None else leader.pending.members
+    maximal = {*leader.isr, *proposed}
+    if not maximal.issuperset((*state.isr, *state.elr)):
+        yield "I8", f"leader {leader.broker} counts {sorted(maximal)}, the controller {state.isr} and {state.elr}"
+
+
+def _present(world: World, ghost: Ghost, node: NodeView) -> Shadow | None:
+    """Return the log of a broker that the controller knows in its present life, as far as it has opened it."""
+    shadow = ghost.shadows.get(node.broker)
+    if shadow is None or shadow.life != node.life or not is_known(world, node):
+        return None
+    return shadow

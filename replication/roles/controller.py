@@ -1,0 +1,328 @@
+"""The controller: it knows who is alive, changes partitions, and writes both into the metadata log.
+ It decides the order of things: who is registered and fenced when, and which partitions an event reaches. What
+becomes of a partition is decided by the rules (`replication.controller_events`, `alter_partition`), what becomes of
+a broker by the table in `broker.registration`.
+
+Goals, most important first
+1. Each change is made on the result of the one before, and is in the log before anybody is told.
+2. Silence is noticed: late rather than early. After a failover every broker has a whole session before it.
+
+Constraints: a refused request writes nothing. The log outlives the process; who was heard of when does not.
+
+Worked example: broker 1 leads and is silent for 9 s: it is fenced; for each partition with 1 in its ISR one record
+says so, with a new leader where it led.
+
+Left out: the quorum that keeps the log; topics created and deleted; directories; quotas.
+
+Source: Kafka metadata ClusterControlManager, BrokerHeartbeatManager and ReplicationControlManager, commit 1eb7644
+(2024-10) and 4.0; KIP-631, KIP-966.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.errors import UsageError
+from broker.ids import NO_LEADER, BrokerId
+from broker.registration import (
+    SESSION_STATES,
+    BrokerInput,
+    BrokerState,
+    DuplicateBrokerRegistrationError,
+    Registration,
+    broker_step,
+    heartbeat_input,
+    register,
+)
+from broker.units import TimeMs
+from replication.alter_partition import Altered, alter
+from replication.controller_events import (
+    active_brokers,
+    election_requested,
+    fenced,
+    fenced_together,
+    restarted_uncleanly,
+    swept,
+    unfenced,
+)
+from replication.election import Election
+from replication.fencing import check_broker_epoch, is_clean_registration, is_session_valid, may_stop
+from replication.partition import BrokerStatus, PartitionState
+from replication.partition_change import change, target_of
+from replication.reassign import started
+from replication.roles.messages import (
+    Address,
+    AskIsr,
+    AskMetadata,
+    BalanceDue,
+    Beat,
+    BeatTold,
+    BrokerRecord,
+    Create,
+    IsrTold,
+    Message,
+    MetadataRecord,
+    MetadataTold,
+    PartitionRecord,
+    Reassign,
+    Register,
+    Registered,
+    SessionsDue,
+)
+from replication.roles.metadata import MetadataImage
+from replication.roles.outbox import Outbox
+from replication.roles.settings import RoleSettings
+
+
+@attrs.define
+class Session:
+    """What the controller remembers of a broker beside its registration."""
+
+    heard_at_ms: TimeMs
+    metadata_offset: int = 0
+    shutdown_offset: int = 0
+
+
+@attrs.frozen
+class WaitingReader:
+    """A broker that waits for metadata."""
+
+    ask: AskMetadata
+    sender: Address
+
+
+class ControllerRole:
+    """The active controller. `log` is the metadata log, `image` what it says, `registrations` who is who."""
+
+    def __init__(self, settings: RoleSettings) -> None:
+        self.settings = settings
+        self.log: list[MetadataRecord] = []
+        self.image = MetadataImage()
+        self.registrations: dict[BrokerId, Registration] = {}
+        self._sessions: dict[BrokerId, Session] = {}
+        self._readers: dict[BrokerId, WaitingReader] = {}
+
+    def start(self, now_ms: TimeMs, out: Outbox) -> None:
+        """Become active, at first or after a failover: everybody is taken for heard of now."""
+        self._readers.clear()
+        for session in self._sessions.values():
+            session.heard_at_ms = now_ms
+        out.wake(self.settings.session_check_ms, SessionsDue())
+        out.wake(self.settings.balance_ms, BalanceDue())
+
+    def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+        """Take one message; what follows from it is in the log and in `out`."""
+        if isinstance(message, AskMetadata):
+            self._on_ask_metadata(message, sender, out)
+        elif isinstance(message, Beat):
+            self._on_beat(message, sender, now_ms, out)
+        elif isinstance(message, AskIsr):
+            self._on_ask_isr(message, sender, out)
+        elif isinstance(message, Register):
+            self._on_register(message, sender, now_ms, out)
+        elif isinstance(message, SessionsDue):
+            self._expire(now_ms)
+            out.wake(self.settings.session_check_ms, SessionsDue())
+        elif isinstance(message, BalanceDue):
+            self._balance()
+            out.wake(self.settings.balance_ms, BalanceDue())
+        elif isinstance(message, Reassign):
+            self._reassign(message)
+        elif isinstance(message, Create):
+            self._create(message)
+        else:
+            raise UsageError(f"a controller takes no {type(message).__name__}")
+        self._tell_readers(out)
+
+    # Brokers.
+
+    def _on_register(self, request: Register, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+        broker = request.broker
+        existing = self.registrations.get(broker)
+        session = self._sessions.get(broker)
+        is_valid = session is not None and is_session_valid(session.heard_at_ms, now_ms, self.settings.session_ms)
+        is_new_life = existing is None or existing.incarnation_id != request.incarnation
+        if is_new_life:
+            try:
+                register(
+                    existing,
+                    broker_id=broker,
+                    incarnation_id=request.incarnation,
+                    record_offset=len(self.log),
+                    session_valid=is_valid,
+                )
+            except DuplicateBrokerRegistrationError:
+                out.send(sender, Registered(None))
+                return
+            self._forget_former_life(request)
+        registration = register(
+            existing,
+            broker_id=broker,
+            incarnation_id=request.incarnation,
+            record_offset=len(self.log),
+            session_valid=False,
+        )
+        self.registrations[broker] = registration
+        self._sessions[broker] = Session(now_ms)
+        if is_new_life:
+            self._write(BrokerRecord(broker, BrokerStatus(epoch=registration.epoch, fenced=True)))
+        out.send(sender, Registered(registration.epoch))
+
+    def _forget_former_life(self, request: Register) -> None:
+        """Take a broker that comes back out of the ISRs, and out of the ELRs if it may have lost anything."""
+        broker, terms = request.broker, self.settings.terms
+        status = self.image.brokers.get(broker)
+        if not is_clean_registration(request.proof, status):
+            self._change_all(lambda state: restarted_uncleanly(state, broker, self._active(), terms))
+        self._change_all(lambda state: fenced(state, broker, self._active(), terms))
+
+    def _on_beat(self, beat: Beat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+        broker = beat.broker
+        error = check_broker_epoch(self.image.brokers.get(broker), beat.epoch)
+        if error is not ErrorCode.NONE:
+            out.send(sender, BeatTold(error, BrokerState.UNREGISTERED))
+            return
+        registration, session = self.registrations[broker], self._sessions[broker]
+        leads = any(state.leader == broker for state in self.image.partitions.values())
+        event = heartbeat_input(
+            beat.heartbeat,
+            registration_offset=registration.epoch,
+            leads=leads,
+            shutdown_seen_by_all=may_stop(
+                leaderships=int(leads),
+                shutdown_offset=session.shutdown_offset,
+                least_metadata_offset=self._least_metadata_offset(),
+            ),
+        )
+        try:
+            state = broker_step(registration.state, event)
+        except UsageError:
+            return  # An old heartbeat that overtook nothing: it says less than is known.
+        session.heard_at_ms = now_ms
+        session.metadata_offset = max(session.metadata_offset, beat.heartbeat.metadata_offset)
+        self._enter(broker, state)
+        out.send(sender, BeatTold(ErrorCode.NONE, state))
+
+    def _expire(self, now_ms: TimeMs) -> None:
+        silent = []
+        for broker, registration in sorted(self.registrations.items()):
+            is_valid = is_session_valid(self._sessions[broker].heard_at_ms, now_ms, self.settings.session_ms)
+            if registration.state in SESSION_STATES and not is_valid:
+                silent.append(broker)
+        if not silent:
+            return
+        # Kafka fences one broker, and lets that be seen, before it looks at the next (KAFKA-13173).
+        one_by_one = self.settings.terms.rules.fence_one_at_a_time
+        for group in [(broker,) for broker in silent] if one_by_one else [tuple(silent)]:
+            self._fence_silent(group)
+
+    def _fence_silent(self, brokers: tuple[BrokerId, ...]) -> None:
+        active = self._active()
+        for broker in brokers:
+            following = broker_step(self.registrations[broker].state, BrokerInput.SESSION_EXPIRED)
+            self.registrations[broker] = attrs.evolve(self.registrations[broker], state=following)
+            self._write_status(broker, following)
+        for partition, state in sorted(self.image.partitions.items()):
+            after = fenced_together(state, brokers, active, self.settings.terms)
+            if after.partition_epoch != state.partition_epoch:
+                self._write(PartitionRecord(partition, after))
+
+    def _enter(self, broker: BrokerId, state: BrokerState) -> None:
+        """Note a broker's new state, and what it means for the partitions."""
+        registration = self.registrations[broker]
+        before = registration.state
+        if state is before:
+            return
+        self.registrations[broker] = attrs.evolve(registration, state=state)
+        terms = self.settings.terms
+        self._write_status(broker, state)
+        if state is BrokerState.UNFENCED:
+            self._change_all(lambda partition: unfenced(partition, broker, self._active(), terms))
+        else:
+            self._change_all(lambda partition: fenced(partition, broker, self._active(), terms))
+        self._sessions[broker].shutdown_offset = len(self.log)
+
+    def _write_status(self, broker: BrokerId, state: BrokerState) -> None:
+        status = BrokerStatus(
+            epoch=self.registrations[broker].epoch,
+            fenced=state not in SESSION_STATES,
+            shutting_down=state is BrokerState.CONTROLLED_SHUTDOWN,
+        )
+        if status != self.image.brokers.get(broker):
+            self._write(BrokerRecord(broker, status))
+
+    def _least_metadata_offset(self) -> int:
+        offsets = [
+            self._sessions[broker].metadata_offset
+            for broker, registration in self.registrations.items()
+            if registration.state is BrokerState.UNFENCED
+        ]
+        return min(offsets, default=len(self.log))
+
+    # Partitions.
+
+    def _on_ask_isr(self, ask: AskIsr, sender: Address, out: Outbox) -> None:
+        state = self.image.partitions.get(ask.partition)
+        assert state is not None, ask
+        error = check_broker_epoch(self.image.brokers.get(ask.request.leader), ask.broker_epoch)
+        if error is not ErrorCode.NONE:
+            out.send(sender, IsrTold(ask.partition, ask.request, Altered(error, state)))
+            return
+        altered = alter(state, ask.request, self.image.brokers, self.settings.terms)
+        if altered.partition is not state:
+            self._write(PartitionRecord(ask.partition, altered.partition))
+        out.send(sender, IsrTold(ask.partition, ask.request, altered))
+
+    def _balance(self) -> None:
+        terms = self.settings.terms
+        active = self._active()
+        for partition, state in sorted(self.image.partitions.items()):
+            after = swept(state, active, terms)
+            if state.leader not in (NO_LEADER, state.replicas[0]):
+                error, moved = election_requested(state, Election.PREFERRED, active, terms)
+                after = moved if error is ErrorCode.NONE else None
+            if after is not None:
+                self._write(PartitionRecord(partition, after))
+
+    def _create(self, order: Create) -> None:
+        isr = tuple(broker for broker in order.replicas if broker in self._active())
+        if isr and order.partition not in self.image.partitions:
+            self._write(
+                PartitionRecord(order.partition, PartitionState(replicas=order.replicas, isr=isr, leader=isr[0]))
+            )
+
+    def _reassign(self, order: Reassign) -> None:
+        state, terms = self.image.partitions[order.partition], self.settings.terms
+        target = attrs.evolve(target_of(state, state.isr, terms), phase=started(state, order.replicas))
+        after = change(state, target, self._active(), terms)
+        if after is not None:
+            self._write(PartitionRecord(order.partition, after))
+
+    def _change_all(self, decide: Callable[[PartitionState], PartitionState | None]) -> None:
+        for partition, state in sorted(self.image.partitions.items()):
+            after = decide(state)
+            if after is not None:
+                self._write(PartitionRecord(partition, after))
+
+    def _active(self) -> frozenset[BrokerId]:
+        return active_brokers(self.image.brokers)
+
+    # The log.
+
+    def _write(self, record: MetadataRecord) -> None:
+        self.log.append(record)
+        self.image.apply((record,))
+
+    def _on_ask_metadata(self, ask: AskMetadata, sender: Address, out: Outbox) -> None:
+        self._readers[ask.broker] = WaitingReader(ask, sender)
+
+    def _tell_readers(self, out: Outbox) -> None:
+        end_offset = len(self.log)
+        for broker, waiting in list(self._readers.items()):
+            if waiting.ask.offset < end_offset:
+                del self._readers[broker]
+                records = tuple(self.log[waiting.ask.offset :])
+                out.send(waiting.sender, MetadataTold(waiting.ask.number, waiting.ask.offset, records))

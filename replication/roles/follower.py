@@ -1,0 +1,167 @@
+"""A broker that follows a partition's leader: it makes its log a prefix of the leader's and keeps it so.
+ It decides which question is under way and when the next is asked; what an answer does to the log is decided by the
+rules (`replication.truncation`, `replication.fetch`).
+
+Goals, most important first
+1. An answer is used only if it answers the last question: everything else is late or doubled.
+2. There is always a question under way or a wake-up call due, unless the follower waits for news.
+
+Constraints: the log's end is the offset of the question under way, as nothing else writes to the log meanwhile. A
+follower that was fenced in its present epoch waits for news (it is parked).
+
+Worked example: told that the logs part at (epoch 1, offset 4), the follower cuts to 4 and asks again at once.
+
+Left out: throttling; that Kafka's fetcher asks for many partitions in one request.
+
+Source: Kafka core AbstractFetcherThread and ReplicaFetcherThread, commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from broker.error_codes import ErrorCode
+from broker.ids import NO_LEADER, BrokerEpoch, LeaderEpoch
+from broker.units import DurationMs
+from replication.epochs import latest_epoch
+from replication.fetch import FetchRequest, after_answer
+from replication.leadership import Following
+from replication.partition import UNKNOWN_OFFSET, FollowerState
+from replication.roles.messages import (
+    Address,
+    AskBounds,
+    AskEpochEnd,
+    BoundsTold,
+    EpochEndTold,
+    Fetch,
+    FetchDue,
+    Fetched,
+    NodeId,
+)
+from replication.roles.outbox import Outbox
+from replication.roles.replica_log import ReplicaLog
+from replication.roles.settings import RoleSettings
+from replication.terms import Moment
+from replication.truncation import FencedReaction, FirstStep, cut_for, first_step, may_apply, on_fenced, out_of_range
+
+
+class FollowerRole:
+    """One partition's follower. Each method takes one message and writes what follows from it into an outbox."""
+
+    def __init__(
+        self, partition: int, state: FollowerState, log: ReplicaLog, broker_epoch: BrokerEpoch, settings: RoleSettings
+    ) -> None:
+        self.partition = partition
+        self.broker_epoch = broker_epoch
+        self.state = state
+        self.log = log
+        self.is_parked = False
+        self._settings = settings
+        self._number = 0
+        self._sent_offset = UNKNOWN_OFFSET
+        self._asks_epoch = False
+
+    def follow(self, following: Following, moment: Moment, out: Outbox) -> None:
+        """Take news of the partition, and find the place in the leader's log anew if the news asks for it."""
+        self.state = following.state
+        if following.restarts:
+            self._restart(moment, out)
+
+    def _restart(self, moment: Moment, out: Outbox) -> None:
+        self.is_parked = False
+        self._number += 1
+        self._asks_epoch = False
+        if self.state.leader == NO_LEADER:
+            return
+        step = first_step(self.log.state, self._settings.terms.rules)
+        if step is FirstStep.CUT_TO_HIGH_WATERMARK:
+            self.log.cut(self.log.state.high_watermark, moment.now_ms)
+        self._asks_epoch = step is FirstStep.ASK_EPOCH_END
+        self._ask(out)
+
+    def on_fetch_due(self, due: FetchDue, out: Outbox) -> None:
+        """Ask again if the last question was not answered, or its answer said to wait."""
+        if due.number == self._number and not self.is_parked and self.state.leader != NO_LEADER:
+            self._ask(out)
+
+    def _ask(self, out: Outbox) -> None:
+        self._number += 1
+        settings, log = self._settings, self.log.state
+        leader = Address(NodeId(self.state.leader))
+        self._sent_offset = log.end_offset
+        if self._asks_epoch:
+            asked = latest_epoch(log.epochs)
+            out.send(leader, AskEpochEnd(self.partition, self._number, asked, self.state.leader_epoch))
+        else:
+            request = FetchRequest(
+                replica=self.state.broker,
+                offset=log.end_offset,
+                leader_epoch=self.state.leader_epoch,
+                last_fetched_epoch=latest_epoch(log.epochs),
+                start_offset=log.start_offset,
+                broker_epoch=self.broker_epoch,
+            )
+            out.send(leader, Fetch(self.partition, self._number, request))
+        patience_ms = DurationMs(settings.fetch_wait_ms + settings.answer_ms_max)
+        out.wake(patience_ms, FetchDue(self.partition, self._number))
+
+    def on_fetched(self, told: Fetched, moment: Moment, out: Outbox) -> None:
+        """Take the leader's answer to the question under way: append, cut, or wait."""
+        if not self._is_awaited(told.number):
+            return
+        answer, rules = told.answer, self._settings.terms.rules
+        if answer.error is not ErrorCode.NONE:
+            self._on_error(answer.error, out)
+            return
+        if answer.diverging is not None:
+            after = after_answer(self.log.state, answer, rules)
+            self.log.cut(cut_for(self.log.state, answer.diverging, rules).end_offset, moment.now_ms)
+        else:
+            if told.records:
+                self.log.append_as_follower(told.records, moment.now_ms)
+            if answer.start_offset > self.log.log.log_start_offset:
+                self.log.raise_start(answer.start_offset)
+            after = after_answer(self.log.state, answer, rules)
+        self.log.set_high_watermark(after.high_watermark)
+        self._ask(out)
+
+    def on_epoch_end(self, told: EpochEndTold, moment: Moment, out: Outbox) -> None:
+        """Cut the log where the leader says that an epoch ends; ask again if that was not conclusive."""
+        if not self._is_awaited(told.number):
+            return
+        if told.error is not ErrorCode.NONE:
+            self._on_error(told.error, out)
+            return
+        cut = cut_for(self.log.state, told.end, self._settings.terms.rules)
+        self.log.cut(cut.end_offset, moment.now_ms)
+        self._asks_epoch = not cut.complete and bool(self.log.state.epochs)
+        self._ask(out)
+
+    def on_bounds(self, told: BoundsTold, moment: Moment, out: Outbox) -> None:
+        """Find a place in the leader's log after it had not the offset asked for."""
+        if not self._is_awaited(told.number):
+            return
+        if told.error is not ErrorCode.NONE:
+            self._on_error(told.error, out)
+            return
+        found = out_of_range(self.log.state, told.start_offset, told.end_offset)
+        if found.cut_to is not None:
+            self.log.cut(found.cut_to, moment.now_ms)
+        elif found.starts_anew:
+            self.log.start_anew(found.fetch_offset, moment.now_ms)
+        self._ask(out)
+
+    def _is_awaited(self, number: int) -> bool:
+        is_last = number == self._number
+        return is_last and may_apply(self._sent_offset, self.log.log.log_end_offset, parked=self.is_parked)
+
+    def _on_error(self, error: ErrorCode, out: Outbox) -> None:
+        if error is ErrorCode.FENCED_LEADER_EPOCH:
+            # A question of an older epoch has an older number, so it was of the present one.
+            requested: LeaderEpoch = self.state.leader_epoch
+            self.is_parked = on_fenced(requested, self.state.leader_epoch) is FencedReaction.PARK
+        elif error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._number += 1
+            ask = AskBounds(self.partition, self._number, self.state.leader_epoch)
+            out.send(Address(NodeId(self.state.leader)), ask)
+            out.wake(self._settings.answer_ms_max, FetchDue(self.partition, self._number))
+        else:
+            out.wake(self._settings.fetch_backoff_ms, FetchDue(self.partition, self._number))

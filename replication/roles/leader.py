@@ -1,0 +1,258 @@
+"""A broker that leads a partition: it serves followers, takes writes and answers them, and looks after the ISR.
+
+It decides when an answer is sent: a follower's fetch waits for data up to `fetch_wait_ms`, an acks=all write until it
+is committed. Everything else is decided by the rules (`replication.fetch`, `isr`, `high_watermark`, `produce`,
+`alter_partition`), and applied here to a real log.
+
+Goals, most important first
+1. What the rules decide is what happens, to the log and on the wire.
+2. A refused request changes nothing.
+
+Constraints: one change of the ISR under way; it is asked for again until it is answered or news makes it moot. A
+fetch that waits is looked at again when data come and when its time is over, and counts each time, as in Kafka.
+Only data wake it: a new high watermark alone reaches a follower with its next fetch, which is then answered at
+once.
+
+Worked example: a write with acks=all at offset 7 waits; both followers fetch at 8; the second fetch raises the high
+watermark to 8 and the write is answered.
+
+Left out: quotas, transactions, sessions of fetches, and that Kafka sends one request for many partitions.
+
+Source: Kafka core ReplicaManager, DelayedFetch, DelayedProduce, Partition and DefaultAlterPartitionManager, commit
+1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.errors import BrokersideError
+from broker.ids import BrokerEpoch, BrokerId, Offset
+from replication.alter_partition import Reaction, react
+from replication.fetch import FetchAnswer, check_leader_epoch, serve_follower
+from replication.high_watermark import leader_high_watermark
+from replication.isr import lagging, propose_shrink
+from replication.partition import UNKNOWN_BROKER_EPOCH, LeaderState, PartitionState
+from replication.produce import ACKS_ALL, answer_waiting, check_append
+from replication.roles.messages import (
+    CONTROLLER,
+    Address,
+    AskBounds,
+    AskEpochEnd,
+    AskIsr,
+    BoundsTold,
+    EpochEndTold,
+    Fetch,
+    Fetched,
+    HoldOver,
+    IsrRetryDue,
+    IsrTold,
+    Produce,
+    Produced,
+    WriteExpired,
+)
+from replication.roles.outbox import Outbox
+from replication.roles.replica_log import ReplicaLog
+from replication.roles.settings import RoleSettings
+from replication.terms import Moment
+from replication.truncation import answer_epoch_end
+
+
+@attrs.frozen
+class HeldFetch:
+    """A fetch that waits for data, and where its answer goes."""
+
+    fetch: Fetch
+    sender: Address
+
+
+@attrs.frozen
+class WaitingWrite:
+    """An acks=all write that waits to be committed; it ends at `end_offset`."""
+
+    write: Produce
+    sender: Address
+    offset: Offset
+    end_offset: Offset
+
+
+class LeaderRole:
+    """One partition's leader. Each method takes one message and writes what follows from it into an outbox."""
+
+    def __init__(
+        self, partition: int, state: LeaderState, log: ReplicaLog, broker_epoch: BrokerEpoch, settings: RoleSettings
+    ) -> None:
+        self.partition = partition
+        self.broker_epoch = broker_epoch
+        self.state = state
+        self.log = log
+        self._settings = settings
+        self._held: dict[BrokerId, HeldFetch] = {}
+        self._waiting: list[WaitingWrite] = []
+        self._attempts = 0
+        self._told: dict[BrokerId, Offset] = {}
+        """The high watermark that each follower was told last."""
+
+    # Followers.
+
+    def on_fetch(self, fetch: Fetch, sender: Address, moment: Moment, out: Outbox) -> None:
+        """Serve a follower's fetch: answer it, or let it wait for data."""
+        held = self._held.pop(fetch.request.replica, None)
+        assert held is None or held.sender.node == sender.node, (held, sender)
+        if not self._serve(fetch, sender, moment, out, may_wait=True):
+            self._held[fetch.request.replica] = HeldFetch(fetch, sender)
+            out.wake(self._settings.fetch_wait_ms, HoldOver(self.partition, fetch.number, fetch.request.replica))
+
+    def on_hold_over(self, due: HoldOver, moment: Moment, out: Outbox) -> None:
+        """Answer a fetch that has waited for long enough, if it still waits."""
+        held = self._held.get(due.follower)
+        if held is not None and held.fetch.number == due.number:
+            del self._held[due.follower]
+            self._serve(held.fetch, held.sender, moment, out, may_wait=False)
+
+    def _serve(self, fetch: Fetch, sender: Address, moment: Moment, out: Outbox, *, may_wait: bool) -> bool:
+        request = fetch.request
+        served = serve_follower(self.state, self.log.state, request, moment, self._settings.terms)
+        answer = served.answer
+        has_data = (
+            answer.error is ErrorCode.NONE and answer.diverging is None and request.offset < self.log.log.log_end_offset
+        )
+        is_news = answer.error is not ErrorCode.NONE or answer.diverging is not None
+        is_news = is_news or answer.high_watermark > self._told.get(request.replica, Offset(-1))
+        self._learn(served.leader, served.high_watermark, out)
+        if may_wait and not has_data and not is_news:
+            return False
+        records = self.log.read(request.offset, self._settings.fetch_bytes_max) if has_data else b""
+        if answer.error is ErrorCode.NONE:
+            self._told[request.replica] = answer.high_watermark
+        out.send(sender, Fetched(self.partition, fetch.number, answer, records))
+        return True
+
+    def on_ask_epoch_end(self, ask: AskEpochEnd, sender: Address, out: Outbox) -> None:
+        """Tell a follower where an epoch ends."""
+        rules = self._settings.terms.rules
+        error, end = answer_epoch_end(self.state, self.log.state, ask.asked, ask.believed, rules)
+        out.send(sender, EpochEndTold(self.partition, ask.number, error, end))
+
+    def on_ask_bounds(self, ask: AskBounds, sender: Address, out: Outbox) -> None:
+        """Tell a follower that is out of range where the log starts and ends."""
+        error = check_leader_epoch(self.state, ask.believed, self._settings.terms.rules)
+        log = self.log.state
+        out.send(sender, BoundsTold(self.partition, ask.number, error, log.start_offset, log.end_offset))
+
+    # Clients.
+
+    def on_produce(self, write: Produce, sender: Address, moment: Moment, out: Outbox) -> None:
+        """Take a write or refuse it; answer acks=1 at once, acks=all when it is committed, acks=0 never."""
+        terms = self._settings.terms
+        error = check_append(self.state, write.acks, terms)
+        if error is not ErrorCode.NONE:
+            self._answer(write, sender, error, out)
+            return
+        try:
+            info = self.log.append_as_leader(write.records, self.state.leader_epoch, moment.now_ms)
+        except BrokersideError:
+            # Of what clients of the simulation send only a sequence out of order is refused: nothing was written.
+            self._answer(write, sender, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, out)
+            return
+        self.advance(moment, out)
+        end_offset = Offset(info.last_offset + 1)
+        if write.acks == ACKS_ALL:
+            self._waiting.append(WaitingWrite(write, sender, info.first_offset, end_offset))
+            out.wake(self._settings.produce_ms_max, WriteExpired(self.partition, write.number))
+            self._answer_committed(out)
+        elif write.acks == 1:
+            self._answer(write, sender, ErrorCode.NONE, out, offset=info.first_offset)
+        self._release(moment, out)
+
+    def on_write_expired(self, due: WriteExpired, out: Outbox) -> None:
+        """Tell a client that its write is not committed in time."""
+        for waiting in [each for each in self._waiting if each.write.number == due.number]:
+            self._waiting.remove(waiting)
+            self._answer(waiting.write, waiting.sender, ErrorCode.REQUEST_TIMED_OUT, out, offset=waiting.offset)
+
+    # The ISR.
+
+    def on_lag_check(self, moment: Moment, out: Outbox) -> None:
+        """Ask for a smaller ISR if members lag."""
+        removed = lagging(self.state, self.log.log.log_end_offset, moment.now_ms, self._settings.terms)
+        if removed:
+            own = moment.brokers.get(self.state.broker)
+            own_epoch = UNKNOWN_BROKER_EPOCH if own is None else own.epoch
+            self._learn(propose_shrink(self.state, removed, own_epoch), self.log.log.high_watermark, out)
+
+    def on_isr_told(self, told: IsrTold, moment: Moment, out: Outbox) -> None:
+        """Take the controller's answer to a change of the ISR."""
+        reaction, self.state = react(self.state, told.request, told.altered)
+        if reaction is Reaction.COMMITTED or reaction is Reaction.ROLLED_BACK:
+            self.advance(moment, out)
+        elif reaction is Reaction.RETRY:
+            out.wake(self._settings.fetch_backoff_ms, IsrRetryDue(self.partition, told.request))
+
+    def on_isr_retry(self, due: IsrRetryDue, out: Outbox) -> None:
+        """Ask once more for a change that is still under way."""
+        if self.state.pending == due.request:
+            self._ask_isr(out)
+
+    def _ask_isr(self, out: Outbox) -> None:
+        request = self.state.pending
+        assert request is not None
+        self._attempts += 1
+        out.send(Address(CONTROLLER), AskIsr(self.partition, self._attempts, request, self.broker_epoch))
+        out.wake(self._settings.answer_ms_max, IsrRetryDue(self.partition, request))
+
+    # Metadata.
+
+    def renew(self, state: LeaderState, moment: Moment, out: Outbox) -> None:
+        """Go on leading with the state that news of the partition gave."""
+        self.state = state
+        self.advance(moment, out)
+
+    def resign(self, news: PartitionState, out: Outbox) -> None:
+        """Tell everybody who waits that this broker no longer leads."""
+        for held in self._held.values():
+            answer = FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            if held.fetch.request.leader_epoch < news.leader_epoch:
+                answer = FetchAnswer(error=ErrorCode.FENCED_LEADER_EPOCH)
+            out.send(held.sender, Fetched(self.partition, held.fetch.number, answer, b""))
+        for waiting in self._waiting:
+            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            self._answer(waiting.write, waiting.sender, error, out, offset=waiting.offset)
+        self._held.clear()
+        self._waiting.clear()
+
+    def advance(self, moment: Moment, out: Outbox) -> None:
+        """Look at the high watermark again."""
+        high_watermark = leader_high_watermark(self.state, self.log.state, moment, self._settings.terms)
+        self._learn(self.state, high_watermark, out)
+
+    def _learn(self, state: LeaderState, high_watermark: Offset, out: Outbox) -> None:
+        is_new_request = state.pending is not None and state.pending is not self.state.pending
+        self.state = state
+        if high_watermark > self.log.log.high_watermark:
+            self.log.set_high_watermark(high_watermark)
+            self._answer_committed(out)
+        if is_new_request:
+            self._ask_isr(out)
+
+    def _release(self, moment: Moment, out: Outbox) -> None:
+        for follower, held in list(self._held.items()):
+            if self._serve(held.fetch, held.sender, moment, out, may_wait=True):
+                del self._held[follower]
+
+    def _answer_committed(self, out: Outbox) -> None:
+        high_watermark = self.log.log.high_watermark
+        for waiting in [each for each in self._waiting if each.end_offset <= high_watermark]:
+            self._waiting.remove(waiting)
+            error = answer_waiting(self.state, waiting.end_offset, high_watermark, self._settings.terms)
+            assert error is not None, waiting
+            self._answer(waiting.write, waiting.sender, error, out, offset=waiting.offset)
+
+    def _answer(
+        self, write: Produce, sender: Address, error: ErrorCode, out: Outbox, *, offset: Offset | None = None
+    ) -> None:
+        if write.acks != 0:
+            is_appended = offset is not None
+            place = Offset(-1) if offset is None else offset
+            out.send(sender, Produced(self.partition, write.number, write.acks, error, place, is_appended))

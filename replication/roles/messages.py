@@ -1,0 +1,387 @@
+"""What brokers, controller and clients say to each other, and what each says to itself later.
+
+It decides the contents of every message of the simulation, which are those of Kafka's requests as far as the rules of
+replication look at them. One value is one request or one answer for one partition.
+
+Constraints: frozen values; an answer carries the number of its request, so that a late or doubled one can be told
+from the one waited for; a request names the sender's life, and its answer reaches that life only, as a connection
+does not outlive its process.
+
+Example: Fetch(0, 17, FetchRequest(replica=2, offset=5)) is broker 2's 17th question; Fetched(0, 17, ...) answers it.
+
+Left out: requests of several partitions, versions, sizes of requests, sessions of fetches.
+
+Source: Kafka clients/src/main/resources/common/message: FetchRequest, AlterPartitionRequest, BrokerHeartbeatRequest,
+BrokerRegistrationRequest, ProduceRequest (4.0).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NewType, TypeAlias
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from broker.registration import BrokerState, Heartbeat
+from replication.alter_partition import Altered
+from replication.fencing import StopProof
+from replication.fetch import FetchAnswer, FetchRequest
+from replication.partition import AlterPartition, BrokerStatus, EpochEnd, PartitionState
+
+NodeId = NewType("NodeId", int)
+"""A process of the simulation: a broker by its id, the controller, or a client."""
+
+Life = NewType("Life", int)
+"""How often a process has been started; messages of an earlier life find nobody."""
+
+CONTROLLER: Final = NodeId(1_000)
+CLIENT_FIRST: Final = NodeId(2_000)
+ANY_LIFE: Final = Life(-1)
+
+
+@attrs.frozen
+class Address:
+    """Where a message goes; a request goes to whoever is there, an answer to the life that asked."""
+
+    node: NodeId
+    life: Life = ANY_LIFE
+
+
+@attrs.frozen
+class Fetch:
+    """A follower asks a leader for records."""
+
+    partition: int
+    number: int
+    request: FetchRequest
+
+
+@attrs.frozen
+class Fetched:
+    """The answer to a fetch; `records` are whole batches as the leader has them."""
+
+    partition: int
+    number: int
+    answer: FetchAnswer
+    records: bytes
+
+
+@attrs.frozen
+class AskEpochEnd:
+    """A follower asks where an epoch ends in the leader's log; `believed` is the epoch it follows in."""
+
+    partition: int
+    number: int
+    asked: LeaderEpoch
+    believed: LeaderEpoch
+
+
+@attrs.frozen
+class EpochEndTold:
+    """The answer to AskEpochEnd."""
+
+    partition: int
+    number: int
+    error: ErrorCode
+    end: EpochEnd
+
+
+@attrs.frozen
+class AskBounds:
+    """A follower out of range asks where the leader's log starts and ends."""
+
+    partition: int
+    number: int
+    believed: LeaderEpoch
+
+
+@attrs.frozen
+class BoundsTold:
+    """The answer to AskBounds."""
+
+    partition: int
+    number: int
+    error: ErrorCode
+    start_offset: Offset
+    end_offset: Offset
+
+
+@attrs.frozen
+class AskIsr:
+    """A leader asks the controller to change the ISR; `broker_epoch` is the sender's, `number` counts its attempts."""
+
+    partition: int
+    number: int
+    request: AlterPartition
+    broker_epoch: BrokerEpoch
+
+
+@attrs.frozen
+class IsrTold:
+    """The answer to AskIsr."""
+
+    partition: int
+    request: AlterPartition
+    altered: Altered
+
+
+@attrs.frozen
+class Register:
+    """A broker that starts asks for an epoch; `proof` is what its disk says of its last stop."""
+
+    broker: BrokerId
+    incarnation: str
+    proof: StopProof
+
+
+@attrs.frozen
+class Registered:
+    """The answer to Register: an epoch, or None while an earlier life's session stands."""
+
+    epoch: BrokerEpoch | None
+
+
+@attrs.frozen
+class Beat:
+    """A broker's heartbeat."""
+
+    broker: BrokerId
+    epoch: BrokerEpoch
+    heartbeat: Heartbeat
+
+
+@attrs.frozen
+class BeatTold:
+    """The answer to a heartbeat: what the controller holds the broker for."""
+
+    error: ErrorCode
+    state: BrokerState
+
+
+@attrs.frozen
+class PartitionRecord:
+    """Metadata: a partition as it is from here on."""
+
+    partition: int
+    state: PartitionState
+
+
+@attrs.frozen
+class BrokerRecord:
+    """Metadata: a broker as it is from here on."""
+
+    broker: BrokerId
+    status: BrokerStatus
+
+
+MetadataRecord: TypeAlias = PartitionRecord | BrokerRecord
+
+
+@attrs.frozen
+class AskMetadata:
+    """A broker asks for the metadata from an offset on."""
+
+    broker: BrokerId
+    number: int
+    offset: int
+
+
+@attrs.frozen
+class MetadataTold:
+    """Records of the metadata log from `offset` on."""
+
+    number: int
+    offset: int
+    records: tuple[MetadataRecord, ...]
+
+
+@attrs.frozen
+class Produce:
+    """A client sends one batch; acks is -1 (all), 0 or 1."""
+
+    partition: int
+    number: int
+    acks: int
+    records: bytes
+
+
+@attrs.frozen
+class Produced:
+    """The answer to Produce; `acks` and `appended` are what the model knows and the wire does not say."""
+
+    partition: int
+    number: int
+    acks: int
+    error: ErrorCode
+    offset: Offset
+    appended: bool
+
+
+@attrs.frozen
+class Consume:
+    """A consumer asks a leader for records below the high watermark."""
+
+    partition: int
+    number: int
+    offset: Offset
+
+
+@attrs.frozen
+class Consumed:
+    """The answer to Consume."""
+
+    partition: int
+    number: int
+    error: ErrorCode
+    records: bytes
+    start_offset: Offset
+    high_watermark: Offset
+
+
+@attrs.frozen
+class AskLeader:
+    """A client asks any broker who leads."""
+
+    partition: int
+    number: int
+
+
+@attrs.frozen
+class LeaderTold:
+    """The answer to AskLeader."""
+
+    partition: int
+    number: int
+    leader: BrokerId
+
+
+@attrs.frozen
+class Create:
+    """An operator tells the controller to make a partition; replicas that are alive are in sync at first."""
+
+    partition: int
+    replicas: tuple[BrokerId, ...]
+
+
+@attrs.frozen
+class Reassign:
+    """An operator tells the controller to move a partition to other replicas."""
+
+    partition: int
+    replicas: tuple[BrokerId, ...]
+
+
+@attrs.frozen
+class HoldOver:
+    """To itself: a fetch has waited for long enough."""
+
+    partition: int
+    number: int
+    follower: BrokerId
+
+
+@attrs.frozen
+class WriteExpired:
+    """To itself: a write has waited for long enough."""
+
+    partition: int
+    number: int
+
+
+@attrs.frozen
+class FetchDue:
+    """To itself: fetch now, if `number` is still the last question."""
+
+    partition: int
+    number: int
+
+
+@attrs.frozen
+class LagCheckDue:
+    """To itself: look for followers that lag."""
+
+
+@attrs.frozen
+class IsrRetryDue:
+    """To itself: ask again for a change of the ISR that was not answered."""
+
+    partition: int
+    request: AlterPartition
+
+
+@attrs.frozen
+class BeatDue:
+    """To itself: report to the controller."""
+
+
+@attrs.frozen
+class MetadataDue:
+    """To itself: ask for metadata, if `number` is still the last question."""
+
+    number: int
+
+
+@attrs.frozen
+class RegisterDue:
+    """To itself: ask for an epoch."""
+
+
+@attrs.frozen
+class CheckpointDue:
+    """To itself: write the high watermarks to disk."""
+
+
+@attrs.frozen
+class SessionsDue:
+    """To the controller by itself: look for brokers that fell silent."""
+
+
+@attrs.frozen
+class BalanceDue:
+    """To the controller by itself: give leadership back to preferred replicas, elect for leaderless partitions."""
+
+
+@attrs.frozen
+class ClientDue:
+    """To a client by itself: go on, if `number` is still the last request."""
+
+    number: int
+
+
+Message: TypeAlias = (
+    Fetch
+    | Fetched
+    | AskEpochEnd
+    | EpochEndTold
+    | AskBounds
+    | BoundsTold
+    | AskIsr
+    | IsrTold
+    | Register
+    | Registered
+    | Beat
+    | BeatTold
+    | AskMetadata
+    | MetadataTold
+    | Produce
+    | Produced
+    | Consume
+    | Consumed
+    | AskLeader
+    | LeaderTold
+    | Create
+    | Reassign
+    | HoldOver
+    | WriteExpired
+    | FetchDue
+    | LagCheckDue
+    | IsrRetryDue
+    | BeatDue
+    | MetadataDue
+    | RegisterDue
+    | CheckpointDue
+    | SessionsDue
+    | BalanceDue
+    | ClientDue
+)

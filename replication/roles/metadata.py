@@ -1,0 +1,41 @@
+"""The metadata log: what the controller decided, in order, and what a reader of it knows.
+ It decides nothing; a record is a whole new state of a partition or of a broker, so that an image is the last
+record of each. A broker epoch is the offset of the registration in this log.
+
+Constraints: the log only grows, and every reader's image comes from a prefix of it.
+
+Left out: snapshots, and the bytes: the log of the KRaft quorum in Kafka's own form is a matter of the log package.
+
+Source: Kafka metadata PartitionChangeRecord, RegisterBrokerRecord, BrokerRegistrationChangeRecord, 4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.ids import BrokerId
+from replication.partition import BrokerStatus, PartitionState
+from replication.roles.messages import MetadataRecord, PartitionRecord
+
+
+class MetadataImage:
+    """What is known after the first `offset` records. `brokers` is replaced, never changed, when a broker changes."""
+
+    def __init__(self) -> None:
+        self.offset = 0
+        self.brokers: dict[BrokerId, BrokerStatus] = {}
+        self.partitions: dict[int, PartitionState] = {}
+
+    def apply(self, records: Iterable[MetadataRecord]) -> tuple[int, ...]:
+        """Take records in; return the partitions that they are about, ascending."""
+        changed: set[int] = set()
+        for record in records:
+            self.offset += 1
+            if isinstance(record, PartitionRecord):
+                known = self.partitions.get(record.partition)
+                assert known is None or known.partition_epoch < record.state.partition_epoch, (known, record)
+                self.partitions[record.partition] = record.state
+                changed.add(record.partition)
+            else:
+                self.brokers = {**self.brokers, record.broker: record.status}
+        return tuple(sorted(changed))

@@ -1,0 +1,30 @@
+"""What a role wants done after it handled a message: answers and requests to send, and wake-up calls.
+
+It decides nothing. A role writes into an outbox and touches nothing else; whoever runs the role (a simulation) takes
+the contents and delivers them, late, twice or never.
+
+Example: out.send(Address(NodeId(1)), Fetch(...)); out.wake(DurationMs(500), HoldOver(...)).
+"""
+
+from __future__ import annotations
+
+from broker.units import DurationMs
+from replication.roles.messages import Address, Message
+
+
+class Outbox:
+    """Messages to send and wake-up calls to make, in the order in which they were asked for."""
+
+    __slots__ = ("sent", "woken")
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[Address, Message]] = []
+        self.woken: list[tuple[DurationMs, Message]] = []
+
+    def send(self, receiver: Address, message: Message) -> None:
+        """Send `message` over the network."""
+        self.sent.append((receiver, message))
+
+    def wake(self, delay_ms: DurationMs, message: Message) -> None:
+        """Hand `message` back to the sender's present life after `delay_ms`."""
+        self.woken.append((delay_ms, message))

@@ -1,0 +1,106 @@
+"""A real log as the rules see it: its state as a value, and the few things that roles do to it.
+
+It decides nothing about what to do; it keeps the value (`LogState`) and the log in step, and notes what an observer
+must know: how often the log changed, and how far down it was cut since somebody looked.
+
+Constraints: the value is made anew only after a change, as it is asked for at each fetch.
+
+Left out: remote storage and the future replica of a move between directories.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from broker.ids import LeaderEpoch, Offset
+from broker.units import SizeBytes, TimeMs
+from log.log_state import AppendInfo
+from log.partition_log import PartitionLog
+from replication.partition import EpochStart, LogState
+from replication.rules import Rules
+
+
+class ReplicaLog:
+    """One replica's log. `version` rises with each change; `cut_to` is the least end since `seen` was called."""
+
+    def __init__(self, log: PartitionLog, rules: Rules) -> None:
+        self.log = log
+        self._rules = rules
+        self._state: LogState | None = None
+        self.version = 0
+        self.cut_to: Offset | None = Offset(0)
+
+    @property
+    def state(self) -> LogState:
+        """What the rules look at."""
+        state = self._state
+        if state is None:
+            log = self.log
+            entries = () if log.epochs is None else log.epochs.entries
+            state = self._state = LogState(
+                log.log_start_offset,
+                log.log_end_offset,
+                log.high_watermark,
+                tuple(EpochStart(entry.epoch, entry.start_offset) for entry in entries),
+            )
+        return state
+
+    def append_as_leader(self, records: bytes, epoch: LeaderEpoch, now_ms: TimeMs) -> AppendInfo:
+        """Append a client's batch; raises RefusedError as the log does."""
+        info = self.log.append_as_leader(records, leader_epoch=epoch, now_ms=now_ms)
+        self._changed()
+        return info
+
+    def append_as_follower(self, records: bytes, now_ms: TimeMs) -> None:
+        """Append batches as the leader has them."""
+        self.log.append_as_follower(records, now_ms=now_ms)
+        self._changed()
+
+    def set_high_watermark(self, offset: Offset) -> None:
+        """Set the high watermark, kept within the log."""
+        if offset != self.log.high_watermark:
+            self.log.update_high_watermark(offset)
+            self._changed()
+
+    def raise_start(self, offset: Offset) -> None:
+        """Let the log begin at `offset`, or at its high watermark if that is less."""
+        if self.log.increment_log_start_offset(min(offset, self.log.high_watermark)):
+            self._changed()
+
+    def begin_epoch(self, epoch: LeaderEpoch) -> None:
+        """Note that `epoch` begins at the log's end, where the rules say that this is noted."""
+        if self._rules.epoch_cached_on_election:
+            self.log.assign_epoch_start(epoch, self.log.log_end_offset)
+            self._changed()
+
+    def cut(self, end_offset: Offset, now_ms: TimeMs) -> None:
+        """Cut the log to `end_offset`; at or past the end only the epochs are trimmed."""
+        end_before = self.log.log_end_offset
+        if end_offset >= end_before and not self._rules.epoch_cache_always_trimmed:
+            return
+        self.log.truncate_to(end_offset, now_ms=now_ms)
+        self._noted_cut(self.log.log_end_offset, end_before)
+
+    def start_anew(self, offset: Offset, now_ms: TimeMs) -> None:
+        """Drop everything and begin at `offset`."""
+        self.log.truncate_fully_and_start_at(offset, now_ms=now_ms)
+        self._noted_cut(Offset(0), Offset(1))
+
+    def read(self, offset: Offset, bytes_max: SizeBytes) -> bytes:
+        """Return whole batches from `offset` on, at least one if there is one."""
+        if offset >= self.log.log_end_offset:
+            return b""
+        return bytes(self.log.read(offset, bytes_max).records)
+
+    def seen(self) -> None:
+        """Forget how far the log was cut."""
+        self.cut_to = None
+
+    def _noted_cut(self, end_offset: Offset, end_before: Offset) -> None:
+        if end_offset < end_before:
+            self.cut_to = end_offset if self.cut_to is None else min(self.cut_to, end_offset)
+        self._changed()
+
+    def _changed(self) -> None:
+        self._state = None
+        self.version += 1

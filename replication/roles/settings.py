@@ -1,0 +1,40 @@
+"""The times and sizes that the roles go by; Kafka's defaults.
+
+It decides nothing; the rules and min.insync.replicas stand in `Terms`.
+
+Source: Kafka 4.0 ReplicationConfigs, ServerConfigs, KRaftConfigs; defaults of replica.fetch.wait.max.ms,
+replica.fetch.backoff.ms, replica.high.watermark.checkpoint.interval.ms, broker.heartbeat.interval.ms,
+broker.session.timeout.ms, leader.imbalance.check.interval.seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.units import KIB, DurationMs, SizeBytes
+from replication.terms import Terms
+
+DEFAULT_TERMS: Final = Terms(min_isr=2)
+
+
+@attrs.frozen(kw_only=True)
+class RoleSettings:
+    """What a broker and the controller are configured with.
+
+    `answer_ms_max` is after how long an unanswered request counts as lost: in Kafka a broken connection is noticed, and
+    the socket timeouts of 30 s are for connections that are silent.
+    """
+
+    terms: Terms = DEFAULT_TERMS
+    fetch_wait_ms: DurationMs = attrs.field(default=DurationMs(500))
+    fetch_backoff_ms: DurationMs = attrs.field(default=DurationMs(1_000))
+    fetch_bytes_max: SizeBytes = attrs.field(default=SizeBytes(64 * KIB))
+    answer_ms_max: DurationMs = attrs.field(default=DurationMs(2_000))
+    heartbeat_ms: DurationMs = attrs.field(default=DurationMs(2_000))
+    session_ms: DurationMs = attrs.field(default=DurationMs(9_000))
+    session_check_ms: DurationMs = attrs.field(default=DurationMs(1_000))
+    checkpoint_ms: DurationMs = attrs.field(default=DurationMs(5_000))
+    balance_ms: DurationMs = attrs.field(default=DurationMs(300_000))
+    produce_ms_max: DurationMs = attrs.field(default=DurationMs(30_000))

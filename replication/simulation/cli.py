@@ -1,0 +1,159 @@
+"""The command `simulate`: run a cluster under faults, from a seed, and tell what happens.
+
+It decides how a run is asked for and told: the options and the seed first, then one line a change of state, then the
+verdict; for a broken run also the command that has it again, and with --shrink the fewest faults that break it.
+
+Exit status: 0 if nothing is broken, 1 if something is, 2 for wrong usage.
+
+Worked example: `simulate --swarm --seed 7 --minutes 10`.
+
+Source: ours; click.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TextIO
+
+import click
+
+from broker.cli import EXIT_REFUSED
+from broker.units import MINUTE_MS, DurationMs
+from replication.checkers import INVARIANTS
+from replication.rules import Rules, rules_of, without
+from replication.simulation.chart import to_svg
+from replication.simulation.faults import Fault
+from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
+from replication.simulation.run import Outcome, run
+from replication.simulation.shrink import shrink
+from replication.simulation.trace import silent
+
+_KINDS: Final = {"quiet": quiet, "swarm": swarm, "harsh": harsh}
+_SHOWN_COUNT_MAX: Final = 10
+
+
+@click.command()
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Decides everything.")
+@click.option("--swarm", "kind", flag_value="swarm", default="swarm", help="Options and faults drawn from the seed.")
+@click.option("--quiet", "kind", flag_value="quiet", help="No faults.")
+@click.option("--harsh", "kind", flag_value="harsh", help="Every fault, often.")
+@click.option("--minutes", type=click.FloatRange(0.01, MINUTES_MAX), default=1.0, show_default=True)
+@click.option("--seeds", type=click.IntRange(1), default=1, help="Run so many seeds from --seed on, one line each.")
+@click.option("--rules", "release", metavar="RELEASE", default="current", show_default=True, help="0.10.2 to 4.1.")
+@click.option("--without", "left_out", metavar="RULE", multiple=True, help="Turn a rule off; may be repeated.")
+@click.option("--shrink", "shrinks", is_flag=True, help="Find the fewest faults that break a broken run.")
+@click.option("--chart", type=click.File("w", encoding="utf-8", lazy=True), help="Write a picture of the run, as SVG.")
+def simulate(
+    seed: int,
+    kind: str,
+    minutes: float,
+    seeds: int,
+    release: str,
+    left_out: tuple[str, ...],
+    chart: TextIO | None,
+    *,
+    shrinks: bool,
+) -> int:
+    """Run a cluster on a virtual clock, under faults, and check every step.
+
+    \b
+    simulate --swarm --seed 7 --minutes 10
+    simulate --harsh --seeds 100
+    simulate --seed 3 --without strict_min_isr --shrink
+    """
+    rules = without(rules_of(release), *left_out)
+    duration_ms = DurationMs(int(minutes * MINUTE_MS))
+    command = _command(kind, minutes, release, left_out)
+    if seeds > 1:
+        return _many(kind, range(seed, seed + seeds), duration_ms, rules, command)
+    options = _KINDS[kind](seed, duration_ms, rules)
+    for line in options_lines(options):
+        click.echo(line)
+    outcome = run(options, tell=click.echo)
+    _tell_verdict(outcome)
+    if chart is not None:
+        chart.write(to_svg(outcome))
+    if outcome.is_clean:
+        return 0
+    click.echo(f"again: {command} --seed {seed}")
+    if shrinks:
+        _tell_shrunk(outcome)
+    return EXIT_REFUSED
+
+
+def options_lines(options: Options) -> list[str]:
+    """Return options as lines, the seed first."""
+    terms = options.terms
+    network = options.network
+    return [
+        f"seed {options.seed}, {options.name}, {options.duration_ms} ms under faults, "
+        f"then up to {options.heal_ms_max} ms to become whole",
+        f"{options.brokers} brokers in {options.racks} racks, {options.partitions} partitions of "
+        f"{options.replication_factor} replicas, min.insync.replicas {terms.min_isr}, "
+        f"unclean election {'on' if terms.unclean_election else 'off'}",
+        f"{options.producers} producers, acks {', '.join(map(str, options.acks))}, "
+        f"{'idempotent' if options.is_idempotent else 'not idempotent'}, a write every {options.produce_ms} ms; "
+        f"{options.consumers} consumers a partition",
+        f"delay up to {network.delay_ms_max} ms; in a thousand: loss {network.loss}, doubled {network.duplicates}, "
+        f"late {network.stragglers}; {'in order' if network.is_ordered else 'in any order'}",
+        "faults: "
+        + (", ".join(f"{kind.name.lower()} every {mean_ms} ms" for kind, mean_ms in options.fault_ms) or "none"),
+    ]
+
+
+def _command(kind: str, minutes: float, release: str, left_out: tuple[str, ...]) -> str:
+    parts = [f"brokerside simulate --{kind} --minutes {minutes:g}"]
+    if release != "current":
+        parts.append(f"--rules {release}")
+    return " ".join([*parts, *(f"--without {name}" for name in left_out)])
+
+
+def _tell_verdict(outcome: Outcome) -> None:
+    report = outcome.durability
+    by_all = [record for record in report.lost if record.acks == -1]
+    click.echo(
+        f"{outcome.event_count:,} events in {outcome.simulated_ms:,} ms, {len(outcome.plan)} faults, "
+        f"{outcome.loss_count} brokers lost records, {outcome.unclean_count} unclean elections"
+    )
+    click.echo(
+        f"acknowledged by all: {report.acked_count}, of these lost {len(by_all)}; "
+        f"acknowledged by one: {report.acked_by_one_count}, lost {len(report.lost) - len(by_all)}"
+    )
+    for record in by_all[:_SHOWN_COUNT_MAX]:
+        why = record.cause or "nothing that may lose it"
+        click.echo(f"  lost: value {record.value}, partition {record.partition}, offset {record.offset}: {why}")
+    click.echo(f"digest {outcome.digest}")
+    if outcome.is_clean:
+        click.echo("nothing is broken")
+    else:
+        first = outcome.findings[0]
+        click.echo(
+            f"BROKEN: {first}\n  {first.code}, {INVARIANTS[first.code].name}: {INVARIANTS[first.code].statement}"
+        )
+
+
+def _tell_shrunk(outcome: Outcome) -> None:
+    options = outcome.options
+
+    def again(plan: tuple[Fault, ...]) -> Outcome:
+        return run(options, plan)
+
+    smallest = shrink(outcome, again)
+    click.echo(f"{len(smallest.plan)} of {len(outcome.plan)} faults are enough:")
+    for fault in smallest.plan:
+        click.echo(
+            f"  at {fault.at_ms} ms {fault.kind.name.lower()} {fault.target} for {fault.for_ms} ms ({fault.detail})"
+        )
+    click.echo(f"BROKEN: {smallest.findings[0]}")
+
+
+def _many(kind: str, seeds: range, duration_ms: DurationMs, rules: Rules, command: str) -> int:
+    broken = event_count = 0
+    for seed in seeds:
+        outcome = run(_KINDS[kind](seed, duration_ms, rules), tell=silent)
+        event_count += outcome.event_count
+        if not outcome.is_clean:
+            broken += 1
+            click.echo(f"seed {seed}: {outcome.findings[0]}")
+            click.echo(f"  again: {command} --seed {seed}")
+    click.echo(f"{len(seeds)} runs, {event_count:,} events, {broken} broken")
+    return EXIT_REFUSED if broken else 0

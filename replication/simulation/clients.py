@@ -1,0 +1,247 @@
+"""Producers and consumers that find leaders, write, read, and note what they are told.
+ It decides how clients behave: a producer has one write under way; an idempotent one sends the same batch again
+until it is answered for certain or its time is over, another one takes an uncertain answer for what it is. A
+consumer reads each partition from its first offset on.
+
+Goals, most important first
+1. What is noted as acknowledged was acknowledged, and what is noted as failed never reached a log.
+2. Clients do not know what the model knows: they learn leaders by asking brokers.
+
+Constraints: each value is written once; a batch holds one record, whose value is 8 bytes.
+
+Left out: batches of many records, transactions, consumer groups.
+
+Source: Kafka clients KafkaProducer and Sender, 4.0: retries, delivery.timeout.ms, idempotence (KIP-98).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.entropy import RandomSource
+from broker.error_codes import ErrorCode
+from broker.ids import NO_LEADER, BrokerId, Offset, ProducerEpoch, ProducerId
+from broker.units import DurationMs, TimeMs
+from log.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from log.batches import batches_in
+from log.build import build_batch
+from log.build_spec import BatchSpec
+from log.record import NO_SEQUENCE, Record
+from replication.produce import Fate, fate
+from replication.roles.messages import (
+    Address,
+    AskLeader,
+    ClientDue,
+    Consume,
+    Consumed,
+    LeaderTold,
+    Message,
+    NodeId,
+    Produce,
+    Produced,
+)
+from replication.roles.outbox import Outbox
+from replication.simulation.history import History, Sighting, Write
+from replication.simulation.options import WALL_CLOCK_MS, Options
+
+VALUE_BYTES: Final = 8
+RETRY_MS: Final = DurationMs(200)
+POLL_MS: Final = DurationMs(1_000)
+DELIVERY_MS_MAX: Final = 60_000
+
+
+class _Client:
+    """What producers and consumers share: whom they believe to lead, and the number of the last question."""
+
+    def __init__(self, node: NodeId, options: Options, history: History, entropy: RandomSource) -> None:
+        self.node = node
+        self._options = options
+        self._history = history
+        self._entropy = entropy
+        self._number = 0
+        self._leader = NO_LEADER
+
+    def _wait(self, delay_ms: int, out: Outbox) -> None:
+        self._number += 1
+        out.wake(DurationMs(delay_ms), ClientDue(self._number))
+
+    def _ask_leader(self, partition: int, out: Outbox) -> None:
+        broker = NodeId(self._entropy.next_int_bound(self._options.brokers))
+        self._wait(self._options.settings.answer_ms_max, out)
+        out.send(Address(broker), AskLeader(partition, self._number))
+
+    def _hear(self, told: LeaderTold, out: Outbox) -> bool:
+        """Take an answer; return whether there is a leader to go on with."""
+        self._leader = told.leader
+        if told.leader == NO_LEADER:
+            self._wait(RETRY_MS, out)
+        return told.leader != NO_LEADER
+
+
+class Producer(_Client):
+    """Writes values to partitions in turn."""
+
+    def __init__(self, node: NodeId, options: Options, history: History, entropy: RandomSource) -> None:
+        super().__init__(node, options, history, entropy)
+        self.is_stopping = False
+        self._write: Write | None = None
+        self._batch = b""
+        self._is_unsure = False
+        self._was_unsure = False
+        self._producer_id = int(node) * 1_000
+        self._sequences: dict[int, int] = {}
+        self._leaders: dict[int, BrokerId] = {}
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a write is under way."""
+        return self._write is not None
+
+    def begin(self, out: Outbox) -> None:
+        """Start."""
+        self._wait(1 + self._entropy.next_int_bound(self._options.produce_ms), out)
+
+    def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
+        """Take an answer or a wake-up call."""
+        if isinstance(message, ClientDue):
+            if message.number == self._number:
+                self._go_on(now_ms, out)
+        elif isinstance(message, LeaderTold):
+            if message.number == self._number and self._write is not None and self._hear(message, out):
+                self._leaders[self._write.partition] = message.leader
+                self._send(self._write, message.leader, out)
+        elif isinstance(message, Produced) and message.number == self._number and self._write is not None:
+            self._on_answer(self._write, message, now_ms, out)
+
+    def _go_on(self, now_ms: TimeMs, out: Outbox) -> None:
+        write = self._write
+        if write is None and self.is_stopping:
+            return
+        if write is None:
+            options = self._options
+            count = len(self._history.writes)
+            write = self._history.write(
+                self._entropy.next_int_bound(options.partitions), options.acks[count % len(options.acks)], now_ms
+            )
+            self._write, self._is_unsure = write, False
+            self._batch = self._built(write, now_ms)
+            leader = self._leaders.get(write.partition, NO_LEADER)
+            if leader != NO_LEADER:
+                self._send(write, leader, out)
+                return
+        elif self._gives_up(write, now_ms):
+            self._finish(write, Fate.UNKNOWN if self._is_unsure else Fate.FAILED, now_ms, out)
+            return
+        self._ask_leader(write.partition, out)
+
+    def _gives_up(self, write: Write, now_ms: TimeMs) -> bool:
+        """Whether a write is left as it is: its time is over, or sending it again might write it twice."""
+        return now_ms - write.sent_ms > DELIVERY_MS_MAX or (self._is_unsure and not self._options.is_idempotent)
+
+    def _built(self, write: Write, now_ms: TimeMs) -> bytes:
+        value = write.value.to_bytes(VALUE_BYTES, "big")
+        spec = BatchSpec(producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH, base_sequence=NO_SEQUENCE)
+        if self._options.is_idempotent:
+            sequence = self._sequences.get(write.partition, 0)
+            self._sequences[write.partition] = sequence + 1
+            spec = BatchSpec(
+                producer_id=ProducerId(self._producer_id), producer_epoch=ProducerEpoch(0), base_sequence=sequence
+            )
+        return build_batch(spec, (Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), None, value),))
+
+    def _send(self, write: Write, leader: BrokerId, out: Outbox) -> None:
+        self._wait(self._options.settings.produce_ms_max + self._options.settings.answer_ms_max, out)
+        # From here on it may be in a log, until a certain answer says that it is not.
+        self._was_unsure, self._is_unsure = self._is_unsure, True
+        out.send(Address(NodeId(leader)), Produce(write.partition, self._number, write.acks, self._batch))
+        if write.acks == 0:
+            self._history.writes[write.value].fate = Fate.UNKNOWN
+            self._write = None
+            self._wait(self._options.produce_ms, out)
+
+    def _on_answer(self, write: Write, told: Produced, now_ms: TimeMs, out: Outbox) -> None:
+        believed = fate(told.error, appended=told.appended)
+        if believed is Fate.ACKED:
+            write.offset = told.offset
+            self._finish(write, Fate.ACKED, now_ms, out)
+            return
+        if believed is Fate.FAILED:
+            self._is_unsure = self._was_unsure
+        if told.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            self._finish(write, Fate.UNKNOWN, now_ms, out)
+            return
+        self._leaders.pop(write.partition, None)
+        if self._is_unsure and not self._options.is_idempotent:
+            self._finish(write, Fate.UNKNOWN, now_ms, out)
+        else:
+            self._wait(RETRY_MS, out)
+
+    def _finish(self, write: Write, believed: Fate, now_ms: TimeMs, out: Outbox) -> None:
+        write.fate = believed
+        write.answered_ms = now_ms
+        self._write = None
+        if believed is not Fate.ACKED:
+            self._leaders.pop(write.partition, None)
+            # What comes next would be out of order: a new producer id begins a new order.
+            self._producer_id += 1
+            self._sequences.clear()
+        self._wait(1 + self._entropy.next_int_bound(2 * self._options.produce_ms), out)
+
+
+class Consumer(_Client):
+    """Reads one partition from its start on."""
+
+    def __init__(self, node: NodeId, partition: int, options: Options, history: History, entropy: RandomSource) -> None:
+        super().__init__(node, options, history, entropy)
+        self._partition = partition
+        self._position = Offset(0)
+        self._is_reset = False
+        self._asked = NO_LEADER
+
+    def begin(self, out: Outbox) -> None:
+        """Start."""
+        self._ask_leader(self._partition, out)
+
+    def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
+        """Take an answer or a wake-up call."""
+        if isinstance(message, ClientDue):
+            if message.number == self._number:
+                self._go_on(out)
+        elif isinstance(message, LeaderTold):
+            if message.number == self._number and self._hear(message, out):
+                self._read(out)
+        elif isinstance(message, Consumed) and message.number == self._number:
+            self._on_answer(message, now_ms, out)
+
+    def _go_on(self, out: Outbox) -> None:
+        if self._leader == NO_LEADER:
+            self._ask_leader(self._partition, out)
+        else:
+            self._read(out)
+
+    def _read(self, out: Outbox) -> None:
+        leader = self._leader
+        self._leader = NO_LEADER  # Should no answer come, the leader is asked for again.
+        self._wait(self._options.settings.answer_ms_max, out)
+        out.send(Address(NodeId(leader)), Consume(self._partition, self._number, self._position))
+        self._asked = leader
+
+    def _on_answer(self, told: Consumed, now_ms: TimeMs, out: Outbox) -> None:
+        if told.error is ErrorCode.NONE:
+            self._leader = self._asked
+            self._note(told.records, now_ms)
+        elif told.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._position = max(told.start_offset, told.high_watermark)
+            self._is_reset = True
+        self._wait(POLL_MS, out)
+
+    def _note(self, records: bytes, now_ms: TimeMs) -> None:
+        for batch in batches_in(records):
+            for record in batch.records():
+                if record.offset >= self._position:
+                    value = int.from_bytes(record.value or b"", "big")
+                    self._history.sightings.append(
+                        Sighting(self.node, self._partition, record.offset, value, now_ms, self._is_reset)
+                    )
+                    self._position = Offset(record.offset + 1)
+                    self._is_reset = False

@@ -1,0 +1,264 @@
+"""A whole cluster in one thread: nodes, controller and clients on a virtual clock.
+ It decides the order of events: by time, and among equal times by when they were asked for. One event is one
+message that reaches one node; what the node does about it is done before the next event.
+
+Goals, most important first
+1. The same options and plan give the same events, on any machine.
+2. What the roles ask for is what happens: no shortcut around a message.
+
+Constraints: answers reach only the life that asked; a paused node handles its messages when it goes on; wake-up calls
+die with the process. The clock moves only here.
+
+How: a heap of (time, number, receiver, life, sender, message). `watch` is called after each event with the node that
+handled it: checkers and trace hang there.
+
+Left out: threads and locks within a broker: an event is atomic.
+
+Source: ours; discrete-event simulation.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Final
+
+from broker.clock import ManualClock
+from broker.entropy import SplitMix64, derive
+from broker.ids import BrokerId
+from broker.units import TimeMs
+from replication.roles.controller import ControllerRole
+from replication.roles.messages import (
+    ANY_LIFE,
+    CLIENT_FIRST,
+    CONTROLLER,
+    Address,
+    AskIsr,
+    Create,
+    Life,
+    Message,
+    NodeId,
+    Produce,
+)
+from replication.roles.outbox import Outbox
+from replication.simulation.clients import Consumer, Producer
+from replication.simulation.history import History
+from replication.simulation.network import Network
+from replication.simulation.node import Node
+from replication.simulation.options import Options
+from replication.simulation.trace import Trace
+
+_NETWORK_STREAM: Final = 3
+_CLIENT_STREAM: Final = 4
+DISK_STREAM: Final = 5
+CREATE_MS: Final = 1_000
+"""When partitions are made: by then the brokers are alive, unless the network is bad."""
+
+Action = Callable[[], None]
+Watch = Callable[["Cluster", NodeId, Message, Outbox], None]
+_WORLD: Final = NodeId(-1)
+_READ_ONCE: Final = frozenset({AskIsr, Produce})
+_NOBODY: Final = Address(_WORLD)
+_Entry = tuple[int, int, NodeId, Life, Address, Message | Action]
+
+
+class Cluster:
+    """One run's world. `now_ms` is the virtual time since the start."""
+
+    def __init__(self, options: Options, trace: Trace) -> None:
+        self.options = options
+        self.trace = trace
+        self.clock = ManualClock()
+        self.history = History()
+        self.network = Network(options.network, SplitMix64(derive(options.seed, _NETWORK_STREAM)))
+        self.controller = ControllerRole(options.settings)
+        self.controller_life = Life(0)
+        self.nodes = {
+            BrokerId(broker): Node(BrokerId(broker), broker % options.racks, options.settings, self.clock)
+            for broker in range(options.brokers)
+        }
+        self.clients = _clients(options, self.history)
+        self.watches: list[Watch] = []
+        self.event_count = 0
+        self._heap: list[_Entry] = []
+        self._asked = 0
+        self._standing: dict[BrokerId, list[_Entry]] = {}
+        """What has arrived at brokers that stand still."""
+        self._newest: dict[tuple[Address, type, int], int] = {}
+
+    @property
+    def now_ms(self) -> TimeMs:
+        """The virtual time."""
+        return self.clock.now_ms()
+
+    def begin(self) -> None:
+        """Start every process."""
+        out = Outbox()
+        self.controller.start(self.now_ms, out)
+        self._post(CONTROLLER, self.controller_life, out)
+        for broker in self.nodes:
+            self.start_broker(broker)
+        for node, client in self.clients.items():
+            client.begin(out)
+            self._post(node, Life(0), out)
+        self.at(CREATE_MS, self._create)
+
+    def _create(self) -> None:
+        """Make the partitions that are not there yet, and look again a little later."""
+        missing = [each for each in range(self.options.partitions) if each not in self.controller.image.partitions]
+        for partition in missing:
+            self.tell(CONTROLLER, Create(partition, replicas_of(partition, self.options)))
+        if missing:
+            self.at(self.now_ms + CREATE_MS, self._create)
+
+    def start_broker(self, broker: BrokerId) -> None:
+        """Start a broker that is down."""
+        node = self.nodes[broker]
+        role = node.start()
+        out = Outbox()
+        role.begin(out)
+        self._post(NodeId(broker), node.life, out)
+
+    def resume(self, broker: BrokerId) -> None:
+        """Let a broker that stands still go on, with everything that has arrived meanwhile."""
+        self.nodes[broker].is_paused = False
+        for _, _, receiver, life, sender, message in self._standing.pop(broker, []):
+            self._push(self.now_ms, receiver, life, sender, message)
+
+    def fail_over(self) -> None:
+        """Let another controller take over: the log stays, messages under way to the former one are lost."""
+        self.controller_life = Life(self.controller_life + 1)
+        out = Outbox()
+        self.controller.start(self.now_ms, out)
+        self._post(CONTROLLER, self.controller_life, out)
+
+    def stop_writing(self) -> None:
+        """Let producers finish what they have begun, and begin nothing more."""
+        for client in self.clients.values():
+            if isinstance(client, Producer):
+                client.is_stopping = True
+
+    def at(self, at_ms: int, action: Action) -> None:
+        """Do something to the world at a time."""
+        self._push(at_ms, _WORLD, ANY_LIFE, _NOBODY, action)
+
+    def tell(self, receiver: NodeId, message: Message) -> None:
+        """Hand a message to a node now, as an operator does."""
+        self._push(self.now_ms, receiver, ANY_LIFE, _NOBODY, message)
+
+    def run_until(self, end_ms: TimeMs) -> None:
+        """Let everything happen up to and including a time."""
+        heap = self._heap
+        while heap and heap[0][0] <= end_ms:
+            entry = heapq.heappop(heap)
+            self.clock.set(TimeMs(entry[0]))
+            self._deliver(entry)
+        self.clock.set(end_ms)
+
+    def _push(self, at_ms: int, receiver: NodeId, life: Life, sender: Address, message: Message | Action) -> None:
+        self._asked += 1
+        heapq.heappush(self._heap, (at_ms, self._asked, receiver, life, sender, message))
+
+    def _deliver(self, entry: _Entry) -> None:
+        at_ms, _, receiver, life, sender, message = entry
+        if callable(message):
+            message()
+            return
+        # Asked of the type first: this is where every event passes.
+        if type(message) in _READ_ONCE and not self._is_newest(sender, message):
+            return
+        out = Outbox()
+        if receiver < CONTROLLER:
+            node = self.nodes[BrokerId(receiver)]
+            role = node.role
+            if role is None or (life != node.life and life != ANY_LIFE):
+                return
+            if node.is_paused:
+                self._standing.setdefault(node.broker, []).append(entry)
+                return
+            role.handle(message, sender, node.now_ms, out)
+            own_life = node.life
+        elif receiver == CONTROLLER:
+            if life != self.controller_life and life != ANY_LIFE:
+                return
+            self.controller.handle(message, sender, self.now_ms, out)
+            own_life = self.controller_life
+        else:
+            self.clients[receiver].handle(message, self.now_ms, out)
+            own_life = Life(0)
+        self.event_count += 1
+        self.trace.event(at_ms, receiver, type(message).__name__)
+        for watch in self.watches:
+            watch(self, receiver, message, out)
+        if out.sent or out.woken:
+            self._post(receiver, own_life, out)
+
+    def _is_newest(self, sender: Address, message: Message) -> bool:
+        """Whether a request that changes something is newer than those that arrived from its sender.
+
+        It is sent again over a new connection, and what is left on the old one is never read; nor is anything read
+        twice.
+        """
+        assert isinstance(message, AskIsr | Produce), message
+        way = (sender, type(message), message.partition)
+        if message.number <= self._newest.get(way, -1):
+            return False
+        self._newest[way] = message.number
+        return True
+
+    def _post(self, node: NodeId, life: Life, out: Outbox) -> None:
+        """Take what a node wants sent and woken, and empty its outbox."""
+        now_ms = self.now_ms
+        sender = Address(node, life)
+        for receiver, message in out.sent:
+            for at_ms in self.network.arrivals(node, receiver.node, message, now_ms):
+                self._push(at_ms, receiver.node, receiver.life, sender, message)
+        for delay_ms, message in out.woken:
+            self._push(now_ms + delay_ms, node, life, sender, message)
+        out.sent.clear()
+        out.woken.clear()
+
+
+def replicas_of(partition: int, options: Options) -> tuple[BrokerId, ...]:
+    """Return the replicas that a partition is made with: brokers in turn, the first one shifted by the partition."""
+    return tuple(BrokerId((partition + place) % options.brokers) for place in range(options.replication_factor))
+
+
+def _clients(options: Options, history: History) -> dict[NodeId, Producer | Consumer]:
+    clients: dict[NodeId, Producer | Consumer] = {}
+    for number in range(options.producers):
+        node = NodeId(CLIENT_FIRST + number)
+        clients[node] = Producer(node, options, history, SplitMix64(derive(options.seed, _CLIENT_STREAM, node)))
+    for number in range(options.consumers * options.partitions):
+        node = NodeId(CLIENT_FIRST + options.producers + number)
+        partition = number % options.partitions
+        entropy = SplitMix64(derive(options.seed, _CLIENT_STREAM, node))
+        clients[node] = Consumer(node, partition, options, history, entropy)
+    return clients
+
+
+def settled(cluster: Cluster) -> str | None:
+    """Return what keeps a cluster from being whole again, in words; None if nothing does (L1, L2, L6, L7)."""
+    image = cluster.controller.image
+    for broker, node in sorted(cluster.nodes.items()):
+        status = image.brokers.get(broker)
+        if node.role is None or status is None or not status.is_active or status.epoch != node.role.epoch:
+            return f"broker {broker} is not unfenced in its present life (L6)"
+        if node.role.image.offset != image.offset:
+            return f"broker {broker} has not read all metadata (L7)"
+    if len(image.partitions) < cluster.options.partitions:
+        return "a partition could not be made (L1)"
+    for partition, state in sorted(image.partitions.items()):
+        if not state.has_leader:
+            return f"partition {partition} has no leader (L1)"
+        if set(state.isr) != set(state.replicas):
+            return f"partition {partition} has ISR {state.isr}, replicas {state.replicas} (L2)"
+        if state.is_reassigning:
+            return f"partition {partition} is still being reassigned (L5)"
+        ends = {cluster.nodes[broker].logs[partition].log.log_end_offset for broker in state.replicas}
+        if len(ends) != 1:
+            return f"partition {partition} has logs that end at {sorted(ends)} (L4)"
+    for client in cluster.clients.values():
+        if isinstance(client, Producer) and client.is_busy:
+            return f"client {client.node} waits for an answer (L3)"
+    return None

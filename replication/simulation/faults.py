@@ -1,0 +1,81 @@
+"""The plan of faults: what goes wrong when, drawn before the run starts.
+
+It decides the weather of a run. A plan is data: it can be printed, written by hand, and shrunk by leaving faults out.
+
+Constraints: a plan depends on the options alone; each kind of fault draws from a stream of its own, so that leaving a
+kind out moves no other. All faults are over, or healed, when the safety phase ends.
+
+Example: draw_plan(swarm(7, 60_000)) gives perhaps (Fault(4210, KILL, target=2, for_ms=7000),).
+
+Left out: faults of single sectors and files (`log.storage.faults`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.draws import exponential
+from broker.entropy import SplitMix64, derive
+from broker.units import DurationMs, TimeMs
+from replication.simulation.options import FaultKind, Options
+
+_FAULT_STREAM: Final = 2
+_CLOCK_JUMP_MS_MAX: Final = 60_000
+
+_DURATION_MS: Final = {
+    FaultKind.PAUSE: (500, 20_000),
+    FaultKind.ISOLATE: (1_000, 60_000),
+    FaultKind.DEAF: (1_000, 60_000),
+    FaultKind.MUTE: (1_000, 60_000),
+    FaultKind.CUT_CONTROLLER: (5_000, 40_000),
+    FaultKind.CUT_PEERS: (5_000, 80_000),
+    FaultKind.SLOW: (5_000, 60_000),
+    FaultKind.HOLD: (1_000, 40_000),
+}
+QUIET_MS: Final = 3_000
+"""No fault before this: the partitions are made first."""
+
+_DOWN_MS: Final = (200, 40_000)
+"""For how long; brokers that die come back after 0.2 to 40 seconds."""
+
+HELD_KINDS: Final = ("AskIsr", "IsrTold", "MetadataTold", "Fetch", "Fetched", "Register", "Beat", "Produce")
+"""The messages that a HOLD may hold back, by `detail`."""
+
+
+@attrs.frozen
+class Fault:
+    """One fault. `target` is a broker, a rack or a partition, `detail` what else the kind needs."""
+
+    at_ms: TimeMs
+    kind: FaultKind
+    target: int = 0
+    for_ms: DurationMs = attrs.field(default=DurationMs(0))
+    detail: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.at_ms} {self.kind.name} {self.target} {self.for_ms} {self.detail}"
+
+
+def draw_plan(options: Options) -> tuple[Fault, ...]:
+    """Return the faults of a run, by time."""
+    drawn = []
+    kinds = list(FaultKind)
+    for kind, mean_ms in options.fault_ms:
+        entropy = SplitMix64(derive(options.seed, _FAULT_STREAM, kinds.index(kind)))
+        at_ms = QUIET_MS + exponential(entropy, mean_ms)
+        while at_ms < options.duration_ms:
+            least, most = _DURATION_MS.get(kind, _DOWN_MS)
+            target = entropy.next_int_bound(_target_count(kind, options))
+            duration_ms = DurationMs(least + entropy.next_int_bound(most - least + 1))
+            detail = entropy.next_int_bound(2 * _CLOCK_JUMP_MS_MAX) - _CLOCK_JUMP_MS_MAX
+            drawn.append(Fault(TimeMs(at_ms), kind, target, duration_ms, detail))
+            at_ms += 1 + exponential(entropy, mean_ms)
+    return tuple(sorted(drawn, key=lambda fault: (fault.at_ms, kinds.index(fault.kind))))
+
+
+def _target_count(kind: FaultKind, options: Options) -> int:
+    if kind is FaultKind.RACK_OUTAGE:
+        return options.racks
+    return options.partitions if kind is FaultKind.REASSIGN else options.brokers

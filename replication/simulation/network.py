@@ -1,0 +1,110 @@
+"""The network between the nodes: how long a message takes, whether it arrives, and how often.
+
+It decides for each message the times at which it arrives: none if it is lost or the way is cut, two if it is doubled.
+
+Constraints: one draw a message from a stream of its own, whatever becomes of the message, so that a cut made or
+healed does not shift the luck of the others. With `is_ordered` a message never overtakes one between the same two
+nodes, as on a connection; only what a fault holds back may come late.
+
+Example: with delay_ms_max=4 and no faults a message takes 1 to 4 ms.
+
+Left out: bandwidth.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.entropy import RandomSource
+from broker.units import TimeMs
+from replication.roles.messages import NodeId
+from replication.simulation.options import PER_MILLE, NetworkOptions
+
+_MASK: Final = (1 << 31) - 1
+
+
+@attrs.define
+class Hold:
+    """The next messages of a kind, sent before `until_ms`, arrive after it."""
+
+    message_type: str
+    until_ms: TimeMs
+    left: int = 2
+
+
+class Network:
+    """The ways between nodes, some of them cut, slow or leading astray."""
+
+    def __init__(self, options: NetworkOptions, entropy: RandomSource) -> None:
+        self.options = options
+        self._entropy = entropy
+        self._last: dict[tuple[NodeId, NodeId], TimeMs] = {}
+        self._cuts: dict[tuple[NodeId, NodeId], int] = {}
+        self.slow_ms: dict[NodeId, int] = {}
+        self.holds: list[Hold] = []
+
+    def cut(self, sender: NodeId, receiver: NodeId) -> None:
+        """Let nothing through from one node to another; cuts count, and each must be healed."""
+        self._cuts[sender, receiver] = self._cuts.get((sender, receiver), 0) + 1
+
+    def heal(self, sender: NodeId, receiver: NodeId) -> None:
+        """Take one cut back."""
+        left = self._cuts.get((sender, receiver), 0) - 1
+        if left > 0:
+            self._cuts[sender, receiver] = left
+        else:
+            self._cuts.pop((sender, receiver), None)
+
+    def quicken(self, receiver: NodeId) -> None:
+        """Let messages to a node be as quick as to others."""
+        self.slow_ms.pop(receiver, None)
+
+    def heal_all(self) -> None:
+        """Make everything well: no cuts, no loss, no delays beyond the usual."""
+        self._cuts.clear()
+        self.slow_ms.clear()
+        self.holds.clear()
+        self.options = attrs.evolve(self.options, loss=0, duplicates=0, stragglers=0)
+
+    def arrivals(self, sender: NodeId, receiver: NodeId, message: object, now_ms: TimeMs) -> tuple[TimeMs, ...]:
+        """Return when the message arrives, at most twice."""
+        options = self.options
+        drawn = self._entropy.next_int() & _MASK
+        luck, rest = drawn % PER_MILLE, drawn // PER_MILLE
+        if self._cuts and (sender, receiver) in self._cuts:
+            return ()
+        if luck < options.loss:
+            return ()
+        at_ms = now_ms + 1 + rest % options.delay_ms_max
+        if PER_MILLE - luck <= options.stragglers:
+            at_ms += rest % options.straggler_ms_max
+        if self.slow_ms:
+            at_ms += self.slow_ms.get(receiver, 0)
+        if self.holds:
+            at_ms = self._held(message, now_ms, at_ms)
+        elif options.is_ordered:
+            at_ms = max(at_ms, self._last.get((sender, receiver), TimeMs(0)))
+            self._last[sender, receiver] = TimeMs(at_ms)
+        if luck < options.loss + options.duplicates:
+            return (TimeMs(at_ms), TimeMs(at_ms + 1 + rest % options.straggler_ms_max))
+        return (TimeMs(at_ms),)
+
+    def _held(self, message: object, now_ms: TimeMs, at_ms: int) -> int:
+        self.holds = [hold for hold in self.holds if hold.left and now_ms < hold.until_ms]
+        for hold in self.holds:
+            if hold.message_type == type(message).__name__ and hold.left:
+                hold.left -= 1
+                return max(at_ms, hold.until_ms)
+        return at_ms
+
+
+def two_ways(one: NodeId, others: tuple[NodeId, ...]) -> tuple[tuple[NodeId, NodeId], ...]:
+    """Return the ways from a node to others and back."""
+    return tuple(way for other in others for way in ((one, other), (other, one)))
+
+
+def one_way(senders: tuple[NodeId, ...], receivers: tuple[NodeId, ...]) -> tuple[tuple[NodeId, NodeId], ...]:
+    """Return the ways from some nodes to others."""
+    return tuple((sender, receiver) for sender in senders for receiver in receivers if sender != receiver)

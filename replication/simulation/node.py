@@ -1,0 +1,156 @@
+"""A machine with a disk on which a broker runs, is killed, and comes back.
+ It decides what is left of a disk after each kind of end: a killed process loses what it had in memory, a machine
+without power also the end of its logs that was not flushed, a wiped one everything, and one that stops cleanly
+nothing.
+
+Constraints: logs are real ones; what is torn off is cut at any byte, so that each start recovers as Kafka's does.
+Nothing below the recovery point is ever lost.
+
+Left out: blocks written out of order (`log.storage.crash` has them), directories that fail on their own.
+
+Source: what Kafka's LogManager does at shutdown and start; KIP-966 for the proof of a clean stop.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.clock import ManualClock
+from broker.entropy import RandomSource
+from broker.ids import BrokerId, Offset
+from broker.units import KIB, MIB, SizeBytes, TimeMs
+from log.log_config import LogConfig
+from log.partition_log import PartitionLog
+from log.recovery import LastShutdown
+from log.storage import MemoryStorage
+from replication.fencing import StopProof, proof_at_stop, proof_while_loading
+from replication.partition import UNKNOWN_BROKER_EPOCH
+from replication.roles.broker_role import BrokerRole, BrokerStart
+from replication.roles.messages import Life
+from replication.roles.replica_log import ReplicaLog
+from replication.roles.settings import RoleSettings
+from replication.simulation.options import WALL_CLOCK_MS
+
+TORN_BYTES_MAX: Final = 4 * KIB
+"""How much of a log's end power loss takes at most: what a system has not flushed by itself after some seconds."""
+
+_CONFIG: Final = LogConfig(segment_size_bytes=SizeBytes(MIB), index_interval_bytes=SizeBytes(256))
+
+
+class Node:
+    """One broker's machine. `role` is None while the process is down; `life` counts its starts."""
+
+    def __init__(self, broker: BrokerId, rack: int, settings: RoleSettings, clock: ManualClock) -> None:
+        self.broker = broker
+        self.rack = rack
+        self.life = Life(0)
+        self.role: BrokerRole | None = None
+        self.is_paused = False
+        self.clock_ahead_ms = 0
+        self.lossy_life = Life(-1)
+        """The last life whose end took records along."""
+        self._settings = settings
+        self._clock = clock
+        self._storage = MemoryStorage(clock)
+        self._proof = StopProof()
+        self._was_clean = True
+        self._high_watermarks: dict[int, Offset] = {}
+        self._logs: dict[int, ReplicaLog] = {}
+
+    @property
+    def now_ms(self) -> TimeMs:
+        """The time by this machine's clock."""
+        return TimeMs(WALL_CLOCK_MS + self._clock.now_ms() + self.clock_ahead_ms)
+
+    @property
+    def logs(self) -> dict[int, ReplicaLog]:
+        """The logs that the present life has opened, by partition."""
+        return self._logs
+
+    def start(self) -> BrokerRole:
+        """Start the process and return its role."""
+        assert self.role is None, self.broker
+        self.life = Life(self.life + 1)
+        found = self._proof
+        self._proof = proof_while_loading(found, self._settings.terms.rules)
+        self._logs = {}
+        start = BrokerStart(
+            broker=self.broker,
+            incarnation=f"{self.broker}/{self.life}",
+            proof=found,
+            open_log=self._open_log,
+            drop_log=self._drop_log,
+            checkpoint=self._high_watermarks.update,
+        )
+        self.role = BrokerRole(start, self._settings)
+        return self.role
+
+    def kill(self) -> None:
+        """End the process; all that was written is still on disk."""
+        assert self.role is not None, self.broker
+        self.role = None
+        self._was_clean = False
+        self.is_paused = False
+
+    def stop(self) -> None:
+        """Let the process end cleanly: logs closed, high watermarks and the proof written."""
+        role = self.role
+        assert role is not None, self.broker
+        for partition, log in sorted(self._logs.items()):
+            self._high_watermarks[partition] = log.log.high_watermark
+            log.log.close(now_ms=self.now_ms)
+        epoch = UNKNOWN_BROKER_EPOCH if role.epoch is None else role.epoch
+        self._proof = proof_at_stop(epoch, logs_recovered=True, rules=self._settings.terms.rules)
+        self.role = None
+        self._was_clean = True
+
+    def lose_tails(self, entropy: RandomSource) -> int:
+        """Cut each log's last file at a drawn byte above what was flushed; return how many bytes went."""
+        assert self.role is None, self.broker
+        lost = 0
+        for partition, log in sorted(self._logs.items()):
+            active = log.log.active_segment
+            path = f"{_directory(partition)}/{active.base_offset:020d}.log"
+            is_flushed = log.log.recovery_point >= log.log.log_end_offset
+            size_bytes = self._storage.size_bytes(path)
+            torn = 0 if is_flushed else entropy.next_int_bound(min(size_bytes, TORN_BYTES_MAX) + 1)
+            self._storage.open(path).truncate(size_bytes - torn)
+            lost += torn
+        if lost:
+            self.lossy_life = self.life
+        return lost
+
+    def wipe(self) -> None:
+        """Empty the disk."""
+        assert self.role is None, self.broker
+        self._storage = MemoryStorage(self._clock)
+        self._proof = StopProof()
+        self._high_watermarks.clear()
+        self._was_clean = True
+        self.lossy_life = self.life
+
+    def _open_log(self, partition: int) -> ReplicaLog:
+        known = self._logs.get(partition)
+        if known is not None:
+            return known
+        log = PartitionLog.open(
+            self._storage,
+            _directory(partition),
+            _CONFIG,
+            LastShutdown(clean=self._was_clean),
+            now_ms=self.now_ms,
+        )
+        log.update_high_watermark(self._high_watermarks.get(partition, Offset(0)))
+        opened = self._logs[partition] = ReplicaLog(log, self._settings.terms.rules)
+        return opened
+
+    def _drop_log(self, partition: int) -> None:
+        """Remove a log that this broker has no part in any more; none is fine."""
+        self._logs.pop(partition, None)
+        self._high_watermarks.pop(partition, None)
+        if self._storage.is_directory(_directory(partition)):
+            self._storage.remove_directory(_directory(partition))
+
+
+def _directory(partition: int) -> str:
+    return f"topic-{partition}"

@@ -1,0 +1,208 @@
+"""What a simulation is run with: the cluster, its clients, the network and how often which fault strikes.
+
+It decides what is allowed, and draws options from a seed: `quiet` has no faults, `swarm` switches whole classes of
+faults off at random and draws rates for the others, `harsh` has all of them often.
+
+Goals, most important first
+1. Seed and options say everything: the same two give the same history on any machine.
+2. Impossible options are refused with one sentence.
+
+Constraints: rates are whole numbers, so that no float reaches a draw. `strict` runs keep the number of replicas
+that lost records at one time below min.insync.replicas, so that any loss is a bug of the rules; others may lose,
+and say so.
+
+Example: swarm(7, DurationMs(600_000)) is always the same cluster under the same weather.
+
+Source: the ranges are ours; the idea of swarm options is TigerBeetle's VOPR and FoundationDB's.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+import attrs
+
+from broker.entropy import SplitMix64, derive
+from broker.errors import UsageError
+from broker.units import MINUTE_MS, DurationMs
+from replication.roles.settings import RoleSettings
+from replication.rules import CURRENT, Rules
+from replication.terms import Terms
+
+BROKER_COUNT_MAX: Final = 100
+PARTITION_COUNT_MAX: Final = 1_000
+MINUTES_MAX: Final = 100_000
+WALL_CLOCK_MS: Final = 1_700_000_000_000
+"""What all clocks show at the start: not 0, which the rules take for "never"."""
+PER_MILLE: Final = 1_000
+
+
+class FaultKind(enum.Enum):
+    """What can go wrong; `target` and `detail` of a fault mean what each says."""
+
+    KILL = "the process dies; the disk keeps all that was written"
+    POWER_LOSS = "the machine loses power: the end of its logs may be gone"
+    WIPE = "the machine comes back with an empty disk"
+    STOP = "the broker is told to stop, hands over and stops cleanly"
+    RACK_OUTAGE = "all machines of a rack lose power"
+    PAUSE = "the process stands still, then goes on"
+    ISOLATE = "a broker hears nobody and is heard by nobody"
+    DEAF = "a broker hears nobody, but is heard"
+    MUTE = "a broker hears, but is not heard"
+    CUT_CONTROLLER = "a broker and the controller do not hear each other"
+    CUT_PEERS = "a broker and the other brokers do not hear each other; the controller hears all"
+    SLOW = "messages to a broker take long"
+    CLOCK_JUMP = "a broker's clock jumps"
+    CONTROLLER_FAILOVER = "another controller takes over"
+    HOLD = "the next messages of a kind are held back, across whatever happens meanwhile"
+    CRASH_AT_COMMIT = "a leader dies right after its high watermark rose"
+    CRASH_AT_ISR = "a leader dies right after the controller changed its ISR"
+    REASSIGN = "an operator moves a partition"
+
+
+@attrs.frozen(kw_only=True)
+class NetworkOptions:
+    """Delays in ms; chances in a thousand. `is_ordered` keeps the order between two nodes, as a connection does."""
+
+    delay_ms_max: int = 4
+    loss: int = 0
+    duplicates: int = 0
+    stragglers: int = 0
+    straggler_ms_max: int = 3_000
+    is_ordered: bool = True
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """One simulation. `fault_ms` holds the mean time between faults of a kind; kinds that are absent do not strike.
+
+    Raises UsageError for what cannot be.
+    """
+
+    seed: int
+    brokers: int = 3
+    racks: int = 3
+    partitions: int = 2
+    replication_factor: int = 3
+    producers: int = 2
+    consumers: int = 1
+    produce_ms: DurationMs = attrs.field(default=DurationMs(500))
+    acks: tuple[int, ...] = (-1,)
+    is_idempotent: bool = False
+    duration_ms: DurationMs = attrs.field(default=DurationMs(MINUTE_MS))
+    heal_ms_max: DurationMs = attrs.field(default=DurationMs(3 * MINUTE_MS))
+    network: NetworkOptions = attrs.field(default=NetworkOptions())
+    fault_ms: tuple[tuple[FaultKind, DurationMs], ...] = ()
+    is_strict: bool = True
+    settings: RoleSettings = attrs.field(default=RoleSettings(produce_ms_max=DurationMs(5_000)))
+    name: str = "quiet"
+
+    def __attrs_post_init__(self) -> None:
+        for what, value, least, most in (
+            ("the number of brokers", self.brokers, 1, BROKER_COUNT_MAX),
+            ("the number of racks", self.racks, 1, self.brokers),
+            ("the number of partitions", self.partitions, 1, PARTITION_COUNT_MAX),
+            ("the replication factor", self.replication_factor, 1, self.brokers),
+            ("min.insync.replicas", self.settings.terms.min_isr, 1, self.replication_factor),
+            ("the number of producers", self.producers, 0, 100),
+            ("the number of consumers", self.consumers, 0, 100),
+            ("the time between writes in ms", self.produce_ms, 1, MINUTE_MS),
+            ("the duration in ms", self.duration_ms, 1, MINUTES_MAX * MINUTE_MS),
+            ("the greatest delay in ms", self.network.delay_ms_max, 1, MINUTE_MS),
+            ("the greatest delay of a straggler in ms", self.network.straggler_ms_max, 1, MINUTE_MS),
+            ("the loss in a thousand", self.network.loss, 0, PER_MILLE - 1),
+            ("the duplicates in a thousand", self.network.duplicates, 0, PER_MILLE),
+            ("the stragglers in a thousand", self.network.stragglers, 0, PER_MILLE),
+        ):
+            if not least <= value <= most:
+                raise UsageError(f"{what} is {value}; allowed are whole numbers from {least} to {most}")
+
+    @property
+    def terms(self) -> Terms:
+        """The rules and settings of every partition."""
+        return self.settings.terms
+
+
+def with_terms(options: Options, terms: Terms) -> Options:
+    """Return the options with other rules or settings of the partitions."""
+    return attrs.evolve(options, settings=attrs.evolve(options.settings, terms=terms))
+
+
+def quiet(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Options:
+    """Return options without faults."""
+    return with_terms(Options(seed=seed, duration_ms=duration_ms), Terms(rules=rules, min_isr=2))
+
+
+_FAULT_MS_MEAN: Final = {
+    FaultKind.KILL: 90_000,
+    FaultKind.POWER_LOSS: 120_000,
+    FaultKind.WIPE: 300_000,
+    FaultKind.STOP: 120_000,
+    FaultKind.RACK_OUTAGE: 300_000,
+    FaultKind.PAUSE: 90_000,
+    FaultKind.ISOLATE: 120_000,
+    FaultKind.DEAF: 180_000,
+    FaultKind.MUTE: 180_000,
+    FaultKind.CUT_CONTROLLER: 120_000,
+    FaultKind.CUT_PEERS: 120_000,
+    FaultKind.SLOW: 120_000,
+    FaultKind.CLOCK_JUMP: 240_000,
+    FaultKind.CONTROLLER_FAILOVER: 180_000,
+    FaultKind.HOLD: 45_000,
+    FaultKind.CRASH_AT_COMMIT: 90_000,
+    FaultKind.CRASH_AT_ISR: 120_000,
+    FaultKind.REASSIGN: 180_000,
+}
+
+
+def harsh(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Options:
+    """Return options with every fault, often, and a bad network."""
+    options = Options(
+        seed=seed,
+        brokers=4,
+        racks=2,
+        duration_ms=duration_ms,
+        network=NetworkOptions(loss=10, duplicates=10, stragglers=10, is_ordered=False),
+        fault_ms=tuple((kind, DurationMs(mean)) for kind, mean in _FAULT_MS_MEAN.items()),
+        is_idempotent=True,
+        name="harsh",
+    )
+    return with_terms(options, Terms(rules=rules, min_isr=2))
+
+
+_SWARM_STREAM: Final = 1
+
+
+def swarm(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Options:
+    """Return options drawn from the seed."""
+    entropy = SplitMix64(derive(seed, _SWARM_STREAM))
+
+    def drawn(least: int, most: int) -> int:
+        return least + entropy.next_int_bound(most - least + 1)
+
+    brokers = drawn(3, 5)
+    options = Options(
+        seed=seed,
+        brokers=brokers,
+        racks=drawn(1, brokers),
+        partitions=drawn(1, 3),
+        replication_factor=drawn(2, 3),
+        producers=drawn(1, 3),
+        acks=((-1,), (-1,), (-1, 1), (-1, 1, 0))[drawn(0, 3)],
+        is_idempotent=bool(drawn(0, 1)),
+        produce_ms=DurationMs((200, 500, 1_000)[drawn(0, 2)]),
+        duration_ms=duration_ms,
+        network=NetworkOptions(
+            delay_ms_max=(2, 10, 50)[drawn(0, 2)],
+            loss=(0, 0, 5, 30)[drawn(0, 3)],
+            duplicates=(0, 0, 10)[drawn(0, 2)],
+            stragglers=(0, 0, 10)[drawn(0, 2)],
+            is_ordered=bool(drawn(0, 1)),
+        ),
+        fault_ms=tuple(
+            (kind, DurationMs(mean * drawn(5, 20) // 10)) for kind, mean in _FAULT_MS_MEAN.items() if drawn(0, 2) != 0
+        ),
+        name="swarm",
+    )
+    return with_terms(options, Terms(rules=rules, min_isr=drawn(1, options.replication_factor)))
