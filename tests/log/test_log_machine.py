@@ -345,5 +345,5 @@ def records_of(log: PartitionLog) -> list[PlainRecord]:
     ]
 
 
-LogMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+LogMachine.TestCase.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
 TestLogMachine = LogMachine.TestCase

@@ -8,7 +8,7 @@ import pytest
 from log.storage import DiskImage
 from tests.log.crash.programs import PROGRAMS, check_loss, run, sweep
 
-STRIDE = 7
+STRIDE = 17
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
 

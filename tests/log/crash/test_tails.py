@@ -14,7 +14,7 @@ from tests.log.crash.shapes import LOG_PATH, SHAPES, written
 from tests.log.crash.tails import DAMAGES, Damage, bit_flips, check, sweep
 
 LEADER_EPOCH_BIT = 8 * 15  # No checksum covers the leader epoch of a batch.
-STRIDES = {"cut": 23, "zeros": 47, "stale blocks": 47, "bit flip": 53}
+STRIDES = {"cut": 41, "zeros": 79, "stale blocks": 79, "bit flip": 83}
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
