@@ -32,7 +32,7 @@ from typing import Final
 
 import attrs
 
-from broker.errors import BrokersideError
+from broker.errors import BrokersideError, UsageError
 from broker.ids import Offset
 from broker.units import SizeBytes, TimeMs
 from log.compaction.fates import Fates, LastOfProducer
@@ -81,10 +81,12 @@ class Cleaned:
 def clean(target: LogToClean, *, now_ms: TimeMs, options: CleanerOptions = DEFAULTS) -> Cleaned:
     """Clean a log once and return where the pass ended; delayed deletions are left to the log's schedule.
 
-    Raises CorruptDataError at damage and RefusedError for what Kafka's cleaner refuses; the groups of segments that
-    were done by then stay done, the others are as they were.
+    Raises UsageError for a target without anything dirty, CorruptDataError at damage and RefusedError for what Kafka's
+    cleaner refuses; the groups of segments that were done by then stay done, the others are as they were.
     """
     log = target.log
+    if target.end_offset <= target.first_dirty_offset:
+        raise UsageError(f"{log.directory} has nothing to clean below {target.end_offset}")
     offset_map = OffsetMap(options.map_slot_count, options.map_load_factor)
     _fill_map(offset_map, target)
     end_offset = Offset(offset_map.latest_offset + 1)

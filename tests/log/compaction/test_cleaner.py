@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.errors import CorruptDataError
+from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
 from log.build import build_batch
@@ -52,6 +52,12 @@ def test_a_batch_that_keeps_all_its_records_is_copied_byte_for_byte() -> None:
     written.roll()
     written.clean()
     assert bytes_of(written.log)[0] == (0, whole)
+
+
+def test_a_log_without_anything_dirty_is_refused_in_one_sentence() -> None:
+    written = Written.empty()
+    with pytest.raises(UsageError, match=r"^topic-0 has nothing to clean below 0$"):
+        written.clean()
 
 
 def test_what_lies_at_or_above_the_end_of_the_pass_is_not_touched() -> None:
