@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,17 +24,9 @@ import attrs
 import click
 from rich.console import Console
 
-from broker.__main__ import config, diagram
 from broker.cli import EXIT_REFUSED, printable, run
-from broker.requests.cli import requests_command
-from log.cli import log
-from placement.cli import assign
-from placement.consumer.cli import groups
 from placement.formats.racks import read_racks
 from placement.formats.read import FORMATS
-from replication.cli import explore
-from replication.scenarios.cli import scenario
-from replication.simulation.cli import simulate
 from spark_analysis.fleet.reading import list_recipes, load_recipe
 from spark_analysis.inputs import check_inputs, dump_inputs
 from spark_analysis.kernels import DumpInput
@@ -55,6 +48,34 @@ OUT_DEFAULT: Final = Path("brokerside-out")
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+JOINED: Final[Mapping[str, tuple[str, str]]] = {
+    "assign": ("placement.cli", "assign"),
+    "config": ("broker.__main__", "config"),
+    "diagram": ("broker.__main__", "diagram"),
+    "explore": ("replication.cli", "explore"),
+    "groups": ("placement.consumer.cli", "groups"),
+    "log": ("log.cli", "log"),
+    "requests": ("broker.requests.cli", "requests_command"),
+    "scenario": ("replication.scenarios.cli", "scenario"),
+    "simulate": ("replication.simulation.cli", "simulate"),
+}
+"""The other packages' commands: the module and the name of each, loaded when it is asked for."""
+
+
+class _Commands(click.Group):
+    """Our own commands and the joined ones; what is not called is not loaded."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *JOINED])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in JOINED:
+            return super().get_command(ctx, cmd_name)
+        module, name = JOINED[cmd_name]
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
 def _write_log_tables(folders: Sequence[SourceFolder], out: Path, advance: Callable[[int], None]) -> Iterable[str]:
     from spark_analysis.log_tables import write_log_tables
 
@@ -62,11 +83,12 @@ def _write_log_tables(folders: Sequence[SourceFolder], out: Path, advance: Calla
 
 
 @click.group(
+    cls=_Commands,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
         "obj": {"write_tables": _write_log_tables},
-    }
+    },
 )
 @click.version_option(version(PROGRAM), prog_name=PROGRAM)
 def brokerside() -> None:
@@ -224,10 +246,6 @@ def _finish(result: Report, out: Path, *, as_json: bool) -> None:
     else:
         Console(highlight=False, soft_wrap=True).print(terminal_summary(result))
         click.echo(f"Report: {printable(str(page))}")
-
-
-for command in (assign, config, diagram, explore, groups, log, requests_command, scenario, simulate):
-    brokerside.add_command(command)
 
 
 def main() -> None:

@@ -38,11 +38,14 @@ class Timers:
             heapq.heappop(self._heap)
         return TimeMs(self._heap[0][0]) if self._heap else None
 
-    def due(self, now_ms: TimeMs) -> Iterator[Callable[[], None]]:
-        """Yield what is to be done by `now_ms`; each timer is unset before its action is yielded."""
+    def due(self, now_ms: TimeMs) -> Iterator[tuple[TimeMs, Callable[[], None]]]:
+        """Yield what is to be done by `now_ms`, and when, what the actions themselves set included.
+
+        Each timer is unset before its action is yielded.
+        """
         while (next_ms := self.next_ms()) is not None and next_ms <= now_ms:
             _, _, name = heapq.heappop(self._heap)
-            yield self._set.pop(name)[1]
+            yield next_ms, self._set.pop(name)[1]
 
     def __contains__(self, name: object) -> bool:
         return name in self._set

@@ -32,8 +32,9 @@ from typing import Final
 
 import attrs
 
-from broker.units import SizeBytes, TimeMs
+from broker.units import SizeBytes
 from log.errors import StorageError
+from log.storage.around import StorageAround
 from log.storage.protocol import TEMPORARY_SUFFIX, Buffer, Storage, StoredFile, replace_in_steps
 
 
@@ -64,11 +65,11 @@ class Fault:
     passed_count: int = 0
 
 
-class FaultyStorage:
+class FaultyStorage(StorageAround):
     """Goes around a storage; `has_struck` tells whether the fault has come."""
 
     def __init__(self, storage: Storage, fault: Fault) -> None:
-        self._storage = storage
+        super().__init__(storage)
         self._fault = fault
         self._waiting_count = fault.passed_count
         self.has_struck = False
@@ -90,30 +91,6 @@ class FaultyStorage:
     def open(self, path: str, *, create: bool = False) -> StoredFile:
         """Open a file."""
         return FaultyFile(self._storage.open(path, create=create), path, self)
-
-    def exists(self, path: str) -> bool:
-        """Tell whether there is a file or directory."""
-        return self._storage.exists(path)
-
-    def is_directory(self, path: str) -> bool:
-        """Tell whether there is a directory."""
-        return self._storage.is_directory(path)
-
-    def list(self, directory: str = "") -> tuple[str, ...]:
-        """Return the names in a directory."""
-        return self._storage.list(directory)
-
-    def size_bytes(self, path: str) -> SizeBytes:
-        """Return the size of a file."""
-        return self._storage.size_bytes(path)
-
-    def modified_ms(self, path: str) -> TimeMs:
-        """Return when the content of a file was changed last."""
-        return self._storage.modified_ms(path)
-
-    def set_modified_ms(self, path: str, modified_ms: TimeMs) -> None:
-        """Say when the content of a file was changed last."""
-        self._storage.set_modified_ms(path, modified_ms)
 
     def rename(self, path: str, new_path: str) -> None:
         """Give a file or directory another name."""

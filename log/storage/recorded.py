@@ -24,8 +24,9 @@ from typing import Final, NewType, TypeAlias
 
 import attrs
 
-from broker.units import SizeBytes, TimeMs
+from broker.units import SizeBytes
 from log.errors import StorageError
+from log.storage.around import StorageAround
 from log.storage.image import DiskImage, image_of
 from log.storage.protocol import Buffer, Storage, StoredFile, parent_of, replace_in_steps
 
@@ -166,11 +167,11 @@ class RecordedFile:
         self._file.close()
 
 
-class RecordedStorage:
+class RecordedStorage(StorageAround):
     """Goes around a storage, whose content at the start counts as durable."""
 
     def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+        super().__init__(storage)
         self._start = image_of(storage)
         self._operations: list[Operation] = []
         self._inodes: dict[str, Inode] = {"": ROOT_INODE}
@@ -189,30 +190,6 @@ class RecordedStorage:
         if path not in self._inodes:
             self._operations.append(Link(self._inodes[parent_of(path)], _name_of(path), self._number(path)))
         return RecordedFile(file, self._inodes[path], self._operations)
-
-    def exists(self, path: str) -> bool:
-        """Tell whether there is a file or directory."""
-        return self._storage.exists(path)
-
-    def is_directory(self, path: str) -> bool:
-        """Tell whether there is a directory."""
-        return self._storage.is_directory(path)
-
-    def list(self, directory: str = "") -> tuple[str, ...]:
-        """Return the names of the files and directories in `directory`, sorted."""
-        return self._storage.list(directory)
-
-    def size_bytes(self, path: str) -> SizeBytes:
-        """Return the size of a file."""
-        return self._storage.size_bytes(path)
-
-    def modified_ms(self, path: str) -> TimeMs:
-        """Return when the content of a file was changed last."""
-        return self._storage.modified_ms(path)
-
-    def set_modified_ms(self, path: str, modified_ms: TimeMs) -> None:
-        """Say when the content of a file was changed last."""
-        self._storage.set_modified_ms(path, modified_ms)
 
     def rename(self, path: str, new_path: str) -> None:
         """Give a file or directory another name in the same directory."""

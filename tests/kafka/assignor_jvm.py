@@ -12,26 +12,18 @@ import struct
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from placement.consumer.group import Group
-from tests.kafka.jvm import KafkaError, java_command
+from tests.kafka.jvm import JavaProcess, KafkaError, java_command
 
 Answer: TypeAlias = "dict[str, list[tuple[str, int]]] | KafkaError"
 
 
-class AssignorJvm:
+class AssignorJvm(JavaProcess[bytes]):
     """A running Java process with Kafka's assignors. Use it as a context manager, from one thread."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._process = process
-        self._to_java: IO[bytes] = process.stdin
-        self._from_java: IO[bytes] = process.stdout
 
     @classmethod
     def start(cls, build_directory: Path) -> AssignorJvm:
@@ -40,20 +32,6 @@ class AssignorJvm:
         command = java_command(build_directory)
         command = [command[0], "-Xmx6g", *command[1:], "Assignors"]
         return cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
-
-    def __enter__(self) -> AssignorJvm:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._to_java.close()  # The end of the input ends the program.
-        self._from_java.close()
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
     def begin(self, assignor: str) -> None:
         """Let a new assignor of this name answer from now on."""

@@ -33,7 +33,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final, TypeAlias
+from typing import IO, Final, Generic, Self, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -85,26 +85,20 @@ def java_command(build_directory: Path) -> list[str]:
     return [java, "-cp", f"{classes}:{class_path}"]
 
 
-class KafkaJvm:
-    """A running Java process with Kafka's classes. Use it as a context manager, from one thread."""
+Sent = TypeVar("Sent", bytes, str)
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+
+class JavaProcess(Generic[Sent]):
+    """A running Java process that answers what it is asked. Use it as a context manager, from one thread."""
+
+    def __init__(self, process: subprocess.Popen[Sent]) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
-        self._process = process
-        self._to_java: IO[bytes] = process.stdin
-        self._from_java: IO[bytes] = process.stdout
+        self._process: subprocess.Popen[Sent] = process
+        self._to_java: IO[Sent] = process.stdin
+        self._from_java: IO[Sent] = process.stdout
 
-    @classmethod
-    def start(cls, build_directory: Path) -> KafkaJvm:
-        """Find the jars, compile our few Java files into `build_directory`, and start Java.
-
-        Raises KafkaUnavailableError, with the reason, when any of that cannot be had.
-        """
-        command = [*java_command(build_directory), "Oracle"]
-        return cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
-
-    def __enter__(self) -> KafkaJvm:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -117,6 +111,19 @@ class KafkaJvm:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+class KafkaJvm(JavaProcess[bytes]):
+    """A running Java process with Kafka's classes. Use it as a context manager, from one thread."""
+
+    @classmethod
+    def start(cls, build_directory: Path) -> KafkaJvm:
+        """Find the jars, compile our few Java files into `build_directory`, and start Java.
+
+        Raises KafkaUnavailableError, with the reason, when any of that cannot be had.
+        """
+        command = [*java_command(build_directory), "Oracle"]
+        return cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
 
     def versions(self) -> Versions:
         """Return which Kafka and which Java answer."""

@@ -25,12 +25,11 @@ import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 import attrs
 
-from tests.kafka.jvm import java_command
+from tests.kafka.jvm import JavaProcess, java_command
 
 
 class KafkaAnswerError(Exception):
@@ -50,15 +49,8 @@ class Dumped:
     thrown: str | None = None
 
 
-class KafkaLogs:
+class KafkaLogs(JavaProcess[str]):
     """A running Java process with Kafka's log classes. Use it as a context manager, from one thread."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._process = process
-        self._to_java: IO[str] = process.stdin
-        self._from_java: IO[str] = process.stdout
 
     @classmethod
     def start(cls, build_directory: Path) -> KafkaLogs:
@@ -66,20 +58,6 @@ class KafkaLogs:
         command = [*java_command(build_directory), "LogOracle"]
         pipe = subprocess.PIPE
         return cls(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8"))
-
-    def __enter__(self) -> KafkaLogs:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._to_java.close()  # The end of the input ends the program.
-        self._from_java.close()
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
     def version(self) -> str:
         """Return the release of Kafka that answers."""

@@ -131,10 +131,9 @@ class ClassicCoordinator:
 
     def _fire(self, now_ms: TimeMs) -> None:
         assert now_ms >= self.now_ms, (now_ms, self.now_ms)
-        while (next_ms := self._timers.next_ms()) is not None and next_ms <= now_ms:
-            self.now_ms = max(self.now_ms, next_ms)
-            for action in self._timers.due(self.now_ms):
-                action()
+        for due_ms, action in self._timers.due(now_ms):
+            self.now_ms = max(self.now_ms, due_ms)
+            action()
         self.now_ms = now_ms
 
     # Joining.

@@ -61,10 +61,9 @@ class ConsumerCoordinator:
     def advance(self, now_ms: TimeMs) -> None:
         """Remove the members whose time is over by `now_ms`."""
         assert now_ms >= self.now_ms, (now_ms, self.now_ms)
-        while (next_ms := self._timers.next_ms()) is not None and next_ms <= now_ms:
-            self.now_ms = max(self.now_ms, next_ms)
-            for action in self._timers.due(self.now_ms):
-                action()
+        for due_ms, action in self._timers.due(now_ms):
+            self.now_ms = max(self.now_ms, due_ms)
+            action()
         self.now_ms = now_ms
 
     def next_ms(self) -> TimeMs | None:
