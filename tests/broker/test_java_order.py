@@ -26,6 +26,15 @@ def test_strings_that_crowd_one_bin_are_walked_as_trees(count: int) -> None:
     assert [names[place] for place in string_places(names)] == list(java_map_order(names))
 
 
+@pytest.mark.parametrize("first", range(6))
+def test_a_bin_becomes_a_tree_though_the_same_key_makes_the_table_grow(first: int) -> None:
+    # The 49th key is the ninth of its bin: the tree is made, then split as the table of 64 doubles.
+    crowd = [name for name in map("bin-{}".format, range(30_000)) if _bin_of_64(name) == 5][first : first + 9]
+    fillers = [name for name in map("filler-{}".format, range(60)) if _bin_of_64(name) != 5][:40]
+    names = fillers + crowd
+    assert [names[place] for place in string_places(names)] == list(java_map_order(names))
+
+
 def _bin_of_64(name: str) -> int:
     code = java_string_hash(name) % 2**32
     return (code ^ code >> 16) % 64
