@@ -15,8 +15,6 @@ Source: org.apache.kafka.common.record.{RecordBatch,FileLogInputStream}, 4.0.
 from __future__ import annotations
 
 import abc
-import contextlib
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.errors import CorruptDataError
@@ -161,20 +159,18 @@ class RecordBatch(abc.ABC):
     @property
     def codec(self) -> Codec:
         """How the records are compressed; raises UnknownCodecError."""
-        with self.located():
+        try:
             return codec_of(self.attributes)
+        except CorruptDataError as error:
+            raise self.placed(error) from None
 
     def corrupt(self, what: str) -> CorruptBatchError:
         """Return the error that says `what` of this batch, with where it stands."""
         return CorruptBatchError(what, source=self.source, position=self.position)
 
-    @contextlib.contextmanager
-    def located(self) -> Iterator[None]:
-        """Give damage found inside the place of the batch that it was found in."""
-        try:
-            yield
-        except CorruptDataError as error:
-            raise type(error)(error.what, source=self.source, position=self.position) from None
+    def placed(self, error: CorruptDataError) -> CorruptDataError:
+        """Return an error found inside with the place of this batch, to be raised instead."""
+        return type(error)(error.what, source=self.source, position=self.position)
 
     @abc.abstractmethod
     def is_valid(self) -> bool:

@@ -23,11 +23,12 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
+from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batch import RecordBatch
 from log.columns import RecordColumns
-from log.compression import DECOMPRESSED_BYTES_MAX, Codec, decompress
+from log.compression import DECOMPRESSED_BYTES_MAX, Codec, codec_of, decompress
 from log.crc import BytesLike, crc32c
 from log.errors import CorruptBatchError, InvalidRecordError
 from log.fill import columns_of_payload
@@ -62,6 +63,10 @@ TRANSACTIONAL_BIT: Final = 0x10
 CONTROL_BIT: Final = 0x20
 DELETE_HORIZON_BIT: Final = 0x40
 NO_HEADERS: Final[tuple[Header, ...]] = ()
+# Named once, as in `log.batches`.
+_CREATE_TIME: Final = TimestampType.CREATE_TIME
+_LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
+_NO_CODEC: Final = Codec.NONE
 
 
 class BatchHeader(NamedTuple):
@@ -88,109 +93,93 @@ assert BatchHeader._fields == tuple(name for name, _ in HEADER_FIELDS)
 class BatchV2(RecordBatch):
     """A batch of magic 2 (or of a larger one, which only the file reader takes, and takes for a 2)."""
 
-    __slots__ = ("header",)
+    __slots__ = (
+        "attributes",
+        "base_offset",
+        "base_sequence",
+        "base_timestamp",
+        "crc",
+        "last_offset",
+        "last_offset_delta",
+        "magic",
+        "max_timestamp",
+        "partition_leader_epoch",
+        "producer_epoch",
+        "producer_id",
+        "record_count",
+    )
+
+    # What every batch has, as plain fields: simulations ask each of them several times an append.
+    magic: int
+    attributes: int
+    crc: int
+    base_offset: Offset
+    last_offset: Offset
+    base_timestamp: TimeMs
+    max_timestamp: TimeMs
+    last_offset_delta: int
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    base_sequence: int
+    partition_leader_epoch: LeaderEpoch
+    record_count: int
 
     def __init__(self, data: memoryview, position: int = 0, source: str = "") -> None:
-        super().__init__(data, position, source)
-        # A batch shorter than its header is refused by `ensure_valid`; until then absent bytes are zeros.
-        whole = data if len(data) >= HEADER.size else bytes(data).ljust(HEADER.size, b"\0")
-        self.header = BatchHeader._make(HEADER.unpack_from(whole))
+        self.data = data
+        self.position = position
+        self.source = source
+        (
+            self.base_offset,
+            _length,
+            self.partition_leader_epoch,
+            self.magic,
+            self.crc,
+            self.attributes,
+            self.last_offset_delta,
+            self.base_timestamp,
+            self.max_timestamp,
+            self.producer_id,
+            self.producer_epoch,
+            self.base_sequence,
+            self.record_count,
+        ) = HEADER.unpack_from(data if len(data) >= HEADER.size else _filled_up(data))
+        self.last_offset = Offset(int64(self.base_offset + self.last_offset_delta))
 
     @property
-    def magic(self) -> int:
-        """2, or what the file reader takes for it."""
-        return self.header.magic
-
-    @property
-    def attributes(self) -> int:
-        """The field as stored, 16 bits, signed."""
-        return self.header.attributes
-
-    @property
-    def crc(self) -> int:
-        """The checksum as stored, unsigned."""
-        return self.header.crc
-
-    @property
-    def base_offset(self) -> Offset:
-        """The first offset that the batch covers."""
-        return Offset(self.header.base_offset)
-
-    @property
-    def last_offset(self) -> Offset:
-        """The last offset that the batch covers."""
-        return Offset(int64(self.header.base_offset + self.header.last_offset_delta))
+    def header(self) -> BatchHeader:
+        """The header's fields as stored, the length included."""
+        return BatchHeader._make(HEADER.unpack_from(_filled_up(self.data)))
 
     @property
     def timestamp_type(self) -> TimestampType:
         """Who set the timestamps."""
-        return TimestampType.LOG_APPEND_TIME if self.attributes & TIMESTAMP_TYPE_BIT else TimestampType.CREATE_TIME
-
-    @property
-    def base_timestamp(self) -> TimeMs:
-        """What the records' times are relative to: the first's, or the delete horizon."""
-        return TimeMs(self.header.base_timestamp)
-
-    @property
-    def max_timestamp(self) -> TimeMs:
-        """The largest time of the records when it was written, or the time of the append."""
-        return TimeMs(self.header.max_timestamp)
-
-    @property
-    def last_offset_delta(self) -> int:
-        """`last_offset` less `base_offset`."""
-        return self.header.last_offset_delta
-
-    @property
-    def producer_id(self) -> ProducerId:
-        """Who wrote it, -1 for a producer without id."""
-        return ProducerId(self.header.producer_id)
-
-    @property
-    def producer_epoch(self) -> ProducerEpoch:
-        """The producer's epoch, -1 for none."""
-        return ProducerEpoch(self.header.producer_epoch)
-
-    @property
-    def base_sequence(self) -> int:
-        """The producer's number of the first record, -1 for none."""
-        return self.header.base_sequence
+        return _LOG_APPEND_TIME if self.attributes & TIMESTAMP_TYPE_BIT else _CREATE_TIME
 
     @property
     def last_sequence(self) -> int:
         """The producer's number of the last record."""
-        if self.header.base_sequence == NO_SEQUENCE:
+        if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
-        return increment_sequence(self.header.base_sequence, self.header.last_offset_delta)
-
-    @property
-    def partition_leader_epoch(self) -> LeaderEpoch:
-        """The epoch of the leader that appended it."""
-        return LeaderEpoch(self.header.partition_leader_epoch)
-
-    @property
-    def record_count(self) -> int:
-        """How many records the header announces."""
-        return self.header.record_count
+        return increment_sequence(self.base_sequence, self.last_offset_delta)
 
     @property
     def is_transactional(self) -> bool:
         """Whether it is part of a transaction."""
-        return bool(self.header.attributes & TRANSACTIONAL_BIT)
+        return bool(self.attributes & TRANSACTIONAL_BIT)
 
     @property
     def is_control(self) -> bool:
         """Whether its records are the cluster's own."""
-        return bool(self.header.attributes & CONTROL_BIT)
+        return bool(self.attributes & CONTROL_BIT)
 
     @property
     def delete_horizon_ms(self) -> TimeMs | None:
         """When its tombstones and markers may go."""
-        return TimeMs(self.header.base_timestamp) if self.header.attributes & DELETE_HORIZON_BIT else None
+        return TimeMs(self.base_timestamp) if self.attributes & DELETE_HORIZON_BIT else None
 
     def is_valid(self) -> bool:
         """Whether the size can hold a batch and the checksum is right."""
-        return len(self.data) >= HEADER.size and crc32c(self.data[CHECKED_POSITION:]) == self.header.crc
+        return len(self.data) >= HEADER.size and crc32c(self.data[CHECKED_POSITION:]) == self.crc
 
     def ensure_valid(self) -> None:
         """Raise CorruptBatchError unless `is_valid`."""
@@ -200,28 +189,31 @@ class BatchV2(RecordBatch):
                 f"overhead {HEADER.size})"
             )
         computed = crc32c(self.data[CHECKED_POSITION:])
-        if computed != self.header.crc:
-            raise self.corrupt(f"Record is corrupt (stored crc = {self.header.crc}, computed crc = {computed})")
+        if computed != self.crc:
+            raise self.corrupt(f"Record is corrupt (stored crc = {self.crc}, computed crc = {computed})")
 
     def payload(self, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> BytesLike:
         """Return the records section, decompressed; raise CorruptDataError of some kind."""
-        with self.located():
+        try:
             if len(self.data) < HEADER.size:
                 raise CorruptBatchError(f"the size {len(self.data)} cannot hold the header of a batch")
-            if self.codec is Codec.NONE:
-                return self.data[HEADER.size :]
-            return decompress(self.codec, self.data[HEADER.size :], magic=self.magic, bytes_max=bytes_max)
+            codec = codec_of(self.attributes)
+            payload = self.data[HEADER.size :]
+            return payload if codec is _NO_CODEC else decompress(codec, payload, magic=self.magic, bytes_max=bytes_max)
+        except CorruptDataError as error:
+            raise self.placed(error) from None
 
     def records(self) -> tuple[Record, ...]:
         """Return the records, decompressed; the checksum is not asked."""
-        header = self.header
         if self._is_empty():
             return ()
         payload = bytes(self.payload())
-        with self.located():
-            if header.record_count < 0:
-                raise InvalidRecordError(f"Found invalid record count {header.record_count} in magic v2 batch")
-            return _read_records(payload, header)
+        try:
+            if self.record_count < 0:
+                raise InvalidRecordError(f"Found invalid record count {self.record_count} in magic v2 batch")
+            return _read_records(payload, self)
+        except CorruptDataError as error:
+            raise self.placed(error) from None
 
     def columns(self) -> RecordColumns:
         """Return the records as columns; the checksum is not asked. Positions are in the decompressed payload."""
@@ -233,24 +225,29 @@ class BatchV2(RecordBatch):
 
     def _is_empty(self) -> bool:
         """Whether it has no records: then nobody looks at what follows the header."""
-        return self.header.record_count == 0 and len(self.data) >= HEADER.size
+        return self.record_count == 0 and len(self.data) >= HEADER.size
 
 
-def _read_records(payload: bytes, header: BatchHeader) -> tuple[Record, ...]:
+def _filled_up(data: memoryview) -> bytes:
+    """Return the header's bytes; of a batch shorter than that, which `ensure_valid` refuses, absent ones are zeros."""
+    return bytes(data[: HEADER.size]).ljust(HEADER.size, b"\0")
+
+
+def _read_records(payload: bytes, batch: BatchV2) -> tuple[Record, ...]:
     records: list[Record] = []
     position = 0
     try:
-        for _ in range(header.record_count):  # Each turn reads at least seven bytes, or raises.
-            record, position = _read_record(payload, position, header)
+        for _ in range(batch.record_count):  # Each turn reads at least seven bytes, or raises.
+            record, position = _read_record(payload, position, batch)
             records.append(record)
     except InvalidRecordError as error:
-        raise InvalidRecordError(f"record {len(records)} of {header.record_count}: {error.what}") from None
+        raise InvalidRecordError(f"record {len(records)} of {batch.record_count}: {error.what}") from None
     if position != len(payload):
         raise InvalidRecordError("Incorrect declared batch size, records still remaining in file")
     return tuple(records)
 
 
-def _read_record(payload: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
+def _read_record(payload: bytes, position: int, batch: BatchV2) -> tuple[Record, int]:
     size, position = read_varint(payload, position)
     end = position + size
     if size < 0 or end > len(payload):
@@ -272,10 +269,10 @@ def _read_record(payload: bytes, position: int, header: BatchHeader) -> tuple[Re
             f"Invalid record size: expected to read {size} bytes in record payload, but instead read "
             f"{position - end + size}"
         )
-    is_append_time = header.attributes & TIMESTAMP_TYPE_BIT
-    timestamp = header.max_timestamp if is_append_time else int64(header.base_timestamp + timestamp_delta)
-    sequence = NO_SEQUENCE if header.base_sequence < 0 else increment_sequence(header.base_sequence, offset_delta)
-    offset = int64(header.base_offset + offset_delta)
+    is_append_time = batch.attributes & TIMESTAMP_TYPE_BIT
+    timestamp = batch.max_timestamp if is_append_time else int64(batch.base_timestamp + timestamp_delta)
+    sequence = NO_SEQUENCE if batch.base_sequence < 0 else increment_sequence(batch.base_sequence, offset_delta)
+    offset = int64(batch.base_offset + offset_delta)
     return Record(Offset(offset), TimeMs(timestamp), key, value, headers, sequence), position
 
 

@@ -41,6 +41,9 @@ from log.crc import BytesLike, crc32c
 from log.record import NO_SEQUENCE, EndTransactionMarker, Record, TimestampType
 from log.varint import write_varint
 
+# Named once, as in `log.batches`.
+_LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
+_NO_CODEC: Final = Codec.NONE
 _UNCHECKED: Final = struct.Struct(">" + "".join(code for _, code in HEADER_FIELDS[:5]))
 _CHECKED: Final = struct.Struct(">" + "".join(code for _, code in HEADER_FIELDS[5:]))
 assert _UNCHECKED.size == CHECKED_POSITION, _UNCHECKED.size
@@ -61,7 +64,7 @@ def build_batch(spec: BatchSpec, records: Sequence[Record]) -> bytes:
     payload = bytearray()
     for record in records:
         append_record(payload, record, record.offset - spec.base_offset, record.timestamp - base_timestamp)
-    is_append_time = spec.timestamp_type is TimestampType.LOG_APPEND_TIME
+    is_append_time = spec.timestamp_type is _LOG_APPEND_TIME
     last_offset = records[-1].offset if spec.last_offset is None else spec.last_offset
     header = BatchHeader(
         base_offset=spec.base_offset,
@@ -78,7 +81,7 @@ def build_batch(spec: BatchSpec, records: Sequence[Record]) -> bytes:
         base_sequence=spec.base_sequence,
         record_count=len(records),
     )
-    if spec.codec is Codec.NONE:
+    if spec.codec is _NO_CODEC:
         return sealed(header, payload)
     return sealed(header, compress(spec.codec, bytes(payload), level=spec.compression_level))
 
@@ -108,7 +111,7 @@ def attributes_of(spec: BatchSpec) -> int:
     """Return the attributes field of magic 2."""
     return (
         spec.codec
-        | (TIMESTAMP_TYPE_BIT if spec.timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
+        | (TIMESTAMP_TYPE_BIT if spec.timestamp_type is _LOG_APPEND_TIME else 0)
         | (TRANSACTIONAL_BIT if spec.is_transactional else 0)
         | (CONTROL_BIT if spec.is_control else 0)
         | (DELETE_HORIZON_BIT if spec.delete_horizon_ms is not None else 0)

@@ -37,7 +37,7 @@ from log.tools.dump_rows import file_rows
 from log.tools.dump_text import file_lines
 from log.tools.findings import Checked, Finding
 from log.tools.problems import Problems
-from log.tools.rework_plan import Plan, Rework, plan_lines, run_plans
+from log.tools.rework_plan import Plan, Rework, brokers_kept_out, plan_lines, run_plans
 from log.tools.sources import SourceFolder, expand
 from log.tools.stats import SegmentTally, tally_segment
 from log.tools.stats_rows import compaction_json, compaction_row, tally_json, tally_rows
@@ -196,7 +196,9 @@ def _rework_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--include-active", is_flag=True, help="Roll the active segment first, so that it is compacted too.")
 @click.option("--map-size", default="128 MiB", show_default=True, help="Memory for keys, 24 bytes each.")
 def compact(include_active: bool, map_size: str, **how: Any) -> int:
-    """Compact partitions once, as a broker's cleaner does. The broker must not be running on them.
+    """Compact partitions once, as a broker's cleaner does.
+
+    The broker must be stopped. While one runs on the log directory, --in-place is refused.
 
     \b
     brokerside log compact orders-0 --out compacted
@@ -212,6 +214,8 @@ def compact(include_active: bool, map_size: str, **how: Any) -> int:
 @click.option("--recovery-point", type=click.IntRange(0), help="Offset to recover from; the checkpoint's if not given.")
 def recover(recovery_point: int | None, **how: Any) -> int:
     """Recover partitions as a broker does after a crash: check every batch, cut at damage, build the indexes anew.
+
+    The broker must be stopped. While one runs on the log directory, --in-place is refused.
 
     \b
     brokerside log recover orders-0 --out recovered
@@ -239,12 +243,13 @@ def _rework(
     plans = [plan for folder in _expanded(paths) for plan in Plan.of(folder, rework)]
     if not plans:
         raise UsageError("no partition's directory is named that the options select")
-    for plan in plans:
-        _print(plan_lines(plan, rework))
-    if in_place and not yes and not click.confirm("Change these files?", err=True):
-        return EXIT_USAGE
-    with _progress("Working", sum(plan.size_bytes for plan in plans), quiet) as advance:
-        _print(run_plans(plans, rework, advance))
+    with brokers_kept_out(plans, rework):
+        for plan in plans:
+            _print(plan_lines(plan, rework))
+        if in_place and not yes and not click.confirm("Change these files?", err=True):
+            return EXIT_USAGE
+        with _progress("Working", sum(plan.size_bytes for plan in plans), quiet) as advance:
+            _print(run_plans(plans, rework, advance))
     return 0
 
 

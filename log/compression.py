@@ -31,7 +31,7 @@ import zstandard
 from broker.units import KIB, MIB
 from log.crc import BytesLike
 from log.errors import DecompressionError, UnknownCodecError
-from log.lz4_frame import compress_frame, decompress_frame
+from log.lz4_frame import compress_frame, decompress_frame, decompress_frame_into
 from log.snappy_stream import compress_stream, decompress_stream
 
 DECOMPRESSED_BYTES_MAX: Final = 64 * MIB
@@ -68,6 +68,8 @@ class Codec(enum.IntEnum):
 
 
 CODECS: Final = tuple(Codec)
+_LZ4: Final = Codec.LZ4  # Naming a member of an enum takes 0.2 µs in Python 3.11.
+_ZSTD: Final = Codec.ZSTD
 
 
 class _Contexts(threading.local):
@@ -113,15 +115,27 @@ def compress(codec: Codec, data: bytes, *, magic: int = 2, level: int | None = N
 
 def decompress(codec: Codec, data: BytesLike, *, magic: int = 2, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> BytesLike:
     """Return what `data` stands for, at most `bytes_max` bytes; raise DecompressionError."""
-    if codec is Codec.LZ4:
+    if codec is _LZ4:
         return decompress_frame(memoryview(data), magic=magic, bytes_max=bytes_max)
-    if codec is Codec.ZSTD:
+    if codec is _ZSTD:
         return _unzstd(data, bytes_max)
     if codec is Codec.GZIP:
         return _gunzip(data, bytes_max)
     if codec is Codec.SNAPPY:
         return decompress_stream(memoryview(data), bytes_max=bytes_max)
     return data
+
+
+def decompress_into(codec: Codec, data: memoryview, room: memoryview, *, bytes_max: int) -> int | BytesLike:
+    """Decompress a batch's records into `room` and return how many bytes they are, or else return the bytes.
+
+    The room is used where that spares a copy and where it cannot be too small. Raises DecompressionError.
+    """
+    if codec is _LZ4:
+        size = decompress_frame_into(data, room, magic=2, bytes_max=bytes_max)
+        if size is not None:
+            return size
+    return decompress(codec, data, bytes_max=bytes_max)
 
 
 def _too_much(codec: str, bytes_max: int) -> DecompressionError:

@@ -57,6 +57,13 @@ class MissingFileError(StorageError):
     kafka_class: ClassVar[str] = "java.nio.file.NoSuchFileException"
 
 
+class LockedError(StorageError, RefusedError):
+    """Another process holds the lock; nothing was done."""
+
+    definite = True
+    kafka_class: ClassVar[str] = "org.apache.kafka.common.KafkaException"
+
+
 class CorruptIndexError(CorruptDataError):
     """An index that cannot be right: its size, its first or its last entry."""
 

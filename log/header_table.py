@@ -41,10 +41,12 @@ def as_array(data: BytesLike) -> ByteArray:
     return array
 
 
-def walk(array: ByteArray, start: int, end: int, is_file_reader: bool) -> HeaderColumns:
-    """Return the headers of one piece of about `CHUNK_BYTES`, from `start` on."""
+def walk(
+    array: ByteArray, start: int, end: int, is_file_reader: bool, *, chunk_bytes: int = CHUNK_BYTES
+) -> HeaderColumns:
+    """Return the headers of one piece of about `chunk_bytes`, from `start` on."""
     rows = np.empty((kernel.ROW_COUNT, min(BATCHES_MAX, (end - start) // 26 + 1)), np.int64)
-    span = np.array((start, end, start + CHUNK_BYTES), np.int64)
+    span = np.array((start, end, start + chunk_bytes), np.int64)
     count, position, code = kernel.scan_rows(array, span, is_file_reader, rows)
     damage = None
     if code not in (kernel.ROWS_FULL, kernel.AT_END):

@@ -36,7 +36,7 @@ import attrs
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
 from log.batch import RecordBatch
-from log.batches import Reader, batch_at, batches_in
+from log.batches import Reader, batches_in
 from log.build import build_batch
 from log.build_spec import BatchSpec
 from log.compression import Codec
@@ -51,6 +51,12 @@ from log.time_index import TimestampOffset
 
 COLUMNS_FROM_COUNT: Final = 16
 """From so many records on a batch is read as columns; below, starting that costs more than it saves."""
+# Named once, as in `log.batches`.
+_CLIENT: Final = AppendOrigin.CLIENT
+_CREATE_TIME: Final = TimestampType.CREATE_TIME
+_LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
+_MEMORY: Final = Reader.MEMORY
+_NO_CODEC: Final = Codec.NONE
 
 
 @attrs.frozen(kw_only=True)
@@ -67,7 +73,7 @@ class LeaderAppend:
     @property
     def timestamp_type(self) -> TimestampType:
         """The type that the log writes."""
-        return TimestampType.LOG_APPEND_TIME if self.config.stamps_log_append_time else TimestampType.CREATE_TIME
+        return _LOG_APPEND_TIME if self.config.stamps_log_append_time else _CREATE_TIME
 
     def stamp(self, last_offset: int, largest_timestamp: int) -> Stamp:
         """Return what is written into a batch that ends at `last_offset`, its records' largest time being given."""
@@ -89,7 +95,7 @@ def assigned(records: RecordSet, append: LeaderAppend) -> RecordSet:
     """
     magic = append.config.magic
     target = append.target_codec(records.codec)
-    if records.codec is Codec.NONE and target is Codec.NONE:
+    if records.codec is _NO_CODEC and target is _NO_CODEC:
         if all(batch.magic == magic for batch in records.batches):
             return _stamped_plain(records, append)
         return _rebuilt(records, _checked_records(records, append), Codec.NONE, append)
@@ -190,10 +196,8 @@ def _rebuilt_timestamp(
 def _record_set(
     records: RecordSet, data: Buffer, append: LeaderAppend, last_offset: int, max_timestamp: TimestampOffset
 ) -> RecordSet:
-    first = batch_at(data, 0, reader=Reader.MEMORY, source=append.where)
-    assert first is not None, "a leader appends whole batches"
-    others = batches_in(data, start_position=first.end_position, reader=Reader.MEMORY, source=append.where)
-    batches = (first,) if first.end_position == len(data) else (first, *others)
+    batches = tuple(batches_in(data, reader=_MEMORY, source=append.where))
+    assert batches, "a leader appends whole batches"
     return RecordSet(data, batches, append.next_offset, Offset(last_offset), max_timestamp, records.codec)
 
 
@@ -212,7 +216,7 @@ def _check_batch(first: RecordBatch, batch: RecordBatch, append: LeaderAppend) -
     """Raise if the header of a batch says what a leader does not take."""
     if batch.magic != first.magic:
         raise InvalidAppendError(f"batch of magic {batch.magic} after one of magic {first.magic} in {append.where}")
-    if append.origin is AppendOrigin.CLIENT:
+    if append.origin is _CLIENT:
         _check_client_batch(batch, append.where)
     if append.config.magic < 2 and (batch.is_transactional or batch.has_producer_id):
         raise UnsupportedForMessageFormatError(
@@ -267,7 +271,7 @@ def _checked_timestamps(batch: RecordBatch, append: LeaderAppend) -> Sequence[in
 def _check_timestamps(batch: RecordBatch, timestamps: Sequence[int], append: LeaderAppend) -> None:
     """Raise RecordValidationError for times out of range, or set by a producer as if it were the broker."""
     config = append.config
-    is_late_type = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    is_late_type = batch.timestamp_type is _LOG_APPEND_TIME
     low, high = append.now_ms - config.timestamp_before_max_ms, append.now_ms + config.timestamp_after_max_ms
     if not is_late_type and (config.stamps_log_append_time or not _any_outside(timestamps, low, high)):
         return
@@ -288,7 +292,7 @@ def _check_timestamps(batch: RecordBatch, timestamps: Sequence[int], append: Lea
 
 
 def _any_outside(timestamps: Sequence[int], low: int, high: int) -> bool:
-    return bool(timestamps) and (min(timestamps) < low or max(timestamps) > high)
+    return bool(timestamps) and not low <= min(timestamps) <= max(timestamps) <= high
 
 
 def _has_consecutive_offsets(batch: RecordBatch, record_count: int) -> bool:

@@ -25,6 +25,7 @@ from typing import Final
 
 import attrs
 
+from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batch import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, RecordBatch
@@ -196,7 +197,7 @@ class LegacyBatch(RecordBatch):
         """Return what the messages stand in: the entry itself, or what its wrapper held."""
         if not self.is_wrapper:
             return self.data
-        with self.located():
+        try:
             outer = _message(self.data, 0, self.last_offset)
             if self.magic_field < 0:
                 raise InvalidRecordError(
@@ -210,6 +211,8 @@ class LegacyBatch(RecordBatch):
                 )
             value = self.data[outer.value_position : outer.value_position + outer.value_size]
             return decompress(self.codec, value, magic=self.magic_field, bytes_max=bytes_max)
+        except CorruptDataError as error:
+            raise self.placed(error) from None
 
     def message_set(self, size_bytes: int) -> MessageSet:
         """Return how the messages stand in their payload of `size_bytes`."""
@@ -226,11 +229,13 @@ class LegacyBatch(RecordBatch):
     def records(self) -> tuple[Record, ...]:
         """Return the messages as records; the checksum is not asked."""
         payload = bytes(self.payload())
-        with self.located():
+        try:
             if not self.is_wrapper:
                 return (_record(payload, _message(memoryview(payload), 0, self.last_offset)),)
             messages = self._unwrapped(tuple(_inner_messages(memoryview(payload))), payload)
             return tuple(_record(payload, message) for message in messages)
+        except CorruptDataError as error:
+            raise self.placed(error) from None
 
     def _unwrapped(self, inner: tuple[Message, ...], buffer: bytes) -> tuple[Message, ...]:
         if not inner:

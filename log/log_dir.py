@@ -19,8 +19,8 @@ directory at once and removes it `file.delete.delay.ms` later.
 
 Example: LogDir.open(FileStorage(path), LogDirOptions(), now_ms=…, entropy=SplitMix64(1)).logs[events_0].log_end_offset
 
-Left out: several log directories in one broker (each is a LogDir; whoever has several picks one for a new log),
-the lock on `.lock` against other processes, and remote storage.
+Left out: several log directories in one broker (each is a LogDir; whoever has several picks one for a new log), and
+remote storage.
 
 Source: kafka.log.LogManager and kafka.server.ReplicaManager (high watermarks), trunk 1eb7644 (2024-10).
 """
@@ -46,6 +46,7 @@ from log.checkpoints import (
     read_offset_checkpoint,
     write_offset_checkpoint,
 )
+from log.directory_lock import DirectoryLock
 from log.directory_names import DirectoryRole, PartitionDirectory, directory_name, parse_directory_name
 from log.errors import InconsistentTopicIdError, StorageError
 from log.log_config import LogConfig
@@ -54,7 +55,6 @@ from log.partition_log import PartitionLog
 from log.recovery import LastShutdown
 from log.storage.protocol import Storage
 
-LOCK_FILE: Final = ".lock"
 REMOTE_INDEX_CACHE: Final = "remote-log-index-cache"
 METADATA_TOPIC: Final = "__cluster_metadata"
 ROOT: Final = ""
@@ -96,6 +96,7 @@ class LogDir:
         self.options = options
         self.had_clean_shutdown = storage.exists(CLEAN_SHUTDOWN_FILE)
         self.unreadable: dict[str, str] = {}
+        self._lock = DirectoryLock(storage)
         self._entropy = entropy
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._future_logs: dict[TopicPartition, PartitionLog] = {}
@@ -108,23 +109,15 @@ class LogDir:
     ) -> LogDir:
         """Load every partition below the storage's root, cleanly if the marker is there, else by recovery.
 
-        Raises UnexpectedDirectoryError, DuplicateLogError, StorageError, or CorruptDataError where Kafka's broker
-        would not start either.
+        Raises LockedError while another process uses the directory, UnexpectedDirectoryError, DuplicateLogError,
+        StorageError, or CorruptDataError where Kafka's broker would not start either.
         """
         loaded = cls(storage, options or LogDirOptions(), entropy)
-        storage.open(LOCK_FILE, create=True).close()
-        if loaded.had_clean_shutdown:
-            storage.remove(CLEAN_SHUTDOWN_FILE)
-            storage.sync_directory(ROOT)
-        recovery_points = loaded._checkpoint(RECOVERY_POINT_FILE)
-        log_starts = loaded._checkpoint(LOG_START_FILE)
-        for directory in partition_directories(storage):
-            last_shutdown = LastShutdown(
-                clean=loaded.had_clean_shutdown,
-                recovery_point=recovery_points.get(directory.partition, Offset(0)),
-                log_start_offset=log_starts.get(directory.partition, Offset(0)),
-            )
-            loaded._load(directory, last_shutdown, now_ms)
+        try:
+            loaded._load_all(now_ms)
+        except BaseException:
+            loaded._lock.abandon()
+            raise
         return loaded
 
     @property
@@ -257,6 +250,7 @@ class LogDir:
         self._write(RECOVERY_POINT_FILE, recovery_points)
         self._write(LOG_START_FILE, starts)
         write_clean_shutdown(self.storage, CLEAN_SHUTDOWN_FILE, broker_epoch)
+        self._lock.release()
 
     def check_invariants(self) -> None:
         """Raise AssertionError unless every log is filed under its own name, and the marker is gone."""
@@ -266,6 +260,20 @@ class LogDir:
                 assert (held.partition, held.role) == (partition, role), (partition, log.directory)
                 log.check_invariants()
         assert not self.storage.exists(CLEAN_SHUTDOWN_FILE)
+
+    def _load_all(self, now_ms: TimeMs) -> None:
+        if self.had_clean_shutdown:
+            self.storage.remove(CLEAN_SHUTDOWN_FILE)
+            self.storage.sync_directory(ROOT)
+        recovery_points = self._checkpoint(RECOVERY_POINT_FILE)
+        log_starts = self._checkpoint(LOG_START_FILE)
+        for directory in partition_directories(self.storage):
+            last_shutdown = LastShutdown(
+                clean=self.had_clean_shutdown,
+                recovery_point=recovery_points.get(directory.partition, Offset(0)),
+                log_start_offset=log_starts.get(directory.partition, Offset(0)),
+            )
+            self._load(directory, last_shutdown, now_ms)
 
     def _load(self, directory: PartitionDirectory, last_shutdown: LastShutdown, now_ms: TimeMs) -> None:
         log = self._open_log(directory.name, directory.partition, last_shutdown, now_ms, None)

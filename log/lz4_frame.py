@@ -25,7 +25,8 @@ from __future__ import annotations
 import functools
 import struct
 import threading
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 import cramjam
 import numpy as np
@@ -35,13 +36,23 @@ from log.kernels.xxhash import xxh32
 
 MAGIC: Final = b"\x04\x22\x4d\x18"
 DESCRIPTOR: Final = b"\x60\x40"  # Version 1, independent blocks, no checksums; blocks of 64 KiB.
-KAFKA_HEADER: Final = memoryview(MAGIC + DESCRIPTOR + b"\x82")
+KAFKA_HEADER: Final = MAGIC + DESCRIPTOR + b"\x82"
 """What nearly every frame begins with: known to be sound, it need not be looked into."""
 BLOCK_SIZE_BYTES: Final = 65_536
 STORED: Final = 0x8000_0000
 END_MARK: Final = bytes(4)
 EXPANSION_MAX: Final = 255  # What one byte of an LZ4 block can stand for, at most.
 _SIZE: Final = struct.Struct("<I")
+_BEGINNING: Final = struct.Struct("<7sI")
+"""Kafka's header and the first block's size."""
+
+
+class _Block(NamedTuple):
+    """One block of a frame: its bytes, compressed or not, and how many bytes they stand for at most."""
+
+    data: memoryview
+    is_stored: bool
+    content_bytes_max: int
 
 
 class _Scratch(threading.local):
@@ -71,28 +82,68 @@ def compress_frame(data: bytes | memoryview, *, magic: int) -> bytes:
 
 def decompress_frame(data: memoryview, *, magic: int, bytes_max: int) -> bytes | bytearray:
     """Return the content of a frame, bytes after its end mark ignored; raise DecompressionError."""
+    out = bytearray()
+    for block in _blocks(data, magic):
+        content = block.data if block.is_stored else _decompress_block(block)
+        if len(out) + len(content) > bytes_max:
+            raise _too_much(bytes_max)
+        out += content
+    return out
+
+
+def decompress_frame_into(data: memoryview, room: memoryview, *, magic: int, bytes_max: int) -> int | None:
+    """Put the content of a frame into `room` and return its size, None where the room may not do; raises as above."""
+    used = 0
+    if len(room) >= BLOCK_SIZE_BYTES and _is_single_block(data):
+        used = _decompress_into(data[_BEGINNING.size : -len(END_MARK)], room[:BLOCK_SIZE_BYTES])
+        if used > bytes_max:
+            raise _too_much(bytes_max)
+        return used
+    for block in _blocks(data, magic):
+        if block.content_bytes_max > len(room) - used:
+            return None
+        if block.is_stored:
+            room[used : used + len(block.data)] = block.data
+            used += len(block.data)
+        else:
+            used += _decompress_into(block.data, room[used:])
+        if used > bytes_max:
+            raise _too_much(bytes_max)
+    return used
+
+
+def _is_single_block(data: memoryview) -> bool:
+    """Whether it is what most batches are: Kafka's header, one compressed block, the end mark, and nothing else."""
+    if len(data) < _BEGINNING.size + len(END_MARK):
+        return False
+    header, size = _BEGINNING.unpack_from(data)
+    end = _BEGINNING.size + size
+    is_whole = end + len(END_MARK) == len(data) and data[end:] == END_MARK
+    return is_whole and header == KAFKA_HEADER and 0 < size <= BLOCK_SIZE_BYTES
+
+
+def _blocks(data: memoryview, magic: int) -> Iterator[_Block]:
+    """Yield the blocks of a frame up to its end mark."""
     if data[: len(KAFKA_HEADER)] == KAFKA_HEADER:
         position, block_size_max, has_block_checksums = len(KAFKA_HEADER), BLOCK_SIZE_BYTES, False
     else:
         position, block_size_max, has_block_checksums = _read_header(data, magic)
-    out = bytearray()
     while True:  # Each turn reads at least four bytes.
         if position + 4 > len(data):
             raise DecompressionError("lz4: the frame ends before its end mark")
-        (size,) = _SIZE.unpack_from(data, position)
+        (field,) = _SIZE.unpack_from(data, position)
         position += 4
-        if size == 0:
-            return out
-        block = data[position : position + (size & ~STORED)]
+        if field == 0:
+            return
+        size = field & ~STORED
+        block = data[position : position + size]
         position += len(block) + 4 * has_block_checksums
-        if size & ~STORED > block_size_max or len(block) < size & ~STORED or position > len(data):
-            raise DecompressionError(f"lz4: a block of {size & ~STORED} bytes exceeds the frame or its block size")
+        if size > block_size_max or len(block) < size or position > len(data):
+            raise DecompressionError(f"lz4: a block of {size} bytes exceeds the frame or its block size")
         if has_block_checksums and xxh32(np.frombuffer(block, np.uint8)) != _SIZE.unpack_from(data, position - 4)[0]:
             raise DecompressionError("lz4: a block's checksum is wrong")
-        content = block if size & STORED else _decompress_block(block, block_size_max)
-        if len(out) + len(content) > bytes_max:
-            raise DecompressionError(f"lz4: the records decompress to more than the allowed {bytes_max} bytes")
-        out += content
+        is_stored = field != size
+        yield _Block(block, is_stored, size if is_stored else min(block_size_max, EXPANSION_MAX * size + 16))
 
 
 @functools.lru_cache(maxsize=64)
@@ -119,13 +170,20 @@ def _read_header(data: memoryview, magic: int) -> tuple[int, int, bool]:
     return end + 1, 1 << 2 * (sizes >> 4) + 8, bool(flags & 0b1_0000)
 
 
-def _decompress_block(block: memoryview, size_max: int) -> memoryview:
+def _decompress_block(block: _Block) -> memoryview:
     """Return the content of a block, to be copied before the next one is asked for."""
-    needed = min(size_max, EXPANSION_MAX * len(block) + 16)
-    if needed > len(_SCRATCH.buffer):
-        _SCRATCH.buffer = bytearray(needed)
+    if block.content_bytes_max > len(_SCRATCH.buffer):
+        _SCRATCH.buffer = bytearray(block.content_bytes_max)
+    room = memoryview(_SCRATCH.buffer)[: block.content_bytes_max]
+    return room[: _decompress_into(block.data, room)]
+
+
+def _decompress_into(data: memoryview, room: memoryview) -> int:
     try:
-        size = cramjam.lz4.decompress_block_into(block, memoryview(_SCRATCH.buffer)[:needed])
+        return cramjam.lz4.decompress_block_into(data, room)
     except cramjam.DecompressionError as error:
         raise DecompressionError(f"lz4: {error}") from None
-    return memoryview(_SCRATCH.buffer)[:size]
+
+
+def _too_much(bytes_max: int) -> DecompressionError:
+    return DecompressionError(f"lz4: the records decompress to more than the allowed {bytes_max} bytes")

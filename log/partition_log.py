@@ -67,6 +67,11 @@ from log.time_index import TimestampOffset
 
 NOTHING_APPENDED: Final = Offset(-1)
 NO_EPOCH: Final = LeaderEpoch(-1)
+# Named once, as in `log.batches`.
+_RAFT_LEADER: Final = AppendOrigin.RAFT_LEADER
+_REPLICATION: Final = AppendOrigin.REPLICATION
+_LOG_END: Final = Isolation.LOG_END
+_COMMITTED: Final = Isolation.COMMITTED
 
 
 class PartitionLog(LogUpkeep):
@@ -79,7 +84,7 @@ class PartitionLog(LogUpkeep):
 
         Raises RefusedError and CorruptBatchError, as `log.record_set`, `log.leader_append` and `log.producer_state` do.
         """
-        raft = origin is AppendOrigin.RAFT_LEADER
+        raft = origin is _RAFT_LEADER
         record_set = self._read_records(records, origin, leader_epoch, self.config.message_size_bytes_max)
         if record_set is None:
             return self._append_info(None)
@@ -101,10 +106,10 @@ class PartitionLog(LogUpkeep):
 
     def append_as_follower(self, records: Buffer, *, now_ms: TimeMs) -> AppendInfo:
         """Append batches as the leader wrote them. Raises OffsetsOutOfOrderError, UnexpectedAppendOffsetError, ..."""
-        record_set = self._read_records(records, AppendOrigin.REPLICATION, NO_EPOCH, None)
+        record_set = self._read_records(records, _REPLICATION, NO_EPOCH, None)
         if record_set is None:
             return self._append_info(None)
-        return self._append(record_set, AppendOrigin.REPLICATION, now_ms)
+        return self._append(record_set, _REPLICATION, now_ms)
 
     def _read_records(
         self, records: Buffer, origin: AppendOrigin, leader_epoch: LeaderEpoch, size_bytes_max: SizeBytes | None
@@ -196,11 +201,11 @@ class PartitionLog(LogUpkeep):
                 f"{self.directory}: offset {start_offset} is below the log start {self.log_start_offset}"
             )
         end = self.end_place
+        is_committed = isolation is _COMMITTED
         limit = end
-        if isolation is not Isolation.LOG_END:
-            committed = isolation is Isolation.COMMITTED
-            limit = place_of(self.local.segments, self.last_stable_offset if committed else self.high_watermark, end)
-        request = ReadRequest(start_offset, max_bytes, min_one_message, isolation is Isolation.COMMITTED)
+        if isolation is not _LOG_END:
+            limit = place_of(self.local.segments, self.last_stable_offset if is_committed else self.high_watermark, end)
+        request = ReadRequest(start_offset, max_bytes, min_one_message, is_committed)
         return read_log(self.local.segments, request, limit, end)
 
     @property

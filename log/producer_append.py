@@ -54,6 +54,11 @@ class AppendOrigin(Enum):
     RAFT_LEADER = "RAFT_LEADER"  # The leader of the metadata log: no sequence numbers.
 
 
+# Named once, as in `log.batches`.
+_CLIENT: Final = AppendOrigin.CLIENT
+_REPLICATION: Final = AppendOrigin.REPLICATION
+
+
 @attrs.frozen
 class CompletedTransaction:
     """A transaction that a marker has ended; `last_offset` is the marker's."""
@@ -105,7 +110,7 @@ class ProducerAppend:
     def _append_data(self, batch: RecordBatch) -> None:
         first_offset, last_offset = batch.base_offset, batch.last_offset
         self._check_producer_epoch(batch.producer_epoch, first_offset)
-        if self._origin is AppendOrigin.CLIENT:
+        if self._origin is _CLIENT:
             self._check_sequence(batch.producer_epoch, batch.base_sequence, first_offset)
         metadata = BatchMetadata(
             batch.last_sequence, last_offset, _as_int32(last_offset - first_offset), batch.max_timestamp
@@ -137,7 +142,7 @@ class ProducerAppend:
         return CompletedTransaction(self.producer_id, first_offset, batch.base_offset, is_aborted)
 
     def _check_producer_epoch(self, producer_epoch: ProducerEpoch, offset: Offset) -> None:
-        if producer_epoch < self.updated.producer_epoch and self._origin is not AppendOrigin.REPLICATION:
+        if producer_epoch < self.updated.producer_epoch and self._origin is not _REPLICATION:
             raise InvalidProducerEpochError(
                 f"Epoch of producer {self.producer_id} at offset {offset} in {self._name} is {producer_epoch}, "
                 f"which is smaller than the last seen epoch {self.updated.producer_epoch}"
@@ -167,7 +172,7 @@ class ProducerAppend:
         return self._current.last_sequence if producer_epoch == self._current.producer_epoch else NO_SEQUENCE
 
     def _check_coordinator_epoch(self, coordinator_epoch: int, offset: Offset) -> None:
-        if self.updated.coordinator_epoch > coordinator_epoch and self._origin is not AppendOrigin.REPLICATION:
+        if self.updated.coordinator_epoch > coordinator_epoch and self._origin is not _REPLICATION:
             raise TransactionCoordinatorFencedError(
                 f"Invalid coordinator epoch for producerId {self.producer_id} at offset {offset} in partition "
                 f"{self._name}: {coordinator_epoch} (zombie), {self.updated.coordinator_epoch} (current)"

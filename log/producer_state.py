@@ -45,6 +45,7 @@ from log.storage.protocol import Storage
 
 PRODUCER_ID_EXPIRATION_MS: Final = DurationMs(DAY_MS)
 """Kafka's default of producer.id.expiration.ms."""
+_CLIENT: Final = AppendOrigin.CLIENT  # Named once, as in `log.batches`.
 
 
 @attrs.frozen
@@ -54,6 +55,9 @@ class AppendAnalysis:
     appends: tuple[ProducerAppend, ...]
     completed: tuple[CompletedTransaction, ...]
     duplicate: BatchMetadata | None = None
+
+
+NOTHING_FOR_PRODUCERS: Final = AppendAnalysis((), ())
 
 
 class ProducerState:
@@ -97,8 +101,12 @@ class ProducerState:
     @property
     def first_unstable_offset(self) -> Offset | None:
         """The first offset of the oldest transaction that is ongoing or not yet replicated."""
-        firsts = [transactions.peekitem(0)[0] for transactions in (self._ongoing, self._unreplicated) if transactions]
-        return min(firsts, default=None)
+        if not self._ongoing and not self._unreplicated:
+            return None
+        firsts: list[Offset] = [
+            transactions.peekitem(0)[0] for transactions in (self._ongoing, self._unreplicated) if transactions
+        ]
+        return min(firsts)
 
     @property
     def first_undecided_offset(self) -> Offset | None:
@@ -121,7 +129,7 @@ class ProducerState:
             if not batch.has_producer_id:
                 continue
             entry = self._producers.get(batch.producer_id)
-            if origin is AppendOrigin.CLIENT and entry is not None:
+            if origin is _CLIENT and entry is not None:
                 duplicate = entry.duplicate_of(batch)
                 if duplicate is not None:
                     return AppendAnalysis(tuple(appends.values()), tuple(completed), duplicate)
@@ -132,7 +140,7 @@ class ProducerState:
             ended = append.append(batch)
             if ended is not None:
                 completed.append(ended)
-        return AppendAnalysis(tuple(appends.values()), tuple(completed))
+        return AppendAnalysis(tuple(appends.values()), tuple(completed)) if appends else NOTHING_FOR_PRODUCERS
 
     def update(self, append: ProducerAppend) -> None:
         """Take over what was prepared, now that the log has the batches."""

@@ -108,6 +108,8 @@ def increment_sequence(sequence: int, increment: int) -> int:
 
 def int64(value: int) -> int:
     """Return `value` as Java's long holds it, wrapped around."""
+    if -INT64_HALF <= value < INT64_HALF:  # Nearly always; worth asking, as dividing takes Python's long integers.
+        return value
     return (value + INT64_HALF) % INT64_SPAN - INT64_HALF
 
 

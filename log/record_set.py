@@ -21,6 +21,8 @@ Source: kafka.log.UnifiedLog.analyzeAndValidateRecords, trunk 1eb7644 (2024-10).
 
 from __future__ import annotations
 
+from typing import Final
+
 import attrs
 
 from broker.ids import LeaderEpoch, Offset
@@ -33,6 +35,12 @@ from log.producer_append import AppendOrigin
 from log.record import NO_TIMESTAMP
 from log.storage.protocol import Buffer
 from log.time_index import TimestampOffset
+
+# Named once, as in `log.batches`.
+_CLIENT: Final = AppendOrigin.CLIENT
+_RAFT_LEADER: Final = AppendOrigin.RAFT_LEADER
+_REPLICATION: Final = AppendOrigin.REPLICATION
+_MEMORY: Final = Reader.MEMORY
 
 
 @attrs.frozen
@@ -80,7 +88,7 @@ def read_record_set(data: Buffer, limits: AppendLimits) -> RecordSet | None:
     batches: list[RecordBatch] = []
     last_offset, largest, offset_of_largest = -1, NO_TIMESTAMP, -1
     is_ascending, codec_bits = True, 0
-    for batch in batches_in(data, reader=Reader.MEMORY, source=limits.where):
+    for batch in batches_in(data, reader=_MEMORY, source=limits.where):
         _check_batch(batch, limits)
         if last_offset >= batch.last_offset:
             is_ascending = False
@@ -91,7 +99,7 @@ def read_record_set(data: Buffer, limits: AppendLimits) -> RecordSet | None:
         batches.append(batch)
     if not batches:
         return None
-    if not is_ascending and limits.origin in (AppendOrigin.REPLICATION, AppendOrigin.RAFT_LEADER):
+    if not is_ascending and limits.origin in (_REPLICATION, _RAFT_LEADER):
         raise OffsetsOutOfOrderError(f"{limits.where}: offsets of the batches to append do not grow")
     end = batches[-1].end_position
     return RecordSet(
@@ -107,12 +115,12 @@ def read_record_set(data: Buffer, limits: AppendLimits) -> RecordSet | None:
 def _check_batch(batch: RecordBatch, limits: AppendLimits) -> None:
     """Raise if a batch may not be appended, in the order in which Kafka asks."""
     origin = limits.origin
-    if origin is AppendOrigin.RAFT_LEADER and batch.partition_leader_epoch != limits.leader_epoch:
+    if origin is _RAFT_LEADER and batch.partition_leader_epoch != limits.leader_epoch:
         raise InvalidAppendError(
             f"{limits.where}: a Raft leader of epoch {limits.leader_epoch} appends a batch of epoch "
             f"{batch.partition_leader_epoch}"
         )
-    if origin is AppendOrigin.CLIENT and batch.magic >= 2 and batch.base_offset != 0:
+    if origin is _CLIENT and batch.magic >= 2 and batch.base_offset != 0:
         raise InvalidAppendError(
             f"{limits.where}: a client's batch has base offset {batch.base_offset}; it must be 0, "
             "as the leader gives it"

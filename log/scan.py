@@ -35,15 +35,16 @@ from log.batch import RecordBatch
 from log.batch_v2 import CHECKED_POSITION, HEADER
 from log.batches import Reader, batch_at
 from log.columns import ByteArray, Damage, HeaderColumns, RecordColumns
-from log.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, Codec, codec_of, decompress
+from log.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, codec_of, decompress_into
 from log.crc import BytesLike, crc32, crc32c
 from log.errors import CorruptBatchError
 from log.fill import ColumnFill, plan_of
 from log.fill_messages import MessageSet, columns_of_set
-from log.header_table import CHUNK_BYTES, as_array, walk
+from log.header_table import as_array, walk
 from log.kernels.resync import find_candidate
 from log.legacy import CHECKED_POSITION as CHECKED_POSITION_LEGACY
 from log.legacy import LegacyBatch
+from log.payloads import Payloads
 
 SEARCH_BYTES_MAX: Final = 256 * MIB
 """How many bytes all searches after damage may checksum in one scan; beyond, the rest of the file is skipped."""
@@ -92,7 +93,7 @@ def scan(
             raise piece.error
     if damages:
         nothing = walk(array, end, end, is_file_reader=True)
-        yield attrs.evolve(_joined_fill(nothing, []).next_columns(), damages=tuple(damages))
+        yield attrs.evolve(Payloads().fill(nothing).next_columns(), damages=tuple(damages))
 
 
 @attrs.define(eq=False)
@@ -123,13 +124,11 @@ class _Scan:
 
     def _good_count(self, headers: HeaderColumns) -> int:
         """Return how many batches stand before the first whose checksum is wrong."""
-        view = self.array.data
-        columns = (headers.position.tolist(), headers.size_bytes.tolist(), headers.crc.tolist(), headers.magic.tolist())
-        for row, (position, size, crc, magic) in enumerate(zip(*columns, strict=True)):
-            if magic >= 2:
-                if crc32c(view[position + CHECKED_POSITION : position + size]) != crc:
-                    return row
-            elif crc32(view[position + CHECKED_POSITION_LEGACY : position + size]) != crc:
+        view, is_legacy = self.array.data, headers.magic < 2
+        starts = headers.position + np.where(is_legacy, CHECKED_POSITION_LEGACY, CHECKED_POSITION)
+        columns = (starts, headers.position + headers.size_bytes, headers.crc, is_legacy)
+        for row, (start, end, crc, is_plain) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            if (crc32 if is_plain else crc32c)(view[start:end]) != crc:
                 return row
         return len(headers)
 
@@ -233,31 +232,28 @@ class _Scan:
 
     def _read_compressed(self, run: HeaderColumns) -> Iterator[RecordColumns | Damage]:
         """Yield the records of batches, decompressed into one buffer as long as that is not large."""
-        payloads: list[BytesLike] = []
-        size_bytes = first = 0
-        for row in range(len(run)):
-            # Nobody looks into a batch without records.
-            attributes = int(run.attributes[row]) if run.record_count[row] else Codec.NONE
-            payload = self._payload(int(run.position[row]), int(run.size_bytes[row]), attributes)
-            if isinstance(payload, CorruptDataError) or size_bytes + len(payload) > CHUNK_BYTES:
-                yield from self._filled(_joined_fill(run.rows(first, row), payloads))
-                payloads, size_bytes, first = [], 0, row
-            if isinstance(payload, CorruptDataError):
-                yield self._unreadable(run, row, payload)
-                first = row + 1
+        payloads, first = Payloads(), 0
+        data, bytes_max = self.array.data, self.options.decompressed_bytes_max
+        # Nobody looks into a batch without records.
+        attributes = np.where(run.record_count == 0, 0, run.attributes).tolist()
+        starts, ends = (run.position + HEADER.size).tolist(), (run.position + run.size_bytes).tolist()
+        for row, (start, end, attribute_bits) in enumerate(zip(starts, ends, attributes, strict=True)):
+            if payloads.is_full:
+                yield from self._filled(payloads.fill(run.rows(first, row)))
+                payloads, first = Payloads(), row
+            try:
+                payload = decompress_into(codec_of(attribute_bits), data[start:end], payloads.room, bytes_max=bytes_max)
+            except CorruptDataError as error:
+                yield from self._filled(payloads.fill(run.rows(first, row)))
+                placed = type(error)(error.what, source=self.source, position=int(run.position[row]))
+                yield self._unreadable(run, row, placed)
+                payloads, first = Payloads(), row + 1
                 continue
-            payloads.append(payload)
-            size_bytes += len(payload)
-        yield from self._filled(_joined_fill(run.rows(first, len(run)), payloads))
-
-    def _payload(self, position: int, size_bytes: int, attributes: int) -> BytesLike | CorruptDataError:
-        """Return the decompressed records of one batch, or why there are none."""
-        bytes_max = self.options.decompressed_bytes_max
-        compressed = self.array.data[position + HEADER.size : position + size_bytes]
-        try:
-            return decompress(codec_of(attributes), compressed, bytes_max=bytes_max)
-        except CorruptDataError as error:
-            return type(error)(error.what, source=self.source, position=position)
+            if not payloads.add(payload):
+                yield from self._filled(payloads.fill(run.rows(first, row)))
+                payloads, first = Payloads(), row
+                payloads.add(payload)
+        yield from self._filled(payloads.fill(run.rows(first, len(run))))
 
     def _filled(self, fill: ColumnFill) -> Iterator[RecordColumns | Damage]:
         """Yield the rows of a fill, and the batches that do not add up."""
@@ -273,10 +269,3 @@ class _Scan:
     def _unreadable(self, run: HeaderColumns, row: int, error: CorruptDataError) -> Damage:
         """Return the damage that a batch is whose checksum is right, so that its size may be believed."""
         return Damage(error, int(run.position[row]), int(run.size_bytes[row]), int(run.base_offset[row]))
-
-
-def _joined_fill(run: HeaderColumns, payloads: list[BytesLike]) -> ColumnFill:
-    """Return the reader of batches whose payloads were decompressed one by one."""
-    ends = np.cumsum([len(payload) for payload in payloads], dtype=np.int64)
-    data = as_array(payloads[0] if len(payloads) == 1 else b"".join(payloads))
-    return ColumnFill(data, run, plan_of(run, np.concatenate((np.zeros(1, np.int64), ends))[: len(run)], ends))

@@ -217,7 +217,7 @@ class Segment:
     def translate_offset(self, offset: Offset, start_position: int = 0) -> BatchPlace | None:
         """Return the first batch that ends at or after `offset`, from `start_position` on; None past the end."""
         position = max(self.offset_index.lookup(offset).position, start_position)
-        return first_ending_at_or_after(self.batches(position), offset)
+        return first_ending_at_or_after(self.records.view(), position, offset, self.batches)
 
     def read(
         self, start_offset: Offset, max_bytes: int, *, end_position: int | None = None, min_one_message: bool = False

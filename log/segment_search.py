@@ -18,15 +18,21 @@ trunk 1eb7644 (2024-10).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import struct
+from collections.abc import Callable, Iterable
+from typing import Final
 
 import attrs
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
 from log.batch import RecordBatch
-from log.record import NO_TIMESTAMP
+from log.batches import OFFSET_AND_SIZE
+from log.record import NO_TIMESTAMP, int64
 from log.time_index import TimestampOffset
+
+_BEGINNING: Final = struct.Struct(">qi4xb6xi")
+"""Of a batch of magic 2: base offset, size, magic, last offset delta."""
 
 
 @attrs.frozen
@@ -56,9 +62,25 @@ class FoundOffset:
     leader_epoch: LeaderEpoch | None
 
 
-def first_ending_at_or_after(batches: Iterable[RecordBatch], offset: Offset) -> BatchPlace | None:
-    """Return the first batch whose last offset is `offset` or more."""
-    for batch in batches:
+def first_ending_at_or_after(
+    data: memoryview, position: int, offset: Offset, batches_from: Callable[[int], Iterable[RecordBatch]]
+) -> BatchPlace | None:
+    """Return the first batch from `position` on whose last offset is `offset` or more.
+
+    A small read passes a dozen batches, so no objects are made of those of magic 2. `batches_from` reads the others,
+    and raises for damage.
+    """
+    end = len(data)
+    while end - position >= _BEGINNING.size:
+        base_offset, size, magic, last_offset_delta = _BEGINNING.unpack_from(data, position)
+        size_bytes = OFFSET_AND_SIZE.size + size
+        if magic < 2 or not _BEGINNING.size <= size_bytes <= end - position:
+            break  # An old message, the end, or damage: the reader of batches knows.
+        last_offset = Offset(int64(base_offset + last_offset_delta))
+        if last_offset >= offset:
+            return BatchPlace(last_offset, position, SizeBytes(size_bytes))
+        position += size_bytes
+    for batch in batches_from(position):
         if batch.last_offset >= offset:
             return BatchPlace(batch.last_offset, batch.position, batch.size_bytes)
     return None

@@ -32,6 +32,8 @@ _EPOCH: Final = struct.Struct(">i")
 _CRC: Final = struct.Struct(">I")
 _OFFSET_AT: Final = 0
 
+_LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
+
 _V2_EPOCH_AT: Final = 12
 _V2_CRC_AT: Final = 17
 _V2_ATTRIBUTES_AT: Final = 21  # Two bytes; the bits of interest are in the second.
@@ -54,7 +56,7 @@ class Stamp:
 
 
 def stamped(batch: RecordBatch, stamp: Stamp) -> bytearray:
-    """Return a copy of `batch` with `stamp` in its header."""
+    """Return the bytes of `batch` with `stamp` in its header."""
     data = bytearray(batch.data)
     same_time = stamp.timestamp_type is batch.timestamp_type and stamp.max_timestamp == batch.max_timestamp
     if batch.magic >= 2:
@@ -74,7 +76,7 @@ def stamped(batch: RecordBatch, stamp: Stamp) -> bytearray:
 
 
 def _set_type(data: bytearray, position: int, timestamp_type: TimestampType) -> None:
-    if timestamp_type is TimestampType.LOG_APPEND_TIME:
+    if timestamp_type is _LOG_APPEND_TIME:
         data[position] |= TIMESTAMP_TYPE_BIT
     else:
         data[position] &= ~TIMESTAMP_TYPE_BIT & 0xFF

@@ -15,6 +15,7 @@ Source: ours; hypothesis 6.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Final
 
@@ -54,18 +55,21 @@ class Written:
     data: bytes
 
 
+@functools.cache
 def payloads() -> st.SearchStrategy[bytes | None]:
     """Draw a key or a value: null, empty, short, or of a size at the edge."""
     at_the_edge = st.sampled_from(SIZES_AT_THE_EDGE).map(lambda size: bytes(index % 251 for index in range(size)))
     return st.none() | st.binary(max_size=12) | at_the_edge
 
 
+@functools.cache
 def headers() -> st.SearchStrategy[tuple[Header, ...]]:
     """Draw the headers of a record."""
     names = st.text(st.characters(codec="utf-8"), max_size=5)
     return st.lists(st.builds(Header, names, st.none() | st.binary(max_size=5)), max_size=3).map(tuple)
 
 
+@functools.cache
 def times() -> st.SearchStrategy[TimeMs]:
     """Draw a timestamp, -1 for none among them."""
     return st.builds(TimeMs, st.sampled_from((NO_TIMESTAMP, 0, 1_700_000_000_000)) | st.integers(0, TIME_MAX))

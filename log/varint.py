@@ -33,11 +33,19 @@ def write_varint(out: bytearray, value: int) -> None:
 
 def read_varint(data: BytesLike, position: int) -> tuple[int, int]:
     """Return (value, position after it) of the int32 at `position`; raise InvalidRecordError."""
+    if position + 1 < len(data):  # Most numbers in records take one byte, sizes often two.
+        low, high = data[position], data[position + 1]
+        if low < 0x80:
+            return low >> 1 ^ -(low & 1), position + 1
+        if high < 0x80:
+            return (low & 0x7F | high << 7) >> 1 ^ -(low & 1), position + 2
     return _read(data, position, VARINT_BYTES_MAX, 0xFFFF_FFFF)
 
 
 def read_varlong(data: BytesLike, position: int) -> tuple[int, int]:
     """Return (value, position after it) of the int64 at `position`; raise InvalidRecordError."""
+    if position < len(data) and (byte := data[position]) < 0x80:
+        return byte >> 1 ^ -(byte & 1), position + 1
     return _read(data, position, VARLONG_BYTES_MAX, 0xFFFF_FFFF_FFFF_FFFF)
 
 

@@ -134,14 +134,16 @@ class Building:
         bounds = [0, *results[:count, OUT_END].tolist()]
         codecs = (headers.attributes[rows[:count]] & CODEC_MASK).tolist()
         for row, codec, (start, end) in zip(rows[:count].tolist(), codecs, pairwise(bounds), strict=True):
-            self.pieces[row] = _finished(written[start:end], codec)
+            piece = written[start:end]
+            if codec:
+                piece = _compressed(piece, codec)
+            CRC.pack_into(piece, CRC_POSITION, crc32c(piece[CHECKED_POSITION:]))
+            self.pieces[row] = piece
         return count
 
 
-def _finished(batch: memoryview, codec: int) -> memoryview:
-    """Return an uncompressed batch with its records compressed, its size and its checksum filled in."""
-    if codec:
-        batch = memoryview(bytearray(batch[: HEADER.size]) + compress(Codec(codec), bytes(batch[HEADER.size :])))
-    LENGTH.pack_into(batch, LENGTH_POSITION, len(batch) - LENGTH_BYTES)
-    CRC.pack_into(batch, CRC_POSITION, crc32c(batch[CHECKED_POSITION:]))
-    return batch
+def _compressed(batch: memoryview, codec: int) -> memoryview:
+    """Return a batch with its records compressed, and its size; the checksum is still to come."""
+    made = memoryview(bytearray(batch[: HEADER.size]) + compress(Codec(codec), bytes(batch[HEADER.size :])))
+    LENGTH.pack_into(made, LENGTH_POSITION, len(made) - LENGTH_BYTES)
+    return made

@@ -115,7 +115,8 @@ def _fill_map(offset_map: OffsetMap, target: LogToClean) -> None:
     dirty = log.local.segments.between(start_offset, end_offset)
     bounds = [*(segment.base_offset for segment in dirty[1:]), end_offset]
     for segment, next_offset in zip(dirty, bounds, strict=True):
-        position = segment.offset_index.lookup(start_offset).position
+        # Kafka asks the index of each segment; the first is the only one in which an earlier record can stand.
+        position = segment.offset_index.lookup(start_offset).position if segment.base_offset < start_offset else 0
         if not map_source(
             offset_map, source_of(segment), transactions, start_offset=start_offset, start_position=position
         ):

@@ -38,7 +38,7 @@ from broker.units import DurationMs, TimeMs
 from log.batch_v2 import DELETE_HORIZON_BIT
 from log.columns import HeaderColumns, RecordColumns
 from log.compaction.building import MAGIC_V2, NO_HORIZON, Building
-from log.compaction.fates import Fates, ManyFates
+from log.compaction.fates import Fates, ManyFates, is_transactional_or_control
 from log.compaction.key_kernels import BY_KEY, SKIP, BatchColumns, KeyColumns
 from log.compaction.offset_map import LatestRecords, OffsetMap, hashed
 from log.compaction.source import SourceLog
@@ -103,6 +103,11 @@ def filter_source(source: SourceLog, fates: Fates, offset_map: OffsetMap, terms:
     """
     for headers in source.headers():
         of_batches = fates.of_headers(headers, source)
+        # A batch of a transaction may have been aborted by what is known now and not when the map was filled, or so
+        # the other way round; older messages tell of themselves where they end only. Both are looked at.
+        is_plain = (headers.magic >= MAGIC_V2) & ~is_transactional_or_control(headers)
+        is_superseded = is_plain & offset_map.superseded(headers.base_offset, headers.last_offset)
+        of_batches.records[is_superseded] = SKIP
         for chunk in source.records(headers, of_batches.records != SKIP):
             yield filter_chunk(
                 chunk.columns, of_batches.rows(chunk.start_row, chunk.end_row), offset_map, terms, source
@@ -115,7 +120,7 @@ def filter_chunk(
     """Return what stays of a chunk; raises IllegalStateError where an older message would have to be left empty."""
     headers = chunk.batches
     first = first_records(chunk)
-    batches = BatchColumns(first, headers.last_offset, headers.record_count, fates.records)
+    batches = BatchColumns(first, headers.base_offset, headers.last_offset, headers.record_count, fates.records)
     latest = offset_map.latest(key_columns(chunk), batches)
     has_tombstone = _drop_tombstones(chunk, fates, latest, offset_map.latest_offset, terms)
     kept_count = latest.kept_count
@@ -130,7 +135,7 @@ def filter_chunk(
     cut = (kept_count > 0) & ~is_whole
     building.build(np.flatnonzero(cut & is_v2), np.maximum(horizon_ms[cut & is_v2], NO_HORIZON))
     building.build_wrappers(np.flatnonzero(cut & ~is_v2))
-    sizes = np.array([len(piece) for piece in building.pieces], np.int64)
+    sizes = np.fromiter(map(len, building.pieces), np.int64, len(building.pieces))
     return FilteredBatches(
         end_position=headers.position + headers.size_bytes,
         pieces=building.pieces,

@@ -35,8 +35,8 @@ PLACE_WIDTH: Final = 3
 SKIP, BY_KEY, KEEP_ALL = range(3)
 
 # What `map_keys` is told and tells, by index.
-START_OFFSET, ENTRY_COUNT, ENTRY_COUNT_MAX, ENTRY_COUNT_GROWTH, LATEST_OFFSET, RECORD_COUNT = range(6)
-MAP_STATE_WIDTH: Final = 6
+START_OFFSET, ENTRY_COUNT, ENTRY_COUNT_MAX, ENTRY_COUNT_GROWTH, LATEST_OFFSET, RECORD_COUNT, ODD_COUNT = range(7)
+MAP_STATE_WIDTH: Final = 7
 
 # Why `map_keys` stopped.
 DONE, FULL, GROW = range(3)
@@ -54,10 +54,11 @@ class KeyColumns(NamedTuple):
 class BatchColumns(NamedTuple):
     """Batches, one a row: `first_record` int64[B + 1] delimits their records, `fate` says what is done with these.
 
-    `record_count` is what a batch to SKIP counts for.
+    `record_count` is what a batch to SKIP counts for. Offsets are those that the headers tell.
     """
 
     first_record: Int64Array
+    base_offset: Int64Array
     last_offset: Int64Array
     record_count: Int32Array
     fate: NDArray[np.uint8]
@@ -143,6 +144,7 @@ def put_keys(keys: KeyColumns, start: int, end: int, table: HashTable, state: In
     """Put a range of records; False before the first one with a key when the map holds all it may."""
     start_offset, count_max = state[START_OFFSET], state[ENTRY_COUNT_MAX]
     count, latest_offset = state[ENTRY_COUNT], state[LATEST_OFFSET]
+    odd_count = 0
     row = start
     while row < end:
         offset = keys.offset[row]
@@ -155,10 +157,14 @@ def put_keys(keys: KeyColumns, start: int, end: int, table: HashTable, state: In
                 table[place + np.uint64(1)] = keys.high[row]
                 count += 1
             table[place + np.uint64(2)] = np.uint64(offset + 1)
+            odd_count += offset <= latest_offset
             latest_offset = offset
+        else:
+            odd_count += offset >= start_offset
         row += 1
     state[ENTRY_COUNT], state[LATEST_OFFSET] = count, latest_offset
     state[RECORD_COUNT] += row - start
+    state[ODD_COUNT] += odd_count
     return row == end
 
 
@@ -169,6 +175,8 @@ def map_keys(
     """Put the keys of the batches from `first_batch` on; return where it stopped and why: DONE, FULL or GROW.
 
     GROW stands before a batch for which `table` has to be made larger. Batches to SKIP count their records only.
+    ODD_COUNT grows with what no broker writes: records without key, and offsets that do not ascend or that their
+    batch's header does not hold.
     """
     for batch in range(first_batch, batches.last_offset.shape[0]):
         start, end = batches.first_record[batch], batches.first_record[batch + 1]
@@ -176,8 +184,12 @@ def map_keys(
             state[RECORD_COUNT] += batches.record_count[batch]
         elif state[ENTRY_COUNT] + (end - start) > state[ENTRY_COUNT_GROWTH]:
             return batch, GROW
-        elif not put_keys(keys, start, end, table, state):
-            return batch, FULL
+        else:
+            if start < end:
+                state[ODD_COUNT] += keys.offset[start] < batches.base_offset[batch]
+            if not put_keys(keys, start, end, table, state):
+                return batch, FULL
+            state[ODD_COUNT] += state[LATEST_OFFSET] > batches.last_offset[batch]
         if batches.last_offset[batch] >= state[START_OFFSET]:
             state[LATEST_OFFSET] = batches.last_offset[batch]
     return batches.last_offset.shape[0], DONE

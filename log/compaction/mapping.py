@@ -37,7 +37,13 @@ def map_source(
         fates, counts = mapped_fates(headers, transactions, source)
         for chunk in source.records(headers, fates != SKIP):
             rows = slice(chunk.start_row, chunk.end_row)
-            batches = BatchColumns(first_records(chunk.columns), headers.last_offset[rows], counts[rows], fates[rows])
+            batches = BatchColumns(
+                first_records(chunk.columns),
+                headers.base_offset[rows],
+                headers.last_offset[rows],
+                counts[rows],
+                fates[rows],
+            )
             if not offset_map.put(key_columns(chunk.columns), batches, start_offset):
                 return False
     return True

@@ -4,7 +4,7 @@ What it does: writes the records that stay of each batch as a batch of its own, 
 the header that was there with a new count, largest timestamp and base timestamp, and each record with its offset and
 time told anew, relative to those; keys, values and headers are copied as they are.
 
-Left to the caller: the size and the checksum in the header, as the records may be compressed first.
+Left to the caller: the checksum in the header; and of records that are compressed then, the size.
 
 The readable twin is `log.rewrite.rebuild`; what Kafka refuses to write (times below -1, offsets that do not ascend) is
 left to it. Cost: linear in the bytes written. Source: org.apache.kafka.common.record.MemoryRecords.
@@ -138,6 +138,7 @@ def put_batch(
         max_timestamp = int(batches.max_timestamp[row])
     for index in range(HEADER_SIZE_BYTES):
         out[start + index] = batches.headers[batches.position[row] + index]
+    put_number(out, start + 8, position - start - 12, 4)
     put_number(
         out, start + 21, (batches.attributes[row] & ATTRIBUTES_MASK) | (HORIZON_BIT if horizon_ms >= 0 else 0), 2
     )

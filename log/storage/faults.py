@@ -179,6 +179,10 @@ class FaultyFile:
         self._storage.check("sync", self._path, FaultKind.FAILED_SYNC)
         self._file.sync()
 
+    def lock(self) -> None:
+        """Keep other processes from locking the file."""
+        self._file.lock()
+
     def close(self) -> None:
         """Give the file back."""
         self._file.close()

@@ -20,17 +20,16 @@ Example: FileStorage(Path("/var/lib/kafka"), read_only=True).open("topic-0/00000
 
 Left out: two open files of one name at a time, of which one cuts; a file that somebody else cuts while it is mapped.
 
-Source: Kafka's FileRecords, Utils.{atomicMoveWithFallback, flushDir, delete}, 4.0.
+Source: Kafka's FileRecords, FileLock, Utils.{atomicMoveWithFallback, flushDir, delete}, 4.0.
 """
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -38,7 +37,7 @@ from weakref import WeakSet
 
 from broker.errors import UsageError
 from broker.units import SizeBytes, TimeMs
-from log.errors import MissingFileError, StorageError
+from log.errors import LockedError, MissingFileError, StorageError
 from log.storage.protocol import (
     TEMPORARY_SUFFIX,
     Buffer,
@@ -94,7 +93,7 @@ class RealFile:
         self._storage.check_writable()
         if not len(data):
             return
-        with _translated("write", self.path):
+        with _Translated("write", self.path):
             _write_fully(self._descriptor, data, position)
         self._size_bytes = max(self._size_bytes, position + len(data))
         self._changed()
@@ -103,7 +102,7 @@ class RealFile:
         """Return a copy of up to `size_bytes` bytes from `position`."""
         assert position >= 0, position
         assert size_bytes >= 0, size_bytes
-        with _translated("read", self.path):
+        with _Translated("read", self.path):
             return os.pread(self._descriptor, min(size_bytes, max(0, self._size_bytes - position)), position)
 
     def view(self) -> memoryview:
@@ -111,7 +110,7 @@ class RealFile:
         if self._size_bytes == 0:
             return memoryview(b"")
         if self._mapping is None or len(self._mapping) < self._size_bytes:
-            with _translated("map", self.path):
+            with _Translated("map", self.path):
                 self._mapping = mmap.mmap(self._descriptor, self._size_bytes, access=mmap.ACCESS_READ)
             self._mappings.add(self._mapping)
         return memoryview(self._mapping)[: self._size_bytes]
@@ -122,7 +121,7 @@ class RealFile:
         if size_bytes == self._size_bytes:
             return
         self._storage.check_writable()
-        with _translated("truncate", self.path):
+        with _Translated("truncate", self.path):
             if size_bytes < self._size_bytes and self._is_looked_at():
                 self._continue_in_copy(size_bytes)
             else:
@@ -133,8 +132,18 @@ class RealFile:
     def sync(self) -> None:
         """Make the content durable, unless the policy is NEVER."""
         if self._storage.sync_policy is not SyncPolicy.NEVER:
-            with _translated("sync", self.path):
+            with _Translated("sync", self.path):
                 os.fsync(self._descriptor)
+
+    def lock(self) -> None:
+        """Keep other processes from locking the file until it is closed; raise LockedError if one has."""
+        self._storage.check_writable()
+        with _Translated("lock", self._storage.real_path(self.path)):
+            try:
+                fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):  # POSIX leaves the system the choice of these two.
+                reason = "another process, a broker maybe, uses this directory"
+                raise LockedError("lock", self._storage.real_path(self.path), reason) from None
 
     def close(self) -> None:
         """Give the file back; views stay."""
@@ -184,7 +193,7 @@ class FileStorage:
     def __init__(self, root: Path, *, sync_policy: SyncPolicy = SyncPolicy.WHEN_ASKED, read_only: bool = False) -> None:
         self.sync_policy = sync_policy
         self._read_only = read_only
-        with _translated("open", str(root)):
+        with _Translated("open", str(root)):
             if not read_only:
                 root.mkdir(parents=True, exist_ok=True)
             self._root = os.path.realpath(root, strict=True)
@@ -200,17 +209,22 @@ class FileStorage:
 
     def real_path(self, path: str) -> str:
         """Return where `path` really is; raise UsageError if a link on the way leads elsewhere."""
-        real = os.path.join(self._root, checked_path(path)) if path else self._root
-        holder = os.path.dirname(real) if path else real
-        if os.path.realpath(holder) != holder:
-            raise UsageError(f"path {path!r} leads through a symbolic link; links are not followed below {self._root}")
-        return real
+        if not path:
+            return self._root
+        holder = self._root
+        for name in checked_path(path).split("/")[:-1]:  # The root itself has no links in it.
+            holder = f"{holder}/{name}"
+            if os.path.islink(holder):
+                raise UsageError(
+                    f"path {path!r} leads through a symbolic link; links are not followed below {self._root}"
+                )
+        return f"{self._root}/{path}"
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
         """Open a file; make an empty one if it is missing and `create` is given, else raise MissingFileError."""
         real = self.real_path(path)
         flags = (os.O_RDONLY if self._read_only else os.O_RDWR) | _OPEN_FLAGS
-        with _translated("open", path):
+        with _Translated("open", path):
             if create and not self._read_only:
                 flags |= os.O_CREAT
             descriptor = os.open(real, flags, 0o644)
@@ -231,23 +245,23 @@ class FileStorage:
 
     def list(self, directory: str = "") -> tuple[str, ...]:
         """Return the names of the files and directories in `directory`, sorted; raise MissingFileError without it."""
-        with _translated("list", directory):
+        with _Translated("list", directory):
             return tuple(sorted(os.listdir(self.real_path(directory))))
 
     def size_bytes(self, path: str) -> SizeBytes:
         """Return the size of a file."""
-        with _translated("look up", path):
+        with _Translated("look up", path):
             return SizeBytes(os.lstat(self.real_path(path)).st_size)
 
     def modified_ms(self, path: str) -> TimeMs:
         """Return when the content of a file was changed last."""
-        with _translated("look up", path):
+        with _Translated("look up", path):
             return TimeMs(os.lstat(self.real_path(path)).st_mtime_ns // _NS_PER_MS)
 
     def set_modified_ms(self, path: str, modified_ms: TimeMs) -> None:
         """Say when the content of a file was changed last."""
         self.check_writable()
-        with _translated("set the time of", path):
+        with _Translated("set the time of", path):
             time_ns = modified_ms * _NS_PER_MS
             os.utime(self.real_path(path), ns=(time_ns, time_ns), follow_symlinks=False)
 
@@ -255,7 +269,7 @@ class FileStorage:
         """Give a file or directory another name in the same directory, over a file that may be there, in one step."""
         self.check_writable()
         check_same_directory(checked_path(path), checked_path(new_path))
-        with _translated("rename", path):
+        with _Translated("rename", path):
             os.replace(self.real_path(path), self.real_path(new_path))
         for file in tuple(self._open_files):
             if file.path == path or file.path.startswith(path + "/"):
@@ -265,7 +279,7 @@ class FileStorage:
     def remove(self, path: str) -> None:
         """Remove a file; raise MissingFileError without it."""
         self.check_writable()
-        with _translated("remove", path):
+        with _Translated("remove", path):
             os.unlink(self.real_path(path))
         self._names_changed(path)
 
@@ -275,7 +289,7 @@ class FileStorage:
         if self.is_directory(path):
             return
         self.make_directory(parent_of(path))
-        with _translated("make directory", path):
+        with _Translated("make directory", path):
             os.mkdir(self.real_path(path))
         self._names_changed(path)
 
@@ -284,7 +298,7 @@ class FileStorage:
         self.check_writable()
         if path == "":
             raise UsageError("the root of a storage cannot be removed")
-        with _translated("remove directory", path):
+        with _Translated("remove directory", path):
             shutil.rmtree(self.real_path(path))
         self._names_changed(path)
 
@@ -292,7 +306,7 @@ class FileStorage:
         """Make the names in a directory durable, unless the policy is NEVER."""
         if self.sync_policy is SyncPolicy.NEVER:
             return
-        with _translated("sync directory", path):
+        with _Translated("sync directory", path):
             descriptor = os.open(self.real_path(path), os.O_RDONLY | os.O_DIRECTORY | _OPEN_FLAGS)
             try:
                 os.fsync(descriptor)
@@ -317,15 +331,23 @@ class FileStorage:
             self.sync_directory(parent_of(path))
 
 
-@contextmanager
-def _translated(operation: str, path: str) -> Iterator[None]:
-    """Turn what the system says into our errors."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise MissingFileError(operation, path, "no such file or directory") from None
-    except OSError as refusal:
-        raise StorageError(operation, path, refusal.strerror or str(refusal)) from refusal
+class _Translated:
+    """Turns what the system says into our errors; a class, as what is written and read in small pieces goes through."""
+
+    __slots__ = ("_operation", "_path")
+
+    def __init__(self, operation: str, path: str) -> None:
+        self._operation = operation
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, refusal: BaseException | None, trace: object) -> None:
+        if isinstance(refusal, FileNotFoundError):
+            raise MissingFileError(self._operation, self._path, "no such file or directory") from None
+        if isinstance(refusal, OSError):
+            raise StorageError(self._operation, self._path, refusal.strerror or str(refusal)) from refusal
 
 
 def _write_fully(descriptor: int, data: Buffer, position: int) -> None:

@@ -97,6 +97,9 @@ class MemoryFile:
     def sync(self) -> None:
         """Do nothing: memory is as durable as it gets; `log.storage.recorded` knows of power."""
 
+    def lock(self) -> None:
+        """Do nothing: no other process has this memory."""
+
     def close(self) -> None:
         """Do nothing: the file is its own handle."""
 

@@ -75,6 +75,13 @@ class StoredFile(Protocol):
         """Make the content durable, as fsync does."""
         ...
 
+    def lock(self) -> None:
+        """Keep other processes from locking the file until it is closed; raise LockedError if one has.
+
+        Closing any handle of the file in this process unlocks it.
+        """
+        ...
+
     def close(self) -> None:
         """Give the file back; nothing but `close` may be called afterwards. Views stay."""
         ...

@@ -162,6 +162,10 @@ class RecordedFile:
             raise
         self._operations.append(Sync(self._inode))
 
+    def lock(self) -> None:
+        """Keep other processes from locking the file."""
+        self._file.lock()
+
     def close(self) -> None:
         """Give the file back."""
         self._file.close()

@@ -2,7 +2,8 @@
 
 Decides where work happens (a copy below `out`, or the files themselves) and in which words it is planned and reported.
 
-Constraints: nothing is written while planning. A copy goes to a directory that is not there yet.
+Constraints: nothing is written while planning, but the lock that keeps brokers out where files will be changed. A copy
+goes to a directory that is not there yet.
 
 Example: orders-0: 3 segments, 12 MiB, 100,000 records; works on a copy, out/orders-0
 
@@ -14,6 +15,7 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -24,6 +26,7 @@ from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs, format_size
 from log.compaction import CleanerOptions, SourceLog, estimate_compaction
+from log.directory_lock import DirectoryLock
 from log.directory_names import DirectoryRole, parse_directory_name
 from log.file_names import LOG, TXN_INDEX
 from log.log_config import LogConfig
@@ -109,6 +112,16 @@ def plan_lines(plan: Plan, rework: Rework) -> Iterator[str]:
             yield f"  and {len(findings) - FINDINGS_MAX} more"
         if not findings:
             yield "  no damage was found"
+
+
+@contextmanager
+def brokers_kept_out(plans: Sequence[Plan], rework: Rework) -> Iterator[None]:
+    """Hold the locks of the log directories in which files will be changed; raises LockedError where a broker runs."""
+    with ExitStack() as held:
+        if rework.out is None:
+            for log_dir in sorted({plan.log_dir for plan in plans}):
+                held.callback(DirectoryLock(FileStorage(log_dir)).release)
+        yield
 
 
 def run_plans(plans: Sequence[Plan], rework: Rework, advance: Advance) -> Iterator[str]:

@@ -34,6 +34,7 @@ from log.log_config import LogConfig
 from log.partition_log import PartitionLog
 from log.record import Record
 from log.storage import FileStorage
+from tests.benchmarks.rounds import Took
 from tests.kafka.log_jvm import KafkaLogs
 
 LookUp = Literal["index-offset", "index-timestamp", "offset", "timestamp"]
@@ -62,6 +63,10 @@ class JavaTimes:
     def wall_seconds(self) -> float:
         """Median wall time of a run."""
         return statistics.median(self.wall_ns) / NS_PER_SECOND
+
+    def took(self) -> Took:
+        """Return the median run, its records as what was done."""
+        return Took(self.records, self.wall_seconds, self.cpu_seconds)
 
 
 def scan(kafka: KafkaLogs, segment: Path, *, repeats: int = 5) -> JavaTimes:

@@ -1,99 +1,79 @@
-"""How long a look-up by offset or by timestamp takes, over an array of targets and one by one.
+"""How long a look-up by offset or by timestamp takes, over an array of targets, in one segment.
 
-Run by hand: `python -m tests.benchmarks.log_lookup`. The indexes are those of a 1 GiB segment of 100-byte records in
-batches of 100: 90,384 entries each, as Kafka writes them every 4 KiB. A million random targets; medians of several
-runs, in microseconds a look-up, by wall clock and by the processor time of the thread. The indexes are decoded before.
+In the index only, and to the batch: an index entry, then headers from there. Kafka is asked one target after the other,
+as it has no other way; by timestamp it goes on to the record, ours to the batch that holds it. Targets are random, the
+indexes decoded before: those of a 1 GiB segment have some 90,000 entries each.
 """
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
 
-from broker.clock import ManualClock
-from broker.units import MIB
-from log.index_file import Int64Array
-from log.offset_index import OFFSET_ENTRY, OffsetIndex
+from log.segment import Segment
 from log.segment_lookups import find_offsets, find_timestamps
-from log.storage import DiskImage, MemoryStorage
-from log.time_index import TIME_ENTRY, TimeIndex
-from tests.benchmarks.log_recovery import filled_segment
+from tests.benchmarks import java_log
+from tests.benchmarks.log_files import FIRST_TIMESTAMP, CaseFile
+from tests.benchmarks.log_recovery import opened, recover_ours
+from tests.benchmarks.rounds import Line, Took, in_turn, measured
+from tests.kafka.log_jvm import KafkaLogs
 
-ENTRY_COUNT: Final = 90_384
-TARGET_COUNT: Final = 1_000_000
-SINGLE_COUNT: Final = 100_000
-RUN_COUNT: Final = 7
-OFFSETS_PER_ENTRY: Final = 100
-BYTES_PER_ENTRY: Final = 11_880
-START_MS: Final = 1_700_000_000_000
+INDEX_TARGET_COUNT: Final = 1_000_000
+BATCH_TARGET_COUNT: Final = 200_000
+JAVA_TARGET_COUNT: Final = 100_000
+NAMES: Final[Mapping[java_log.LookUp, str]] = {
+    "index-offset": "offset, index",
+    "index-timestamp": "timestamp, index",
+    "offset": "offset, to the batch",
+    "timestamp": "timestamp, to the batch",
+}
 
 
-def indexes() -> tuple[OffsetIndex, TimeIndex]:
-    """Make the two indexes: an entry a batch, a millisecond a record."""
-    relative = np.arange(1, ENTRY_COUNT + 1) * OFFSETS_PER_ENTRY
-    offset_entries = np.zeros(ENTRY_COUNT, OFFSET_ENTRY)
-    offset_entries["key"], offset_entries["value"] = relative, np.arange(ENTRY_COUNT) * BYTES_PER_ENTRY
-    time_entries = np.zeros(ENTRY_COUNT, TIME_ENTRY)
-    time_entries["key"], time_entries["value"] = START_MS + relative, relative
-    image = DiskImage({"index": offset_entries.tobytes(), "timeindex": time_entries.tobytes()})
-    storage = MemoryStorage(ManualClock(), image)
-    return (
-        OffsetIndex.open(storage, "index", 0, size_bytes_max=offset_entries.nbytes),
-        TimeIndex.open(storage, "timeindex", 0, size_bytes_max=time_entries.nbytes),
+def lookup_lines(file: CaseFile, kafka: KafkaLogs | None, rounds: int) -> list[Line]:
+    """Return the lines of all look-ups in one file, whose indexes are made first."""
+    recover_ours(file)
+    segment = opened(file)
+    lines = [_line(by, name, segment, file, (kafka, rounds)) for by, name in NAMES.items()]
+    segment.close()
+    return lines
+
+
+def _line(
+    by: java_log.LookUp, name: str, segment: Segment, file: CaseFile, turns: tuple[KafkaLogs | None, int]
+) -> Line:
+    kafka, rounds = turns
+    run = lookups(by, segment)
+    contestants: dict[str, Callable[[], Took]] = {"ours": lambda: measured(run)}
+    if kafka is not None:
+        contestants["Java"] = lambda: java_log.look_up(
+            kafka, file.directory, by, count=JAVA_TARGET_COUNT, lowest=FIRST_TIMESTAMP, repeats=1
+        ).took()
+    return Line(
+        what=f"look up {name}",
+        case=file.case.name,
+        unit="µs each",
+        found=in_turn(contestants, rounds, f"look up {name}"),
+        java_least=1.0,
+        bound="cache misses in the index" if by.startswith("index") else "cache misses in the file, one header each",
     )
 
 
-def print_median(name: str, lookup_count: int, run: Callable[[], object]) -> None:
-    """Print the medians of one way of looking up."""
-    run()
-    walls, threads = [], []
-    for _ in range(RUN_COUNT):
-        wall, thread = time.perf_counter(), time.thread_time()
-        run()
-        walls.append(time.perf_counter() - wall)
-        threads.append(time.thread_time() - thread)
-    wall_us, thread_us = (statistics.median(times) / lookup_count * 1e6 for times in (walls, threads))
-    print(f"{name:<28} {wall_us:8.3f} µs wall {thread_us:8.3f} µs thread")
+def lookups(by: java_log.LookUp, segment: Segment) -> Callable[[], int]:
+    """Return a run that looks up random targets and returns how many."""
+    count = INDEX_TARGET_COUNT if by.startswith("index") else BATCH_TARGET_COUNT
+    offsets = np.random.default_rng(1).integers(0, segment.read_next_offset(), count)
+    timestamps = offsets + FIRST_TIMESTAMP
+    ways: Mapping[java_log.LookUp, Callable[[], object]] = {
+        "index-offset": lambda: segment.offset_index.lookup_many(offsets),
+        "index-timestamp": lambda: segment.time_index.lookup_many(timestamps),
+        "offset": lambda: find_offsets(segment, offsets),
+        "timestamp": lambda: find_timestamps(segment, timestamps, segment.base_offset),
+    }
 
-
-def one_by_one(lookup: Callable[[int], object], targets: Int64Array) -> Callable[[], None]:
-    """Return a run that looks up the first targets one by one."""
-    singles = targets[:SINGLE_COUNT].tolist()
-
-    def run() -> None:
-        for target in singles:
-            lookup(target)
+    def run() -> int:
+        ways[by]()
+        return count
 
     return run
-
-
-def print_to_the_batch(generator: np.random.Generator) -> None:
-    """Print how long it takes to find batches in a segment of 256 MiB, headers from the index entry on included."""
-    segment = filled_segment(256 * MIB)
-    end_offset, count = segment.read_next_offset(), TARGET_COUNT // 5
-    offsets = generator.integers(0, end_offset, count)
-    timestamps = generator.integers(START_MS, START_MS + 100, count)
-    print_median("batch by offset, array", count, lambda: find_offsets(segment, offsets))
-    print_median("batch by timestamp, array", count, lambda: find_timestamps(segment, timestamps, segment.base_offset))
-
-
-def main() -> None:
-    """Print the table."""
-    offset_index, time_index = indexes()
-    generator = np.random.default_rng(1)
-    offsets = generator.integers(0, (ENTRY_COUNT + 1) * OFFSETS_PER_ENTRY, TARGET_COUNT)
-    timestamps = offsets + START_MS
-    print(f"{ENTRY_COUNT} entries, {TARGET_COUNT} random targets, median of {RUN_COUNT}")
-    print_median("offset, array", TARGET_COUNT, lambda: offset_index.lookup_many(offsets))
-    print_median("timestamp, array", TARGET_COUNT, lambda: time_index.lookup_many(timestamps))
-    print_median("offset, one by one", SINGLE_COUNT, one_by_one(offset_index.lookup, offsets))
-    print_median("timestamp, one by one", SINGLE_COUNT, one_by_one(time_index.lookup, timestamps))
-    print_to_the_batch(generator)
-
-
-if __name__ == "__main__":
-    main()

@@ -22,10 +22,11 @@ from log.checkpoints import (
     read_offset_checkpoint,
     write_offset_checkpoint,
 )
+from log.directory_lock import LOCK_FILE
 from log.directory_names import UnexpectedDirectoryError
 from log.errors import InconsistentTopicIdError
 from log.log_config import LogConfig
-from log.log_dir import LOCK_FILE, DuplicateLogError, LogDir, LogDirOptions
+from log.log_dir import DuplicateLogError, LogDir, LogDirOptions
 from log.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 from log.partition_log import PartitionLog
 from log.record import Record

@@ -17,9 +17,10 @@ from broker.ids import BrokerEpoch, Offset, PartitionId, TopicPartition
 from broker.units import TimeMs
 from log.batches import batches_in
 from log.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint, write_offset_checkpoint
+from log.directory_lock import LOCK_FILE
 from log.file_names import LOG
 from log.log_config import LogConfig
-from log.log_dir import LOCK_FILE, LogDir, LogDirOptions
+from log.log_dir import LogDir, LogDirOptions
 from log.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 from log.partition_log import PartitionLog
 from log.storage import MemoryStorage

@@ -13,14 +13,19 @@ from hypothesis import strategies as st
 from broker.errors import UsageError
 from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
+from log.batch_v2 import HEADER
 from log.batches import batches_in
+from log.build import build_batch
+from log.build_spec import BatchSpec
 from log.compaction.fates import Fates, LastOfProducer
 from log.compaction.filter import FilteredBatches, Terms, filter_source
 from log.compaction.mapping import map_source
 from log.compaction.offset_map import OffsetMap
 from log.compaction.source import SourceLog
 from log.compaction.transactions import CleanedTransactions
+from log.compression import Codec
 from log.errors import IllegalStateError
+from log.record import Record
 from log.strategies import Written, streams
 from log.txn_index import AbortedTransaction
 from tests.log.compaction.test_offset_map import batches, columns
@@ -114,6 +119,19 @@ def test_the_indexes_are_told_what_is_in_the_batches_that_are_left(
             is_built = batch.record_count and bytes(piece) not in data
             expected = batch.records()[-1].offset if is_built else batch.last_offset
             assert chunk.max_offset[row] == expected
+
+
+def test_the_records_of_a_batch_that_is_superseded_as_a_whole_are_not_unpacked() -> None:
+    specs = [BatchSpec(base_offset=Offset(offset), codec=Codec.LZ4) for offset in (0, 1)]
+    old, new = (build_batch(spec, [Record(spec.base_offset, TimeMs(0), b"k", b"v")]) for spec in specs)
+    offset_map = OffsetMap(1_000)
+    assert map_source(offset_map, SourceLog(memoryview(old + new)), CleanedTransactions())
+    unreadable = old[: HEADER.size] + bytes(len(old) - HEADER.size)
+    fates = Fates(-1, TimeMs(0))
+    terms = Terms.of_pass(TimeMs(0), DurationMs(RETENTION_MS))
+    (left,) = filter_source(SourceLog(memoryview(unreadable + new)), fates, offset_map, terms)
+    assert [bytes(piece) for piece in left.pieces] == [b"", new]
+    assert (left.records_read, left.records_kept) == (2, 1)
 
 
 @given(streams(count_max=6), st.integers(0, 6))

@@ -24,13 +24,14 @@ def columns(keys: list[bytes | None], first_offset: int = 0) -> KeyColumns:
 
 def batches(sizes: list[int], fates: list[int] | None = None, first_offset: int = 0) -> BatchColumns:
     """Batches that follow one another, each ending with its last record."""
-    ends = np.cumsum(sizes, dtype=np.int64)
+    first_record = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
     fate = np.array([BY_KEY] * len(sizes) if fates is None else fates, np.uint8)
-    return BatchColumns(np.concatenate(([0], ends)), first_offset + ends - 1, np.array(sizes, np.int32), fate)
+    offsets = first_offset + first_record
+    return BatchColumns(first_record, offsets[:-1], offsets[1:] - 1, np.array(sizes, np.int32), fate)
 
 
 def kept(offset_map: OffsetMap, keys: list[bytes | None]) -> list[bool]:
-    return offset_map.latest(columns(keys), batches([len(keys)])).kept.tolist()
+    return list(offset_map.latest(columns(keys), batches([len(keys)])).kept)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +142,74 @@ def test_a_map_is_a_dict_that_is_filled_until_it_is_full(drawn: list[list[int | 
     expected = [o > latest_offset or (k is not None and o >= known.get(k, -1)) for o, k in enumerate(keys)]
     assert kept(offset_map, keys) == expected
     offset_map.check_invariants()
+
+
+def superseded(offset_map: OffsetMap, asked: BatchColumns) -> list[bool]:
+    return list(offset_map.superseded(asked.base_offset, asked.last_offset))
+
+
+def test_a_batch_without_the_latest_of_any_key_is_known_by_its_offsets() -> None:
+    offset_map = OffsetMap(100)
+    keys: list[bytes | None] = [b"a", b"b", b"a", b"c", b"a"]
+    asked = batches([1, 1, 2, 1])
+    assert offset_map.put(columns(keys), asked, START)
+    assert superseded(offset_map, asked) == [True, False, False, False]
+
+
+def test_a_batch_that_was_not_mapped_whole_is_not_told_of() -> None:
+    offset_map = OffsetMap(3, 0.9)  # Two keys.
+    keys: list[bytes | None] = [b"x", b"x", b"a", b"a", b"b", b"a"]
+    asked = batches([2, 2, 2])
+    offset_map.put(columns(keys), asked, Offset(1))
+    assert (offset_map.latest_offset, superseded(offset_map, asked)) == (2, [False, False, False])
+    assert superseded(OffsetMap(100), asked) == [False, False, False]
+
+
+def test_what_is_mapped_later_is_known_too() -> None:
+    offset_map = OffsetMap(100)
+    asked = batches([1, 1])
+    offset_map.put(columns([b"a", b"b"]), asked, START)
+    assert superseded(offset_map, asked) == [False, False]
+    offset_map.put(columns([b"a"], 2), batches([1], first_offset=2), START)
+    assert superseded(offset_map, asked) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("keys", "offsets"),
+    [
+        ([b"a", None, b"a"], [0, 1, 2]),  # Without a key, which a cleaner counts one by one.
+        ([b"a", b"a", b"a"], [0, 2, 1]),  # Not ascending.
+        ([b"a", b"b", b"a"], [0, 5, 7]),  # Behind the end that the header tells.
+        ([b"a", b"a", b"a"], [-1, 1, 2]),  # Before its beginning.
+    ],
+)
+def test_nothing_is_told_of_any_batch_where_records_are_not_as_headers_say(
+    keys: list[bytes | None], offsets: list[int]
+) -> None:
+    offset_map = OffsetMap(100)
+    assert offset_map.put(columns(keys)._replace(offset=np.array(offsets)), batches([3]), Offset(-1))
+    offset_map.put(columns([b"a"], 8), batches([1], first_offset=8), START)
+    assert superseded(offset_map, batches([3])) == [False]
+
+
+@given(
+    st.lists(st.lists(st.none() | st.integers(0, 6), min_size=1, max_size=4), min_size=1, max_size=8),
+    st.integers(2, 12),
+    st.integers(0, 9),
+)
+def test_a_batch_is_superseded_if_none_of_its_records_would_stay(
+    drawn: list[list[int | None]], slot_count: int, start_offset: int
+) -> None:
+    keys = [None if number is None else b"%d" % number for batch in drawn for number in batch]
+    asked = batches([len(batch) for batch in drawn])
+    offset_map = OffsetMap(slot_count, 0.9)
+    offset_map.put(columns(keys), asked, Offset(start_offset))
+    told = np.array(superseded(offset_map, asked))
+    none_stays = offset_map.latest(columns(keys), asked).kept_count == 0
+    assert not (told & ~none_stays).any()
+    if None not in keys and start_offset == 0:
+        mapped = asked.last_offset <= offset_map.latest_offset
+        assert (told == none_stays)[mapped].all()
 
 
 def test_a_map_that_could_hold_no_more_than_one_key_is_refused() -> None:

@@ -1,0 +1,199 @@
+"""How fast a log is, beside Kafka's own classes, aiokafka and kafka-python: everything in one table.
+
+    python -m tests.benchmarks.log [--size 1GiB] [--rounds 3] [--only scan] [--folder DIR] [--json | --markdown]
+
+Parts: scan (every checksum, every record in columns; peak memory), append (encoding and appending), recovery,
+lookup, compaction (1 million records, 100 thousand keys). Records have 100 bytes or 1 KiB, in batches of 100; `--size`
+is how much of them, uncompressed, is written to each file. In each round everybody takes a turn; medians are shown.
+
+CPU is the time of the working thread alone, on a shared machine the one to go by; ratios and "reached" do. Java's does
+not hold its collector's threads, in its favour. Without Maven and Java its columns stay empty.
+
+Left out: the disk; files stay in the page cache. `--folder /dev/shm` keeps the machine's disk out altogether.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+from rich.console import Console
+from rich.table import Table
+
+from broker.units import format_size, parse_size
+from log.compression import Codec
+from tests.benchmarks import compaction, java_log
+from tests.benchmarks.log_append import append_lines
+from tests.benchmarks.log_files import CASES, PLAIN, Case, write_segment_file
+from tests.benchmarks.log_lookup import lookup_lines
+from tests.benchmarks.log_recovery import recovery_lines
+from tests.benchmarks.log_scan import scan_lines
+from tests.benchmarks.report import describe_machine
+from tests.benchmarks.rounds import Line, Took, in_turn, say
+from tests.kafka.jvm import KafkaUnavailableError
+from tests.kafka.log_jvm import KafkaLogs
+
+PARTS: Final = ("scan", "append", "recovery", "lookup", "compaction")
+RECORD_COUNT: Final = 1_000_000
+KEY_COUNT: Final = 100_000
+COMPACTION_CODECS: Final = (Codec.NONE, Codec.LZ4)
+PACKAGES: Final = ("numpy", "numba", "crc32c", "cramjam", "zstandard", "aiokafka", "kafka-python")
+
+
+@attrs.frozen(kw_only=True)
+class Work:
+    """What is to be measured, where, how often, and beside which Kafka."""
+
+    parts: Sequence[str]
+    size_bytes: int
+    rounds: int
+    folder: Path
+    kafka: KafkaLogs | None
+
+
+def main() -> int:
+    """Measure and print; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.log", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--size", type=parse_size, default="1GiB", help="of each file (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="measured rounds (default: %(default)s)")
+    parser.add_argument("--only", action="append", choices=PARTS, help="a part; may be given again (default: all)")
+    parser.add_argument("--folder", type=Path, help="where files are written (default: the system's)")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print one JSON document")
+    how.add_argument("--markdown", action="store_true", help="print a table for a README")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder, prefix="log-") as name, started_kafka(Path(name)) as kafka:
+        work = Work(
+            parts=options.only or PARTS,
+            size_bytes=options.size,
+            rounds=options.rounds,
+            folder=Path(name),
+            kafka=kafka,
+        )
+        lines = list(measured_lines(work))
+    machine = describe_machine(*PACKAGES)
+    title = f"The log: {format_size(options.size)} of records in batches of 100, medians of {options.rounds} rounds"
+    printer = print_json if options.json else print_markdown if options.markdown else print_table
+    printer(title, machine, lines)
+    return 0
+
+
+@contextlib.contextmanager
+def started_kafka(folder: Path) -> Iterator[KafkaLogs | None]:
+    """Start Java; give None, and say why, where it cannot be had."""
+    say("starting Java")
+    try:
+        kafka = KafkaLogs.start(folder / "build")
+    except KafkaUnavailableError as reason:
+        say(f"without Kafka's own classes: {reason}")
+        yield None
+        return
+    with kafka:
+        yield kafka
+
+
+def measured_lines(work: Work) -> Iterator[Line]:
+    """Yield the lines of all parts; a file is written once for the parts that read it."""
+    for case in CASES:
+        readers = [part for part in ("scan", "recovery", "lookup") if part in work.parts and reads(part, case)]
+        if readers:
+            yield from file_lines(case, readers, work)
+    for case in CASES if "append" in work.parts else ():
+        yield from append_lines(case, work.kafka, work.rounds, work.size_bytes)
+    for codec in COMPACTION_CODECS if "compaction" in work.parts else ():
+        yield compaction_line(codec, work)
+
+
+def reads(part: str, case: Case) -> bool:
+    """Whether a part reads the file of a case: recovery those without codec, look-ups the first of these."""
+    return part == "scan" or (part == "recovery" and case in PLAIN) or case == PLAIN[0]
+
+
+def file_lines(case: Case, parts: Sequence[str], work: Work) -> Iterator[Line]:
+    """Yield the lines of the parts that read a file."""
+    ways: dict[str, Callable[..., list[Line]]] = {
+        "scan": scan_lines,
+        "recovery": recovery_lines,
+        "lookup": lookup_lines,
+    }
+    folder = work.folder / case.codec.label
+    file = write_segment_file(case, folder, work.size_bytes)
+    for part in parts:
+        yield from ways[part](file, work.kafka, work.rounds)
+    shutil.rmtree(folder)
+
+
+def compaction_line(codec: Codec, work: Work) -> Line:
+    """Return the line of a whole pass of the cleaner."""
+    folder = work.folder / f"compaction-{codec.label}"
+    folder.mkdir()
+    say(f"compaction, {codec.label}: writing {RECORD_COUNT:,} records")
+    compaction.write_log(folder / "prepared", codec, RECORD_COUNT, KEY_COUNT)
+
+    def ours() -> Took:
+        measured = compaction.clean_copy(folder / "prepared", folder / "copy")
+        return Took(RECORD_COUNT, measured.wall_s, measured.cpu_s)
+
+    contestants: dict[str, Callable[[], Took]] = {"ours": ours}
+    if work.kafka is not None:
+        contestants["Java"] = lambda: clean_java(work.kafka, folder)
+    found = in_turn(contestants, work.rounds, f"compaction, {codec.label}")
+    shutil.rmtree(folder)
+    return Line(
+        what="compaction",
+        case=f"{compaction.VALUE_SIZE_BYTES} B {codec.label}",
+        unit="M records/s",
+        found=found,
+        java_least=4.0 if codec is Codec.NONE else None,
+        bound="hashing and looking up each key, and copying the survivors",
+    )
+
+
+def clean_java(kafka: KafkaLogs | None, folder: Path) -> Took:
+    """Let Kafka clean a copy of the log; its rate, too, goes by the records of the log."""
+    assert kafka is not None
+    config = {"cleanup.policy": "compact", "segment.bytes": compaction.CONFIG.segment_size_bytes}
+    times = java_log.clean(kafka, folder / "prepared" / compaction.DIRECTORY, config, scratch=folder, repeats=1)
+    return Took(RECORD_COUNT, times.wall_seconds, times.cpu_seconds)
+
+
+def print_table(title: str, machine: dict[str, str], lines: Sequence[Line]) -> None:
+    """Print a table for people, and below it what bounds what."""
+    rows = [line.row() for line in lines]
+    table = Table(*(column for column in rows[0]))
+    for row in rows:
+        table.add_row(*map(cell, row.values()))
+    console = Console(width=200)
+    console.print(title, table, *(f"{line.what}, {line.case}: {line.bound}" for line in lines), sep="\n")
+    console.print(", ".join(f"{name} {value}" for name, value in machine.items()), highlight=False)
+
+
+def print_markdown(title: str, machine: dict[str, str], lines: Sequence[Line]) -> None:
+    """Print a table for a README."""
+    rows = [{**line.row(), "what bounds ours": line.bound} for line in lines]
+    print(f"{title}. {', '.join(f'{name} {value}' for name, value in machine.items())}.\n")
+    for row in (list(rows[0]), ["---"] * len(rows[0]), *(list(map(cell, each.values())) for each in rows)):
+        print(f"| {' | '.join(row)} |")
+
+
+def print_json(title: str, machine: dict[str, str], lines: Sequence[Line]) -> None:
+    """Print one document."""
+    rows = [{**line.row(), "bound": line.bound} for line in lines]
+    print(json.dumps({"title": title, "machine": machine, "rows": rows}, indent=2))
+
+
+def cell(value: Any) -> str:
+    """Return what a table shows of a value."""
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""How fast records become batches in a segment: encoded, compressed, checksummed, written to a file, indexed.
+
+Ours takes columns, Kafka's MemoryRecordsBuilder and LogSegment.append take records that are objects in memory; both
+make batches of 100 and append them one by one. The work is 64 MiB of records, as Java keeps them all in memory.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from broker.ids import LeaderEpoch, Offset
+from broker.units import MIB, TimeMs
+from log.build_columns import PlainColumns, build_batches
+from log.build_spec import BatchSpec
+from log.compression import Codec
+from log.header_scan import scan_headers
+from log.log_config import LogConfig
+from log.segment import Segment, SegmentPlace
+from log.storage import FileStorage
+from log.time_index import TimestampOffset
+from tests.benchmarks import java_log
+from tests.benchmarks.log_files import (
+    DIRECTORY,
+    FIRST_TIMESTAMP,
+    RECORDS_AT_ONCE,
+    RECORDS_PER_BATCH,
+    Case,
+    CaseFile,
+    columns,
+    write_segment_file,
+)
+from tests.benchmarks.rounds import Line, Took, in_turn, measured
+from tests.kafka.log_jvm import KafkaLogs
+
+SAMPLE_BYTES_MAX: Final = 64 * MIB
+RUNS_A_TURN: Final = 3  # Runs are short.
+BOUNDS: Final = {
+    Codec.NONE: "copying values, checksums, and a system call a batch",
+    Codec.LZ4: "lz4's own compression",
+    Codec.ZSTD: "zstd's own compression",
+}
+
+
+def append_lines(case: Case, kafka: KafkaLogs | None, rounds: int, size_bytes: int) -> list[Line]:
+    """Return the line of one case."""
+    with tempfile.TemporaryDirectory(prefix="append-") as name:
+        folder = Path(name)
+        sample = write_segment_file(Case(case.value_size_bytes, Codec.NONE), folder, min(size_bytes, SAMPLE_BYTES_MAX))
+        chunks = [columns(case, first) for first in range(0, sample.record_count, RECORDS_AT_ONCE)]
+        contestants: dict[str, Callable[[], Took]] = {
+            "ours": lambda: repeated(case, chunks, folder / "ours"),
+        }
+        if kafka is not None:
+            contestants["Java"] = lambda: append_java(kafka, sample, case.codec)
+        found = in_turn(contestants, rounds, f"encode and append, {case.name}")
+    return [
+        Line(
+            what="encode and append",
+            case=case.name,
+            unit="M records/s",
+            found=found,
+            java_least=1.0,
+            bound=BOUNDS[case.codec],
+        )
+    ]
+
+
+def append_java(kafka: KafkaLogs, sample: CaseFile, codec: Codec) -> Took:
+    """Let Kafka encode and append the sample's records."""
+    return java_log.encode_and_append(
+        kafka, sample.path, scratch=sample.directory.parent, compression=codec.label, repeats=RUNS_A_TURN
+    ).took()
+
+
+def repeated(case: Case, chunks: Sequence[PlainColumns], folder: Path) -> Took:
+    """Return the median run of a turn, by the thread's own time."""
+    runs = []
+    for _ in range(RUNS_A_TURN):
+        segment = new_segment(folder)
+        runs.append(measured(lambda: append_ours(case, chunks, segment)))  # noqa: B023  # It runs at once.
+        segment.close()
+        shutil.rmtree(folder)
+    return sorted(runs, key=lambda run: run.cpu_s)[RUNS_A_TURN // 2]
+
+
+def new_segment(folder: Path) -> Segment:
+    """Return an empty segment in a directory of real files."""
+    storage = FileStorage(folder)
+    storage.make_directory(DIRECTORY)
+    return Segment(SegmentPlace(storage, DIRECTORY, Offset(0)), LogConfig(), now_ms=TimeMs(FIRST_TIMESTAMP))
+
+
+def append_ours(case: Case, chunks: Sequence[PlainColumns], segment: Segment) -> int:
+    """Encode all records and append them batch by batch; return how many records those were."""
+    first = 0
+    for records in chunks:
+        spec = BatchSpec(Offset(first), codec=case.codec, partition_leader_epoch=LeaderEpoch(0))
+        data = memoryview(build_batches(spec, records, RECORDS_PER_BATCH))
+        headers = scan_headers(data)
+        places = (headers.position, headers.size_bytes, headers.last_offset, headers.max_timestamp)
+        for position, size, last_offset, timestamp in zip(*(column.tolist() for column in places), strict=True):
+            segment.append(
+                data[position : position + size],
+                last_offset=last_offset,
+                max_timestamp=TimestampOffset(timestamp, last_offset),
+            )
+        first += len(records)
+    return first

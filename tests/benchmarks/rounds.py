@@ -1,0 +1,115 @@
+"""Rounds in which everybody takes a turn, so that what disturbs the machine disturbs all alike."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+START: Final = time.perf_counter()
+
+
+@attrs.frozen
+class Took:
+    """One run: how much was done, in units of the measurement, in how many seconds of the clock and of the thread."""
+
+    count: float
+    wall_s: float
+    cpu_s: float
+
+
+@attrs.frozen
+class Medians:
+    """What one contestant did a second: medians of its runs, by the clock and by the thread's own time."""
+
+    wall_rate: float
+    cpu_rate: float
+
+
+@attrs.frozen(kw_only=True)
+class Line:
+    """One line of the table. `unit` is "M records/s", "GB/s" or "µs each"; the last turns rates into times."""
+
+    what: str
+    case: str
+    unit: str
+    found: Mapping[str, Medians]
+    java_least: float | None = None
+    """How many times Java's rate is wanted."""
+    aiokafka_least: float | None = None
+    peak_mib: float | None = None
+    bound: str = ""
+    """What bounds ours, in words."""
+
+    def row(self) -> dict[str, Any]:
+        """Return the line as a row of a table; every line has the same columns."""
+        ours = self.found["ours"]
+        others = {f"x {name}": self._ratio(name) for name in ("aiokafka", "kafka-python")}
+        java = self.found.get("Java")
+        return {
+            "what": self.what,
+            "case": self.case,
+            "unit": self.unit,
+            "ours, CPU": self._shown(ours.cpu_rate),
+            "ours, wall": self._shown(ours.wall_rate),
+            "Java, CPU": None if java is None else self._shown(java.cpu_rate),
+            "Java, wall": None if java is None else self._shown(java.wall_rate),
+            "x Java, CPU": self._ratio("Java"),
+            "x Java, wall": None if java is None else round(ours.wall_rate / java.wall_rate, 2),
+            **others,
+            "peak MiB": self.peak_mib,
+            "target": self._target(),
+            "reached": self._reached(),
+        }
+
+    def _shown(self, rate: float) -> float:
+        if self.unit.startswith("µs"):
+            return round(1e6 / rate, 3)
+        return round(rate / (1e9 if self.unit == "GB/s" else 1e6), 2)
+
+    def _ratio(self, name: str) -> float | None:
+        other = self.found.get(name)
+        return None if other is None else round(self.found["ours"].cpu_rate / other.cpu_rate, 2)
+
+    def _target(self) -> str:
+        wanted = [f"{self.java_least:g}x Java"] if self.java_least else []
+        return ", ".join(wanted + ([f"{self.aiokafka_least:g}x aiokafka"] if self.aiokafka_least else []))
+
+    def _reached(self) -> str:
+        wanted = ((self._ratio("Java"), self.java_least), (self._ratio("aiokafka"), self.aiokafka_least))
+        asked = [(ratio, least) for ratio, least in wanted if ratio is not None and least is not None]
+        return "" if not asked else "yes" if all(ratio >= least for ratio, least in asked) else "no"
+
+
+def measured(run: Callable[[], float]) -> Took:
+    """Return how long `run` took, which returns how much it did."""
+    wall, cpu = time.perf_counter(), time.thread_time()
+    count = run()
+    return Took(count, time.perf_counter() - wall, time.thread_time() - cpu)
+
+
+def in_turn(contestants: Mapping[str, Callable[[], Took]], rounds: int, what: str) -> dict[str, Medians]:
+    """Let each contestant run once a round; the first round is left out: it compiles and fills the page cache."""
+    found: dict[str, list[Took]] = {name: [] for name in contestants}
+    for number in range(rounds + 1):
+        say(f"{what}: round {number} of {rounds}" if number else f"{what}: warming up")
+        for name, run in contestants.items():
+            found[name].append(run())
+    return {name: medians(runs[1:]) for name, runs in found.items()}
+
+
+def medians(runs: Sequence[Took]) -> Medians:
+    """Return the median rates of some runs."""
+    return Medians(
+        statistics.median(run.count / run.wall_s for run in runs),
+        statistics.median(run.count / run.cpu_s for run in runs),
+    )
+
+
+def say(text: str) -> None:
+    """Tell whoever waits what is going on, and since when."""
+    print(f"{time.perf_counter() - START:6.0f} s  {text}", file=sys.stderr, flush=True)

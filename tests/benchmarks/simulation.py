@@ -1,0 +1,91 @@
+"""Events a core that the simulation plays: `python -m tests.benchmarks.simulation [ROUNDS]`.
+
+Three shapes: a quiet cluster whose replicas mostly ask each other for news, a swarm of faults over drawn clusters, and
+a busy cluster that writes a hundred records a second. Each with every step checked and without checks. CPU time, as
+the machine may be shared; medians of the rounds, which go through all shapes in turn so that a slow minute of the
+machine touches all alike.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import attrs
+
+from broker.units import DurationMs, TimeMs
+from replication.simulation import Options, draw_plan, quiet, run, swarm
+from replication.simulation.cluster import Cluster
+from replication.simulation.trace import Trace
+from replication.simulation.weather import Weather
+
+ROUNDS = 5
+SWARM_SEEDS = range(4)
+
+
+def _of_ten(seconds: int, producers: int, produce_ms: int) -> Options:
+    return attrs.evolve(
+        quiet(1, DurationMs(seconds * 1_000)),
+        brokers=5,
+        racks=5,
+        partitions=10,
+        producers=producers,
+        produce_ms=DurationMs(produce_ms),
+    )
+
+
+SHAPES: dict[str, tuple[Options, ...]] = {
+    "quiet: 5 brokers, 10 partitions, 4 writes/s": (_of_ten(60, 2, 500),),
+    "busy: 5 brokers, 10 partitions, 100 writes/s": (_of_ten(20, 10, 100),),
+    "swarm: 3-5 brokers, 1-3 partitions, faults": tuple(swarm(seed, DurationMs(120_000)) for seed in SWARM_SEEDS),
+}
+
+
+def checked(options: Options) -> int:
+    """Play a run with every check; return its events."""
+    outcome = run(options)
+    assert outcome.is_clean, outcome.findings[0]
+    return outcome.event_count
+
+
+def unchecked(options: Options) -> int:
+    """Play the same time of the same cluster with nobody looking."""
+    cluster = Cluster(options, Trace())
+    Weather(cluster, draw_plan(options))
+    cluster.begin()
+    cluster.run_until(TimeMs(options.duration_ms))
+    return cluster.event_count
+
+
+def rate(play: Callable[[Options], int], all_options: tuple[Options, ...]) -> tuple[int, float]:
+    """Return the events and the events a CPU second."""
+    gc.collect()
+    began = time.process_time()
+    event_count = sum(play(options) for options in all_options)
+    return event_count, event_count / (time.process_time() - began)
+
+
+def main(arguments: list[str]) -> int:
+    rounds = int(arguments[0]) if arguments else ROUNDS
+    checked(quiet(1, DurationMs(5_000)))  # What is loaded or compiled at first use does not count.
+    rates: dict[tuple[str, str], list[float]] = {}
+    counts: dict[tuple[str, str], int] = {}
+    for _ in range(rounds):
+        for shape, all_options in SHAPES.items():
+            for name, play in (("checked", checked), ("unchecked", unchecked)):
+                counts[shape, name], a_second = rate(play, all_options)
+                rates.setdefault((shape, name), []).append(a_second)
+    print(f"events a CPU second, median of {rounds} rounds (least to most)")
+    for (shape, name), found in rates.items():
+        print(
+            f"  {shape:<46} {name:<9} {counts[shape, name]:>8,} events  {statistics.median(found):>9,.0f}/s "
+            f"({min(found):,.0f} to {max(found):,.0f})"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
