@@ -73,7 +73,12 @@ class SplitMix64:
 
     def next_int(self) -> int:
         """Return a signed 32-bit number."""
-        return _signed_32(self._next_64() >> 32)
+        # `_next_64` spelt out: a simulation draws once a message.
+        state = self._state = (self._state + _GOLDEN_GAMMA) & _MASK_64
+        value = ((state ^ state >> 30) * 0xBF58476D1CE4E5B9) & _MASK_64
+        value = ((value ^ value >> 27) * 0x94D049BB133111EB) & _MASK_64
+        value = (value ^ value >> 31) >> 32
+        return value - (1 << 32) if value > _INT32_MAX else value
 
     def next_int_bound(self, bound: int) -> int:
         """Return a number in 0..bound-1, each equally likely; raises UsageError unless bound is 1..2147483647."""

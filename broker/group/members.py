@@ -5,6 +5,7 @@ Source: GroupMetadataValue, group-coordinator, trunk 1eb7644 (2024-10).
 
 from __future__ import annotations
 
+import enum
 from typing import Final, NewType
 
 import attrs
@@ -16,6 +17,28 @@ InstanceId = NewType("InstanceId", str)
 
 UNKNOWN_MEMBER: Final = MemberId("")
 """What a member calls itself before the coordinator has named it."""
+
+
+class Departure(enum.Enum):
+    """Why a coordinator took a member out of its group; the value is said to users."""
+
+    LEFT = "left"
+    """It said so."""
+
+    REPLACED = "replaced"
+    """Another process has its group.instance.id now."""
+
+    SESSION = "session timeout"
+    """It was silent for its session."""
+
+    JOIN = "join timeout"
+    """It did not join within the rebalance timeout."""
+
+    SYNC = "sync timeout"
+    """It joined, and did not ask for its assignment."""
+
+    REVOKE = "revocation timeout"
+    """It did not give back in time what it was asked for."""
 
 
 @attrs.frozen(kw_only=True)

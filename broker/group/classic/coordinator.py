@@ -47,10 +47,7 @@ from broker.group.classic.outbox import Outbox
 from broker.group.classic.refusals import heartbeat_error, join_error, sync_error
 from broker.group.classic.states import GroupInput, GroupState
 from broker.group.ids import random_uuid
-from broker.group.members import (
-    UNKNOWN_MEMBER,
-    MemberId,
-)
+from broker.group.members import UNKNOWN_MEMBER, Departure, MemberId
 from broker.group.timers import Timers
 from broker.units import DurationMs, TimeMs
 
@@ -82,6 +79,12 @@ class ClassicCoordinator:
         self.now_ms = TimeMs(0)
         self._timers = Timers()
         self._outbox = Outbox(group)
+        self._departed: list[tuple[Member, Departure]] = []
+
+    def take_departed(self) -> tuple[tuple[Member, Departure], ...]:
+        """Return the members that have gone since the last time, and why."""
+        departed, self._departed = tuple(self._departed), []
+        return departed
 
     def handle(self, request: Request, now_ms: TimeMs) -> tuple[Output, ...]:
         """Take a request; the answer may come with a later call."""
@@ -127,6 +130,13 @@ class ClassicCoordinator:
         """Begin on a group read from its record: every member has its session anew."""
         self.now_ms = now_ms
         for member in self.group.ordered():
+            self._expect_heartbeat(member, member.session_timeout_ms)
+
+    def heard(self, member_id: MemberId, now_ms: TimeMs) -> None:
+        """Take a commit of `member_id` for a sign of life; between joining and syncing it is none."""
+        assert now_ms == self.now_ms, (now_ms, self.now_ms)
+        member = self.group.members.get(member_id)
+        if member is not None and self.group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):
             self._expect_heartbeat(member, member.session_timeout_ms)
 
     def _fire(self, now_ms: TimeMs) -> None:
@@ -207,6 +217,7 @@ class ClassicCoordinator:
         self._outbox.refuse_join(old, ErrorCode.FENCED_INSTANCE_ID)
         self._outbox.sync(old, ErrorCode.FENCED_INSTANCE_ID)
         self._timers.cancel(_beat(old_id))
+        self._departed.append((old, Departure.REPLACED))
         member = group.replace(request.instance_id, new_id)
         member.update(request)
         self._expect_heartbeat(member, member.session_timeout_ms)
@@ -294,6 +305,7 @@ class ClassicCoordinator:
         self._timers.cancel(_JOIN)
         for member in group.ordered():
             if member.join_ticket is None and member.instance_id is None:
+                self._departed.append((member, Departure.JOIN))
                 group.remove(member.member_id)
                 self._timers.cancel(_beat(member.member_id))
         if not group.elect_joined_leader() and group.members:
@@ -382,7 +394,7 @@ class ClassicCoordinator:
             group.remove(member_id)
             self._end_join_if_all_there()
         elif member is not None and not member.is_alive_without_heartbeat:
-            self._drop(member)
+            self._drop(member, Departure.SESSION)
             if group.can_rebalance():
                 self._prepare()
             else:
@@ -397,12 +409,14 @@ class ClassicCoordinator:
         group = self.group
         late = [member_id for member_id in group.members if member_id in group.pending_syncs]
         for member_id in late:
+            self._departed.append((group.members[member_id], Departure.SYNC))
             group.remove(member_id)
             self._timers.cancel(_beat(member_id))
         if late:
             self._prepare()
 
-    def _drop(self, member: Member) -> None:
+    def _drop(self, member: Member, why: Departure) -> None:
+        self._departed.append((member, why))
         self._timers.cancel(_beat(member.member_id))
         if member.join_ticket is not None:
             error = ErrorCode.UNKNOWN_MEMBER_ID
@@ -435,7 +449,7 @@ class ClassicCoordinator:
             member_id = group.static_members[named]
         error = group.member_error(member_id, named) if named or instance_id is None else ErrorCode.UNKNOWN_MEMBER_ID
         if error is ErrorCode.NONE:
-            self._drop(group.members[member_id])
+            self._drop(group.members[member_id], Departure.LEFT)
         return error
 
 

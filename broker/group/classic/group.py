@@ -23,6 +23,7 @@ from broker.error_codes import ErrorCode
 from broker.group.classic.messages import JoinedMember, JoinRequest, Protocol, Ticket
 from broker.group.classic.states import GROUP_TRANSITIONS, GroupInput, GroupState
 from broker.group.members import (
+    GroupRecord,
     InstanceId,
     MemberId,
     StoredMember,
@@ -69,6 +70,21 @@ class Member:
             join_ticket=request.ticket,
         )
 
+    @classmethod
+    def stored(cls, stored: StoredMember, record: GroupRecord) -> Member:
+        """Return the member as its group's record has it: with the one protocol that the group had chosen."""
+        return cls(
+            member_id=stored.member_id,
+            instance_id=stored.instance_id,
+            client_id=stored.client_id,
+            client_host=stored.client_host,
+            protocol_type=record.protocol_type,
+            protocols=(Protocol(record.protocol_name or "", stored.subscription),),
+            session_timeout_ms=stored.session_timeout_ms,
+            rebalance_timeout_ms=stored.rebalance_timeout_ms,
+            assignment=stored.assignment,
+        )
+
     @property
     def is_alive_without_heartbeat(self) -> bool:
         """Whether it is waiting for the coordinator, and so need not report; a member's first join is bounded."""
@@ -110,6 +126,22 @@ class ClassicGroup:
     pending_joins: set[MemberId] = attrs.field(factory=set)
     pending_syncs: set[MemberId] = attrs.field(factory=set)
     new_member_added: bool = False
+
+    @classmethod
+    def of_record(cls, record: GroupRecord) -> ClassicGroup:
+        """Return the group that a coordinator reads from its record: stable, or empty without members."""
+        group = cls(
+            record.group_id,
+            state=GroupState.STABLE if record.members else GroupState.EMPTY,
+            state_time_ms=TimeMs(record.state_time_ms),
+            generation=record.generation,
+            protocol_type=record.protocol_type or None,
+            protocol_name=record.protocol_name,
+            leader_id=record.leader_id,
+        )
+        for stored in record.members:
+            group.add(Member.stored(stored, record))
+        return group
 
     def move(self, event: GroupInput, now_ms: TimeMs) -> None:
         """Step to the next state; raises UsageError where the table has none."""

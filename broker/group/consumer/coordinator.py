@@ -10,6 +10,9 @@ Source: org.apache.kafka.coordinator.group.GroupMetadataManager (scheduleConsume
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Final
+
 import attrs
 
 from broker.entropy import RandomSource
@@ -19,9 +22,12 @@ from broker.group.consumer.heartbeats import Surroundings, beat
 from broker.group.consumer.member import STATIC_LEAVING_EPOCH, ConsumerMember, MemberState
 from broker.group.consumer.messages import Heartbeat, HeartbeatAnswer
 from broker.group.ids import random_uuid
-from broker.group.members import MemberId
+from broker.group.members import Departure, MemberId
 from broker.group.timers import Timers
-from broker.units import TimeMs
+from broker.units import DurationMs, TimeMs
+
+RETRY_MS: Final = DurationMs(500)
+"""After how long a member is fenced again whose end could not be stored; a constant of Kafka's."""
 
 
 @attrs.frozen
@@ -41,18 +47,29 @@ class ConsumerCoordinator:
         self.entropy = entropy
         self.now_ms = TimeMs(0)
         self._timers = Timers()
+        self._departed: list[tuple[ConsumerMember, Departure]] = []
+
+    def take_departed(self) -> tuple[tuple[ConsumerMember, Departure], ...]:
+        """Return the members that have gone since the last time, and why."""
+        departed, self._departed = tuple(self._departed), []
+        return departed
 
     def handle(self, request: Heartbeat, now_ms: TimeMs) -> Told:
         """Take a heartbeat, after all that is due by `now_ms`."""
         self.advance(now_ms)
         new_id = MemberId(random_uuid(self.entropy)) if not request.member_id else request.member_id
         before = self.group.members.get(new_id)
+        former = self.group.static_member(request.instance_id)
         beaten = beat(self.group, request, self.around, new_id)
         self.group = beaten.group
         member_id = beaten.answer.member_id
         if beaten.answer.error is not ErrorCode.NONE:
             return Told(beaten.answer, self.group)
+        if former is not None and former.member_id not in self.group.members and former.member_id != member_id:
+            self._departed.append((former, Departure.REPLACED))
         if beaten.member is None:
+            assert before is not None
+            self._departed.append((before, Departure.LEFT))
             self._forget(member_id)
         elif beaten.member.epoch != STATIC_LEAVING_EPOCH:
             self._expect(beaten.member, before)
@@ -70,15 +87,28 @@ class ConsumerCoordinator:
         """Return when `advance` has something to do next, None when nothing waits for a time."""
         return self._timers.next_ms()
 
+    def loaded(self, now_ms: TimeMs) -> None:
+        """Begin on a group that another coordinator stored: every member has its session and its rebalance anew."""
+        self.now_ms = now_ms
+        for member in self.group.ordered():
+            self._expect(member, None)
+
     def revert(self, group: ConsumerGroup) -> None:
-        """Go back to `group`, as what followed it could not be stored."""
+        """Go back to `group`, as what followed it could not be stored; whoever was to be gone is so a little later."""
         self.group = group
+        for member in group.ordered():
+            member_id = member.member_id
+            if _session(member_id) not in self._timers and member.epoch != STATIC_LEAVING_EPOCH:
+                fence = partial(self._fence, member_id, Departure.SESSION)
+                self._timers.set(_session(member_id), self.now_ms, RETRY_MS, fence)
 
     def _expect(self, member: ConsumerMember, before: ConsumerMember | None) -> None:
         """Wait for the member's next heartbeat, and for it to give back what it has just been asked for."""
         member_id, epoch = member.member_id, member.epoch
         session_ms = self.around.options.session_timeout_ms
-        self._timers.set(_session(member_id), self.now_ms, session_ms, lambda: self._fence(member_id))
+        self._timers.set(
+            _session(member_id), self.now_ms, session_ms, lambda: self._fence(member_id, Departure.SESSION)
+        )
         if member.state is not MemberState.UNREVOKED_PARTITIONS:
             self._timers.cancel(_rebalance(member_id))
         elif before is None or (before.epoch, before.revoking) != (epoch, member.revoking):
@@ -88,10 +118,11 @@ class ConsumerCoordinator:
     def _fence_if_at(self, member_id: MemberId, epoch: int) -> None:
         member = self.group.members.get(member_id)
         if member is not None and member.epoch == epoch:
-            self._fence(member_id)
+            self._fence(member_id, Departure.REVOKE)
 
-    def _fence(self, member_id: MemberId) -> None:
+    def _fence(self, member_id: MemberId, why: Departure) -> None:
         if member_id in self.group.members:
+            self._departed.append((self.group.members[member_id], why))
             self.group = self.group.without_member(member_id)
         self._forget(member_id)
 

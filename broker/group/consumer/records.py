@@ -1,0 +1,297 @@
+"""The records of consumer groups in `__consumer_offsets`, in Kafka's binary form: what changed, and what it makes.
+
+Decides how a coordinator remembers a consumer group (KIP-848), and so how another goes on with it.
+
+Goals, most important first
+1. Whoever applies the records of all changes in order has the group again.
+2. Keys and values are those that Kafka 4.0 writes, in the order in which Kafka writes them.
+
+Constraints: a change is written as a whole, in one batch. Topics are told by their ids; an id that the reader does not
+know, as its topic is gone, is left out of what is read.
+
+How: six kinds of keys, by version: 3 the group's epoch, 4 its topics and their partition counts, 5 a member and what it
+subscribes to, 6 the target's epoch, 7 a member's target, 8 what a member holds. The newest value of a key holds, and
+null removes. A member that goes leaves three tombstones: what it holds, its target, itself.
+
+Example: the first member of a group makes records of versions 5, 4, 3, 7, 6 and 8.
+
+Left out: classic members in a consumer group, subscriptions by regular expression, racks of partitions.
+
+Source: ConsumerGroupMetadata*, ConsumerGroupPartitionMetadata*, ConsumerGroupMemberMetadata*,
+ConsumerGroupTargetAssignment*, ConsumerGroupCurrentMemberAssignment* (JSON definitions of group-coordinator),
+GroupCoordinatorRecordHelpers and GroupMetadataManager.replay, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+from broker.group.consumer.group import ConsumerGroup
+from broker.group.consumer.member import NOTHING, ConsumerMember, MemberState, Partitions
+from broker.group.members import InstanceId, MemberId
+from broker.group.wire import Reader, Writer
+from broker.ids import PartitionId, TopicPartition
+from broker.units import DurationMs
+
+EPOCH: Final = 3
+TOPICS: Final = 4
+MEMBER: Final = 5
+TARGET_EPOCH: Final = 6
+TARGET: Final = 7
+CURRENT: Final = 8
+CONSUMER_KEY_VERSIONS: Final = (EPOCH, TOPICS, MEMBER, TARGET_EPOCH, TARGET, CURRENT)
+_OF_MEMBERS: Final = (MEMBER, TARGET, CURRENT)
+_VALUE_VERSION: Final = 0
+_ID_BYTES: Final = 16
+_CLIENT_HOST: Final = "/127.0.0.1"
+_STATES: Final = (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS, MemberState.UNRELEASED_PARTITIONS)
+
+
+@attrs.frozen
+class ConsumerKey:
+    """What a record tells of: a group, by `version` which part of it, and the member where it is one's."""
+
+    version: int
+    group_id: str
+    member_id: MemberId | None = None
+
+    def to_bytes(self) -> bytes:
+        """Return the key as Kafka writes it."""
+        writer = Writer().int16(self.version).string(self.group_id)
+        return writer.done() if self.member_id is None else writer.string(self.member_id).done()
+
+
+@attrs.frozen
+class ConsumerRecord:
+    """One record; no value is a tombstone."""
+
+    key: ConsumerKey
+    value: bytes | None
+
+
+class TopicIds:
+    """The ids of the topics that a broker knows, 16 bytes each."""
+
+    def __init__(self, ids: Mapping[str, bytes]) -> None:
+        assert all(len(each) == _ID_BYTES for each in ids.values())
+        self._ids = dict(ids)
+        self._names = {topic_id: name for name, topic_id in ids.items()}
+
+    def id_of(self, topic: str) -> bytes:
+        """Return a topic's id."""
+        return self._ids[topic]
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """Return a topic's name, None where there is none of this id."""
+        return self._names.get(topic_id)
+
+
+def changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> tuple[ConsumerRecord, ...]:
+    """Return the records that make `after` of `before`, in Kafka's order."""
+    return tuple(_changes(before, after, ids))
+
+
+def _changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> Iterator[ConsumerRecord]:
+    group_id = after.group_id
+    for name in sorted(before.members.keys() - after.members.keys()):
+        for version in (CURRENT, TARGET, MEMBER):
+            yield ConsumerRecord(ConsumerKey(version, group_id, name), None)
+    members = sorted(after.members.items())
+    for name, member in members:
+        if name not in before.members or _subscription(member) != _subscription(before.members[name]):
+            yield ConsumerRecord(ConsumerKey(MEMBER, group_id, name), _member_value(member))
+    if after.topics != before.topics:
+        yield ConsumerRecord(ConsumerKey(TOPICS, group_id), _topics_value(after.topics, ids))
+    if after.epoch != before.epoch:
+        value = Writer().int16(_VALUE_VERSION).int32(after.epoch).done() + b"\0"
+        yield ConsumerRecord(ConsumerKey(EPOCH, group_id), value)
+    for name, share in sorted(after.target.items()):
+        if before.target.get(name) != share:
+            value = Writer().int16(_VALUE_VERSION).done() + _partitions(share, ids) + b"\0"
+            yield ConsumerRecord(ConsumerKey(TARGET, group_id, name), value)
+    if after.target_epoch != before.target_epoch:
+        value = Writer().int16(_VALUE_VERSION).int32(after.target_epoch).done() + b"\0"
+        yield ConsumerRecord(ConsumerKey(TARGET_EPOCH, group_id), value)
+    for name, member in members:
+        if name not in before.members or _held(member) != _held(before.members[name]):
+            yield ConsumerRecord(ConsumerKey(CURRENT, group_id, name), _current_value(member, ids))
+
+
+def read_consumer_key(data: bytes) -> ConsumerKey | None:
+    """Return what a key names, None if it is no consumer group's; raises CorruptDataError when it is damaged."""
+    reader = Reader(data, what="key of __consumer_offsets")
+    version = reader.int16()
+    if version not in CONSUMER_KEY_VERSIONS:
+        return None
+    group_id = reader.string()
+    return ConsumerKey(version, group_id, MemberId(reader.string()) if version in _OF_MEMBERS else None)
+
+
+def applied(group: ConsumerGroup, record: ConsumerRecord, ids: TopicIds) -> ConsumerGroup:
+    """Return the group after a record; raises CorruptDataError when the value is none of its key's."""
+    version, name, data = record.key.version, record.key.member_id, record.value
+    if data is None:
+        return _removed(group, version, name)
+    reader = Reader(data, what="record of a consumer group", is_flexible=True)
+    value_version = reader.int16()
+    if value_version != _VALUE_VERSION:
+        raise reader.corrupt(f"version is {value_version}; known is {_VALUE_VERSION}")
+    if version == EPOCH:
+        return attrs.evolve(group, epoch=reader.int32())
+    if version == TARGET_EPOCH:
+        return attrs.evolve(group, target_epoch=reader.int32())
+    if version == TOPICS:
+        return attrs.evolve(group, topics=MappingProxyType(dict(_read_topics(reader))))
+    assert name is not None, record
+    if version == TARGET:
+        return attrs.evolve(group, target={**group.target, name: _read_partitions(reader, ids)})
+    known = group.members.get(name, ConsumerMember(member_id=name))
+    member = _read_member(known, reader) if version == MEMBER else _read_current(known, reader, ids)
+    return group.with_member(member)
+
+
+def _removed(group: ConsumerGroup, version: int, name: MemberId | None) -> ConsumerGroup:
+    if version == TARGET:
+        return attrs.evolve(group, target={each: share for each, share in group.target.items() if each != name})
+    if version == MEMBER:
+        return attrs.evolve(group, members={each: one for each, one in group.members.items() if each != name})
+    if version == CURRENT and name in group.members:
+        assert name is not None
+        return group.with_member(attrs.evolve(group.members[name], assigned=NOTHING, revoking=NOTHING))
+    return group
+
+
+# Values. Kafka writes these in flexible versions: lengths are unsigned varints of one more, structures end with a 0.
+
+
+def _subscription(member: ConsumerMember) -> tuple[object, ...]:
+    return (
+        member.instance_id,
+        member.rack,
+        member.client_id,
+        member.subscribed_topics,
+        member.rebalance_timeout_ms,
+        member.assignor,
+    )
+
+
+def _held(member: ConsumerMember) -> tuple[object, ...]:
+    return member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking
+
+
+def _member_value(member: ConsumerMember) -> bytes:
+    topics = sorted(member.subscribed_topics)
+    return b"".join(
+        (
+            Writer().int16(_VALUE_VERSION).done(),
+            _string(member.instance_id),
+            _string(member.rack),
+            _string(member.client_id),
+            _string(_CLIENT_HOST),
+            _length(len(topics)),
+            *(_string(topic) for topic in topics),
+            _string(None),
+            Writer().int32(member.rebalance_timeout_ms).done(),
+            _string(member.assignor),
+            b"\0",
+        )
+    )
+
+
+def _read_member(member: ConsumerMember, reader: Reader) -> ConsumerMember:
+    instance_id, rack, client_id = reader.nullable_string(), reader.nullable_string(), reader.string()
+    reader.string()
+    topics = frozenset(reader.string() for _ in range(reader.array_length(1)))
+    reader.nullable_string()
+    return attrs.evolve(
+        member,
+        instance_id=None if instance_id is None else InstanceId(instance_id),
+        rack=rack,
+        client_id=client_id,
+        subscribed_topics=topics,
+        rebalance_timeout_ms=DurationMs(reader.int32()),
+        assignor=reader.nullable_string(),
+    )
+
+
+def _topics_value(topics: Mapping[str, int], ids: TopicIds) -> bytes:
+    parts = [Writer().int16(_VALUE_VERSION).done(), _length(len(topics))]
+    for name, count in sorted(topics.items()):
+        parts += [ids.id_of(name), _string(name), Writer().int32(count).done(), _length(0), b"\0"]
+    return b"".join((*parts, b"\0"))
+
+
+def _read_topics(reader: Reader) -> Iterator[tuple[str, int]]:
+    for _ in range(reader.array_length(_ID_BYTES)):
+        reader.take(_ID_BYTES)
+        yield reader.string(), reader.int32()
+        for _ in range(reader.array_length(1)):
+            reader.int32()
+            for _ in range(reader.array_length(1)):
+                reader.string()
+            reader.end_structure()
+        reader.end_structure()
+
+
+def _current_value(member: ConsumerMember, ids: TopicIds) -> bytes:
+    epochs = Writer().int16(_VALUE_VERSION).int32(member.epoch).int32(member.previous_epoch).done()
+    state = bytes((_STATES.index(member.state),))
+    return epochs + state + _partitions(member.assigned, ids) + _partitions(member.revoking, ids) + b"\0"
+
+
+def _read_current(member: ConsumerMember, reader: Reader, ids: TopicIds) -> ConsumerMember:
+    epoch, previous_epoch, state = reader.int32(), reader.int32(), reader.take(1)[0]
+    if state >= len(_STATES):
+        raise reader.corrupt(f"state of a member is {state}; known are 0 to {len(_STATES) - 1}")
+    return attrs.evolve(
+        member,
+        epoch=epoch,
+        previous_epoch=previous_epoch,
+        state=_STATES[state],
+        assigned=_read_partitions(reader, ids),
+        revoking=_read_partitions(reader, ids),
+    )
+
+
+def _partitions(partitions: Iterable[TopicPartition], ids: TopicIds) -> bytes:
+    topics = [(topic, list(each)) for topic, each in groupby(sorted(partitions), key=lambda one: one.topic)]
+    parts = [_length(len(topics))]
+    for topic, each in topics:
+        numbers = Writer()
+        for one in each:
+            numbers.int32(one.partition)
+        parts += [ids.id_of(topic), _length(len(each)), numbers.done(), b"\0"]
+    return b"".join(parts)
+
+
+def _read_partitions(reader: Reader, ids: TopicIds) -> Partitions:
+    found: list[TopicPartition] = []
+    for _ in range(reader.array_length(_ID_BYTES)):
+        topic = ids.name_of(reader.take(_ID_BYTES))
+        numbers = [PartitionId(reader.int32()) for _ in range(reader.array_length(4))]
+        reader.end_structure()
+        if topic is not None:
+            found.extend(TopicPartition(topic, number) for number in numbers)
+    return frozenset(found)
+
+
+def _string(text: str | None) -> bytes:
+    if text is None:
+        return b"\0"
+    encoded = text.encode("utf-8")
+    return _length(len(encoded)) + encoded
+
+
+def _length(count: int) -> bytes:
+    """Return a length as flexible versions have it: one more, as an unsigned varint."""
+    left, out = count + 1, bytearray()
+    while left >= 0x80:
+        out.append(left & 0x7F | 0x80)
+        left >>= 7
+    out.append(left)
+    return bytes(out)

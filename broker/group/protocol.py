@@ -1,0 +1,111 @@
+"""What members tell the one that assigns, and what it tells them, in the binary form of Kafka's consumers.
+
+Decides how subscriptions and assignments travel inside JoinGroup and SyncGroup, where the coordinator passes them on
+unread.
+
+Constraints: written is version 3 of both; read are all there have been. Whoever claims more than the bytes hold is
+refused before memory is taken. Sticky assignors keep what they remember in the user data, each in its own form.
+
+Example: read_subscription(Subscription(topics=("t",)).to_bytes()).topics == ("t",).
+
+Source: ConsumerProtocolSubscription and ConsumerProtocolAssignment (JSON definitions), AbstractStickyAssignor,
+StickyAssignor and CooperativeStickyAssignor, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Final
+
+import attrs
+
+from broker.group.wire import Reader, Writer
+from broker.ids import PartitionId, TopicPartition
+
+_VERSION: Final = 3
+_INT32_BYTES: Final = 4
+_STRING_BYTES_MIN: Final = 2
+_TOPIC_BYTES_MIN: Final = _STRING_BYTES_MIN + _INT32_BYTES
+NO_GENERATION: Final = -1
+
+
+@attrs.frozen(kw_only=True)
+class Subscription:
+    """What a member says of itself: topics, what it holds and since which generation, and its assignor's memory."""
+
+    topics: tuple[str, ...]
+    owned: tuple[TopicPartition, ...] = ()
+    generation: int = NO_GENERATION
+    rack: str | None = None
+    user_data: bytes = b""
+
+    def to_bytes(self) -> bytes:
+        """Return it as Kafka's consumer writes it."""
+        writer = Writer().int16(_VERSION).int32(len(self.topics))
+        for topic in self.topics:
+            writer.string(topic)
+        writer.binary(self.user_data)
+        _write_partitions(writer, self.owned)
+        return writer.int32(self.generation).string(self.rack).done()
+
+
+def read_subscription(data: bytes) -> Subscription:
+    """Return what `to_bytes` wrote, or another version's; raises CorruptDataError for anything else."""
+    reader = Reader(data, what="subscription")
+    version = reader.int16()
+    topics = tuple(reader.string() for _ in range(reader.array_length(_STRING_BYTES_MIN)))
+    user_data = reader.binary()
+    owned = _read_partitions(reader) if version >= 1 else ()
+    generation = reader.int32() if version >= 2 else NO_GENERATION
+    rack = reader.nullable_string() if version >= 3 else None
+    return Subscription(topics=topics, owned=owned, generation=generation, rack=rack, user_data=user_data)
+
+
+def write_assignment(partitions: Iterable[TopicPartition]) -> bytes:
+    """Return what the leader gives one member."""
+    writer = Writer().int16(_VERSION)
+    _write_partitions(writer, partitions)
+    return writer.binary(b"").done()
+
+
+def read_assignment(data: bytes) -> frozenset[TopicPartition]:
+    """Return what a member was given; raises CorruptDataError when it is no assignment, as no bytes are none."""
+    reader = Reader(data, what="assignment")
+    reader.int16()
+    return frozenset(_read_partitions(reader))
+
+
+def sticky_memory(held: Iterable[TopicPartition], generation: int) -> bytes:
+    """Return the user data of `sticky`: what the member was last given, and in which generation."""
+    writer = Writer()
+    _write_partitions(writer, held)
+    return writer.int32(generation).done()
+
+
+def read_sticky_memory(data: bytes) -> tuple[tuple[TopicPartition, ...], int]:
+    """Return what `sticky_memory` wrote; nothing, of no generation, where there are no bytes."""
+    if not data:
+        return (), NO_GENERATION
+    reader = Reader(data, what="memory of the sticky assignor")
+    held = _read_partitions(reader)
+    return held, reader.int32() if reader.left else NO_GENERATION
+
+
+def _write_partitions(writer: Writer, partitions: Iterable[TopicPartition]) -> None:
+    """By topic, in order; Kafka keeps topics in a hash map here, and its readers do not look at their order."""
+    topics = [(topic, list(each)) for topic, each in groupby(sorted(partitions), key=lambda one: one.topic)]
+    writer.int32(len(topics))
+    for topic, each in topics:
+        writer.string(topic).int32(len(each))
+        for one in each:
+            writer.int32(one.partition)
+
+
+def _read_partitions(reader: Reader) -> tuple[TopicPartition, ...]:
+    partitions: list[TopicPartition] = []
+    for _ in range(reader.array_length(_TOPIC_BYTES_MIN)):
+        topic = reader.string()
+        count = reader.array_length(_INT32_BYTES)
+        partitions.extend(TopicPartition(topic, PartitionId(reader.int32())) for _ in range(count))
+    return tuple(partitions)

@@ -1,0 +1,360 @@
+"""A group's place on its coordinator: requests in, answers and records out, for either protocol, offsets included.
+
+Decides which machine a request goes to, and when an answer may be given: what it promises has to be stored first.
+
+Goals, most important first
+1. Nobody is told what another coordinator would not know after a fail-over: an answer waits for its records.
+2. A coordinator that is not there, or has not yet read its records, says so and changes nothing.
+
+Constraints: the caller keeps the records in order and says how storing each `Append` went (`stored`), in order. A
+group is of the kind of the first member that asks to join; it can be of the other once it is empty.
+
+How: classic groups store themselves (`classic.Store`); a consumer group is stored when a heartbeat, or time, has
+changed it; a commit is checked by the group, and applied when it is stored. `load` reads what was stored.
+
+Example: a member joins, its answer waits for `Append(1, …)`; `stored(1, NOT_COORDINATOR, …)` refuses it instead.
+
+Left out: several groups in one, transactions, deletion of groups.
+
+Source: GroupCoordinatorService, GroupCoordinatorShard, OffsetMetadataManager and CoordinatorRuntime, trunk 1eb7644
+(2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+import attrs
+
+from broker.entropy import RandomSource
+from broker.error_codes import ErrorCode
+from broker.errors import CorruptDataError
+from broker.group.classic import (
+    ClassicCoordinator,
+    ClassicGroup,
+    ClassicOptions,
+    GroupState,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinRequest,
+    JoinResponse,
+    LeaveRequest,
+    LeaveResponse,
+    Store,
+    SyncRequest,
+    SyncResponse,
+    Ticket,
+)
+from broker.group.classic import Output as ClassicOutput
+from broker.group.consumer import ConsumerCoordinator, ConsumerGroup, Heartbeat, HeartbeatAnswer, Surroundings
+from broker.group.members import Departure, GroupRecord, MemberId
+from broker.group.messages import CommitRequest, CommitResponse, OffsetsRequest, OffsetsResponse
+from broker.group.offsets import CommittedOffsets, ExpiryRule, OffsetOptions
+from broker.group.protocol import read_subscription
+from broker.group.records import CommittedOffset, OffsetKey
+from broker.ids import Offset
+from broker.units import MINUTE_MS, TimeMs
+
+EXPIRY_CHECK_MS: Final = 10 * MINUTE_MS
+"""offsets.retention.check.interval.ms by default."""
+
+_NOT_STORED: Final = {
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.NOT_COORDINATOR: ErrorCode.NOT_COORDINATOR,
+}
+"""What a member is told when its records could not be stored; of the others COORDINATOR_NOT_AVAILABLE."""
+
+Request: TypeAlias = (
+    JoinRequest | SyncRequest | HeartbeatRequest | LeaveRequest | Heartbeat | CommitRequest | OffsetsRequest
+)
+Response: TypeAlias = (
+    JoinResponse | SyncResponse | HeartbeatResponse | LeaveResponse | HeartbeatAnswer | CommitResponse | OffsetsResponse
+)
+
+
+@attrs.frozen
+class OffsetRecord:
+    """A committed offset, or with None the end of one."""
+
+    key: OffsetKey
+    value: CommittedOffset | None
+
+
+GroupEntry: TypeAlias = GroupRecord | ConsumerGroup | OffsetRecord
+"""What is kept of a group: of each kind, and of each offset key, the newest holds."""
+
+
+@attrs.frozen
+class Reply:
+    """The answer to the request that came with `ticket`."""
+
+    ticket: Ticket
+    response: Response
+
+
+@attrs.frozen
+class Append:
+    """Keep these entries, all or none, and say under `token` how it went."""
+
+    token: int
+    entries: tuple[GroupEntry, ...]
+
+
+Output: TypeAlias = Reply | Append
+
+
+@attrs.frozen(kw_only=True)
+class ServiceOptions:
+    """A coordinator's settings, and what it knows of topics and assignors."""
+
+    classic: ClassicOptions
+    around: Surroundings
+    offsets: OffsetOptions
+
+
+class GroupService:
+    """One group on one coordinator, from when it is loaded on until it is dropped with `unload`."""
+
+    def __init__(self, group_id: str, options: ServiceOptions, entropy: RandomSource) -> None:
+        self.group_id = group_id
+        self.offsets = CommittedOffsets(options.offsets)
+        self.classic = ClassicCoordinator(ClassicGroup(group_id), options.classic, entropy)
+        self.consumer = ConsumerCoordinator(ConsumerGroup(group_id=group_id), options.around, entropy)
+        self._entropy = entropy
+        self._kept = self.consumer.group
+        """The consumer group as last appended."""
+        self._outputs: list[Output] = []
+        self._storing: dict[int, Callable[[ErrorCode, TimeMs], None]] = {}
+        self._token = 0
+        self._end_offset = 0
+        self._check_ms = TimeMs(EXPIRY_CHECK_MS)
+
+    @property
+    def is_consumer_group(self) -> bool:
+        """Whether members of the newer protocol are in it, or were last."""
+        return self.classic.group.state is GroupState.EMPTY and self.consumer.group.epoch > 0
+
+    @property
+    def members(self) -> Mapping[MemberId, str]:
+        """The members, with the client id of each."""
+        if self.is_consumer_group:
+            return {member_id: member.client_id for member_id, member in self.consumer.group.members.items()}
+        return {member_id: member.client_id for member_id, member in self.classic.group.members.items()}
+
+    @property
+    def generation(self) -> int:
+        """The group's generation, or its epoch."""
+        return self.consumer.group.epoch if self.is_consumer_group else self.classic.group.generation
+
+    def take_departed(self) -> tuple[tuple[str, Departure], ...]:
+        """Return the client ids of the members that have gone since the last time, and why."""
+        classic = tuple((member.client_id, why) for member, why in self.classic.take_departed())
+        return classic + tuple((member.client_id, why) for member, why in self.consumer.take_departed())
+
+    def load(self, entries: Iterable[GroupEntry], now_ms: TimeMs) -> None:
+        """Take in what another coordinator stored, oldest first; every member has its session anew."""
+        for entry in entries:
+            match entry:
+                case GroupRecord():
+                    group = ClassicGroup.of_record(entry)
+                    self.classic = ClassicCoordinator(group, self.classic.options, self._entropy)
+                case ConsumerGroup():
+                    self.consumer.group = self._kept = entry
+                case OffsetRecord():
+                    self._apply(entry)
+        self.classic.loaded(now_ms)
+        self.consumer.loaded(now_ms)
+        self._check_ms = TimeMs(now_ms + EXPIRY_CHECK_MS)
+
+    def handle(self, ticket: Ticket, request: Request, now_ms: TimeMs) -> tuple[Output, ...]:
+        """Take a request; its answer, named by `ticket`, may come with a later call."""
+        self._advance(now_ms)
+        match request:
+            case Heartbeat():
+                self._heartbeat(ticket, request, now_ms)
+            case CommitRequest():
+                self._commit(ticket, request, now_ms)
+            case OffsetsRequest():
+                self._outputs.append(Reply(ticket, self._fetch(request)))
+            case _:
+                if isinstance(request, JoinRequest) and self.consumer.group.members:
+                    refusal = JoinResponse(ticket=ticket, error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+                    self._outputs.append(Reply(ticket, refusal))
+                else:
+                    self._take(self.classic.handle(attrs.evolve(request, ticket=ticket), now_ms))
+        return self._given()
+
+    def advance(self, now_ms: TimeMs) -> tuple[Output, ...]:
+        """Do what is due by `now_ms`."""
+        self._advance(now_ms)
+        return self._given()
+
+    def next_ms(self) -> TimeMs:
+        """Return when `advance` has something to do next."""
+        return min(
+            each for each in (self.classic.next_ms(), self.consumer.next_ms(), self._check_ms) if each is not None
+        )
+
+    def stored(self, token: int, error: ErrorCode, now_ms: TimeMs) -> tuple[Output, ...]:
+        """Take the news that the entries of `token` are safe, or why not; unknown tokens are ignored."""
+        self._advance(now_ms)
+        if token in self._storing:
+            self._storing.pop(token)(error, now_ms)
+        return self._given()
+
+    def unload(self, now_ms: TimeMs) -> tuple[Output, ...]:
+        """End, as another broker coordinates now; all who wait are told to look for it."""
+        storing, self._storing = self._storing, {}
+        for then in storing.values():
+            then(ErrorCode.NOT_COORDINATOR, now_ms)
+        self._take(self.classic.unload(now_ms))
+        return tuple(output for output in self._given() if isinstance(output, Reply))
+
+    def _given(self) -> tuple[Output, ...]:
+        outputs, self._outputs = tuple(self._outputs), []
+        return outputs
+
+    def _advance(self, now_ms: TimeMs) -> None:
+        self._take(self.classic.advance(now_ms))
+        self.consumer.advance(now_ms)
+        if self.consumer.group is not self._kept:
+            self._keep_group(lambda error: None)
+        if now_ms >= self._check_ms:
+            self._check_ms = TimeMs(now_ms + EXPIRY_CHECK_MS)
+            self._expire(now_ms)
+
+    def _append(self, entries: tuple[GroupEntry, ...], then: Callable[[ErrorCode, TimeMs], None]) -> None:
+        self._token += 1
+        self._storing[self._token] = then
+        self._outputs.append(Append(self._token, entries))
+
+    # Groups.
+
+    def _take(self, outputs: tuple[ClassicOutput, ...]) -> None:
+        for output in outputs:
+            if isinstance(output, Store):
+                self._store(output)
+            else:
+                self._outputs.append(Reply(output.ticket, output))
+
+    def _store(self, store: Store) -> None:
+        self._append((store.record,), lambda error, now_ms: self._take(self.classic.stored(store.token, error, now_ms)))
+
+    def _heartbeat(self, ticket: Ticket, request: Heartbeat, now_ms: TimeMs) -> None:
+        member_id, epoch = request.member_id, request.epoch
+        if self.classic.group.members:
+            refusal = HeartbeatAnswer(error=ErrorCode.GROUP_ID_NOT_FOUND, member_id=member_id, epoch=epoch)
+            self._outputs.append(Reply(ticket, refusal))
+            return
+        told = self.consumer.handle(request, now_ms)
+
+        def answer(error: ErrorCode) -> None:
+            refusal = HeartbeatAnswer(error=_told_not_stored(error), member_id=member_id, epoch=epoch)
+            self._outputs.append(Reply(ticket, told.answer if error is ErrorCode.NONE else refusal))
+
+        if told.group != self._kept:
+            self._keep_group(answer)
+        elif self._storing:
+            self._after_last(answer)
+        else:
+            answer(ErrorCode.NONE)
+
+    def _keep_group(self, then: Callable[[ErrorCode], None]) -> None:
+        """Have the consumer group appended; if that is refused, it is again what was appended last.
+
+        What was appended and is not replicated in time stands in the log all the same, and so it stays here.
+        """
+        before, self._kept = self._kept, self.consumer.group
+
+        def finish(error: ErrorCode, now_ms: TimeMs) -> None:
+            if error not in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT):
+                self.consumer.revert(before)
+                self._kept = before
+            then(error)
+
+        self._append((self._kept,), finish)
+
+    def _after_last(self, then: Callable[[ErrorCode], None]) -> None:
+        """Do `then` when what was appended last is stored: an answer must not tell of what is not."""
+        token = max(self._storing)
+        former = self._storing[token]
+
+        def finish(error: ErrorCode, now_ms: TimeMs) -> None:
+            former(error, now_ms)
+            then(error)
+
+        self._storing[token] = finish
+
+    # Offsets.
+
+    def commit_error(self, request: CommitRequest) -> ErrorCode:
+        """Return whether a commit is refused, and why."""
+        if self.is_consumer_group:
+            return self.consumer.group.commit_error(request.member_id, request.generation)
+        return self.classic.group.commit_error(request.member_id, request.instance_id, request.generation)
+
+    def _commit(self, ticket: Ticket, request: CommitRequest, now_ms: TimeMs) -> None:
+        error = self.commit_error(request)
+        if error is not ErrorCode.NONE:
+            self._outputs.append(Reply(ticket, CommitResponse((error,) * len(request.commits))))
+            return
+        self._keep_alive(request, now_ms)
+        records, errors = self.offsets.records(self.group_id, request.commits, now_ms)
+        entries = tuple(OffsetRecord(key, value) for key, value in records)
+
+        def answer(failure: ErrorCode, at_ms: TimeMs) -> None:
+            if failure is ErrorCode.NONE:
+                for entry in entries:
+                    self._apply(entry)
+                self._outputs.append(Reply(ticket, CommitResponse(errors)))
+            else:
+                self._outputs.append(Reply(ticket, CommitResponse((_told_not_stored(failure),) * len(errors))))
+
+        self._append(entries, answer)
+
+    def _keep_alive(self, request: CommitRequest, now_ms: TimeMs) -> None:
+        """A member of a classic group that commits is alive, as one that sends a heartbeat is."""
+        if not self.is_consumer_group:
+            self.classic.heard(request.member_id, now_ms)
+
+    def _apply(self, entry: OffsetRecord) -> None:
+        self.offsets.apply(entry.key, entry.value, Offset(self._end_offset))
+        self._end_offset += 1
+
+    def _fetch(self, request: OffsetsRequest) -> OffsetsResponse:
+        """Return what is committed; a consumer group's members are checked, a classic group's never were."""
+        if self.is_consumer_group and request.member_id:
+            error = self.consumer.group.commit_error(request.member_id, request.generation)
+            if error is not ErrorCode.NONE:
+                return OffsetsResponse(error=error)
+        found = (self.offsets.fetch(self.group_id, partition) for partition in request.partitions)
+        return OffsetsResponse(tuple(None if one is None else one.offset for one in found))
+
+    def expiry_rule(self) -> ExpiryRule | None:
+        """Return how the group's offsets age now, None for not at all."""
+        if self.is_consumer_group:
+            return ExpiryRule(kept_topics=self.consumer.group.subscribed_topics())
+        group = self.classic.group
+        try:
+            told = [read_subscription(member.metadata(group.protocol_name)) for member in group.members.values()]
+        except CorruptDataError:  # Members that tell each other something else than Kafka's consumers do.
+            return group.expiry_rule(None)
+        return group.expiry_rule(frozenset(topic for subscription in told for topic in subscription.topics))
+
+    def _expire(self, now_ms: TimeMs) -> None:
+        entries = tuple(
+            OffsetRecord(key, None) for key in self.offsets.expired(self.group_id, self.expiry_rule(), now_ms)
+        )
+        if entries:
+            self._append(entries, lambda error, at_ms: self._forget(entries, error))
+
+    def _forget(self, entries: tuple[OffsetRecord, ...], error: ErrorCode) -> None:
+        if error is ErrorCode.NONE:
+            for entry in entries:
+                self._apply(entry)
+
+
+def _told_not_stored(error: ErrorCode) -> ErrorCode:
+    return _NOT_STORED.get(error, ErrorCode.COORDINATOR_NOT_AVAILABLE)

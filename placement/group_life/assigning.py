@@ -1,0 +1,127 @@
+"""Assignors where they run: at the leader of a classic group, and in the coordinator of a consumer group.
+
+Decides nothing: it hands the assignors of `placement.consumer` what they would be told, and passes on what they say.
+
+Constraints: a classic group's leader knows what the members told it, in the order that the coordinator gave, and
+the topics of its own metadata. Sticky ones read what members held from the user data, cooperative ones from the
+subscription.
+
+Source: ConsumerCoordinator.onLeaderElected, StickyAssignor.memberData, CooperativeStickyAssignor.memberData and
+TargetAssignmentBuilder, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from broker.entropy import RandomSource
+from broker.group.assignors import Subscriber
+from broker.group.classic import JoinedMember
+from broker.group.members import MemberId
+from broker.group.protocol import (
+    NO_GENERATION,
+    Subscription,
+    read_sticky_memory,
+    read_subscription,
+    sticky_memory,
+    write_assignment,
+)
+from broker.ids import TopicPartition
+from placement.consumer.assignor import ConsumerAssignor
+from placement.consumer.group import Group, Member, Topic
+from placement.consumer.registry import load_assignor
+
+COOPERATIVE: Final = frozenset({"cooperative-sticky"})
+"""Assignors whose members keep what they hold while they join (KIP-429)."""
+_WITH_MEMORY: Final = frozenset({"sticky"})
+SERVER_NAMES: Final[Mapping[str, str]] = {"uniform": "uniform", "server-range": "range"}
+"""Assignors that the coordinator runs, and the names that Kafka's server has for them."""
+
+
+@attrs.define
+class ClientAssignor:
+    """One assignor of one client: what it remembers, and how it assigns when its client leads."""
+
+    name: str
+    assignor: ConsumerAssignor
+    entropy: RandomSource
+    held: frozenset[TopicPartition] = frozenset()
+    generation: int = NO_GENERATION
+
+    @classmethod
+    def load(cls, name: str, entropy: RandomSource) -> ClientAssignor:
+        """Return a new one; raises UsageError for a name that there is not."""
+        return cls(name, load_assignor(name), entropy)
+
+    def user_data(self) -> bytes:
+        """Return what the assignor adds to the subscription."""
+        if self.name in _WITH_MEMORY and self.generation != NO_GENERATION:
+            return sticky_memory(self.held, self.generation)
+        return b""
+
+    def on_assignment(self, partitions: frozenset[TopicPartition], generation: int) -> None:
+        """Remember what the client was given."""
+        self.held, self.generation = partitions, generation
+
+    def assign(
+        self, members: Sequence[JoinedMember], partition_counts: Mapping[str, int]
+    ) -> tuple[tuple[MemberId, bytes], ...]:
+        """Return everyone's assignment as bytes; raises RefusedError where Kafka's assignor throws."""
+        asked = [self._member(member, read_subscription(member.metadata)) for member in members]
+        group = Group.of(asked, _topics(partition_counts))
+        assignment = self.assignor.assign(group, self.entropy)
+        rows = zip(members, assignment.rows.lists(), strict=True)
+        return tuple((member.member_id, write_assignment(assignment.named(row))) for member, row in rows)
+
+    def _member(self, member: JoinedMember, told: Subscription) -> Member:
+        owned, generation = told.owned, told.generation
+        if self.name in _WITH_MEMORY:
+            owned, generation = read_sticky_memory(told.user_data)
+        return Member(
+            id=member.member_id,
+            topics=told.topics,
+            instance_id=member.instance_id,
+            rack=told.rack,
+            owned=owned,
+            generation=generation,
+            subscription_generation=told.generation,
+        )
+
+
+@attrs.define
+class OnServer:
+    """A `ServerAssignor` of `broker.group`, by Kafka's name, around one of `placement.consumer`."""
+
+    name: str
+    assignor: ConsumerAssignor
+    entropy: RandomSource
+
+    @classmethod
+    def load(cls, name: str, entropy: RandomSource) -> OnServer:
+        """Return a new one; `name` as in the registry. Raises UsageError for a name that there is not."""
+        return cls(SERVER_NAMES.get(name, name), load_assignor(name), entropy)
+
+    def assign(
+        self, members: Sequence[Subscriber], partition_counts: Mapping[str, int]
+    ) -> Mapping[MemberId, frozenset[TopicPartition]]:
+        """Return what each member should own. A topic that does not exist is nobody's, as Kafka's coordinator tells."""
+        asked = [
+            Member(
+                id=member.member_id,
+                topics=tuple(sorted(topic for topic in member.subscribed_topics if topic in partition_counts)),
+                instance_id=member.instance_id,
+                rack=member.rack,
+                owned=tuple(sorted(member.target)),
+            )
+            for member in members
+        ]
+        assignment = self.assignor.assign(Group.of(asked, _topics(partition_counts)), self.entropy)
+        rows = zip(members, assignment.rows.lists(), strict=True)
+        return {member.member_id: frozenset(assignment.named(row)) for member, row in rows}
+
+
+def _topics(partition_counts: Mapping[str, int]) -> list[Topic]:
+    return [Topic(name=name, partition_count=count) for name, count in sorted(partition_counts.items())]

@@ -1,0 +1,47 @@
+"""The settings that a consumer lives by, and what its application does.
+
+Source: ConsumerConfig, Kafka 4.0; `poll_ms` and `revoke_ms` are the application's own.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.group.members import InstanceId
+from broker.units import DurationMs
+
+
+@attrs.frozen(kw_only=True)
+class ClientOptions:
+    """Kafka's names and defaults. `poll_ms` is how long the application works on what a poll returned."""
+
+    session_timeout_ms: DurationMs = attrs.field(default=DurationMs(45_000))
+    heartbeat_interval_ms: DurationMs = attrs.field(default=DurationMs(3_000))
+    max_poll_interval_ms: DurationMs = attrs.field(default=DurationMs(300_000))
+    max_poll_records: int = 500
+    auto_commit_interval_ms: DurationMs = attrs.field(default=DurationMs(5_000))
+    metadata_age_ms_max: DurationMs = attrs.field(default=DurationMs(300_000))
+    request_timeout_ms: DurationMs = attrs.field(default=DurationMs(30_000))
+    retry_backoff_ms: DurationMs = attrs.field(default=DurationMs(100))
+    poll_ms: DurationMs = attrs.field(default=DurationMs(500))
+
+
+@attrs.frozen(kw_only=True)
+class ClientSpec:
+    """One consumer: who it is, what it reads, and how its application behaves.
+
+    `revoke_ms` is how long the application takes to let partitions go, 0 for one without a rebalance listener. One that
+    `remembers_partitions` asks, at every poll, for its position in each partition that it was first given, and fails
+    if it does not hold it (SPARK-22968).
+    """
+
+    name: str
+    group_id: str
+    topics: tuple[str, ...]
+    assignors: tuple[str, ...]
+    """By name, the preferred one first; of a consumer group's members at most one, the server's."""
+    instance_id: InstanceId | None = None
+    rack: str | None = None
+    revoke_ms: DurationMs = attrs.field(default=DurationMs(0))
+    remembers_partitions: bool = False
+    options: ClientOptions = attrs.field(factory=ClientOptions)

@@ -1,0 +1,1 @@
+"""Tests of placement.group_life: a consumer group's life under each protocol."""
