@@ -27,11 +27,10 @@ AbstractFetcherThread.processFetchRequest, commit 1eb7644 (2024-10); KAFKA-12996
 
 from __future__ import annotations
 
-import attrs
-
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.units import TimeMs
+from broker.values import value
 from replication.epochs import UNDEFINED_END, end_offset_for
 from replication.high_watermark import follower_high_watermark, leader_high_watermark
 from replication.isr import may_join, propose_expand
@@ -50,7 +49,7 @@ from replication.terms import Moment, Terms
 from replication.truncation import cut_for, truncated
 
 
-@attrs.frozen(kw_only=True)
+@value(kw_only=True)
 class FetchRequest:
     """One partition of a follower's fetch; -1 stands for an epoch that is not given."""
 
@@ -62,7 +61,7 @@ class FetchRequest:
     broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH
 
 
-@attrs.frozen(kw_only=True)
+@value(kw_only=True)
 class FetchAnswer:
     """One partition of the answer. Where the logs part, `diverging` says where, and there are no records.
 
@@ -76,7 +75,7 @@ class FetchAnswer:
     end_offset: Offset = UNKNOWN_OFFSET
 
 
-@attrs.frozen
+@value
 class Served:
     """A follower's fetch dealt with: the answer, the leader's state after it, its high watermark after it.
 
@@ -113,12 +112,16 @@ def answer_fetch(role: LeaderState | FollowerState, log: LogState, request: Fetc
         # With an epoch the sender is up to date and this leader may be behind: the sender shall retry.
         known = rules.fetch_epoch_check and request.leader_epoch != UNKNOWN_EPOCH
         return FetchAnswer(error=ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    diverging = None
-    if rules.truncation is Truncation.ON_FETCH and request.last_fetched_epoch != UNKNOWN_EPOCH:
-        end = end_offset_for(log.epochs, request.last_fetched_epoch, log.end_offset, rules)
+    diverging, last = None, request.last_fetched_epoch
+    is_of_latest = bool(log.epochs) and log.epochs[-1].epoch == last and log.start_offset <= request.offset
+    if is_of_latest and request.offset <= log.end_offset:
+        # Nearly every fetch: the logs do not part, as the latest epoch ends at the log's end.
+        pass
+    elif rules.truncation is Truncation.ON_FETCH and last != UNKNOWN_EPOCH:
+        end = end_offset_for(log.epochs, last, log.end_offset, rules)
         if end == UNDEFINED_END or (request.offset < log.start_offset and rules.diverging_below_start_refused):
             return FetchAnswer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
-        if end.epoch < request.last_fetched_epoch or end.end_offset < request.offset:
+        if end.epoch < last or end.end_offset < request.offset:
             diverging = end
     if diverging is None and not log.start_offset <= request.offset <= log.end_offset:
         return FetchAnswer(error=ErrorCode.OFFSET_OUT_OF_RANGE)

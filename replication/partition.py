@@ -32,10 +32,9 @@ from __future__ import annotations
 
 from typing import Final, NewType
 
-import attrs
-
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.units import TimeMs
+from broker.values import value
 
 PartitionEpoch = NewType("PartitionEpoch", int)
 
@@ -51,7 +50,7 @@ UNKNOWN_BROKER_EPOCH: Final = BrokerEpoch(-1)
 """What a broker sends when it has no epoch to send: no check is made on it."""
 
 
-@attrs.frozen
+@value
 class EpochStart:
     """One entry of an epoch cache: the first offset of a leader epoch."""
 
@@ -59,7 +58,7 @@ class EpochStart:
     start_offset: Offset
 
 
-@attrs.frozen
+@value
 class EpochEnd:
     """Where an epoch ends in a log, exclusive; both -1 when the log cannot tell."""
 
@@ -67,7 +66,7 @@ class EpochEnd:
     end_offset: Offset = UNKNOWN_OFFSET
 
 
-@attrs.frozen
+@value
 class LogState:
     """What the rules look at of one replica's log. start_offset <= high_watermark <= end_offset."""
 
@@ -87,13 +86,17 @@ class LogState:
             assert self.epochs[-1].start_offset <= self.end_offset, self
 
 
-@attrs.frozen(kw_only=True)
+@value(kw_only=True)
 class BrokerStatus:
-    """What metadata says of a registered broker; a broker that is not registered has none."""
+    """What metadata says of a registered broker; a broker that is not registered has none.
+
+    `offline` are the partitions whose replica lies in a directory that has failed.
+    """
 
     epoch: BrokerEpoch
     fenced: bool = False
     shutting_down: bool = False
+    offline: frozenset[int] = frozenset()
 
     @property
     def is_active(self) -> bool:
@@ -101,7 +104,7 @@ class BrokerStatus:
         return not self.fenced and not self.shutting_down
 
 
-@attrs.frozen(kw_only=True)
+@value(kw_only=True)
 class PartitionState:
     """A partition in the controller's eyes, and the record that brokers learn it by.
 
@@ -152,7 +155,7 @@ class PartitionState:
         assert self.leader == NO_LEADER or self.leader in self.isr, self
 
 
-@attrs.frozen
+@value
 class IsrMember:
     """One member of a proposed ISR with the broker epoch that the leader knows it by, -1 for none."""
 
@@ -160,7 +163,7 @@ class IsrMember:
     epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH
 
 
-@attrs.frozen(kw_only=True)
+@value(kw_only=True)
 class AlterPartition:
     """A leader's request to the controller: make this the ISR. The epochs are those that the leader knows."""
 
@@ -176,7 +179,7 @@ class AlterPartition:
         return tuple(member.broker for member in self.isr)
 
 
-@attrs.frozen
+@value
 class Follower:
     """What a leader knows of one follower, all of it from the follower's own fetches.
 
@@ -195,7 +198,7 @@ class Follower:
     leader_epoch: LeaderEpoch = UNKNOWN_EPOCH
 
 
-@attrs.frozen(kw_only=True)
+@value(kw_only=True)
 class LeaderState:
     """A partition in its leader's eyes.
 
@@ -238,7 +241,7 @@ class LeaderState:
         )
 
 
-@attrs.frozen(kw_only=True)
+@value(kw_only=True)
 class FollowerState:
     """A partition in a follower's eyes; `leader` is -1 while there is none to fetch from."""
 

@@ -1,8 +1,8 @@
-"""Hypothesis strategies for partitions, elections and histories, and a check of any election policy in one call.
+"""Hypothesis strategies for partitions, elections, histories and faults; a check of any election policy in one call.
 
-What it decides: which partition states, ballots and sequences of controller events tests are run on. They are small, as
-shrunken counterexamples are read by people, and they lean towards what breaks rules: ISRs of one, empty ISRs with
-eligible replicas, several brokers fenced at once, a dead last leader.
+What it decides: which partition states, ballots, sequences of controller events, clusters and plans of faults tests are
+run on. They are small, as shrunken counterexamples are read by people, and they lean towards what breaks rules: ISRs of
+one, empty ISRs with eligible replicas, several brokers fenced at once, a dead last leader.
 
 Example, a policy of one's own:
 
@@ -13,9 +13,19 @@ It passes in silence, or raises `PolicyFailure` with the smallest ballot on whic
 is dead, or one that lacks records although a complete one is alive. The search is derandomised: the same policy
 gives the same result on every run.
 
-Constraints: a partition that is drawn satisfies `PartitionState.check_invariants`, with or without ELR as asked for.
+Example, a property of whole clusters:
 
-Left out: fault plans, which belong to the simulation.
+    @given(st.data())
+    def test_nothing_is_lost(data):
+        options = data.draw(clusters())
+        plan = data.draw(fault_plans(options))
+        assert run(options, plan).is_clean
+
+Constraints: a partition that is drawn satisfies `PartitionState.check_invariants`, with or without ELR as asked for;
+options and plans are valid as they are drawn. A plan shrinks by leaving faults out first, then to earlier and
+shorter ones of kinds declared earlier.
+
+Left out: plans for the explorer, which needs none: it tries everything.
 
 Source: ours; hypothesis 6.
 """
@@ -32,12 +42,18 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from broker.ids import NO_LEADER, BrokerId
+from broker.units import DurationMs, TimeMs
 from replication.controller_events import fenced, restarted_uncleanly, unfenced
 from replication.election import Ballot, Elected, Election, ElectionPolicy, elect
 from replication.partition import PartitionState
-from replication.rules import CURRENT
+from replication.roles.settings import RoleSettings
+from replication.rules import CURRENT, Rules
+from replication.simulation.faults import DETAIL_MAX, QUIET_MS, Fault, fault_bounds
+from replication.simulation.options import FaultKind, NetworkOptions, Options
 from replication.terms import Terms
 
+_SHORT_MS: Final = DurationMs(20_000)
+_PRODUCE_MS_MAX: Final = DurationMs(5_000)
 BROKER_MAX: Final = 5
 _PLACES: Final = ("in sync", "out of sync", "eligible")
 
@@ -136,6 +152,67 @@ def applied(
             active = active | {event.broker}
         states.append(following or states[-1])
     return states
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> NetworkOptions:
+    """Return how messages fare between nodes: at best as in a rack, at worst late, lost and doubled now and then."""
+    return NetworkOptions(
+        delay_ms_max=draw(st.sampled_from((2, 10, 50))),
+        loss=draw(st.integers(0, 30)),
+        duplicates=draw(st.integers(0, 20)),
+        stragglers=draw(st.integers(0, 20)),
+        is_ordered=draw(st.booleans()),
+    )
+
+
+@st.composite
+def clusters(
+    draw: st.DrawFn, *, duration_ms: DurationMs = _SHORT_MS, rules: Rules = CURRENT, broker_count_max: int = BROKER_MAX
+) -> Options:
+    """Return the options of a simulated cluster without faults of its own; `fault_plans` draws them."""
+    brokers = draw(st.integers(1, broker_count_max))
+    factor = draw(st.integers(1, min(brokers, 3)))
+    terms = Terms(rules=rules, min_isr=draw(st.integers(1, factor)))
+    return Options(
+        seed=draw(st.integers(0, 2**32)),
+        brokers=brokers,
+        racks=draw(st.integers(1, brokers)),
+        partitions=draw(st.integers(1, 3)),
+        replication_factor=factor,
+        producers=draw(st.integers(1, 3)),
+        acks=draw(st.sampled_from(((-1,), (-1, 1), (-1, 1, 0)))),
+        is_idempotent=draw(st.booleans()),
+        produce_ms=DurationMs(draw(st.sampled_from((200, 500, 1_000)))),
+        duration_ms=duration_ms,
+        network=draw(networks()),
+        settings=RoleSettings(terms=terms, produce_ms_max=_PRODUCE_MS_MAX),
+        name="drawn",
+    )
+
+
+def fault_plans(
+    options: Options, *, kinds: Sequence[FaultKind] = tuple(FaultKind), count_max: int = 8
+) -> st.SearchStrategy[tuple[Fault, ...]]:
+    """Return a plan of faults of these kinds for a cluster, by time; each is within what its kind can be drawn with."""
+    one = st.sampled_from(list(kinds)).flatmap(lambda kind: _fault(kind, options))
+    return st.lists(one, max_size=count_max).map(lambda drawn: tuple(sorted(drawn, key=_by_time)))
+
+
+def _fault(kind: FaultKind, options: Options) -> st.SearchStrategy[Fault]:
+    bounds = fault_bounds(kind, options)
+    return st.builds(
+        Fault,
+        at_ms=st.integers(QUIET_MS, options.duration_ms - 1).map(TimeMs),
+        kind=st.just(kind),
+        target=st.integers(0, bounds.target_count - 1),
+        for_ms=st.integers(bounds.for_ms_min, bounds.for_ms_max).map(DurationMs),
+        detail=st.integers(-DETAIL_MAX, DETAIL_MAX - 1),
+    )
+
+
+def _by_time(fault: Fault) -> tuple[int, str]:
+    return fault.at_ms, str(fault)
 
 
 def check_policy(policy: ElectionPolicy, *, example_count: int = 300) -> None:

@@ -18,6 +18,7 @@ import attrs
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
+from broker.values import value
 from replication.partition import BrokerStatus
 from replication.rules import CURRENT, Rules
 
@@ -44,7 +45,7 @@ class Terms:
             raise UsageError(f"replica.lag.time.max.ms is {self.lag_ms_max}; allowed are 0 and more")
 
 
-@attrs.frozen
+@value
 class Moment:
     """The time at a broker, and what its copy of the metadata says of the registered brokers."""
 

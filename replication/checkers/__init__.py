@@ -6,6 +6,7 @@ from replication.checkers.catalogue import INVARIANTS, Invariant
 from replication.checkers.clients import check_history
 from replication.checkers.durability import DurabilityReport, LostRecord, account
 from replication.checkers.finding import Finding
+from replication.checkers.rare import Rare
 from replication.checkers.steps import StepChecker
 
 __all__ = (
@@ -14,6 +15,7 @@ __all__ = (
     "Finding",
     "Invariant",
     "LostRecord",
+    "Rare",
     "StepChecker",
     "account",
     "check_history",

@@ -1,10 +1,14 @@
 """Which acknowledged records are gone, and by which event.
- It decides, at the end of a run, for each acknowledged write whether it can still be read, whether any broker still
-has it, and what took it: an unclean election if one cut it off, else nothing that is allowed.
 
-Constraints: acks=1 promises only the leader's log; what is lost of those is told apart and is no fault.
+It decides for each acknowledged write whether it can still be read, whether any broker still has it, and what took it:
+which event took the last copy, and whether that event may take it.
 
-Worked example: value 17, acks=all, partition 0, offset 9, lost at 4200 ms by the unclean election of broker 2.
+Constraints: the logs are asked, not what ought to be in them. A record can be read if it is in the leader's log; as
+long as there is no leader, if it is in the log of somebody who may be elected cleanly. acks=1 promises only the
+leader's log; what is lost of those is told apart and is no fault.
+
+Worked example: value 17, acks=all, partition 0, offset 9: broker 2 was elected uncleanly at 4200 ms without it, and
+broker 0, which had the last copy, cut its log to 9 at 4950 ms.
 
 Left out: acks=0, which promises nothing.
 
@@ -24,14 +28,27 @@ from replication.produce import ACKS_ALL, Fate
 
 @attrs.frozen
 class LostRecord:
-    """An acknowledged record that cannot be read any more. `cause` is "" if nothing that happened explains it."""
+    """An acknowledged record that cannot be read any more.
+
+    `cause` is what may take records and took it, "" if nothing that happened explains it. `event` is what took it from
+    the broker that had it last, "" if it is still somewhere.
+    """
 
     value: int
     partition: int
     offset: int
     acks: int
     cause: str
-    is_anywhere: bool
+    event: str
+
+    @property
+    def is_anywhere(self) -> bool:
+        """Whether a broker still has it."""
+        return not self.event
+
+    def __str__(self) -> str:
+        what = f"value {self.value}, partition {self.partition}, offset {self.offset}, acks {self.acks}"
+        return ": ".join(part for part in (what, self.cause, self.event or "a broker still has it") if part)
 
 
 @attrs.frozen
@@ -50,7 +67,7 @@ class DurabilityReport:
 
 def account(writes: Sequence[WriteView], ghosts: Mapping[int, Ghost]) -> DurabilityReport:
     """Return what became of every acknowledged write. Cost: linear in writes and logs."""
-    kept = {partition: {entry.value for entry in ghost.committed} for partition, ghost in ghosts.items()}
+    readable = {partition: _readable(ghost) for partition, ghost in ghosts.items()}
     anywhere = {
         partition: {entry.value for shadow in ghost.shadows.values() for entry in shadow.entries}
         for partition, ghost in ghosts.items()
@@ -62,17 +79,24 @@ def account(writes: Sequence[WriteView], ghosts: Mapping[int, Ghost]) -> Durabil
         for value in loss.values
     }
     acked = [write for write in writes if write.fate is Fate.ACKED]
-    lost = tuple(
-        LostRecord(
-            write.value,
-            write.partition,
-            write.offset,
-            write.acks,
-            causes.get(write.value, ""),
-            write.value in anywhere.get(write.partition, ()),
-        )
-        for write in acked
-        if write.value not in kept.get(write.partition, ())
-    )
+    lost = []
+    for write in acked:
+        partition = write.partition
+        if write.value not in readable.get(partition, ()):
+            event = ""
+            if write.value not in anywhere.get(partition, ()):
+                event = ghosts[partition].gone.get(write.value, "never seen") if partition in ghosts else "never seen"
+            cause = causes.get(write.value, "")
+            lost.append(LostRecord(write.value, partition, write.offset, write.acks, cause, event))
     by_one = sum(write.acks != ACKS_ALL for write in acked)
-    return DurabilityReport(len(acked) - by_one, by_one, lost)
+    return DurabilityReport(len(acked) - by_one, by_one, tuple(lost))
+
+
+def _readable(ghost: Ghost) -> set[int]:
+    """Return the values that can be read in a partition, now or as soon as somebody is elected cleanly."""
+    state = ghost.state
+    if state is None:
+        return set()
+    sources = (state.leader,) if state.has_leader else (*state.isr, *state.elr)
+    shadows = [ghost.shadows[broker] for broker in sources if broker in ghost.shadows]
+    return {entry.value for shadow in shadows for entry in shadow.entries}

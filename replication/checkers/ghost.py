@@ -1,5 +1,6 @@
 """What is truly committed in one partition, kept beside the model.
- It decides what counts as committed: what any leader's high watermark has covered, since the last unclean election.
+
+It decides what counts as committed: what any leader's high watermark has covered, since the last unclean election.
 That is the prefix that no clean election may lose.
 
 Constraints: the prefix only grows, but for an unclean election, which cuts it to what the new leader agrees with;
@@ -38,10 +39,11 @@ class Ghost:
         self.committed: list[Entry] = []
         self.shadows: dict[BrokerId, Shadow] = {}
         self.leaders: dict[int, BrokerId] = {}
-        self.leader_highs: dict[tuple[BrokerId, int, int], int] = {}
         self.matching: dict[tuple[int, int], tuple[Entry, int]] = {}
         self.appended: set[int] = set()
         self.losses: list[Loss] = []
+        self.gone: dict[int, str] = {}
+        """What last took each value from a broker that had it."""
         self.asked: dict[BrokerId, AlterPartition | None] = {}
         """The change of the ISR that each leader was last seen to have under way."""
         self.dropped: dict[BrokerId, int] = {}

@@ -1,5 +1,6 @@
 """The invariants of the metadata log: what a record may say after the records before it.
- It decides, from the records alone, whether epochs rise, ISR and ELR are well-formed, and an election was clean
+
+It decides, from the records alone, whether epochs rise, ISR and ELR are well-formed, and an election was clean
 (I1, I2, I3, I24, I25, I26).
 
 Constraints: nothing is taken from the controller but its log; the image is kept anew here.
@@ -14,8 +15,9 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from broker.ids import NO_LEADER, BrokerId
+from replication.checkers.rare import RareStates
 from replication.partition import BrokerStatus, PartitionState
-from replication.roles.messages import AskIsr, Beat, MetadataRecord, PartitionRecord, Register
+from replication.roles.messages import AskIsr, Beat, MetadataRecord, PartitionRecord, PartitionRemoved, Register
 from replication.terms import Terms
 
 Broken = tuple[str, int, str]
@@ -33,9 +35,10 @@ class UncleanElection:
 class RecordReader:
     """Reads the metadata log on, and keeps its own image of it."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, rare: RareStates) -> None:
         self.offset = 0
         self._terms = terms
+        self._rare = rare
         self._partitions: dict[int, PartitionState] = {}
         self._brokers: dict[BrokerId, BrokerStatus] = {}
         self._unclean: dict[int, list[UncleanElection]] = {}
@@ -64,12 +67,16 @@ class RecordReader:
         while self.offset < len(log):
             record = log[self.offset]
             self.offset += 1
+            if isinstance(record, PartitionRemoved):
+                del self._partitions[record.partition]
+                continue
             if isinstance(record, PartitionRecord):
                 before = self._partitions.get(record.partition)
                 self._partitions[record.partition] = record.state
                 for code, what in self._shape(record.state):
                     yield code, record.partition, what
                 if before is not None:
+                    self._rare.note_record(before, record.state)
                     for code, what in self._step(record.partition, before, record.state, grows=grows):
                         yield code, record.partition, what
                 continue

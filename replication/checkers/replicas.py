@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from log.checkpoints import EpochEntry
 from replication.checkers.ghost import Ghost
-from replication.checkers.shadow import Shadow
+from replication.checkers.shadow import News, Shadow
 from replication.checkers.view import NodeView, World, is_known, leader_role
 from replication.partition import LeaderState
 from replication.terms import Terms
@@ -22,26 +23,38 @@ from replication.terms import Terms
 Broken = tuple[str, str]
 
 
-def check_log(ghost: Ghost, node: NodeView, shadow: Shadow, agreed_before: int) -> Iterator[Broken]:
+def check_log(ghost: Ghost, node: NodeView, shadow: Shadow, news: News, agreed_before: int) -> Iterator[Broken]:
     """Check one log after a change (I12, I13, I16); `agreed_before` is how far it agreed before it was cut."""
     log = shadow.log.log
     if not log.log_start_offset <= log.last_stable_offset <= log.high_watermark <= log.log_end_offset:
         yield "I13", f"broker {node.broker} has the bounds {log}"
-    state = ghost.state
-    kept = min(shadow.agreed, len(shadow.entries))
-    is_member = state is not None and (node.broker in state.isr or node.broker in state.elr)
-    # The first reading of a log is no cut; nor is anything after the end of an old history.
-    if is_member and not ghost.is_tainted and kept < min(agreed_before, len(ghost.committed)):
-        yield "I16", f"broker {node.broker} cut to {kept} what is committed to {len(ghost.committed)}"
-    yield from _check_epochs(node, shadow)
+    if news.is_cut:
+        state = ghost.state
+        kept = min(shadow.agreed, len(shadow.entries))
+        is_member = state is not None and (node.broker in state.isr or node.broker in state.elr)
+        # The first reading of a log is no cut; nor is anything after the end of an old history.
+        if is_member and not ghost.is_tainted and kept < min(agreed_before, len(ghost.committed)):
+            yield "I16", f"broker {node.broker} cut to {kept} what is committed to {len(ghost.committed)}"
+    cache = log.epochs
+    if cache is not None and (
+        news.is_cut or cache.entries != shadow.epochs or _begins_epoch(shadow, news.first_offset)
+    ):
+        yield from _check_epochs(node, shadow, cache.entries)
 
 
-def _check_epochs(node: NodeView, shadow: Shadow) -> Iterator[Broken]:
-    cache = shadow.log.log.epochs
+def _begins_epoch(shadow: Shadow, first_new: int) -> bool:
+    """Whether what is new is not wholly of the epoch of the record before it."""
     entries = shadow.entries
-    if cache is None:
-        return
-    starts = [(entry.epoch, entry.start_offset) for entry in cache.entries]
+    if first_new == 0:
+        return True
+    epoch = entries[first_new - 1].epoch
+    return any(entries[place].epoch != epoch for place in range(first_new, len(entries)))
+
+
+def _check_epochs(node: NodeView, shadow: Shadow, cached: tuple[EpochEntry, ...]) -> Iterator[Broken]:
+    entries = shadow.entries
+    shadow.epochs = cached
+    starts = [(entry.epoch, entry.start_offset) for entry in cached]
     for (epoch, start), (next_epoch, next_start) in pairwise(starts):
         if epoch >= next_epoch or start >= next_start:
             yield "I12", f"broker {node.broker} has epochs {starts}"
@@ -56,48 +69,41 @@ def _check_epochs(node: NodeView, shadow: Shadow) -> Iterator[Broken]:
         yield "I12", f"broker {node.broker} does not know epoch {entries[-1].epoch} of its last record"
 
 
-def check_claims(ghost: Ghost, node: NodeView, shadow: Shadow, terms: Terms, *, by_news: bool) -> Iterator[Broken]:
+def check_claims(ghost: Ghost, leader: LeaderState, shadow: Shadow, terms: Terms, *, by_news: bool) -> Iterator[Broken]:
     """Check what a leader says (I3, I14, I15, I27), and take what it has committed into the truth.
 
     `by_news` says that the leader has just read metadata.
     """
-    role = leader_role(node, ghost.partition)
-    if role is None:
-        return
-    leader = role.state
-    known = ghost.leaders.setdefault(leader.leader_epoch, node.broker)
-    if known != node.broker:
-        yield "I3", f"brokers {known} and {node.broker} both lead in epoch {leader.leader_epoch}"
+    broker, epoch = shadow.broker, leader.leader_epoch
+    known = ghost.leaders.setdefault(epoch, broker)
+    if known != broker:
+        yield "I3", f"brokers {known} and {broker} both lead in epoch {epoch}"
     pending = leader.pending
-    if pending is not None and (pending.leader_epoch, pending.partition_epoch) != (
-        leader.leader_epoch,
-        leader.partition_epoch,
-    ):
-        yield "I27", f"broker {node.broker} waits for an answer to a request of older epochs"
-    asked = ghost.asked.get(node.broker)
+    if pending is not None and (pending.leader_epoch, pending.partition_epoch) != (epoch, leader.partition_epoch):
+        yield "I27", f"broker {broker} waits for an answer to a request of older epochs"
+    asked = ghost.asked.get(broker)
     if asked is not pending:
-        if asked is not None and by_news and asked.leader_epoch == leader.leader_epoch:
-            ghost.dropped[node.broker] = asked.partition_epoch
-        ghost.asked[node.broker] = pending
-    high = shadow.log.log.high_watermark
-    place = (node.broker, node.life, leader.leader_epoch)
-    high_before = ghost.leader_highs.get(place)
-    if high_before == high:
+        if asked is not None and by_news and asked.leader_epoch == epoch:
+            ghost.dropped[broker] = asked.partition_epoch
+        ghost.asked[broker] = pending
+    high = shadow.high_watermark
+    is_first_look = shadow.shown_epoch != epoch
+    if not is_first_look and shadow.shown == high:
         return
-    ghost.leader_highs[place] = high
-    if high_before is not None:
+    high_before, shadow.shown_epoch, shadow.shown = shadow.shown, epoch, high
+    if not is_first_look:
         if high < high_before:
-            yield "I14", f"the high watermark of leader {node.broker} fell from {high_before} to {high}"
+            yield "I14", f"the high watermark of leader {broker} fell from {high_before} to {high}"
         elif terms.rules.strict_min_isr and len(leader.isr) < min(terms.min_isr, leader.replica_count):
-            yield "I15", f"the high watermark of leader {node.broker} rose to {high} with ISR {leader.isr}"
-    if leader.leader_epoch >= ghost.clean_from_epoch:
-        yield from _commit(ghost, node, shadow, high)
+            yield "I15", f"the high watermark of leader {broker} rose to {high} with ISR {leader.isr}"
+    if epoch >= ghost.clean_from_epoch:
+        yield from _commit(ghost, shadow, high)
 
 
-def _commit(ghost: Ghost, node: NodeView, shadow: Shadow, high: int) -> Iterator[Broken]:
+def _commit(ghost: Ghost, shadow: Shadow, high: int) -> Iterator[Broken]:
     agreed = shadow.agree(ghost.committed)
     if agreed < min(high, len(ghost.committed)):
-        yield "I7", f"leader {node.broker} shows {high} records and agrees with what is committed up to {agreed}"
+        yield "I7", f"leader {shadow.broker} shows {high} records and agrees with what is committed up to {agreed}"
         return
     ghost.committed.extend(shadow.entries[len(ghost.committed) : high])
     shadow.agree(ghost.committed)
@@ -110,8 +116,11 @@ def check_members(world: World, ghost: Ghost, terms: Terms) -> Iterator[Broken]:
         return
     committed = len(ghost.committed)
     for broker in (*state.isr, *state.elr):
-        shadow = _present(world, ghost, world.nodes[broker])
-        if shadow is not None and shadow.agree(ghost.committed) < committed:
+        shadow = ghost.shadows.get(broker)
+        # Who agrees with all that is committed is complete, known or not: that is most of the time.
+        if shadow is None or shadow.agreed >= committed or shadow.agree(ghost.committed) >= committed:
+            continue
+        if _present(world, ghost, world.nodes[broker]) is not None:
             place = "in sync" if broker in state.isr else "eligible"
             what = f"broker {broker} is {place} and holds {shadow.agreed} of {committed} committed records"
             yield ("I7" if broker == state.leader else "I6"), what
@@ -124,25 +133,31 @@ def check_members(world: World, ghost: Ghost, terms: Terms) -> Iterator[Broken]:
         if shadow is not None:
             yield from _check_shown(world, ghost, role.state, shadow.high_watermark)
         if role.state.leader_epoch == state.leader_epoch:
-            yield from _check_quorum(ghost, role.state, terms)
+            yield from check_quorum(ghost, role.state, terms)
 
 
 def _check_shown(world: World, ghost: Ghost, leader: LeaderState, high: int) -> Iterator[Broken]:
     state = ghost.state
     assert state is not None
+    shown = min(high, len(ghost.committed))
     for code, members in (("I5", state.isr), ("I4", leader.isr)):
         for broker in members:
+            shadow = ghost.shadows.get(broker)
+            if shadow is None or shadow.agreed >= shown or shadow.agree(ghost.committed) >= shown:
+                continue
             node = world.nodes[broker]
             if broker not in state.replicas or (code == "I4" and node.lossy_life >= 0):
                 continue
-            shadow = _present(world, ghost, node)
-            if shadow is not None and shadow.agree(ghost.committed) < min(high, len(ghost.committed)):
+            if _present(world, ghost, node) is not None:
                 yield code, f"leader {leader.broker} shows {high} records, member {broker} has {shadow.agreed} of them"
 
 
-def _check_quorum(ghost: Ghost, leader: LeaderState, terms: Terms) -> Iterator[Broken]:
+def check_quorum(ghost: Ghost, leader: LeaderState, terms: Terms) -> Iterator[Broken]:
+    """Check that a leader of the present epoch counts everybody in that the controller does (I8)."""
     state = ghost.state
     assert state is not None
+    if leader.isr == state.isr and not state.elr:
+        return
     if len(leader.isr) < min(terms.min_isr, leader.replica_count):
         return
     if leader.partition_epoch < state.partition_epoch and ghost.dropped.get(leader.broker) == leader.partition_epoch:

@@ -3,25 +3,31 @@
 It decides how far a replica agrees with what is committed. A shadow follows a log by reading what was appended and
 noting what was cut; it never asks the model what a log should hold.
 
-Constraints: reading is incremental: each record is read once on each replica.
+Constraints: reading is incremental: each record is read once on each replica. The same bytes are decoded once:
+replicas hold the same batches, and `Decoder` remembers the last ones.
+
+How: what is new usually lies at the end of the file that the last reading ended in; it is taken from there, else read
+through the log.
 
 Example: committed (a, b, c), log (a, b, x): `agreed` is 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Final
 
-import attrs
-
-from broker.ids import Offset
-from log.batches import batches_in
+from broker.ids import BrokerId, Offset
+from broker.values import value
+from log.batches import OFFSET_AND_SIZE, batches_in
+from replication.partition import LeaderState
 from replication.roles.replica_log import ReplicaLog
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES: Final = 1 << 20
+REMEMBERED_COUNT_MAX: Final = 4_096
+"""So many batches are remembered: followers copy a batch soon after it was written."""
 
 
-@attrs.frozen
+@value
 class Entry:
     """One record: the leader epoch it was written in, its value, and its producer's id and sequence."""
 
@@ -31,41 +37,119 @@ class Entry:
     sequence: int = -1
 
 
-class Shadow:
-    """One replica's log in one life of its broker."""
+@value
+class News:
+    """What a reading brought: from `first_offset` on entries are new; `taken` are those that are gone.
 
-    def __init__(self, log: ReplicaLog, life: int) -> None:
+    `is_first` says that it was the first of this log, which counts as a cut too.
+    """
+
+    first_offset: int
+    is_first: bool
+    is_cut: bool
+    taken: list[Entry]
+
+
+class Decoder:
+    """Turns the bytes of batches into entries."""
+
+    def __init__(self) -> None:
+        self._remembered: dict[bytes, tuple[Entry, ...]] = {}
+
+    def entries(self, data: bytes, base_offset: int) -> list[Entry]:
+        """Return the entries of the whole batches in `data`, the first of which begins at `base_offset`.
+
+        Asserts that their offsets have no gap. A batch that is cut off at the end is left out.
+        """
+        found: list[Entry] = []
+        position, end = 0, len(data)
+        while end - position >= OFFSET_AND_SIZE.size:
+            offset, size_bytes = OFFSET_AND_SIZE.unpack_from(data, position)
+            size_bytes += OFFSET_AND_SIZE.size
+            if size_bytes > end - position:
+                break
+            batch = data if size_bytes == end else data[position : position + size_bytes]
+            known = self._remembered.get(batch)
+            if known is None:
+                known = self._decoded(batch)
+            assert offset == base_offset + len(found), (offset, base_offset + len(found))
+            found += known
+            position += size_bytes
+        return found
+
+    def _decoded(self, data: bytes) -> tuple[Entry, ...]:
+        (batch,) = batches_in(data)
+        records = batch.records()
+        assert [record.offset - batch.base_offset for record in records] == list(range(len(records))), batch
+        entries = tuple(
+            Entry(
+                batch.partition_leader_epoch,
+                int.from_bytes(record.value or b"", "big"),
+                batch.producer_id,
+                record.sequence,
+            )
+            for record in records
+        )
+        if len(self._remembered) >= REMEMBERED_COUNT_MAX:
+            self._remembered.clear()
+        self._remembered[data] = entries
+        return entries
+
+
+class Shadow:
+    """One replica's log in one life of its broker; `former` is what it was in the life before."""
+
+    def __init__(self, log: ReplicaLog, life: int, broker: BrokerId, former: Shadow | None = None) -> None:
         self.log = log
         self.life = life
+        self.broker = broker
         self.entries: list[Entry] = []
         self.agreed = 0
         """How many of the first entries are known to be those that are committed."""
         self.version = -1
         self.high_watermark = 0
+        self.epochs: tuple[object, ...] | None = None
+        """The epoch cache as it was when it was last found right."""
+        self.claim: LeaderState | None = None
+        """What the broker claimed as a leader when it was last looked at."""
+        self.shown_epoch = -1
+        self.shown = -1
+        """The epoch that it last led in, and the high watermark that it had then."""
+        self._former: list[Entry] = [] if former is None else former.entries
+        self._segment_base = Offset(-1)
+        self._position = 0
 
-    def read_on(self) -> Iterator[tuple[int, Entry]]:
-        """Take over what was cut and yield what was appended since, with offsets."""
-        cut_to = self.log.cut_to
+    def read_on(self, decoder: Decoder) -> News:
+        """Take over what was cut and what was appended."""
+        log, cut_to = self.log, self.log.cut_to
+        is_cut, is_first = cut_to is not None, self.version < 0
+        taken: list[Entry] = []
         if cut_to is not None:
+            taken = self.entries[cut_to:]
             del self.entries[cut_to:]
             self.agreed = min(self.agreed, cut_to)
-            self.log.seen()
-        self.version = self.log.version
-        self.high_watermark = self.log.log.high_watermark
-        while len(self.entries) < self.log.log.log_end_offset:
+            log.seen()
+        self.version = log.version
+        self.high_watermark = log.log.high_watermark
+        before, end_offset = len(self.entries), log.log.log_end_offset
+        if before < end_offset:
+            active = log.log.active_segment
+            if not is_cut and active.base_offset == self._segment_base:
+                self.entries += decoder.entries(bytes(active.records.view()[self._position :]), before)
+            else:
+                self._read_through(decoder, end_offset)
+            assert len(self.entries) == end_offset, (len(self.entries), end_offset)
+            self._segment_base, self._position = active.base_offset, active.size_bytes
+        elif is_cut:
+            self._segment_base = Offset(-1)
+        if self._former:
+            taken, self._former = self._former[len(self.entries) :], []
+        return News(before, is_first, is_cut, taken)
+
+    def _read_through(self, decoder: Decoder, end_offset: int) -> None:
+        while len(self.entries) < end_offset:
             before = len(self.entries)
-            data = self.log.log.read(Offset(before), CHUNK_BYTES).records
-            for batch in batches_in(data):
-                for record in batch.records():
-                    entry = Entry(
-                        batch.partition_leader_epoch,
-                        int.from_bytes(record.value or b"", "big"),
-                        batch.producer_id,
-                        record.sequence,
-                    )
-                    assert record.offset == len(self.entries), (record.offset, len(self.entries))
-                    self.entries.append(entry)
-                    yield record.offset, entry
+            self.entries += decoder.entries(bytes(self.log.log.read(Offset(before), CHUNK_BYTES).records), before)
             assert len(self.entries) > before, before
 
     def agree(self, committed: list[Entry]) -> int:

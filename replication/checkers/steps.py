@@ -1,42 +1,52 @@
 """The invariants that are looked at after every event.
- It decides when which check runs: after an event only what the event can have touched is looked at, so that
-checking costs about as much as the event itself.
+
+It decides when which check runs: after an event only what the event can have touched is looked at, so that
+checking costs less than the event itself.
 
 Goals, most important first
 1. A break is found at the event that made it.
 2. Nothing is taken from the rules: what is committed, complete or allowed is worked out here from logs and records.
 
-How: new records of the metadata log are looked at one by one (`records`). The logs of the node that handled the
-event are read on (`shadow`), and its claims as a leader compared with the truth (`ghost`). If anything changed in a
-partition, the checks over all its replicas run (`replicas`). What the node sends is compared with the truth too.
+Constraints: a message of one partition touches that partition on one node; any other message may touch all of the
+node's. `check_all`, at the end, asks whether that was so.
+
+How: new records of the metadata log are looked at one by one (`records`). The log that an event touched is read on
+(`shadow`), and its broker's claims as a leader compared with the truth (`ghost`). The checks over all replicas of a
+partition (`replicas`) run when they can say something new: when the controller changed it, when more is committed, when
+a log was cut or opened. What the node sends is compared with the truth too.
 
 Left out: invariants of the end of a run (`clients`, `durability`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
-from log.batches import batches_in
+from log.batches import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
 from replication.checkers.finding import Finding
 from replication.checkers.ghost import Ghost
-from replication.checkers.shadow import Shadow
-from replication.checkers.view import NodeView, World
+from replication.checkers.rare import Rare, RareStates
+from replication.checkers.shadow import Decoder, News, Shadow
+from replication.checkers.view import NodeView, World, leader_role
+from replication.partition import LeaderState
 from replication.produce import ACKS_ALL
+from replication.roles.follower import FollowerRole
 from replication.roles.messages import (
     CONTROLLER,
+    PARTITION_MESSAGES,
     AskIsr,
     Beat,
     Consumed,
+    Fetched,
     Message,
     MetadataTold,
     NodeId,
     Produced,
     Register,
 )
+from replication.roles.outbox import Outbox
+from replication.roles.replica_log import ReplicaLog
 from replication.terms import Terms
 
 FINDING_COUNT_MAX = 100
@@ -44,20 +54,50 @@ FINDING_COUNT_MAX = 100
 
 
 class StepChecker:
-    """Keeps the truth of every partition, and the findings. `permits_loss` takes clean losses for allowed ones."""
+    """Keeps the truth of every partition, and the findings."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.findings: list[Finding] = []
         self.ghosts: dict[int, Ghost] = {}
-        self._reader = records.RecordReader(terms)
+        self.rare = RareStates()
+        self._reader = records.RecordReader(terms, self.rare)
+        self._decoder = Decoder()
 
-    def after(self, world: World, node: NodeId, message: Message, sent: Iterable[Message]) -> None:
-        """Look at everything that the handling of `message` by `node` can have changed."""
-        if node == CONTROLLER:
+    def after(self, world: World, node: NodeId, message: Message, out: Outbox) -> None:
+        """Look at everything that the handling of `message` by `node` can have changed; `out` is what it sent."""
+        if node < CONTROLLER:
+            machine = world.nodes[BrokerId(node)]
+            if type(message) in PARTITION_MESSAGES:
+                partition: int = message.partition  # type: ignore[union-attr] # That is what the set says.
+                log = machine.logs.get(partition)
+                if log is not None:
+                    self._look(world, machine, partition, log, by_news=False)
+            else:
+                self._after_own_message(world, machine, message)
+            for _, each in out.sent:
+                if type(each) is Fetched:
+                    # Most answers are of this kind, and say nothing rare.
+                    if each.answer.error is not ErrorCode.NONE or each.answer.diverging is not None:
+                        self.rare.note_sent(each)
+                elif isinstance(each, Produced | Consumed):
+                    self.rare.note_sent(each)
+                    self._check_answer(world, node, each)
+        elif node == CONTROLLER:
+            for _, each in out.sent:
+                self.rare.note_sent(each)
             self._after_controller(world, message)
-        elif node < CONTROLLER:
-            self._after_broker(world, world.nodes[BrokerId(node)], message, sent)
+
+    def check_all(self, world: World) -> None:
+        """Look at everything, whatever the events can have touched, and forget logs that were removed."""
+        for ghost in self.ghosts.values():
+            replicas_now = () if ghost.state is None else ghost.state.replicas
+            ghost.shadows = {broker: shadow for broker, shadow in ghost.shadows.items() if broker in replicas_now}
+        for _, node in sorted(world.nodes.items()):
+            for partition, log in sorted(node.logs.items()):
+                self._look(world, node, partition, log, by_news=False)
+        for _, ghost in sorted(self.ghosts.items()):
+            self._check_replicas(world, ghost)
 
     def _after_controller(self, world: World, message: Message) -> None:
         reader = self._reader
@@ -87,61 +127,105 @@ class StepChecker:
                 cause = f"unclean election of broker {election.leader}"
                 ghost.give_up(keep, world.now_ms, election.leader_epoch, cause)
 
-    def _after_broker(self, world: World, node: NodeView, message: Message, sent: Iterable[Message]) -> None:
-        if isinstance(message, MetadataTold) and node.role is not None:
-            log, told = world.controller.log, message
-            if tuple(log[told.offset : told.offset + len(told.records)]) != told.records:
-                self._find(world, "I23", -1, f"broker {node.broker} read records that the controller did not write")
-            if node.role.image.offset > len(log):
-                self._find(world, "I23", -1, f"broker {node.broker} has read {node.role.image.offset} of {len(log)}")
+    def _after_own_message(self, world: World, node: NodeView, message: Message) -> None:
+        """Look at all partitions of a broker."""
         by_news = isinstance(message, MetadataTold)
-        for partition, log_of in node.logs.items():
-            ghost = self._ghost(partition)
-            shadow = ghost.shadows.get(node.broker)
-            if shadow is None or shadow.log is not log_of:
-                shadow = ghost.shadows[node.broker] = Shadow(log_of, node.life)
-            is_changed = shadow.version != log_of.version
-            if is_changed:
-                self._read_log(world, ghost, node, shadow)
-            for code, what in replicas.check_claims(ghost, node, shadow, self.terms, by_news=by_news):
-                self._find(world, code, partition, what)
-            if is_changed:
-                self._check_replicas(world, ghost)
-        for each in sent:
-            self._check_answer(world, node, each)
+        if isinstance(message, MetadataTold) and node.role is not None:
+            known, told = world.controller.log, message
+            if tuple(known[told.offset : told.offset + len(told.records)]) != told.records:
+                self._find(world, "I23", -1, f"broker {node.broker} read records that the controller did not write")
+            if node.role.image.offset > len(known):
+                self._find(world, "I23", -1, f"broker {node.broker} has read {node.role.image.offset} of {len(known)}")
+        for partition, log in node.logs.items():
+            self._look(world, node, partition, log, by_news=by_news)
 
-    def _read_log(self, world: World, ghost: Ghost, node: NodeView, shadow: Shadow) -> None:
-        agreed_before = shadow.agreed
-        for offset, entry in shadow.read_on():
-            previous = shadow.entries[offset - 1].epoch if offset else -1
+    def _look(self, world: World, node: NodeView, partition: int, log: ReplicaLog, *, by_news: bool) -> None:
+        """Look at one partition on one broker."""
+        ghost = self.ghosts.get(partition)
+        if ghost is None:
+            ghost = self._ghost(partition)
+        shadow = ghost.shadows.get(node.broker)
+        if shadow is None or shadow.log is not log:
+            shadow = ghost.shadows[node.broker] = Shadow(log, node.life, node.broker, former=shadow)
+        role = leader_role(node, partition)
+        is_changed = shadow.version != log.version
+        if not is_changed and (role is None or role.state is shadow.claim):
+            return
+        is_cut = self._read_log(world, ghost, node, shadow) if is_changed else False
+        if role is not None:
+            leader = shadow.claim = role.state
+            committed = len(ghost.committed)
+            if by_news:
+                self._note_overtaken(ghost, leader)
+            for code, what in replicas.check_claims(ghost, leader, shadow, self.terms, by_news=by_news):
+                self._find(world, code, partition, what)
+            if is_cut or committed != len(ghost.committed):
+                self._check_replicas(world, ghost)
+            elif ghost.state is not None and leader.leader_epoch == ghost.state.leader_epoch:
+                for code, what in replicas.check_quorum(ghost, leader, self.terms):
+                    self._find(world, code, partition, what)
+        elif is_cut:
+            self._check_replicas(world, ghost)
+
+    def _note_overtaken(self, ghost: Ghost, leader: LeaderState) -> None:
+        asked = ghost.asked.get(leader.broker)
+        if asked is not None and asked is not leader.pending:
+            is_made = set(asked.members) == set(leader.isr)
+            self.rare.seen[Rare.CHANGE_KNOWN_BY_NEWS if is_made else Rare.CHANGE_OVERTAKEN] += 1
+
+    def _read_log(self, world: World, ghost: Ghost, node: NodeView, shadow: Shadow) -> bool:
+        """Read a log on, and return whether it was cut or just opened."""
+        agreed_before, high_before = shadow.agreed, shadow.high_watermark
+        news = shadow.read_on(self._decoder)
+        entries = shadow.entries
+        if news.taken:
+            self._note_gone(world, ghost, node, news)
+            if not news.is_first and news.first_offset < high_before:
+                self.rare.seen[Rare.CUT_BELOW_HIGH_WATERMARK] += 1
+        for offset in range(news.first_offset, len(entries)):
+            entry = entries[offset]
+            previous = entries[offset - 1].epoch if offset else -1
             known = ghost.matching.setdefault((offset, entry.epoch), (entry, previous))
-            if known != (entry, previous):
-                what = f"offset {offset} of epoch {entry.epoch} differs on broker {node.broker}"
-                self._find(world, "I11", ghost.partition, what)
-            shadow.entries[offset] = known[0]
+            if known[0] is not entry or known[1] != previous:
+                if known != (entry, previous):
+                    what = f"offset {offset} of epoch {entry.epoch} differs on broker {node.broker}"
+                    self._find(world, "I11", ghost.partition, what)
+                entries[offset] = known[0]
             ghost.appended.add(entry.value)
-        for code, what in replicas.check_log(ghost, node, shadow, agreed_before):
+        for code, what in replicas.check_log(ghost, node, shadow, news, agreed_before):
             self._find(world, code, ghost.partition, what)
+        return news.is_cut
+
+    def _note_gone(self, world: World, ghost: Ghost, node: NodeView, news: News) -> None:
+        """Note what took records from a broker, which perhaps had the last copy."""
+        how = f"cut its log to {news.first_offset}"
+        role = None if node.role is None else node.role.roles.get(ghost.partition)
+        if news.is_first:
+            how = f"came back with a log that ends at {len(ghost.shadows[node.broker].entries)}"
+        elif isinstance(role, FollowerRole):
+            how += f" to follow broker {role.state.leader} in epoch {role.state.leader_epoch}"
+        event = f"broker {node.broker}, the last to have it, {how} at {world.now_ms} ms"
+        ghost.gone.update((entry.value, event) for entry in news.taken)
 
     def _check_replicas(self, world: World, ghost: Ghost) -> None:
         for code, what in replicas.check_members(world, ghost, self.terms):
             self._find(world, code, ghost.partition, what)
 
-    def _check_answer(self, world: World, node: NodeView, message: Message) -> None:
+    def _check_answer(self, world: World, node: NodeId, message: Produced | Consumed) -> None:
         if isinstance(message, Produced):
             if message.error is not ErrorCode.NONE or message.acks != ACKS_ALL:
                 return
             ghost = self._ghost(message.partition)
             if message.offset >= len(ghost.committed) and not ghost.is_tainted:
-                what = f"broker {node.broker} acknowledged offset {message.offset} of {len(ghost.committed)} committed"
+                what = f"broker {node} acknowledged offset {message.offset} of {len(ghost.committed)} committed"
                 self._find(world, "I19", message.partition, what)
-        elif isinstance(message, Consumed) and message.records:
+        elif message.records:
             ghost = self._ghost(message.partition)
             if ghost.is_tainted:
                 return
-            for batch in batches_in(message.records):
-                for record in batch.records():
-                    self._check_shown(world, ghost, record.offset, int.from_bytes(record.value or b"", "big"))
+            base_offset, _ = OFFSET_AND_SIZE.unpack_from(message.records)
+            for place, entry in enumerate(self._decoder.entries(message.records, base_offset)):
+                self._check_shown(world, ghost, base_offset + place, entry.value)
 
     def _check_shown(self, world: World, ghost: Ghost, offset: int, value: int) -> None:
         if offset >= len(ghost.committed):

@@ -11,9 +11,13 @@ broker has no part in is answered NOT_LEADER_OR_FOLLOWER, or dropped if nobody w
 
 How: a started broker knows the logs on its disk. It asks for an epoch, again every `fetch_backoff_ms` until it gets
 one; then it reads metadata from the beginning and reports every `heartbeat_ms`, from when on the controller may
-unfence it. `wants_shutdown` makes it ask to stop; `may_stop` tells that it may.
+unfence it. Once it runs, `ask_to_stop` makes it ask to stop; `may_stop` tells that it may. Its life is a table
+(`replication.roles.states.life`).
 
-Left out: the other things a broker does; log directories; deletion of stray logs.
+A directory that fails is given up: its replicas go, requests for them are answered KAFKA_STORAGE_ERROR, and the next
+heartbeat, sent at once, names them (KIP-112, KIP-858).
+
+Left out: the other things a broker does; moving replicas between directories.
 
 Source: Kafka core BrokerServer, BrokerLifecycleManager, BrokerMetadataPublisher and ReplicaManager.applyDelta, commit
 1eb7644 (2024-10).
@@ -22,24 +26,30 @@ Source: Kafka core BrokerServer, BrokerLifecycleManager, BrokerMetadataPublisher
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import attrs
 
 from broker.error_codes import ErrorCode
 from broker.errors import UsageError
-from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, Offset
+from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from broker.machines import step
 from broker.registration import BrokerState, Heartbeat
 from broker.units import DurationMs, TimeMs
+from log.errors import InconsistentTopicIdError, StorageError
 from replication.epochs import UNDEFINED_END
 from replication.fencing import StopProof
-from replication.fetch import FetchAnswer
+from replication.fetch import FetchAnswer, check_leader_epoch
 from replication.leadership import become_follower, become_leader, unassigned
 from replication.partition import UNKNOWN_OFFSET, PartitionState
+from replication.produce import ACKS_ALL
 from replication.roles.consumers import answer_consumer
 from replication.roles.follower import FollowerRole
+from replication.roles.guest import GuestAppend, GuestMaker
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
     CONTROLLER,
+    PARTITION_MESSAGES,
     Address,
     AskBounds,
     AskEpochEnd,
@@ -56,6 +66,7 @@ from replication.roles.messages import (
     Fetch,
     FetchDue,
     Fetched,
+    GuestMessage,
     HoldOver,
     IsrRetryDue,
     IsrTold,
@@ -64,6 +75,7 @@ from replication.roles.messages import (
     Message,
     MetadataDue,
     MetadataTold,
+    NodeId,
     Produce,
     Produced,
     Register,
@@ -75,10 +87,26 @@ from replication.roles.metadata import MetadataImage
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
+from replication.roles.states.life import LIFE_TRANSITIONS, LifeInput, LifeState
 from replication.terms import Moment
+
+_HEARD: Final = {
+    BrokerState.UNFENCED: LifeInput.HEARTBEAT_UNFENCED,
+    BrokerState.CONTROLLED_SHUTDOWN: LifeInput.HEARTBEAT_UNFENCED,
+    BrokerState.SHUTDOWN_NOW: LifeInput.HEARTBEAT_SHUT_DOWN,
+}
+_STOPPING: Final = (LifeState.PENDING_CONTROLLED_SHUTDOWN, LifeState.SHUTTING_DOWN)
 
 OpenLog = Callable[[int], ReplicaLog]
 """Opens, or makes, the log of a partition on this broker's disk."""
+
+
+def _no_strays(_image: MetadataImage) -> None:
+    pass
+
+
+def _none_beside(_path: str) -> frozenset[int]:
+    return frozenset()
 
 
 @attrs.frozen
@@ -91,6 +119,11 @@ class BrokerStart:
     open_log: OpenLog
     drop_log: Callable[[int], None]
     checkpoint: Callable[[dict[int, Offset]], None]
+    guests: tuple[GuestMaker, ...] = ()
+    partitions_beside: Callable[[str], frozenset[int]] = _none_beside
+    """Tells which replicas are lost with the directory that a path lies in."""
+    drop_strays: Callable[[MetadataImage], None] = _no_strays
+    """Removes the logs on disk that belong to no partition of this broker."""
 
 
 class BrokerRole:
@@ -103,70 +136,80 @@ class BrokerRole:
         self.epoch: BrokerEpoch | None = None
         self.image = MetadataImage()
         self.roles: dict[int, LeaderRole | FollowerRole] = {}
-        self.wants_shutdown = False
-        self.may_stop = False
+        self.offline: frozenset[int] = frozenset()
+        self.unusable: frozenset[int] = frozenset()
+        """Partitions whose log on disk is of another topic: they are left alone."""
+        self.life = LifeState.NOT_RUNNING
         self._question = 0
+        self._append_count = 0
+        self.guests = tuple(make(self) for make in start.guests)
 
     def begin(self, out: Outbox) -> None:
         """Start: ask for an epoch."""
+        self._live(LifeInput.START)
         self._register(out)
         out.wake(self.settings.checkpoint_ms, CheckpointDue())
         out.wake(self._lag_check_ms, LagCheckDue())
 
+    @property
+    def may_stop(self) -> bool:
+        """Whether the controller has let it go."""
+        return self.life is LifeState.SHUTTING_DOWN
+
+    def ask_to_stop(self) -> bool:
+        """Begin a controlled shutdown, and return whether it began: only a running broker stops in that way."""
+        if (self.life, LifeInput.STOP_WANTED) not in LIFE_TRANSITIONS:
+            return False
+        self._live(LifeInput.STOP_WANTED)
+        return True
+
+    def call_off_stop(self) -> None:
+        """Go on running, if a controlled shutdown is under way."""
+        if (self.life, LifeInput.STOP_CALLED_OFF) in LIFE_TRANSITIONS:
+            self._live(LifeInput.STOP_CALLED_OFF)
+
+    def _live(self, event: LifeInput) -> None:
+        self.life = step(LIFE_TRANSITIONS, self.life, event, what="process of the broker")
+
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         """Take one message."""
+        kind = type(message)
+        try:
+            if kind in PARTITION_MESSAGES:
+                self._on_partition_message(message, sender, now_ms, out)
+            else:
+                self._on_own_message(message, sender, Moment(now_ms, self.image.brokers), out)
+        except StorageError as error:
+            self._lose_directory(error.path, now_ms, out)
+            self._refuse(message, sender, out)
+
+    def _on_partition_message(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+        """Take a message of one partition: asked in the order of how often they come."""
         moment = Moment(now_ms, self.image.brokers)
         if isinstance(message, Fetch):
             self._on_fetch(message, sender, moment, out)
         elif isinstance(message, Fetched):
             if isinstance(role := self.roles.get(message.partition), FollowerRole):
                 role.on_fetched(message, moment, out)
-        elif isinstance(message, HoldOver):
-            if isinstance(role := self.roles.get(message.partition), LeaderRole):
-                role.on_hold_over(message, moment, out)
         elif isinstance(message, FetchDue):
             if isinstance(role := self.roles.get(message.partition), FollowerRole):
                 role.on_fetch_due(message, out)
+        elif isinstance(message, HoldOver):
+            if isinstance(role := self.roles.get(message.partition), LeaderRole):
+                role.on_hold_over(message, moment, out)
         elif isinstance(message, Produce):
             self._on_produce(message, sender, moment, out)
+        elif isinstance(message, WriteExpired):
+            if isinstance(role := self.roles.get(message.partition), LeaderRole):
+                role.on_write_expired(message, out)
         elif isinstance(message, Consume):
             self._on_consume(message, sender, out)
+        elif isinstance(message, AskLeader):
+            self._on_ask_leader(message, sender, out)
         else:
             self._on_rarer(message, sender, moment, out)
 
     def _on_rarer(self, message: Message, sender: Address, moment: Moment, out: Outbox) -> None:
-        if isinstance(message, MetadataTold):
-            self._on_metadata(message, moment, out)
-        elif isinstance(message, MetadataDue):
-            if message.number == self._question:
-                self._ask_metadata(out)
-        elif isinstance(message, BeatDue):
-            self._beat(out)
-            out.wake(self.settings.heartbeat_ms, BeatDue())
-        elif isinstance(message, BeatTold):
-            self.may_stop = self.may_stop or (self.wants_shutdown and message.state is BrokerState.SHUTDOWN_NOW)
-        elif isinstance(message, LagCheckDue):
-            for _, role in sorted(self.roles.items()):
-                if isinstance(role, LeaderRole):
-                    role.on_lag_check(moment, out)
-            out.wake(self._lag_check_ms, LagCheckDue())
-        elif isinstance(message, CheckpointDue):
-            ends = {partition: role.log.log.high_watermark for partition, role in sorted(self.roles.items())}
-            self.start.checkpoint(ends)
-            out.wake(self.settings.checkpoint_ms, CheckpointDue())
-        elif isinstance(message, Registered):
-            self._on_registered(message, out)
-        elif isinstance(message, RegisterDue):
-            if self.epoch is None:
-                self._register(out)
-        elif isinstance(message, AskLeader):
-            known = self.image.partitions.get(message.partition)
-            leader = NO_LEADER if known is None else known.leader
-            out.send(sender, LeaderTold(message.partition, message.number, leader))
-        else:
-            self._on_partition_message(message, sender, moment, out)
-
-    def _on_partition_message(self, message: Message, sender: Address, moment: Moment, out: Outbox) -> None:
         if isinstance(message, AskEpochEnd):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_ask_epoch_end(message, sender, out)
@@ -188,14 +231,48 @@ class BrokerRole:
         elif isinstance(message, IsrTold):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_isr_told(message, moment, out)
-        elif isinstance(message, IsrRetryDue):
-            if isinstance(role := self.roles.get(message.partition), LeaderRole):
-                role.on_isr_retry(message, out)
-        elif isinstance(message, WriteExpired):
-            if isinstance(role := self.roles.get(message.partition), LeaderRole):
-                role.on_write_expired(message, out)
+        elif isinstance(message, IsrRetryDue) and isinstance(role := self.roles.get(message.partition), LeaderRole):
+            role.on_isr_retry(message, out)
+
+    def _on_own_message(self, message: Message, sender: Address, moment: Moment, out: Outbox) -> None:
+        """Take a message that is not of one partition."""
+        if isinstance(message, MetadataTold):
+            self._on_metadata(message, moment, out)
+        elif isinstance(message, MetadataDue):
+            if message.number == self._question:
+                self._ask_metadata(out)
+        elif isinstance(message, BeatDue):
+            self._beat(out)
+            out.wake(self.settings.heartbeat_ms, BeatDue())
+        elif isinstance(message, BeatTold):
+            if message.error is ErrorCode.NONE:
+                self._live(_HEARD.get(message.state, LifeInput.HEARTBEAT_FENCED))
+        elif isinstance(message, LagCheckDue):
+            for _, role in sorted(self.roles.items()):
+                if isinstance(role, LeaderRole):
+                    role.on_lag_check(moment, out)
+            out.wake(self._lag_check_ms, LagCheckDue())
+        elif isinstance(message, CheckpointDue):
+            ends = {partition: role.log.log.high_watermark for partition, role in sorted(self.roles.items())}
+            self.start.checkpoint(ends)
+            out.wake(self.settings.checkpoint_ms, CheckpointDue())
+        elif isinstance(message, Registered):
+            self._on_registered(message, out)
+        elif isinstance(message, RegisterDue):
+            if self.epoch is None:
+                self._register(out)
+        elif isinstance(message, GuestMessage | Produced):
+            for guest in self.guests:
+                guest.handle(message, sender, moment.now_ms, out)
         else:
             raise UsageError(f"a broker takes no {type(message).__name__}")
+
+    def _on_ask_leader(self, message: AskLeader, sender: Address, out: Outbox) -> None:
+        known = self.image.partitions.get(message.partition)
+        told = LeaderTold(message.partition, message.number, NO_LEADER)
+        if known is not None:
+            told = LeaderTold(message.partition, message.number, known.leader, known.leader_epoch)
+        out.send(sender, told)
 
     # Registration and metadata.
 
@@ -213,8 +290,9 @@ class BrokerRole:
 
     def _beat(self, out: Outbox) -> None:
         assert self.epoch is not None
-        heartbeat = Heartbeat(metadata_offset=self.image.offset, want_shutdown=self.wants_shutdown)
-        out.send(Address(CONTROLLER), Beat(self.broker, self.epoch, heartbeat))
+        is_stopping = self.life in _STOPPING
+        heartbeat = Heartbeat(metadata_offset=self.image.offset, want_shutdown=is_stopping)
+        out.send(Address(CONTROLLER), Beat(self.broker, self.epoch, heartbeat, self.offline))
 
     def _ask_metadata(self, out: Outbox) -> None:
         self._question += 1
@@ -228,8 +306,24 @@ class BrokerRole:
         is_first = self.image.offset == 0
         changed = self.image.apply(told.records)
         moment = Moment(moment.now_ms, self.image.brokers)
+        if is_first:
+            self.start.drop_strays(self.image)
         for partition in changed:
-            self._publish(partition, self.image.partitions[partition], moment, out)
+            led_epoch = self._led_epoch(partition)
+            try:
+                if partition in self.image.partitions:
+                    self._publish(partition, self.image.partitions[partition], moment, out)
+                else:
+                    self._remove(partition, out)
+            except InconsistentTopicIdError:
+                self.unusable |= {partition}
+            except StorageError as error:
+                self.offline |= {partition}
+                self._lose_directory(error.path, moment.now_ms, out)
+            self._tell_guests(partition, led_epoch, moment.now_ms, out)
+        own = self.image.brokers.get(self.broker)
+        if self.life is LifeState.STARTING and own is not None and own.epoch == self.epoch:
+            self._live(LifeInput.CAUGHT_UP)
         if is_first:
             # Caught up with its own registration, it asks to be unfenced without waiting for the next heartbeat.
             self._beat(out)
@@ -237,6 +331,8 @@ class BrokerRole:
 
     def _publish(self, partition: int, news: PartitionState, moment: Moment, out: Outbox) -> None:
         assert self.epoch is not None
+        if partition in self.offline or partition in self.unusable:
+            return
         role = self.roles.get(partition)
         if self.broker not in news.replicas:
             if isinstance(role, LeaderRole):
@@ -247,6 +343,15 @@ class BrokerRole:
             self._lead(partition, news, moment, out)
         else:
             self._follow(partition, news, moment, out)
+
+    def _remove(self, partition: int, out: Outbox) -> None:
+        """Give up a partition whose topic was deleted, and its log."""
+        role = self.roles.pop(partition, None)
+        if role is None:
+            return  # What it may have left on disk is a stray.
+        if isinstance(role, LeaderRole):
+            role.fail(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, out)
+        self.start.drop_log(partition)
 
     def _lead(self, partition: int, news: PartitionState, moment: Moment, out: Outbox) -> None:
         role = self.roles.get(partition)
@@ -284,6 +389,70 @@ class BrokerRole:
         role = self.roles.get(partition)
         return self.start.open_log(partition) if role is None else role.log
 
+    # Directories.
+
+    def _lose_directory(self, path: str, now_ms: TimeMs, out: Outbox) -> None:
+        """Give up every replica that lies in the directory of `path`, and report it at once."""
+        lost = self.start.partitions_beside(path)
+        self.offline |= lost
+        for partition in sorted(lost):
+            led_epoch = self._led_epoch(partition)
+            role = self.roles.pop(partition, None)
+            if isinstance(role, LeaderRole):
+                role.fail(ErrorCode.KAFKA_STORAGE_ERROR, out)
+            self._tell_guests(partition, led_epoch, now_ms, out)
+        if self.epoch is not None:
+            self._beat(out)
+
+    def _refuse(self, message: Message, sender: Address, out: Outbox) -> None:
+        """Answer a request that a failing directory could not serve, if it is one."""
+        error = ErrorCode.KAFKA_STORAGE_ERROR
+        if isinstance(message, Produce) and message.acks != 0:
+            told = Produced(message.partition, message.number, message.acks, error, Offset(-1), appended=True)
+            out.send(sender, told)
+        elif isinstance(message, Consume):
+            out.send(sender, Consumed(message.partition, message.number, error, b"", Offset(-1), Offset(-1)))
+        elif isinstance(message, Fetch):
+            out.send(sender, Fetched(message.partition, message.number, FetchAnswer(error=error), b""))
+
+    def _absence(self, partition: int) -> ErrorCode:
+        """Return why this broker has no part in a partition that it is asked for."""
+        if partition in self.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    # Guests.
+
+    def append(self, partition: int, records: bytes, now_ms: TimeMs, out: Outbox) -> GuestAppend:
+        """Append a guest's batch to a partition that this broker leads; see `replication.roles.guest`."""
+        role = self.roles.get(partition)
+        if not isinstance(role, LeaderRole):
+            return GuestAppend(ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)
+        self._append_count += 1
+        write = Produce(partition, self._append_count, ACKS_ALL, records)
+        error = role.append(write, Address(NodeId(self.broker)), Moment(now_ms, self.image.brokers), out)
+        return GuestAppend(error, write.number)
+
+    def led_log(self, partition: int) -> ReplicaLog | None:
+        """Return the log of a partition that this broker leads, None if it does not."""
+        role = self.roles.get(partition)
+        return role.log if isinstance(role, LeaderRole) else None
+
+    def _led_epoch(self, partition: int) -> LeaderEpoch | None:
+        role = self.roles.get(partition)
+        return role.state.leader_epoch if isinstance(role, LeaderRole) else None
+
+    def _tell_guests(self, partition: int, epoch_before: LeaderEpoch | None, now_ms: TimeMs, out: Outbox) -> None:
+        """Tell guests if this broker began or ceased to lead a partition."""
+        epoch = self._led_epoch(partition)
+        if epoch == epoch_before:
+            return
+        for guest in self.guests:
+            if epoch is None:
+                guest.on_lost(partition, now_ms, out)
+            else:
+                guest.on_gained(partition, epoch, now_ms, out)
+
     # Requests for a partition.
 
     def _on_fetch(self, fetch: Fetch, sender: Address, moment: Moment, out: Outbox) -> None:
@@ -291,11 +460,9 @@ class BrokerRole:
         if isinstance(role, LeaderRole):
             role.on_fetch(fetch, sender, moment, out)
             return
-        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if role is not None and fetch.request.leader_epoch > role.state.leader_epoch:
-            error = ErrorCode.UNKNOWN_LEADER_EPOCH
-        elif role is not None and fetch.request.leader_epoch < role.state.leader_epoch:
-            error = ErrorCode.FENCED_LEADER_EPOCH
+        error = self._absence(fetch.partition)
+        if role is not None:
+            error = check_leader_epoch(role.state, fetch.request.leader_epoch, self.settings.terms.rules)
         out.send(sender, Fetched(fetch.partition, fetch.number, FetchAnswer(error=error), b""))
 
     def _on_produce(self, write: Produce, sender: Address, moment: Moment, out: Outbox) -> None:
@@ -303,13 +470,13 @@ class BrokerRole:
         if isinstance(role, LeaderRole):
             role.on_produce(write, sender, moment, out)
         elif write.acks != 0:
-            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            error = self._absence(write.partition)
             out.send(sender, Produced(write.partition, write.number, write.acks, error, Offset(-1), appended=False))
 
     def _on_consume(self, ask: Consume, sender: Address, out: Outbox) -> None:
         role = self.roles.get(ask.partition)
         if role is None:
-            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            error = self._absence(ask.partition)
             out.send(sender, Consumed(ask.partition, ask.number, error, b"", Offset(-1), Offset(-1)))
             return
         settings = self.settings

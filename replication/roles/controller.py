@@ -52,7 +52,7 @@ from replication.election import Election
 from replication.fencing import check_broker_epoch, is_clean_registration, is_session_valid, may_stop
 from replication.partition import BrokerStatus, PartitionState
 from replication.partition_change import change, target_of
-from replication.reassign import started
+from replication.reassign import cancelled, started
 from replication.roles.messages import (
     Address,
     AskIsr,
@@ -62,12 +62,17 @@ from replication.roles.messages import (
     BeatTold,
     BrokerRecord,
     Create,
+    Delete,
+    Elect,
+    ElectTold,
     IsrTold,
     Message,
     MetadataRecord,
     MetadataTold,
     PartitionRecord,
+    PartitionRemoved,
     Reassign,
+    ReassignTold,
     Register,
     Registered,
     SessionsDue,
@@ -75,6 +80,7 @@ from replication.roles.messages import (
 from replication.roles.metadata import MetadataImage
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
+from replication.roles.states.standing import check_change
 
 
 @attrs.define
@@ -130,9 +136,14 @@ class ControllerRole:
             self._balance()
             out.wake(self.settings.balance_ms, BalanceDue())
         elif isinstance(message, Reassign):
-            self._reassign(message)
+            _answer(sender, ReassignTold(message.partition, self._reassign(message)), out)
+        elif isinstance(message, Elect):
+            _answer(sender, ElectTold(message.partition, self._elect(message)), out)
         elif isinstance(message, Create):
             self._create(message)
+        elif isinstance(message, Delete):
+            if message.partition in self.image.partitions:
+                self._write(PartitionRemoved(message.partition))
         else:
             raise UsageError(f"a controller takes no {type(message).__name__}")
         self._tell_readers(out)
@@ -176,8 +187,8 @@ class ControllerRole:
         broker, terms = request.broker, self.settings.terms
         status = self.image.brokers.get(broker)
         if not is_clean_registration(request.proof, status):
-            self._change_all(lambda state: restarted_uncleanly(state, broker, self._active(), terms))
-        self._change_all(lambda state: fenced(state, broker, self._active(), terms))
+            self._change_all(lambda state, active: restarted_uncleanly(state, broker, active, terms))
+        self._change_all(lambda state, active: fenced(state, broker, active, terms))
 
     def _on_beat(self, beat: Beat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         broker = beat.broker
@@ -204,6 +215,7 @@ class ControllerRole:
         session.heard_at_ms = now_ms
         session.metadata_offset = max(session.metadata_offset, beat.heartbeat.metadata_offset)
         self._enter(broker, state)
+        self._lose_directories(broker, beat.offline)
         out.send(sender, BeatTold(ErrorCode.NONE, state))
 
     def _expire(self, now_ms: TimeMs) -> None:
@@ -220,13 +232,13 @@ class ControllerRole:
             self._fence_silent(group)
 
     def _fence_silent(self, brokers: tuple[BrokerId, ...]) -> None:
-        active = self._active()
+        active = {partition: self._active(partition) for partition in self.image.partitions}
         for broker in brokers:
             following = broker_step(self.registrations[broker].state, BrokerInput.SESSION_EXPIRED)
             self.registrations[broker] = attrs.evolve(self.registrations[broker], state=following)
             self._write_status(broker, following)
         for partition, state in sorted(self.image.partitions.items()):
-            after = fenced_together(state, brokers, active, self.settings.terms)
+            after = fenced_together(state, brokers, active[partition], self.settings.terms)
             if after.partition_epoch != state.partition_epoch:
                 self._write(PartitionRecord(partition, after))
 
@@ -240,16 +252,30 @@ class ControllerRole:
         terms = self.settings.terms
         self._write_status(broker, state)
         if state is BrokerState.UNFENCED:
-            self._change_all(lambda partition: unfenced(partition, broker, self._active(), terms))
+            self._change_all(lambda partition, active: unfenced(partition, broker, active, terms))
         else:
-            self._change_all(lambda partition: fenced(partition, broker, self._active(), terms))
+            self._change_all(lambda partition, active: fenced(partition, broker, active, terms))
         self._sessions[broker].shutdown_offset = len(self.log)
+
+    def _lose_directories(self, broker: BrokerId, offline: frozenset[int]) -> None:
+        """Take a broker out of the ISRs of the partitions whose directory has failed since it was heard of last."""
+        status = self.image.brokers[broker]
+        lost = offline - status.offline
+        if not lost:
+            return
+        self._write(BrokerRecord(broker, attrs.evolve(status, offline=status.offline | lost)))
+        for partition in sorted(lost.intersection(self.image.partitions)):
+            state = self.image.partitions[partition]
+            after = fenced(state, broker, self._active(partition), self.settings.terms)
+            if after is not None:
+                self._write(PartitionRecord(partition, after))
 
     def _write_status(self, broker: BrokerId, state: BrokerState) -> None:
         status = BrokerStatus(
             epoch=self.registrations[broker].epoch,
             fenced=state not in SESSION_STATES,
             shutting_down=state is BrokerState.CONTROLLED_SHUTDOWN,
+            offline=self.image.brokers[broker].offline,
         )
         if status != self.image.brokers.get(broker):
             self._write(BrokerRecord(broker, status))
@@ -278,8 +304,8 @@ class ControllerRole:
 
     def _balance(self) -> None:
         terms = self.settings.terms
-        active = self._active()
         for partition, state in sorted(self.image.partitions.items()):
+            active = self._active(partition)
             after = swept(state, active, terms)
             if state.leader not in (NO_LEADER, state.replicas[0]):
                 error, moved = election_requested(state, Election.PREFERRED, active, terms)
@@ -288,31 +314,55 @@ class ControllerRole:
                 self._write(PartitionRecord(partition, after))
 
     def _create(self, order: Create) -> None:
-        isr = tuple(broker for broker in order.replicas if broker in self._active())
+        isr = tuple(broker for broker in order.replicas if broker in self._active(order.partition))
         if isr and order.partition not in self.image.partitions:
             self._write(
-                PartitionRecord(order.partition, PartitionState(replicas=order.replicas, isr=isr, leader=isr[0]))
+                PartitionRecord(order.partition, PartitionState(replicas=order.replicas, isr=isr, leader=isr[0]), order.topic)
             )
 
-    def _reassign(self, order: Reassign) -> None:
-        state, terms = self.image.partitions[order.partition], self.settings.terms
-        target = attrs.evolve(target_of(state, state.isr, terms), phase=started(state, order.replicas))
-        after = change(state, target, self._active(), terms)
+    def _reassign(self, order: Reassign) -> ErrorCode:
+        state, terms = self.image.partitions.get(order.partition), self.settings.terms
+        if state is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if order.replicas:
+            phase = started(state, order.replicas)
+        elif not state.is_reassigning:
+            return ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+        else:
+            phase = cancelled(state)
+            if phase.loses and not terms.unclean_election:
+                return ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        target = attrs.evolve(target_of(state, state.isr, terms), phase=phase)
+        after = change(state, target, self._active(order.partition), terms)
         if after is not None:
             self._write(PartitionRecord(order.partition, after))
+        return ErrorCode.NONE
 
-    def _change_all(self, decide: Callable[[PartitionState], PartitionState | None]) -> None:
+    def _elect(self, order: Elect) -> ErrorCode:
+        state = self.image.partitions.get(order.partition)
+        if state is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        error, after = election_requested(state, order.election, self._active(order.partition), self.settings.terms)
+        if after is not state:
+            self._write(PartitionRecord(order.partition, after))
+        return error
+
+    def _change_all(self, decide: Callable[[PartitionState, frozenset[BrokerId]], PartitionState | None]) -> None:
         for partition, state in sorted(self.image.partitions.items()):
-            after = decide(state)
+            after = decide(state, self._active(partition))
             if after is not None:
                 self._write(PartitionRecord(partition, after))
 
-    def _active(self) -> frozenset[BrokerId]:
-        return active_brokers(self.image.brokers)
+    def _active(self, partition: int) -> frozenset[BrokerId]:
+        """Return the brokers that may lead a partition: alive, and the replica's directory too."""
+        brokers = self.image.brokers
+        return frozenset(broker for broker in active_brokers(brokers) if partition not in brokers[broker].offline)
 
     # The log.
 
     def _write(self, record: MetadataRecord) -> None:
+        if isinstance(record, PartitionRecord):
+            check_change(self.image.partitions.get(record.partition), record.state)
         self.log.append(record)
         self.image.apply((record,))
 
@@ -326,3 +376,9 @@ class ControllerRole:
                 del self._readers[broker]
                 records = tuple(self.log[waiting.ask.offset :])
                 out.send(waiting.sender, MetadataTold(waiting.ask.number, waiting.ask.offset, records))
+
+
+def _answer(sender: Address, told: ReassignTold | ElectTold, out: Outbox) -> None:
+    """Answer an order, unless it came from outside the network, where nobody waits for the answer."""
+    if sender.node >= 0:
+        out.send(sender, told)

@@ -18,8 +18,12 @@ Source: Kafka core AbstractFetcherThread and ReplicaFetcherThread, commit 1eb764
 
 from __future__ import annotations
 
+from typing import Final
+
 from broker.error_codes import ErrorCode
+from broker.errors import CorruptDataError
 from broker.ids import NO_LEADER, BrokerEpoch, LeaderEpoch
+from broker.machines import step
 from broker.units import DurationMs
 from replication.epochs import latest_epoch
 from replication.fetch import FetchRequest, after_answer
@@ -39,12 +43,22 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
+from replication.roles.states.part import PART_TRANSITIONS, PartInput, PartState
 from replication.terms import Moment
 from replication.truncation import FencedReaction, FirstStep, cut_for, first_step, may_apply, on_fenced, out_of_range
 
+_NEWS: Final = {
+    FirstStep.CUT_TO_HIGH_WATERMARK: PartInput.TOLD_TO_FETCH,
+    FirstStep.ASK_EPOCH_END: PartInput.TOLD_TO_TRUNCATE,
+    FirstStep.FETCH: PartInput.TOLD_TO_FETCH,
+}
+
 
 class FollowerRole:
-    """One partition's follower. Each method takes one message and writes what follows from it into an outbox."""
+    """One partition's follower. Each method takes one message and writes what follows from it into an outbox.
+
+    `part` moves only as `PART_TRANSITIONS` says; an answer to a question that it does not ask is dropped.
+    """
 
     def __init__(
         self, partition: int, state: FollowerState, log: ReplicaLog, broker_epoch: BrokerEpoch, settings: RoleSettings
@@ -53,11 +67,10 @@ class FollowerRole:
         self.broker_epoch = broker_epoch
         self.state = state
         self.log = log
-        self.is_parked = False
+        self.part = PartState.NONE
         self._settings = settings
         self._number = 0
         self._sent_offset = UNKNOWN_OFFSET
-        self._asks_epoch = False
 
     def follow(self, following: Following, moment: Moment, out: Outbox) -> None:
         """Take news of the partition, and find the place in the leader's log anew if the news asks for it."""
@@ -66,20 +79,23 @@ class FollowerRole:
             self._restart(moment, out)
 
     def _restart(self, moment: Moment, out: Outbox) -> None:
-        self.is_parked = False
         self._number += 1
-        self._asks_epoch = False
         if self.state.leader == NO_LEADER:
+            self._move(PartInput.TOLD_LEADERLESS)
             return
-        step = first_step(self.log.state, self._settings.terms.rules)
-        if step is FirstStep.CUT_TO_HIGH_WATERMARK:
+        begin = first_step(self.log.state, self._settings.terms.rules)
+        if begin is FirstStep.CUT_TO_HIGH_WATERMARK:
             self.log.cut(self.log.state.high_watermark, moment.now_ms)
-        self._asks_epoch = step is FirstStep.ASK_EPOCH_END
+        self._move(_NEWS[begin])
         self._ask(out)
+
+    def _move(self, event: PartInput) -> None:
+        self.part = step(PART_TRANSITIONS, self.part, event, what="follower")
 
     def on_fetch_due(self, due: FetchDue, out: Outbox) -> None:
         """Ask again if the last question was not answered, or its answer said to wait."""
-        if due.number == self._number and not self.is_parked and self.state.leader != NO_LEADER:
+        if due.number == self._number and (self.part, PartInput.TO_ASK_AGAIN) in PART_TRANSITIONS:
+            self._move(PartInput.TO_ASK_AGAIN)
             self._ask(out)
 
     def _ask(self, out: Outbox) -> None:
@@ -87,7 +103,7 @@ class FollowerRole:
         settings, log = self._settings, self.log.state
         leader = Address(NodeId(self.state.leader))
         self._sent_offset = log.end_offset
-        if self._asks_epoch:
+        if self.part is PartState.TRUNCATING:
             asked = latest_epoch(log.epochs)
             out.send(leader, AskEpochEnd(self.partition, self._number, asked, self.state.leader_epoch))
         else:
@@ -105,7 +121,7 @@ class FollowerRole:
 
     def on_fetched(self, told: Fetched, moment: Moment, out: Outbox) -> None:
         """Take the leader's answer to the question under way: append, cut, or wait."""
-        if not self._is_awaited(told.number):
+        if self.part is not PartState.FETCHING or not self._is_awaited(told.number):
             return
         answer, rules = told.answer, self._settings.terms.rules
         if answer.error is not ErrorCode.NONE:
@@ -115,29 +131,39 @@ class FollowerRole:
             after = after_answer(self.log.state, answer, rules)
             self.log.cut(cut_for(self.log.state, answer.diverging, rules).end_offset, moment.now_ms)
         else:
-            if told.records:
-                self.log.append_as_follower(told.records, moment.now_ms)
+            if told.records and not self._append(told.records, moment, out):
+                return
             if answer.start_offset > self.log.log.log_start_offset:
                 self.log.raise_start(answer.start_offset)
             after = after_answer(self.log.state, answer, rules)
         self.log.set_high_watermark(after.high_watermark)
         self._ask(out)
 
+    def _append(self, records: bytes, moment: Moment, out: Outbox) -> bool:
+        """Append what the leader sent; where that is damaged, ask for the same again later, and return False."""
+        try:
+            self.log.append_as_follower(records, moment.now_ms)
+        except CorruptDataError:
+            out.wake(self._settings.fetch_backoff_ms, FetchDue(self.partition, self._number))
+            return False
+        return True
+
     def on_epoch_end(self, told: EpochEndTold, moment: Moment, out: Outbox) -> None:
         """Cut the log where the leader says that an epoch ends; ask again if that was not conclusive."""
-        if not self._is_awaited(told.number):
+        if self.part is not PartState.TRUNCATING or not self._is_awaited(told.number):
             return
         if told.error is not ErrorCode.NONE:
             self._on_error(told.error, out)
             return
         cut = cut_for(self.log.state, told.end, self._settings.terms.rules)
         self.log.cut(cut.end_offset, moment.now_ms)
-        self._asks_epoch = not cut.complete and bool(self.log.state.epochs)
+        is_certain = cut.complete or not self.log.state.epochs
+        self._move(PartInput.EPOCH_ENDS if is_certain else PartInput.EPOCH_UNKNOWN)
         self._ask(out)
 
     def on_bounds(self, told: BoundsTold, moment: Moment, out: Outbox) -> None:
         """Find a place in the leader's log after it had not the offset asked for."""
-        if not self._is_awaited(told.number):
+        if self.part is not PartState.PLACING or not self._is_awaited(told.number):
             return
         if told.error is not ErrorCode.NONE:
             self._on_error(told.error, out)
@@ -147,19 +173,22 @@ class FollowerRole:
             self.log.cut(found.cut_to, moment.now_ms)
         elif found.starts_anew:
             self.log.start_anew(found.fetch_offset, moment.now_ms)
+        self._move(PartInput.BOUNDS_TOLD)
         self._ask(out)
 
     def _is_awaited(self, number: int) -> bool:
-        is_last = number == self._number
-        return is_last and may_apply(self._sent_offset, self.log.log.log_end_offset, parked=self.is_parked)
+        is_parked = self.part is PartState.PARKED
+        return number == self._number and may_apply(self._sent_offset, self.log.log.log_end_offset, parked=is_parked)
 
     def _on_error(self, error: ErrorCode, out: Outbox) -> None:
         if error is ErrorCode.FENCED_LEADER_EPOCH:
             # A question of an older epoch has an older number, so it was of the present one.
             requested: LeaderEpoch = self.state.leader_epoch
-            self.is_parked = on_fenced(requested, self.state.leader_epoch) is FencedReaction.PARK
+            assert on_fenced(requested, self.state.leader_epoch) is FencedReaction.PARK, self.state
+            self._move(PartInput.FENCED)
         elif error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._number += 1
+            self._move(PartInput.OUT_OF_RANGE)
             ask = AskBounds(self.partition, self._number, self.state.leader_epoch)
             out.send(Address(NodeId(self.state.leader)), ask)
             out.wake(self._settings.answer_ms_max, FetchDue(self.partition, self._number))

@@ -24,11 +24,13 @@ Source: Kafka core ReplicaManager, DelayedFetch, DelayedProduce, Partition and D
 
 from __future__ import annotations
 
-import attrs
+from typing import Final
 
 from broker.error_codes import ErrorCode
 from broker.errors import BrokersideError
 from broker.ids import BrokerEpoch, BrokerId, Offset
+from broker.values import value
+from log.errors import StorageError
 from replication.alter_partition import Reaction, react
 from replication.fetch import FetchAnswer, check_leader_epoch, serve_follower
 from replication.high_watermark import leader_high_watermark
@@ -55,11 +57,13 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
+from replication.roles.states.part import PartState
+from replication.roles.states.write import WRITE_ANSWERS, WRITE_TRANSITIONS, WriteInput, WriteState
 from replication.terms import Moment
 from replication.truncation import answer_epoch_end
 
 
-@attrs.frozen
+@value
 class HeldFetch:
     """A fetch that waits for data, and where its answer goes."""
 
@@ -67,7 +71,7 @@ class HeldFetch:
     sender: Address
 
 
-@attrs.frozen
+@value
 class WaitingWrite:
     """An acks=all write that waits to be committed; it ends at `end_offset`."""
 
@@ -79,6 +83,8 @@ class WaitingWrite:
 
 class LeaderRole:
     """One partition's leader. Each method takes one message and writes what follows from it into an outbox."""
+
+    part: Final = PartState.LEADING
 
     def __init__(
         self, partition: int, state: LeaderState, log: ReplicaLog, broker_epoch: BrokerEpoch, settings: RoleSettings
@@ -145,17 +151,22 @@ class LeaderRole:
 
     def on_produce(self, write: Produce, sender: Address, moment: Moment, out: Outbox) -> None:
         """Take a write or refuse it; answer acks=1 at once, acks=all when it is committed, acks=0 never."""
-        terms = self._settings.terms
-        error = check_append(self.state, write.acks, terms)
+        error = self.append(write, sender, moment, out)
         if error is not ErrorCode.NONE:
             self._answer(write, sender, error, out)
-            return
+
+    def append(self, write: Produce, sender: Address, moment: Moment, out: Outbox) -> ErrorCode:
+        """Append a write whose answer follows; if it is refused, return why: then none follows."""
+        error = check_append(self.state, write.acks, self._settings.terms)
+        if error is not ErrorCode.NONE:
+            return error
         try:
             info = self.log.append_as_leader(write.records, self.state.leader_epoch, moment.now_ms)
+        except StorageError:
+            raise  # The broker loses the directory.
         except BrokersideError:
             # Of what clients of the simulation send only a sequence out of order is refused: nothing was written.
-            self._answer(write, sender, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, out)
-            return
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         self.advance(moment, out)
         end_offset = Offset(info.last_offset + 1)
         if write.acks == ACKS_ALL:
@@ -165,12 +176,13 @@ class LeaderRole:
         elif write.acks == 1:
             self._answer(write, sender, ErrorCode.NONE, out, offset=info.first_offset)
         self._release(moment, out)
+        return ErrorCode.NONE
 
     def on_write_expired(self, due: WriteExpired, out: Outbox) -> None:
         """Tell a client that its write is not committed in time."""
         for waiting in [each for each in self._waiting if each.write.number == due.number]:
             self._waiting.remove(waiting)
-            self._answer(waiting.write, waiting.sender, ErrorCode.REQUEST_TIMED_OUT, out, offset=waiting.offset)
+            self._end(waiting, WriteInput.EXPIRED, out)
 
     # The ISR.
 
@@ -213,11 +225,20 @@ class LeaderRole:
         """Tell everybody who waits that this broker no longer leads."""
         for held in self._held.values():
             answer = FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            if held.fetch.request.leader_epoch < news.leader_epoch:
+            checks_epoch = self._settings.terms.rules.fetch_epoch_check
+            if checks_epoch and held.fetch.request.leader_epoch < news.leader_epoch:
                 answer = FetchAnswer(error=ErrorCode.FENCED_LEADER_EPOCH)
             out.send(held.sender, Fetched(self.partition, held.fetch.number, answer, b""))
         for waiting in self._waiting:
-            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            self._end(waiting, WriteInput.LEADERSHIP_LOST, out)
+        self._held.clear()
+        self._waiting.clear()
+
+    def fail(self, error: ErrorCode, out: Outbox) -> None:
+        """Tell everybody who waits that this replica is gone: its directory has failed, or its topic was deleted."""
+        for held in self._held.values():
+            out.send(held.sender, Fetched(self.partition, held.fetch.number, FetchAnswer(error=error), b""))
+        for waiting in self._waiting:
             self._answer(waiting.write, waiting.sender, error, out, offset=waiting.offset)
         self._held.clear()
         self._waiting.clear()
@@ -247,7 +268,13 @@ class LeaderRole:
             self._waiting.remove(waiting)
             error = answer_waiting(self.state, waiting.end_offset, high_watermark, self._settings.terms)
             assert error is not None, waiting
-            self._answer(waiting.write, waiting.sender, error, out, offset=waiting.offset)
+            is_enough = error is ErrorCode.NONE
+            self._end(waiting, WriteInput.COMMITTED if is_enough else WriteInput.COMMITTED_BY_TOO_FEW, out)
+
+    def _end(self, waiting: WaitingWrite, event: WriteInput, out: Outbox) -> None:
+        """Answer a write that has waited; the table of writes says which ends there are."""
+        assert (WriteState.WAITING, event) in WRITE_TRANSITIONS, event
+        self._answer(waiting.write, waiting.sender, WRITE_ANSWERS[event], out, offset=waiting.offset)
 
     def _answer(
         self, write: Produce, sender: Address, error: ErrorCode, out: Outbox, *, offset: Offset | None = None

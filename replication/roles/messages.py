@@ -19,15 +19,15 @@ from __future__ import annotations
 
 from typing import Final, NewType, TypeAlias
 
-import attrs
-
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.registration import BrokerState, Heartbeat
+from broker.values import value
 from replication.alter_partition import Altered
+from replication.election import Election
 from replication.fencing import StopProof
 from replication.fetch import FetchAnswer, FetchRequest
-from replication.partition import AlterPartition, BrokerStatus, EpochEnd, PartitionState
+from replication.partition import UNKNOWN_EPOCH, AlterPartition, BrokerStatus, EpochEnd, PartitionState
 
 NodeId = NewType("NodeId", int)
 """A process of the simulation: a broker by its id, the controller, or a client."""
@@ -40,7 +40,7 @@ CLIENT_FIRST: Final = NodeId(2_000)
 ANY_LIFE: Final = Life(-1)
 
 
-@attrs.frozen
+@value
 class Address:
     """Where a message goes; a request goes to whoever is there, an answer to the life that asked."""
 
@@ -48,7 +48,7 @@ class Address:
     life: Life = ANY_LIFE
 
 
-@attrs.frozen
+@value
 class Fetch:
     """A follower asks a leader for records."""
 
@@ -57,7 +57,7 @@ class Fetch:
     request: FetchRequest
 
 
-@attrs.frozen
+@value
 class Fetched:
     """The answer to a fetch; `records` are whole batches as the leader has them."""
 
@@ -67,7 +67,7 @@ class Fetched:
     records: bytes
 
 
-@attrs.frozen
+@value
 class AskEpochEnd:
     """A follower asks where an epoch ends in the leader's log; `believed` is the epoch it follows in."""
 
@@ -77,7 +77,7 @@ class AskEpochEnd:
     believed: LeaderEpoch
 
 
-@attrs.frozen
+@value
 class EpochEndTold:
     """The answer to AskEpochEnd."""
 
@@ -87,7 +87,7 @@ class EpochEndTold:
     end: EpochEnd
 
 
-@attrs.frozen
+@value
 class AskBounds:
     """A follower out of range asks where the leader's log starts and ends."""
 
@@ -96,7 +96,7 @@ class AskBounds:
     believed: LeaderEpoch
 
 
-@attrs.frozen
+@value
 class BoundsTold:
     """The answer to AskBounds."""
 
@@ -107,7 +107,7 @@ class BoundsTold:
     end_offset: Offset
 
 
-@attrs.frozen
+@value
 class AskIsr:
     """A leader asks the controller to change the ISR; `broker_epoch` is the sender's, `number` counts its attempts."""
 
@@ -117,7 +117,7 @@ class AskIsr:
     broker_epoch: BrokerEpoch
 
 
-@attrs.frozen
+@value
 class IsrTold:
     """The answer to AskIsr."""
 
@@ -126,7 +126,7 @@ class IsrTold:
     altered: Altered
 
 
-@attrs.frozen
+@value
 class Register:
     """A broker that starts asks for an epoch; `proof` is what its disk says of its last stop."""
 
@@ -135,23 +135,27 @@ class Register:
     proof: StopProof
 
 
-@attrs.frozen
+@value
 class Registered:
     """The answer to Register: an epoch, or None while an earlier life's session stands."""
 
     epoch: BrokerEpoch | None
 
 
-@attrs.frozen
+@value
 class Beat:
-    """A broker's heartbeat."""
+    """A broker's heartbeat; `offline` are the partitions in directories that have failed.
+
+    Kafka names the directories, and the controller knows which replicas are in them.
+    """
 
     broker: BrokerId
     epoch: BrokerEpoch
     heartbeat: Heartbeat
+    offline: frozenset[int] = frozenset()
 
 
-@attrs.frozen
+@value
 class BeatTold:
     """The answer to a heartbeat: what the controller holds the broker for."""
 
@@ -159,15 +163,26 @@ class BeatTold:
     state: BrokerState
 
 
-@attrs.frozen
+@value
 class PartitionRecord:
-    """Metadata: a partition as it is from here on."""
+    """Metadata: a partition as it is from here on. Its number is the id of its topic, which has no other partition.
+
+    `topic` is the topic's name, "" for a name made from the number.
+    """
 
     partition: int
     state: PartitionState
+    topic: str = ""
 
 
-@attrs.frozen
+@value
+class PartitionRemoved:
+    """Metadata: a partition's topic was deleted."""
+
+    partition: int
+
+
+@value
 class BrokerRecord:
     """Metadata: a broker as it is from here on."""
 
@@ -175,10 +190,10 @@ class BrokerRecord:
     status: BrokerStatus
 
 
-MetadataRecord: TypeAlias = PartitionRecord | BrokerRecord
+MetadataRecord: TypeAlias = PartitionRecord | PartitionRemoved | BrokerRecord
 
 
-@attrs.frozen
+@value
 class AskMetadata:
     """A broker asks for the metadata from an offset on."""
 
@@ -187,7 +202,7 @@ class AskMetadata:
     offset: int
 
 
-@attrs.frozen
+@value
 class MetadataTold:
     """Records of the metadata log from `offset` on."""
 
@@ -196,7 +211,7 @@ class MetadataTold:
     records: tuple[MetadataRecord, ...]
 
 
-@attrs.frozen
+@value
 class Produce:
     """A client sends one batch; acks is -1 (all), 0 or 1."""
 
@@ -206,7 +221,7 @@ class Produce:
     records: bytes
 
 
-@attrs.frozen
+@value
 class Produced:
     """The answer to Produce; `acks` and `appended` are what the model knows and the wire does not say."""
 
@@ -218,7 +233,7 @@ class Produced:
     appended: bool
 
 
-@attrs.frozen
+@value
 class Consume:
     """A consumer asks a leader for records below the high watermark."""
 
@@ -227,7 +242,7 @@ class Consume:
     offset: Offset
 
 
-@attrs.frozen
+@value
 class Consumed:
     """The answer to Consume."""
 
@@ -239,7 +254,7 @@ class Consumed:
     high_watermark: Offset
 
 
-@attrs.frozen
+@value
 class AskLeader:
     """A client asks any broker who leads."""
 
@@ -247,32 +262,68 @@ class AskLeader:
     number: int
 
 
-@attrs.frozen
+@value
 class LeaderTold:
-    """The answer to AskLeader."""
+    """The answer to AskLeader; the leader epoch is -1 if the partition is not known."""
 
     partition: int
     number: int
     leader: BrokerId
+    leader_epoch: LeaderEpoch = UNKNOWN_EPOCH
 
 
-@attrs.frozen
+@value
 class Create:
-    """An operator tells the controller to make a partition; replicas that are alive are in sync at first."""
+    """An operator tells the controller to make a partition; replicas that are alive are in sync at first.
+
+    `topic` is the name of its topic, "" for one made from the number; the number is the topic's id, and is never used twice.
+    """
 
     partition: int
     replicas: tuple[BrokerId, ...]
+    topic: str = ""
 
 
-@attrs.frozen
+@value
+class Delete:
+    """An operator tells the controller to delete a partition's topic."""
+
+    partition: int
+
+
+@value
 class Reassign:
-    """An operator tells the controller to move a partition to other replicas."""
+    """An operator tells the controller to move a partition to other replicas; no replicas at all cancel a move."""
 
     partition: int
     replicas: tuple[BrokerId, ...]
 
 
-@attrs.frozen
+@value
+class ReassignTold:
+    """The answer to Reassign."""
+
+    partition: int
+    error: ErrorCode
+
+
+@value
+class Elect:
+    """An operator asks the controller for an election, PREFERRED or UNCLEAN."""
+
+    partition: int
+    election: Election
+
+
+@value
+class ElectTold:
+    """The answer to Elect."""
+
+    partition: int
+    error: ErrorCode
+
+
+@value
 class HoldOver:
     """To itself: a fetch has waited for long enough."""
 
@@ -281,7 +332,7 @@ class HoldOver:
     follower: BrokerId
 
 
-@attrs.frozen
+@value
 class WriteExpired:
     """To itself: a write has waited for long enough."""
 
@@ -289,7 +340,7 @@ class WriteExpired:
     number: int
 
 
-@attrs.frozen
+@value
 class FetchDue:
     """To itself: fetch now, if `number` is still the last question."""
 
@@ -297,12 +348,12 @@ class FetchDue:
     number: int
 
 
-@attrs.frozen
+@value
 class LagCheckDue:
     """To itself: look for followers that lag."""
 
 
-@attrs.frozen
+@value
 class IsrRetryDue:
     """To itself: ask again for a change of the ISR that was not answered."""
 
@@ -310,39 +361,45 @@ class IsrRetryDue:
     request: AlterPartition
 
 
-@attrs.frozen
+@value
 class BeatDue:
     """To itself: report to the controller."""
 
 
-@attrs.frozen
+@value
 class MetadataDue:
     """To itself: ask for metadata, if `number` is still the last question."""
 
     number: int
 
 
-@attrs.frozen
+@value
 class RegisterDue:
     """To itself: ask for an epoch."""
 
 
-@attrs.frozen
+@value
 class CheckpointDue:
     """To itself: write the high watermarks to disk."""
 
 
-@attrs.frozen
+@value
 class SessionsDue:
     """To the controller by itself: look for brokers that fell silent."""
 
 
-@attrs.frozen
+@value
 class BalanceDue:
     """To the controller by itself: give leadership back to preferred replicas, elect for leaderless partitions."""
 
 
-@attrs.frozen
+class GuestMessage:
+    """Base of what guests of brokers and their clients say to each other; see `replication.roles.guest`."""
+
+    __slots__ = ()
+
+
+@value
 class ClientDue:
     """To a client by itself: go on, if `number` is still the last request."""
 
@@ -371,7 +428,11 @@ Message: TypeAlias = (
     | AskLeader
     | LeaderTold
     | Create
+    | Delete
     | Reassign
+    | ReassignTold
+    | Elect
+    | ElectTold
     | HoldOver
     | WriteExpired
     | FetchDue
@@ -384,4 +445,25 @@ Message: TypeAlias = (
     | SessionsDue
     | BalanceDue
     | ClientDue
+    | GuestMessage
 )
+
+PARTITION_MESSAGES: Final = frozenset(
+    {
+        Fetch,
+        Fetched,
+        FetchDue,
+        HoldOver,
+        Produce,
+        WriteExpired,
+        Consume,
+        AskEpochEnd,
+        EpochEndTold,
+        AskBounds,
+        BoundsTold,
+        IsrTold,
+        IsrRetryDue,
+        AskLeader,
+    }
+)
+"""The messages that touch nothing on a broker but its part in their `partition`."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from broker.ids import BrokerId
 from replication.partition import BrokerStatus, PartitionState
-from replication.roles.messages import MetadataRecord, PartitionRecord
+from replication.roles.messages import MetadataRecord, PartitionRecord, PartitionRemoved
 
 
 class MetadataImage:
@@ -25,6 +25,8 @@ class MetadataImage:
         self.offset = 0
         self.brokers: dict[BrokerId, BrokerStatus] = {}
         self.partitions: dict[int, PartitionState] = {}
+        self.topics: dict[int, str] = {}
+        """The name of each partition's topic."""
 
     def apply(self, records: Iterable[MetadataRecord]) -> tuple[int, ...]:
         """Take records in; return the partitions that they are about, ascending."""
@@ -35,6 +37,11 @@ class MetadataImage:
                 known = self.partitions.get(record.partition)
                 assert known is None or known.partition_epoch < record.state.partition_epoch, (known, record)
                 self.partitions[record.partition] = record.state
+                self.topics.setdefault(record.partition, record.topic or f"topic-{record.partition}")
+                changed.add(record.partition)
+            elif isinstance(record, PartitionRemoved):
+                del self.partitions[record.partition]
+                del self.topics[record.partition]
                 changed.add(record.partition)
             else:
                 self.brokers = {**self.brokers, record.broker: record.status}

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
+from log.checkpoints import EpochEntry
 from log.log_state import AppendInfo
 from log.partition_log import PartitionLog
 from replication.partition import EpochStart, LogState
@@ -27,6 +28,9 @@ class ReplicaLog:
         self.log = log
         self._rules = rules
         self._state: LogState | None = None
+        self._entries: tuple[EpochEntry, ...] = ()
+        self._epochs: tuple[EpochStart, ...] = ()
+        """The epochs of `_entries`, which seldom change."""
         self.version = 0
         self.cut_to: Offset | None = Offset(0)
 
@@ -37,12 +41,10 @@ class ReplicaLog:
         if state is None:
             log = self.log
             entries = () if log.epochs is None else log.epochs.entries
-            state = self._state = LogState(
-                log.log_start_offset,
-                log.log_end_offset,
-                log.high_watermark,
-                tuple(EpochStart(entry.epoch, entry.start_offset) for entry in entries),
-            )
+            if entries != self._entries:
+                self._entries = entries
+                self._epochs = tuple(EpochStart(entry.epoch, entry.start_offset) for entry in entries)
+            state = self._state = LogState(log.log_start_offset, log.log_end_offset, log.high_watermark, self._epochs)
         return state
 
     def append_as_leader(self, records: bytes, epoch: LeaderEpoch, now_ms: TimeMs) -> AppendInfo:

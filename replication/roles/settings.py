@@ -23,7 +23,7 @@ DEFAULT_TERMS: Final = Terms(min_isr=2)
 class RoleSettings:
     """What a broker and the controller are configured with.
 
-    `answer_ms_max` is after how long an unanswered request counts as lost: in Kafka a broken connection is noticed, and
+    `directory_count` is the number of log directories of a broker, each a disk of its own. `answer_ms_max` is after how long an unanswered request counts as lost: in Kafka a broken connection is noticed, and
     the socket timeouts of 30 s are for connections that are silent.
     """
 
@@ -37,4 +37,5 @@ class RoleSettings:
     session_check_ms: DurationMs = attrs.field(default=DurationMs(1_000))
     checkpoint_ms: DurationMs = attrs.field(default=DurationMs(5_000))
     balance_ms: DurationMs = attrs.field(default=DurationMs(300_000))
+    directory_count: int = 1
     produce_ms_max: DurationMs = attrs.field(default=DurationMs(30_000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replication.scenarios.catalogue import SCENARIOS
-from replication.scenarios.scenario import Look, Scenario, differences
+from replication.scenarios.scenario import Answers, Look, Scenario
+from replication.scenarios.verdict import Story, Verdict
 
-__all__ = ("SCENARIOS", "Look", "Scenario", "differences")
+__all__ = ("SCENARIOS", "Answers", "Look", "Scenario", "Story", "Verdict")

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.options import FaultKind, NetworkOptions, Options, harsh, quiet, swarm
-from replication.simulation.run import Outcome, run
+from replication.simulation.run import Extension, Outcome, Simulation, run
 from replication.simulation.shrink import shrink
+from replication.simulation.views import OutOfSyncView, PartitionView, ReplicaView
 
 __all__ = (
+    "Extension",
     "Fault",
     "FaultKind",
     "NetworkOptions",
     "Options",
+    "OutOfSyncView",
     "Outcome",
+    "PartitionView",
+    "ReplicaView",
+    "Simulation",
     "draw_plan",
     "harsh",
     "quiet",

@@ -12,14 +12,19 @@ Source: ours; click.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, TextIO
 
 import click
 
 from broker.cli import EXIT_REFUSED
+from broker.diagrams import FORMS
 from broker.units import MINUTE_MS, DurationMs
 from replication.checkers import INVARIANTS
-from replication.rules import Rules, rules_of, without
+from replication.groups import GROUP_INVARIANTS, GroupLife, with_groups
+from replication.groups.plan import GROUP_COUNT_MAX
+from replication.roles.states import Machine, find_machines
+from replication.rules import rules_of, without
 from replication.simulation.chart import to_svg
 from replication.simulation.faults import Fault
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
@@ -40,7 +45,21 @@ _SHOWN_COUNT_MAX: Final = 10
 @click.option("--seeds", type=click.IntRange(1), default=1, help="Run so many seeds from --seed on, one line each.")
 @click.option("--rules", "release", metavar="RELEASE", default="current", show_default=True, help="0.10.2 to 4.1.")
 @click.option("--without", "left_out", metavar="RULE", multiple=True, help="Turn a rule off; may be repeated.")
+@click.option(
+    "--groups",
+    type=click.IntRange(0, GROUP_COUNT_MAX),
+    default=0,
+    help="Consumer groups, drawn from the seed.",
+)
 @click.option("--shrink", "shrinks", is_flag=True, help="Find the fewest faults that break a broken run.")
+@click.option(
+    "--diagram",
+    is_flag=False,
+    flag_value="all",
+    metavar="[NAME]",
+    help="Print the state machines that the simulation steps by, or the one of this name, and leave.",
+)
+@click.option("--format", "form", type=click.Choice(FORMS), default="text", help="Of --diagram.", show_default=True)
 @click.option("--chart", type=click.File("w", encoding="utf-8", lazy=True), help="Write a picture of the run, as SVG.")
 def simulate(
     seed: int,
@@ -49,6 +68,9 @@ def simulate(
     seeds: int,
     release: str,
     left_out: tuple[str, ...],
+    groups: int,
+    diagram: str | None,
+    form: str,
     chart: TextIO | None,
     *,
     shrinks: bool,
@@ -58,26 +80,53 @@ def simulate(
     \b
     simulate --swarm --seed 7 --minutes 10
     simulate --harsh --seeds 100
+    simulate --groups 3 --minutes 5
     simulate --seed 3 --without strict_min_isr --shrink
+    simulate --diagram part --format mermaid
     """
+    if diagram is not None:
+        click.echo("\n\n".join(machine_lines(machine, form) for machine in find_machines(diagram)))
+        return 0
     rules = without(rules_of(release), *left_out)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
-    command = _command(kind, minutes, release, left_out)
+    command = _command(kind, minutes, release, left_out, groups)
     if seeds > 1:
-        return _many(kind, range(seed, seed + seeds), duration_ms, rules, command)
-    options = _KINDS[kind](seed, duration_ms, rules)
-    for line in options_lines(options):
+        drawn = (_KINDS[kind](each, duration_ms, rules) for each in range(seed, seed + seeds))
+        return _many((_Cast(options, groups) for options in drawn), command)
+    cast = _Cast(_KINDS[kind](seed, duration_ms, rules), groups)
+    for line in options_lines(cast.options):
         click.echo(line)
-    outcome = run(options, tell=click.echo)
+    life = cast.life()
+    outcome = run(cast.options, tell=click.echo, extension=life)
     _tell_verdict(outcome)
+    for line in () if life is None else life.tally.lines():
+        click.echo(line)
     if chart is not None:
         chart.write(to_svg(outcome))
     if outcome.is_clean:
         return 0
     click.echo(f"again: {command} --seed {seed}")
     if shrinks:
-        _tell_shrunk(outcome)
+        _tell_shrunk(outcome, cast)
     return EXIT_REFUSED
+
+
+class _Cast:
+    """A seed's cluster, and so many groups in it."""
+
+    def __init__(self, options: Options, groups: int) -> None:
+        self.options = with_groups(options) if groups else options
+        self._groups = groups
+
+    def life(self) -> GroupLife | None:
+        """Return the groups, to live once; None without."""
+        return GroupLife.drawn(self.options, self._groups) if self._groups else None
+
+
+def machine_lines(machine: Machine, form: str) -> str:
+    """Return a state machine drawn; as text below its name and what it is a machine of."""
+    drawing = machine.text(form)
+    return f"{machine.name}: {machine.title}\n\n{drawing}" if form == "text" else drawing
 
 
 def options_lines(options: Options) -> list[str]:
@@ -100,8 +149,10 @@ def options_lines(options: Options) -> list[str]:
     ]
 
 
-def _command(kind: str, minutes: float, release: str, left_out: tuple[str, ...]) -> str:
+def _command(kind: str, minutes: float, release: str, left_out: tuple[str, ...], groups: int) -> str:
     parts = [f"brokerside simulate --{kind} --minutes {minutes:g}"]
+    if groups:
+        parts.append(f"--groups {groups}")
     if release != "current":
         parts.append(f"--rules {release}")
     return " ".join([*parts, *(f"--without {name}" for name in left_out)])
@@ -126,16 +177,13 @@ def _tell_verdict(outcome: Outcome) -> None:
         click.echo("nothing is broken")
     else:
         first = outcome.findings[0]
-        click.echo(
-            f"BROKEN: {first}\n  {first.code}, {INVARIANTS[first.code].name}: {INVARIANTS[first.code].statement}"
-        )
+        invariant = {**INVARIANTS, **GROUP_INVARIANTS}[first.code]
+        click.echo(f"BROKEN: {first}\n  {first.code}, {invariant.name}: {invariant.statement}")
 
 
-def _tell_shrunk(outcome: Outcome) -> None:
-    options = outcome.options
-
+def _tell_shrunk(outcome: Outcome, cast: _Cast) -> None:
     def again(plan: tuple[Fault, ...]) -> Outcome:
-        return run(options, plan)
+        return run(cast.options, plan, extension=cast.life())
 
     smallest = shrink(outcome, again)
     click.echo(f"{len(smallest.plan)} of {len(outcome.plan)} faults are enough:")
@@ -146,14 +194,16 @@ def _tell_shrunk(outcome: Outcome) -> None:
     click.echo(f"BROKEN: {smallest.findings[0]}")
 
 
-def _many(kind: str, seeds: range, duration_ms: DurationMs, rules: Rules, command: str) -> int:
-    broken = event_count = 0
-    for seed in seeds:
-        outcome = run(_KINDS[kind](seed, duration_ms, rules), tell=silent)
+def _many(casts: Iterable[_Cast], command: str) -> int:
+    broken = event_count = count = 0
+    for cast in casts:
+        count += 1
+        outcome = run(cast.options, tell=silent, extension=cast.life())
         event_count += outcome.event_count
         if not outcome.is_clean:
             broken += 1
+            seed = cast.options.seed
             click.echo(f"seed {seed}: {outcome.findings[0]}")
             click.echo(f"  again: {command} --seed {seed}")
-    click.echo(f"{len(seeds)} runs, {event_count:,} events, {broken} broken")
+    click.echo(f"{count} runs, {event_count:,} events, {broken} broken")
     return EXIT_REFUSED if broken else 0

@@ -21,13 +21,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64, derive
 from broker.ids import BrokerId
 from broker.units import TimeMs
 from replication.roles.controller import ControllerRole
+from replication.roles.guest import GuestMaker
 from replication.roles.messages import (
     ANY_LIFE,
     CLIENT_FIRST,
@@ -45,7 +46,7 @@ from replication.simulation.clients import Consumer, Producer
 from replication.simulation.history import History
 from replication.simulation.network import Network
 from replication.simulation.node import Node
-from replication.simulation.options import Options
+from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.trace import Trace
 
 _NETWORK_STREAM: Final = 3
@@ -59,16 +60,31 @@ Watch = Callable[["Cluster", NodeId, Message, Outbox], None]
 _WORLD: Final = NodeId(-1)
 _READ_ONCE: Final = frozenset({AskIsr, Produce})
 _NOBODY: Final = Address(_WORLD)
+_ONLY_LIFE: Final = Life(0)
+"""Of a client."""
 _Entry = tuple[int, int, NodeId, Life, Address, Message | Action]
 
 
+class Client(Protocol):
+    """A process outside the brokers that sends requests and takes answers."""
+
+    def begin(self, out: Outbox) -> None:
+        """Start."""
+        ...
+
+    def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
+        """Take an answer or a wake-up call."""
+        ...
+
+
 class Cluster:
-    """One run's world. `now_ms` is the virtual time since the start."""
+    """One run's world. `now_ms` is the virtual time since the start; it moves here only."""
 
     def __init__(self, options: Options, trace: Trace) -> None:
         self.options = options
         self.trace = trace
         self.clock = ManualClock()
+        self.now_ms = TimeMs(0)
         self.history = History()
         self.network = Network(options.network, SplitMix64(derive(options.seed, _NETWORK_STREAM)))
         self.controller = ControllerRole(options.settings)
@@ -77,19 +93,27 @@ class Cluster:
             BrokerId(broker): Node(BrokerId(broker), broker % options.racks, options.settings, self.clock)
             for broker in range(options.brokers)
         }
-        self.clients = _clients(options, self.history)
+        self.clients: dict[NodeId, Client] = {**_clients(options, self.history)}
         self.watches: list[Watch] = []
         self.event_count = 0
         self._heap: list[_Entry] = []
         self._asked = 0
         self._standing: dict[BrokerId, list[_Entry]] = {}
         """What has arrived at brokers that stand still."""
+        self._senders: dict[NodeId, Address] = {}
+        """The address of each node's present life, once it has sent anything."""
         self._newest: dict[tuple[Address, type, int], int] = {}
 
-    @property
-    def now_ms(self) -> TimeMs:
-        """The virtual time."""
-        return self.clock.now_ms()
+    def host(self, make: GuestMaker) -> None:
+        """Let every broker host a further role; to be asked for before the cluster begins."""
+        for node in self.nodes.values():
+            node.guests.append(make)
+
+    def join(self, make: Callable[[NodeId], Client]) -> NodeId:
+        """Add a client, made for the address that is returned; to be asked for before the cluster begins."""
+        node = NodeId(CLIENT_FIRST + len(self.clients))
+        self.clients[node] = make(node)
+        return node
 
     def begin(self) -> None:
         """Start every process."""
@@ -105,7 +129,7 @@ class Cluster:
 
     def _create(self) -> None:
         """Make the partitions that are not there yet, and look again a little later."""
-        missing = [each for each in range(self.options.partitions) if each not in self.controller.image.partitions]
+        missing = [each for each in range(self.options.partition_count) if each not in self.controller.image.partitions]
         for partition in missing:
             self.tell(CONTROLLER, Create(partition, replicas_of(partition, self.options)))
         if missing:
@@ -148,12 +172,17 @@ class Cluster:
 
     def run_until(self, end_ms: TimeMs) -> None:
         """Let everything happen up to and including a time."""
-        heap = self._heap
+        heap, deliver = self._heap, self._deliver
         while heap and heap[0][0] <= end_ms:
             entry = heapq.heappop(heap)
-            self.clock.set(TimeMs(entry[0]))
-            self._deliver(entry)
-        self.clock.set(end_ms)
+            if entry[0] != self.now_ms:
+                self._set_time(TimeMs(entry[0]))
+            deliver(entry)
+        self._set_time(end_ms)
+
+    def _set_time(self, now_ms: TimeMs) -> None:
+        self.clock.set(now_ms)
+        self.now_ms = now_ms
 
     def _push(self, at_ms: int, receiver: NodeId, life: Life, sender: Address, message: Message | Action) -> None:
         self._asked += 1
@@ -161,33 +190,33 @@ class Cluster:
 
     def _deliver(self, entry: _Entry) -> None:
         at_ms, _, receiver, life, sender, message = entry
+        # Asked in the order of how often it happens: this is where every event passes.
         if callable(message):
             message()
             return
-        # Asked of the type first: this is where every event passes.
-        if type(message) in _READ_ONCE and not self._is_newest(sender, message):
+        kind = type(message)
+        if kind in _READ_ONCE and not self._is_newest(sender, message):
             return
         out = Outbox()
         if receiver < CONTROLLER:
             node = self.nodes[BrokerId(receiver)]
-            role = node.role
-            if role is None or (life != node.life and life != ANY_LIFE):
+            role, own_life = node.role, node.life
+            if role is None or (life != own_life and life != ANY_LIFE):
                 return
             if node.is_paused:
                 self._standing.setdefault(node.broker, []).append(entry)
                 return
-            role.handle(message, sender, node.now_ms, out)
-            own_life = node.life
+            role.handle(message, sender, TimeMs(WALL_CLOCK_MS + at_ms + node.clock_ahead_ms), out)
         elif receiver == CONTROLLER:
-            if life != self.controller_life and life != ANY_LIFE:
+            own_life = self.controller_life
+            if life != own_life and life != ANY_LIFE:
                 return
             self.controller.handle(message, sender, self.now_ms, out)
-            own_life = self.controller_life
         else:
+            own_life = _ONLY_LIFE
             self.clients[receiver].handle(message, self.now_ms, out)
-            own_life = Life(0)
         self.event_count += 1
-        self.trace.event(at_ms, receiver, type(message).__name__)
+        self.trace.event(at_ms, receiver, kind)
         for watch in self.watches:
             watch(self, receiver, message, out)
         if out.sent or out.woken:
@@ -208,13 +237,24 @@ class Cluster:
 
     def _post(self, node: NodeId, life: Life, out: Outbox) -> None:
         """Take what a node wants sent and woken, and empty its outbox."""
-        now_ms = self.now_ms
-        sender = Address(node, life)
-        for receiver, message in out.sent:
-            for at_ms in self.network.arrivals(node, receiver.node, message, now_ms):
-                self._push(at_ms, receiver.node, receiver.life, sender, message)
+        now_ms, heap, asked = self.now_ms, self._heap, self._asked
+        sender = self._senders.get(node)
+        if sender is None or sender.life != life:
+            sender = self._senders[node] = Address(node, life)
+        for address, message in out.sent:
+            receiver = address.node
+            if receiver == node:
+                # What a guest and its broker say to each other does not pass the network.
+                asked += 1
+                heapq.heappush(heap, (now_ms, asked, node, life, sender, message))
+                continue
+            for at_ms in self.network.arrivals(node, receiver, message, now_ms):
+                asked += 1
+                heapq.heappush(heap, (at_ms, asked, receiver, address.life, sender, message))
         for delay_ms, message in out.woken:
-            self._push(now_ms + delay_ms, node, life, sender, message)
+            asked += 1
+            heapq.heappush(heap, (now_ms + delay_ms, asked, node, life, sender, message))
+        self._asked = asked
         out.sent.clear()
         out.woken.clear()
 
@@ -246,7 +286,7 @@ def settled(cluster: Cluster) -> str | None:
             return f"broker {broker} is not unfenced in its present life (L6)"
         if node.role.image.offset != image.offset:
             return f"broker {broker} has not read all metadata (L7)"
-    if len(image.partitions) < cluster.options.partitions:
+    if len(image.partitions) < cluster.options.partition_count:
         return "a partition could not be made (L1)"
     for partition, state in sorted(image.partitions.items()):
         if not state.has_leader:

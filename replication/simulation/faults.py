@@ -22,7 +22,8 @@ from broker.units import DurationMs, TimeMs
 from replication.simulation.options import FaultKind, Options
 
 _FAULT_STREAM: Final = 2
-_CLOCK_JUMP_MS_MAX: Final = 60_000
+DETAIL_MAX: Final = 60_000
+"""How far a clock jumps at most, in ms; other kinds take the detail modulo what they choose from."""
 
 _DURATION_MS: Final = {
     FaultKind.PAUSE: (500, 20_000),
@@ -58,6 +59,18 @@ class Fault:
         return f"{self.at_ms} {self.kind.name} {self.target} {self.for_ms} {self.detail}"
 
 
+@attrs.frozen
+class FaultBounds:
+    """Between what the numbers of a fault lie: targets from 0 to less than `target_count`, both times included.
+
+    Details lie within `DETAIL_MAX` of 0.
+    """
+
+    target_count: int
+    for_ms_min: int
+    for_ms_max: int
+
+
 def draw_plan(options: Options) -> tuple[Fault, ...]:
     """Return the faults of a run, by time."""
     drawn = []
@@ -66,16 +79,18 @@ def draw_plan(options: Options) -> tuple[Fault, ...]:
         entropy = SplitMix64(derive(options.seed, _FAULT_STREAM, kinds.index(kind)))
         at_ms = QUIET_MS + exponential(entropy, mean_ms)
         while at_ms < options.duration_ms:
-            least, most = _DURATION_MS.get(kind, _DOWN_MS)
-            target = entropy.next_int_bound(_target_count(kind, options))
-            duration_ms = DurationMs(least + entropy.next_int_bound(most - least + 1))
-            detail = entropy.next_int_bound(2 * _CLOCK_JUMP_MS_MAX) - _CLOCK_JUMP_MS_MAX
+            bounds = fault_bounds(kind, options)
+            target = entropy.next_int_bound(bounds.target_count)
+            span_ms = bounds.for_ms_max - bounds.for_ms_min
+            duration_ms = DurationMs(bounds.for_ms_min + entropy.next_int_bound(span_ms + 1))
+            detail = entropy.next_int_bound(2 * DETAIL_MAX) - DETAIL_MAX
             drawn.append(Fault(TimeMs(at_ms), kind, target, duration_ms, detail))
             at_ms += 1 + exponential(entropy, mean_ms)
     return tuple(sorted(drawn, key=lambda fault: (fault.at_ms, kinds.index(fault.kind))))
 
 
-def _target_count(kind: FaultKind, options: Options) -> int:
-    if kind is FaultKind.RACK_OUTAGE:
-        return options.racks
-    return options.partitions if kind is FaultKind.REASSIGN else options.brokers
+def fault_bounds(kind: FaultKind, options: Options) -> FaultBounds:
+    """Return between what the numbers of a fault of one kind are drawn."""
+    least, most = _DURATION_MS.get(kind, _DOWN_MS)
+    count = options.partitions if kind is FaultKind.REASSIGN else options.brokers
+    return FaultBounds(options.racks if kind is FaultKind.RACK_OUTAGE else count, least, most)

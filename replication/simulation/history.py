@@ -11,6 +11,7 @@ import attrs
 
 from broker.ids import Offset
 from broker.units import TimeMs
+from broker.values import value
 from replication.produce import Fate
 
 
@@ -27,7 +28,7 @@ class Write:
     offset: Offset = attrs.field(default=Offset(-1))
 
 
-@attrs.frozen
+@value
 class Sighting:
     """One record that consumer `consumer` was shown. `is_reset` says that it had to find a new place before it."""
 

@@ -19,7 +19,7 @@ import attrs
 
 from broker.entropy import RandomSource
 from broker.units import TimeMs
-from replication.roles.messages import NodeId
+from replication.roles.messages import GuestMessage, NodeId
 from replication.simulation.options import PER_MILLE, NetworkOptions
 
 _MASK: Final = (1 << 31) - 1
@@ -27,11 +27,19 @@ _MASK: Final = (1 << 31) - 1
 
 @attrs.define
 class Hold:
-    """The next messages of a kind, sent before `until_ms`, arrive after it."""
+    """The next messages of a kind, sent before `until_ms`, arrive after it; None for a node is any."""
 
     message_type: str
     until_ms: TimeMs
     left: int = 2
+    sender: NodeId | None = None
+    receiver: NodeId | None = None
+
+    def takes(self, sender: NodeId, receiver: NodeId, message: object) -> bool:
+        """Whether a message is held back."""
+        if not self.left or self.message_type != type(message).__name__:
+            return False
+        return self.sender in (None, sender) and self.receiver in (None, receiver)
 
 
 class Network:
@@ -39,8 +47,8 @@ class Network:
 
     def __init__(self, options: NetworkOptions, entropy: RandomSource) -> None:
         self.options = options
-        self._entropy = entropy
-        self._last: dict[tuple[NodeId, NodeId], TimeMs] = {}
+        self._draw = entropy.next_int
+        self._last: dict[tuple[NodeId, NodeId], int] = {}
         self._cuts: dict[tuple[NodeId, NodeId], int] = {}
         self.slow_ms: dict[NodeId, int] = {}
         self.holds: list[Hold] = []
@@ -68,10 +76,10 @@ class Network:
         self.holds.clear()
         self.options = attrs.evolve(self.options, loss=0, duplicates=0, stragglers=0)
 
-    def arrivals(self, sender: NodeId, receiver: NodeId, message: object, now_ms: TimeMs) -> tuple[TimeMs, ...]:
+    def arrivals(self, sender: NodeId, receiver: NodeId, message: object, now_ms: TimeMs) -> tuple[int, ...]:
         """Return when the message arrives, at most twice."""
         options = self.options
-        drawn = self._entropy.next_int() & _MASK
+        drawn = self._draw() & _MASK
         luck, rest = drawn % PER_MILLE, drawn // PER_MILLE
         if self._cuts and (sender, receiver) in self._cuts:
             return ()
@@ -82,19 +90,25 @@ class Network:
             at_ms += rest % options.straggler_ms_max
         if self.slow_ms:
             at_ms += self.slow_ms.get(receiver, 0)
+        is_ordered = options.is_ordered
         if self.holds:
-            at_ms = self._held(message, now_ms, at_ms)
-        elif options.is_ordered:
-            at_ms = max(at_ms, self._last.get((sender, receiver), TimeMs(0)))
-            self._last[sender, receiver] = TimeMs(at_ms)
+            at_ms = self._held(sender, receiver, message, now_ms, at_ms)
+            is_ordered = False
+        # What guests and their clients say goes over one connection, however bad the network is.
+        if is_ordered or isinstance(message, GuestMessage):
+            way = (sender, receiver)
+            last_ms = self._last.get(way, 0)
+            if at_ms < last_ms:
+                at_ms = last_ms
+            self._last[way] = at_ms
         if luck < options.loss + options.duplicates:
-            return (TimeMs(at_ms), TimeMs(at_ms + 1 + rest % options.straggler_ms_max))
-        return (TimeMs(at_ms),)
+            return (at_ms, at_ms + 1 + rest % options.straggler_ms_max)
+        return (at_ms,)
 
-    def _held(self, message: object, now_ms: TimeMs, at_ms: int) -> int:
+    def _held(self, sender: NodeId, receiver: NodeId, message: object, now_ms: TimeMs, at_ms: int) -> int:
         self.holds = [hold for hold in self.holds if hold.left and now_ms < hold.until_ms]
         for hold in self.holds:
-            if hold.message_type == type(message).__name__ and hold.left:
+            if hold.takes(sender, receiver, message):
                 hold.left -= 1
                 return max(at_ms, hold.until_ms)
         return at_ms

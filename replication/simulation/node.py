@@ -20,21 +20,25 @@ from broker.entropy import RandomSource
 from broker.ids import BrokerId, Offset
 from broker.units import KIB, MIB, SizeBytes, TimeMs
 from log.log_config import LogConfig
+from log.metadata_files import PARTITION_METADATA_FILE, read_partition_metadata
 from log.partition_log import PartitionLog
 from log.recovery import LastShutdown
-from log.storage import MemoryStorage
+from log.storage import MemoryStorage, Storage
 from replication.fencing import StopProof, proof_at_stop, proof_while_loading
 from replication.partition import UNKNOWN_BROKER_EPOCH
 from replication.roles.broker_role import BrokerRole, BrokerStart
+from replication.roles.guest import GuestMaker
 from replication.roles.messages import Life
+from replication.roles.metadata import MetadataImage
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
 from replication.simulation.options import WALL_CLOCK_MS
+from replication.stray import StoredReplica, is_stray
 
 TORN_BYTES_MAX: Final = 4 * KIB
 """How much of a log's end power loss takes at most: what a system has not flushed by itself after some seconds."""
 
-_CONFIG: Final = LogConfig(segment_size_bytes=SizeBytes(MIB), index_interval_bytes=SizeBytes(256))
+DEFAULT_CONFIG: Final = LogConfig(segment_size_bytes=SizeBytes(MIB), index_interval_bytes=SizeBytes(256))
 
 
 class Node:
@@ -49,13 +53,19 @@ class Node:
         self.clock_ahead_ms = 0
         self.lossy_life = Life(-1)
         """The last life whose end took records along."""
+        self.guests: list[GuestMaker] = []
+        """Makers of the further roles that each life hosts from its start on."""
         self._settings = settings
         self._clock = clock
-        self._storage = MemoryStorage(clock)
+        self.config = DEFAULT_CONFIG
+        self.storage: Storage = MemoryStorage(clock)
+        self._lost: frozenset[str] = frozenset()
         self._proof = StopProof()
         self._was_clean = True
         self._high_watermarks: dict[int, Offset] = {}
         self._logs: dict[int, ReplicaLog] = {}
+        self._topics: dict[int, str] = {}
+        """The name of the topic of each log, by its id."""
 
     @property
     def now_ms(self) -> TimeMs:
@@ -74,6 +84,7 @@ class Node:
         found = self._proof
         self._proof = proof_while_loading(found, self._settings.terms.rules)
         self._logs = {}
+        self._lost = frozenset()
         start = BrokerStart(
             broker=self.broker,
             incarnation=f"{self.broker}/{self.life}",
@@ -81,9 +92,17 @@ class Node:
             open_log=self._open_log,
             drop_log=self._drop_log,
             checkpoint=self._high_watermarks.update,
+            partitions_beside=self._partitions_beside,
+            drop_strays=self._drop_strays,
+            guests=tuple(self.guests),
         )
         self.role = BrokerRole(start, self._settings)
         return self.role
+
+    @property
+    def has_no_disk(self) -> bool:
+        """Whether every directory has failed, so that the process has to end."""
+        return len(self._lost) == self._settings.directory_count
 
     def kill(self) -> None:
         """End the process; all that was written is still on disk."""
@@ -110,11 +129,11 @@ class Node:
         lost = 0
         for partition, log in sorted(self._logs.items()):
             active = log.log.active_segment
-            path = f"{_directory(partition)}/{active.base_offset:020d}.log"
+            path = f"{self.directory_of(partition)}/{active.base_offset:020d}.log"
             is_flushed = log.log.recovery_point >= log.log.log_end_offset
-            size_bytes = self._storage.size_bytes(path)
+            size_bytes = self.storage.size_bytes(path)
             torn = 0 if is_flushed else entropy.next_int_bound(min(size_bytes, TORN_BYTES_MAX) + 1)
-            self._storage.open(path).truncate(size_bytes - torn)
+            self.storage.open(path).truncate(size_bytes - torn)
             lost += torn
         if lost:
             self.lossy_life = self.life
@@ -123,7 +142,7 @@ class Node:
     def wipe(self) -> None:
         """Empty the disk."""
         assert self.role is None, self.broker
-        self._storage = MemoryStorage(self._clock)
+        self.storage = MemoryStorage(self._clock)
         self._proof = StopProof()
         self._high_watermarks.clear()
         self._was_clean = True
@@ -133,24 +152,58 @@ class Node:
         known = self._logs.get(partition)
         if known is not None:
             return known
+        assert self.role is not None, self.broker
+        self._topics[partition] = self.role.image.topics[partition]
         log = PartitionLog.open(
-            self._storage,
-            _directory(partition),
-            _CONFIG,
+            self.storage,
+            self.directory_of(partition),
+            self.config,
             LastShutdown(clean=self._was_clean),
             now_ms=self.now_ms,
+            topic_id=topic_id_of(partition) if self._settings.terms.rules.topic_id_check else None,
         )
         log.update_high_watermark(self._high_watermarks.get(partition, Offset(0)))
         opened = self._logs[partition] = ReplicaLog(log, self._settings.terms.rules)
         return opened
 
+    def _partitions_beside(self, path: str) -> frozenset[int]:
+        """Note that the directory in which `path` lies has failed, and return the replicas that it held."""
+        disk = path.partition("/")[0]
+        self._lost |= {disk}
+        return frozenset(
+            partition for partition in self._logs if self.directory_of(partition).partition("/")[0] == disk
+        )
+
     def _drop_log(self, partition: int) -> None:
         """Remove a log that this broker has no part in any more; none is fine."""
         self._logs.pop(partition, None)
         self._high_watermarks.pop(partition, None)
-        if self._storage.is_directory(_directory(partition)):
-            self._storage.remove_directory(_directory(partition))
+        if self.storage.is_directory(self.directory_of(partition)):
+            self.storage.remove_directory(self.directory_of(partition))
+
+    def directory_of(self, partition: int) -> str:
+        """Return the path of a partition's log: its broker's directory, then its own, named by its topic."""
+        disk = partition % self._settings.directory_count
+        return f"disk-{disk}/{self._topics.get(partition, f'topic-{partition}')}"
+
+    def _drop_strays(self, image: MetadataImage) -> None:
+        """Remove what lies on the disks and belongs to no partition of this broker."""
+        rules = self._settings.terms.rules
+        for number in range(self._settings.directory_count):
+            disk = f"disk-{number}"
+            for topic in self.storage.list(disk) if self.storage.is_directory(disk) else ():
+                path = f"{disk}/{topic}/{PARTITION_METADATA_FILE}"
+                found = read_partition_metadata(self.storage, path)
+                if found is not None and is_stray(
+                    StoredReplica(topic, _partition_of(found.topic_id)), self.broker, image.topics, image.partitions, rules
+                ):
+                    self.storage.remove_directory(f"{disk}/{topic}")
 
 
-def _directory(partition: int) -> str:
-    return f"topic-{partition}"
+def topic_id_of(partition: int) -> str:
+    """Return a topic's id as it is written on disk: 16 bytes in base 64, which happen to show its number."""
+    return f"{partition:021d}A"
+
+
+def _partition_of(topic_id: str) -> int:
+    return int(topic_id.removesuffix("A"))

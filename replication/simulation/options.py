@@ -77,13 +77,15 @@ class NetworkOptions:
 class Options:
     """One simulation. `fault_ms` holds the mean time between faults of a kind; kinds that are absent do not strike.
 
-    Raises UsageError for what cannot be.
+    Producers and consumers use the first `partitions`; the `internal_partitions` after them are written by guests of
+    the brokers. Raises UsageError for what cannot be.
     """
 
     seed: int
     brokers: int = 3
     racks: int = 3
     partitions: int = 2
+    internal_partitions: int = 0
     replication_factor: int = 3
     producers: int = 2
     consumers: int = 1
@@ -103,6 +105,7 @@ class Options:
             ("the number of brokers", self.brokers, 1, BROKER_COUNT_MAX),
             ("the number of racks", self.racks, 1, self.brokers),
             ("the number of partitions", self.partitions, 1, PARTITION_COUNT_MAX),
+            ("the number of internal partitions", self.internal_partitions, 0, PARTITION_COUNT_MAX),
             ("the replication factor", self.replication_factor, 1, self.brokers),
             ("min.insync.replicas", self.settings.terms.min_isr, 1, self.replication_factor),
             ("the number of producers", self.producers, 0, 100),
@@ -117,6 +120,11 @@ class Options:
         ):
             if not least <= value <= most:
                 raise UsageError(f"{what} is {value}; allowed are whole numbers from {least} to {most}")
+
+    @property
+    def partition_count(self) -> int:
+        """The number of all partitions."""
+        return self.partitions + self.internal_partitions
 
     @property
     def terms(self) -> Terms:

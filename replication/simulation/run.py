@@ -19,21 +19,20 @@ Source: the two phases are TigerBeetle's VOPR's.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
 import attrs
 
 from broker.errors import UsageError
 from broker.units import TimeMs
-from replication.checkers import DurabilityReport, Finding, StepChecker, account, check_history
-from replication.roles.messages import Message, NodeId
-from replication.roles.outbox import Outbox
+from replication.checkers import DurabilityReport, Finding, Rare, StepChecker, account, check_history
 from replication.simulation.cluster import Cluster, settled
 from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.options import Options
 from replication.simulation.recording import Recording
-from replication.simulation.telling import record_text
 from replication.simulation.trace import Tell, Trace, silent
+from replication.simulation.views import PartitionView, view_of
 from replication.simulation.weather import Weather
 from replication.terms import Terms
 
@@ -42,9 +41,29 @@ STEADY_MS: Final = 30_000
 """For how long a whole cluster must stay so; a follower that lags is dropped and rejoins within this time."""
 
 
+class Extension(Protocol):
+    """What else takes part in a run: guests of the brokers, further clients, checks of their own."""
+
+    def join(self, cluster: Cluster) -> None:
+        """Take part: `cluster.host`, `cluster.join` and `cluster.watches` are open until it begins."""
+        ...
+
+    def missing(self, cluster: Cluster) -> str | None:
+        """Return what is not whole yet once faults are over, in words; None if nothing is."""
+        ...
+
+    def findings(self, cluster: Cluster) -> Sequence[Finding]:
+        """Return what was found broken by the end of the run."""
+        ...
+
+
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """What a run came to."""
+    """What a run came to.
+
+    `election_count` counts clean elections, `unclean_count` the others, `loss_count` how often a broker lost records,
+    `rare` how often the run was in each rare state.
+    """
 
     options: Options
     plan: tuple[Fault, ...]
@@ -57,6 +76,8 @@ class Outcome:
     digest: str
     lines: tuple[str, ...]
     recording: Recording
+    rare: Mapping[Rare, int]
+    election_count: int
 
     @property
     def is_clean(self) -> bool:
@@ -70,90 +91,147 @@ def check_asserts() -> None:
         raise UsageError("a simulation needs its asserts; run Python without -O")
 
 
-def run(
-    options: Options, plan: tuple[Fault, ...] | None = None, tell: Tell = silent, expected: Terms | None = None
-) -> Outcome:
-    """Run a simulation; `plan` is drawn from the options if it is not given.
+class Simulation:
+    """A run that can be stopped and looked at. Raises UsageError under -O.
 
-    `expected` are the terms that checkers hold the run against, the run's own if not given. Raises UsageError under -O.
+    `plan` is drawn from the options if it is not given; `expected` are the terms that checkers hold the run against,
+    the run's own if not given.
+
+    Example: a broker dies and is looked at a minute later.
+
+    >>> from broker.units import DurationMs
+    >>> from replication.simulation import Fault, FaultKind, Simulation, quiet
+    >>> plan = (Fault(TimeMs(5_000), FaultKind.KILL, 1, DurationMs(90_000)),)
+    >>> simulation = Simulation(quiet(1, DurationMs(120_000)), plan)
+    >>> simulation.run_until(60_000)
+    >>> view = simulation.partition(0)
+    >>> view.leader, view.replicas, view.isr, [str(each) for each in view.osr]
+    (0, (0, 1, 2), (0, 2), ["1 (FENCED, 77 records, 54603 ms; left at 14000 ms, as its broker's session had ended)"])
+    >>> simulation.durability().lost
+    ()
+    >>> simulation.finish().is_clean
+    True
     """
-    check_asserts()
-    chosen = draw_plan(options) if plan is None else plan
-    trace = Trace(tell)
-    cluster = Cluster(options, trace)
-    weather = Weather(cluster, chosen)
-    checker = StepChecker(options.terms if expected is None else expected)
-    watch(cluster, checker)
-    recording = Recording()
-    cluster.watches.insert(0, recording.watch)
-    failed = ""
-    try:
-        _phases(cluster, weather, checker)
-    except AssertionError as error:
-        # A bug of the model, found by itself: told like any other finding, so that the plan can be shrunk.
-        failed = f"{type(error).__name__}: {error}"
-    ghosts = checker.ghosts
-    history = cluster.history
-    findings = list(checker.findings)
-    if failed:
-        findings.append(Finding("A", cluster.now_ms, -1, failed))
-    findings += check_history(
-        history.writes, history.sightings, ghosts, cluster.now_ms, is_idempotent=options.is_idempotent
-    )
-    durability = account(history.writes, ghosts)
-    if options.is_strict and not failed:
-        for lost in durability.lost_for_no_reason:
-            code = "I10" if lost.is_anywhere else "I9"
-            findings.append(Finding(code, cluster.now_ms, lost.partition, f"acknowledged value {lost.value} is gone"))
-    for finding in findings:
-        trace.line(finding.at_ms, str(finding))
-    return Outcome(
-        options=options,
-        plan=chosen,
-        findings=tuple(findings),
-        durability=durability,
-        event_count=cluster.event_count,
-        loss_count=weather.loss_count,
-        unclean_count=sum(len(ghost.losses) for ghost in ghosts.values()),
-        simulated_ms=cluster.now_ms,
-        digest=trace.digest,
-        lines=tuple(trace.lines),
-        recording=recording,
-    )
+
+    def __init__(
+        self,
+        options: Options,
+        plan: tuple[Fault, ...] | None = None,
+        tell: Tell = silent,
+        expected: Terms | None = None,
+        extension: Extension | None = None,
+    ) -> None:
+        check_asserts()
+        self.options = options
+        self.plan = draw_plan(options) if plan is None else plan
+        self.trace = Trace(tell)
+        self.cluster = Cluster(options, self.trace)
+        self.weather = Weather(self.cluster, self.plan)
+        self.checker = StepChecker(options.terms if expected is None else expected)
+        self.recording = Recording()
+        self._extension = extension
+        # Before the weather: targeted faults may end the broker that has just handled the event.
+        self.cluster.watches[:0] = (self.recording.watch, self.checker.after)
+        if extension is not None:
+            extension.join(self.cluster)
+        self.cluster.begin()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is broken so far."""
+        return tuple(self.checker.findings)
+
+    def run_until(self, end_ms: int) -> None:
+        """Let everything happen up to and including a time."""
+        self.cluster.run_until(TimeMs(end_ms))
+
+    def partition(self, partition: int) -> PartitionView | None:
+        """Return a partition as it is now, None before it is made."""
+        return view_of(self.cluster, self.recording, partition)
+
+    def durability(self) -> DurabilityReport:
+        """Return which acknowledged records could not be read now, and why."""
+        return account(self.cluster.history.writes, self.checker.ghosts)
+
+    def finish(self) -> Outcome:
+        """Run to the end of the safety phase, heal, let the cluster become whole, and return what came of it."""
+        failed = ""
+        try:
+            self._finish_phases()
+            self.checker.check_all(self.cluster)
+        except AssertionError as error:
+            # A bug of the model, found by itself: told like any other finding, so that the plan can be shrunk.
+            failed = f"{type(error).__name__}: {error}"
+        return self._outcome(failed)
+
+    def _finish_phases(self) -> None:
+        cluster, options = self.cluster, self.options
+        if cluster.now_ms < options.duration_ms:
+            cluster.run_until(TimeMs(options.duration_ms))
+        self.weather.heal()
+        cluster.stop_writing()
+        end_ms = options.duration_ms + options.heal_ms_max
+        missing = self._missing()
+        while missing is not None and cluster.now_ms < end_ms:
+            cluster.run_until(TimeMs(cluster.now_ms + HEAL_STEP_MS))
+            missing = self._missing()
+        if missing is None:
+            changes = len(cluster.controller.log)
+            cluster.run_until(TimeMs(cluster.now_ms + STEADY_MS))
+            missing = self._missing()
+            if missing is None and len(cluster.controller.log) > changes + len(cluster.controller.image.partitions):
+                missing = f"{len(cluster.controller.log) - changes} changes in {STEADY_MS} ms without a fault (L9)"
+        if missing is not None:
+            self.checker.findings.append(Finding("L", cluster.now_ms, -1, missing))
+
+    def _missing(self) -> str | None:
+        missing = settled(self.cluster)
+        if missing is None and self._extension is not None:
+            missing = self._extension.missing(self.cluster)
+        return missing
+
+    def _outcome(self, failed: str) -> Outcome:
+        cluster, options, ghosts = self.cluster, self.options, self.checker.ghosts
+        rare = self.checker.rare.seen
+        history, now_ms = cluster.history, cluster.now_ms
+        findings = list(self.checker.findings)
+        if failed:
+            findings.append(Finding("A", now_ms, -1, failed))
+        findings += check_history(
+            history.writes, history.sightings, ghosts, now_ms, is_idempotent=options.is_idempotent
+        )
+        durability = self.durability()
+        if options.is_strict and not failed:
+            for lost in durability.lost_for_no_reason:
+                code = "I10" if lost.is_anywhere else "I9"
+                findings.append(Finding(code, now_ms, lost.partition, f"acknowledged value {lost.value} is gone"))
+        if self._extension is not None:
+            findings += self._extension.findings(cluster)
+        for finding in findings:
+            self.trace.line(finding.at_ms, str(finding))
+        return Outcome(
+            options=options,
+            plan=self.plan,
+            findings=tuple(findings),
+            durability=durability,
+            event_count=cluster.event_count,
+            loss_count=self.weather.loss_count,
+            unclean_count=sum(len(ghost.losses) for ghost in ghosts.values()),
+            simulated_ms=now_ms,
+            digest=self.trace.digest,
+            lines=tuple(self.trace.lines),
+            recording=self.recording,
+            rare=rare,
+            election_count=rare[Rare.ELECTED_CLEANLY] + rare[Rare.ELECTED_FROM_ELR],
+        )
 
 
-def watch(cluster: Cluster, checker: StepChecker) -> None:
-    """Let a checker look at every event, and tell every record of the metadata log."""
-    told = 0
-
-    def after(world: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
-        nonlocal told
-        checker.after(world, node, message, (each for _, each in out.sent))
-        log = world.controller.log
-        while told < len(log):
-            world.trace.line(world.now_ms, record_text(log[told]))
-            told += 1
-
-    # The checker first: targeted faults may end the broker that has just handled the event.
-    cluster.watches.insert(0, after)
-
-
-def _phases(cluster: Cluster, weather: Weather, checker: StepChecker) -> None:
-    options = cluster.options
-    cluster.begin()
-    cluster.run_until(TimeMs(options.duration_ms))
-    weather.heal()
-    cluster.stop_writing()
-    end_ms = options.duration_ms + options.heal_ms_max
-    missing = settled(cluster)
-    while missing is not None and cluster.now_ms < end_ms:
-        cluster.run_until(TimeMs(cluster.now_ms + HEAL_STEP_MS))
-        missing = settled(cluster)
-    if missing is None:
-        changes = len(cluster.controller.log)
-        cluster.run_until(TimeMs(cluster.now_ms + STEADY_MS))
-        missing = settled(cluster)
-        if missing is None and len(cluster.controller.log) > changes + len(cluster.controller.image.partitions):
-            missing = f"{len(cluster.controller.log) - changes} changes in {STEADY_MS} ms without a fault (L9)"
-    if missing is not None:
-        checker.findings.append(Finding("L", cluster.now_ms, -1, missing))
+def run(
+    options: Options,
+    plan: tuple[Fault, ...] | None = None,
+    tell: Tell = silent,
+    expected: Terms | None = None,
+    extension: Extension | None = None,
+) -> Outcome:
+    """Run a simulation from its beginning to its end; see `Simulation`."""
+    return Simulation(options, plan, tell, expected, extension).finish()

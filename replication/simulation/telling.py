@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from broker.ids import NO_LEADER, BrokerId
-from replication.roles.messages import MetadataRecord, PartitionRecord
+from replication.roles.messages import MetadataRecord, PartitionRecord, PartitionRemoved
 
 
 def record_text(record: MetadataRecord) -> str:
@@ -23,6 +23,8 @@ def record_text(record: MetadataRecord) -> str:
             f"partition {record.partition}: leader {leader} (epoch {state.leader_epoch}), ISR {_listed(state.isr)}, "
             f"OSR {_listed(state.out_of_sync)}, ELR {_listed(state.elr)}{moving}{', recovering' * state.recovering}"
         )
+    if isinstance(record, PartitionRemoved):
+        return f"partition {record.partition}: its topic is deleted"
     status = record.status
     standing = "fenced" if status.fenced else "stopping" if status.shutting_down else "unfenced"
     return f"broker {record.broker} is {standing} (epoch {status.epoch})"

@@ -11,14 +11,14 @@ Example: `    4210 ms  broker 2 dies`.
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Callable
 from typing import Final
 
 from broker.units import TimeMs
 
-_MASK: Final = (1 << 64) - 1
-_PRIME: Final = 0x100000001B3
-"""Of the 64-bit FNV hash: multiplying by it spreads what was added."""
+_BLOCK: Final = 4_096
+"""So many events are hashed at a time."""
 
 Tell = Callable[[str], None]
 
@@ -33,8 +33,9 @@ class Trace:
     def __init__(self, tell: Tell = silent) -> None:
         self.lines: list[str] = []
         self._tell = tell
-        self._folded = 0xCBF29CE484222325
-        self._types: dict[str, int] = {}
+        self._hash = hashlib.blake2b(digest_size=16)
+        self._events: list[int] = []
+        self._types: dict[type, int] = {}
 
     def line(self, at_ms: TimeMs, text: str) -> None:
         """Note a change of state."""
@@ -42,19 +43,26 @@ class Trace:
         self.lines.append(line)
         self._tell(line)
 
-    def event(self, at_ms: int, node: int, type_name: str) -> None:
-        """Fold a delivered message in."""
-        kind = self._types.get(type_name)
+    def event(self, at_ms: int, node: int, message_type: type) -> None:
+        """Fold a delivered message in; types are numbered as they first occur."""
+        kind = self._types.get(message_type)
         if kind is None:
-            kind = self._types[type_name] = len(self._types)
-        self._folded = ((self._folded ^ (at_ms << 20) ^ (node << 6) ^ kind) * _PRIME) & _MASK
+            kind = self._types[message_type] = len(self._types)
+        self._events.append(at_ms << 20 ^ node << 6 ^ kind)
+        if len(self._events) == _BLOCK:
+            self._hash.update(_as_bytes(self._events))
+            self._events.clear()
 
     @property
     def digest(self) -> str:
         """What the history comes to, in 32 hexadecimal digits."""
-        told = hashlib.blake2b(digest_size=16)
-        told.update(self._folded.to_bytes(8, "big"))
+        told = self._hash.copy()
+        told.update(_as_bytes(self._events))
         for line in self.lines:
             told.update(line.encode())
             told.update(b"\n")
         return told.hexdigest()
+
+
+def _as_bytes(numbers: list[int]) -> bytes:
+    return struct.pack(f">{len(numbers)}q", *numbers)

@@ -62,7 +62,7 @@ class Weather:
             if node.role is None:
                 self._start(broker)
             else:
-                node.role.wants_shutdown = False
+                node.role.call_off_stop()
 
     def _strike(self, fault: Fault) -> None:
         if self.is_over:
@@ -168,10 +168,9 @@ class Weather:
 
     def _stop(self, broker: BrokerId, down_ms: DurationMs) -> None:
         node = self._cluster.nodes[broker]
-        if node.role is None or node.role.epoch is None:
+        if node.role is None or not node.role.ask_to_stop():
             return
         self._tell(f"broker {broker} is told to stop")
-        node.role.wants_shutdown = True
         life = node.life
 
         def look() -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from broker.ids import NO_LEADER, BrokerId
+from broker.units import DurationMs, TimeMs
 from replication.election import Ballot, Choice, Elected, Election, ElectionPolicy, elect
+from replication.explore import ElrModel, ElrScope, search, told
 from replication.partition import PartitionState
-from replication.rules import Rules
+from replication.rules import CURRENT, Rules
+from replication.simulation.faults import QUIET_MS, Fault, fault_bounds
+from replication.simulation.options import FaultKind, Options, quiet
+from replication.simulation.run import run
 from replication.strategies import (
     Event,
     EventKind,
@@ -17,7 +22,9 @@ from replication.strategies import (
     applied,
     ballots,
     check_policy,
+    clusters,
     events,
+    fault_plans,
     partitions,
 )
 from tests.replication.builders import ids, partition, terms
@@ -103,3 +110,80 @@ def test_a_failure_shows_the_ballot() -> None:
         "  replicas 0, ISR 0, ELR none, leader -1, last leader none\n"
         "  alive none"
     )
+
+
+# A policy as the README has it, held against the explorer too.
+
+
+def alive_and_honest(ballot: Ballot, election: Election, rules: Rules) -> Elected:
+    """The first replica that is alive, and what that means for the records."""
+    leader = first_alive(ballot)
+    if leader == NO_LEADER:
+        return Elected(leader, Choice.NOBODY)
+    return Elected(leader, Choice.IN_SYNC if ballot.is_valid(leader) else Choice.UNCLEAN)
+
+
+def test_the_explorer_tells_how_a_policy_loses_a_record_without_any_failed_disk() -> None:
+    with pytest.raises(PolicyFailure, match=r"^the leader may lack records, and the election is clean\n"):
+        check_policy(alive_and_honest)
+    model = ElrModel(ElrScope(losses=0), policy=alive_and_honest)
+    outcome = search(model)
+    assert [line.split(". ")[1] for line in told(model, outcome.history)] == [
+        "0 appends m0",
+        "0 drops 1 from the ISR",
+        "2 fetches",
+        "2 fetches",
+        "0 raises its high watermark to 1",
+        "0 is fenced",
+    ]
+    assert outcome.fault == "LeaderCompleteness: 1 leads epoch 1 with [empty], but [m0@0] was committed"
+    assert search(ElrModel(ElrScope(losses=0, fences=2))).holds
+
+
+# Clusters and plans of faults.
+
+
+@given(clusters())
+def test_drawn_clusters_are_as_short_as_asked_for_and_leave_faults_to_plans(options: Options) -> None:
+    assert (options.duration_ms, options.fault_ms, options.is_strict) == (20_000, (), True)
+    assert options.terms.rules == CURRENT
+    assert 1 <= options.terms.min_isr <= options.replication_factor <= options.brokers
+
+
+@given(st.data())
+def test_a_plan_lies_within_what_its_kinds_are_drawn_with(data: st.DataObject) -> None:
+    options = data.draw(clusters())
+    plan = data.draw(fault_plans(options, count_max=5))
+    assert len(plan) <= 5
+    assert [fault.at_ms for fault in plan] == sorted(fault.at_ms for fault in plan)
+    for fault in plan:
+        bounds = fault_bounds(fault.kind, options)
+        assert QUIET_MS <= fault.at_ms < options.duration_ms
+        assert 0 <= fault.target < bounds.target_count
+        assert bounds.for_ms_min <= fault.for_ms <= bounds.for_ms_max
+
+
+def test_plans_have_the_kinds_asked_for() -> None:
+    options = quiet(1, DurationMs(20_000))
+    for kind in FaultKind:
+        plan = find(fault_plans(options, kinds=(kind,)), bool, settings=settings(database=None, derandomize=True))
+        assert [fault.kind for fault in plan] == [kind]
+
+
+def test_a_plan_shrinks_to_the_one_fault_that_matters_in_its_simplest_form() -> None:
+    options = quiet(1, DurationMs(60_000))
+    smallest = find(
+        fault_plans(options),
+        lambda plan: any(fault.kind is FaultKind.WIPE and fault.target == 2 for fault in plan),
+        settings=settings(database=None, derandomize=True, max_examples=3_000),
+    )
+    bounds = fault_bounds(FaultKind.WIPE, options)
+    assert smallest == (Fault(TimeMs(QUIET_MS), FaultKind.WIPE, 2, DurationMs(bounds.for_ms_min), 0),)
+
+
+@settings(max_examples=12)
+@given(st.data())
+def test_any_plan_within_bounds_keeps_the_promises(data: st.DataObject) -> None:
+    options = data.draw(clusters())
+    plan = data.draw(fault_plans(options))
+    assert run(options, plan).findings == ()

@@ -1,7 +1,8 @@
-"""Many seeds in one command, on all cores: `python -m tests.replication.simulation [SEEDS] [MINUTES] [KIND]`.
+"""Many seeds in one command, on all cores: `python -m tests.replication.simulation [SEEDS] [MINUTES] [KIND] [FIRST]`.
 
-1,000 seeds of 10 simulated minutes if nothing is said. Each seed that breaks is told with the command to repeat it;
-at the end come the events, the CPU seconds of all processes and events a CPU second.
+1,000 seeds of 10 simulated minutes from seed 0 on if nothing is said; KIND is swarm or harsh. Each seed that breaks is
+told with the command to repeat it. At the end come the totals: events, faults, elections, what was lost and whether
+that is explained, and how often which rare state was passed through. Exit status 1 if anything is broken.
 """
 
 from __future__ import annotations
@@ -10,36 +11,86 @@ import multiprocessing
 import os
 import sys
 import time
+from collections import Counter
+
+import attrs
 
 from broker.units import MINUTE_MS, DurationMs
+from replication.checkers import Rare
+from replication.produce import ACKS_ALL
 from replication.simulation import harsh, run, swarm
 
+PROGRESS_S = 15.0
 
-def one(task: tuple[int, float, str]) -> tuple[int, int, float, str]:
-    """Run a seed; return it with its events, CPU seconds and first finding, "" for none."""
+
+@attrs.frozen
+class Result:
+    """What came of one seed; `counts` adds up."""
+
+    seed: int
+    broken: str
+    counts: Counter[str]
+    rare: Counter[Rare]
+
+
+def one(task: tuple[int, float, str]) -> Result:
+    """Run a seed."""
     seed, minutes, kind = task
     began = time.process_time()
     outcome = run((harsh if kind == "harsh" else swarm)(seed, DurationMs(int(minutes * MINUTE_MS))))
-    told = "" if outcome.is_clean else str(outcome.findings[0])
-    return seed, outcome.event_count, time.process_time() - began, told
+    report = outcome.durability
+    lost_of_all = [record for record in report.lost if record.acks == ACKS_ALL]
+    counts = Counter(
+        {
+            "runs": 1,
+            "broken": int(not outcome.is_clean),
+            "events": outcome.event_count,
+            "simulated ms": outcome.simulated_ms,
+            "CPU us": int((time.process_time() - began) * 1e6),
+            "faults": len(outcome.plan),
+            "clean elections": outcome.election_count,
+            "unclean elections": outcome.unclean_count,
+            "losses of disks and tails": outcome.loss_count,
+            "writes acknowledged by all": report.acked_count,
+            "of these lost": len(lost_of_all),
+            "of these lost for no reason": len(report.lost_for_no_reason),
+            "writes acknowledged by one": report.acked_by_one_count,
+            "of those lost, which acks=1 allows": len(report.lost) - len(lost_of_all),
+        }
+    )
+    return Result(seed, "" if outcome.is_clean else str(outcome.findings[0]), counts, Counter(outcome.rare))
 
 
 def main(arguments: list[str]) -> int:
-    given = [*arguments, *("1000", "10", "swarm")[len(arguments) :]]
-    count, minutes, kind = int(given[0]), float(given[1]), given[2]
-    event_count = broken = 0
-    cpu_s = 0.0
+    given = [*arguments, *("1000", "10", "swarm", "0")[len(arguments) :]]
+    count, minutes, kind, first = int(given[0]), float(given[1]), given[2], int(given[3])
+    counts: Counter[str] = Counter()
+    rare: Counter[Rare] = Counter()
+    began = told_at = time.monotonic()
     with multiprocessing.Pool(os.cpu_count()) as pool:
-        tasks = [(seed, minutes, kind) for seed in range(count)]
-        for seed, events, seconds, told in pool.imap(one, tasks, chunksize=4):
-            event_count += events
-            cpu_s += seconds
-            if told:
-                broken += 1
-                print(f"seed {seed}: {told}\n  again: brokerside simulate --{kind} --minutes {minutes:g} --seed {seed}")
-    print(f"{count} runs of {minutes:g} minutes, {event_count:,} events, {broken} broken")
-    print(f"{cpu_s:.1f} CPU seconds, {event_count / cpu_s:,.0f} events a CPU second")
-    return 1 if broken else 0
+        tasks = [(seed, minutes, kind) for seed in range(first, first + count)]
+        for result in pool.imap(one, tasks, chunksize=2):
+            counts += result.counts
+            rare += result.rare
+            if result.broken:
+                print(f"seed {result.seed}: {result.broken}")
+                print(f"  again: brokerside simulate --{kind} --minutes {minutes:g} --seed {result.seed}", flush=True)
+            if time.monotonic() - told_at > PROGRESS_S:
+                told_at = time.monotonic()
+                print(f"  {counts['runs']} of {count} runs, {told_at - began:.0f} s", flush=True)
+    tell(counts, rare, time.monotonic() - began)
+    return 1 if counts["broken"] else 0
+
+
+def tell(counts: Counter[str], rare: Counter[Rare], wall_s: float) -> None:
+    """Print the totals."""
+    cpu_s = counts.pop("CPU us") / 1e6
+    print(f"{cpu_s:.1f} CPU seconds, {wall_s:.1f} s by the clock, {counts['events'] / cpu_s:,.0f} events a CPU second")
+    for what, number in counts.items():
+        print(f"{number:>14,}  {what}")
+    print("how often which rare state was passed through:")
+    for state in Rare:
+        print(f"{rare[state]:>14,}  {state.value}{'' if rare[state] else '  <- NEVER'}")
 
 
 if __name__ == "__main__":

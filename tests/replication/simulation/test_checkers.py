@@ -26,6 +26,7 @@ from replication.produce import Fate
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
     CONTROLLER,
+    Address,
     AskIsr,
     BrokerRecord,
     Consumed,
@@ -36,13 +37,13 @@ from replication.roles.messages import (
     Register,
     SessionsDue,
 )
+from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.rules import CURRENT, without
-from replication.simulation import Fault, FaultKind, quiet, run
+from replication.simulation import Fault, FaultKind, NetworkOptions, quiet, run
 from replication.simulation.cluster import Cluster
 from replication.simulation.history import Sighting, Write
 from replication.simulation.options import Options, with_terms
-from replication.simulation.run import watch
 from replication.simulation.trace import Trace
 
 OPTIONS: Final = quiet(1, DurationMs(8_000))
@@ -55,7 +56,7 @@ def broken_by(action: Action) -> set[str]:
     """The codes of what is found when `action` is done to a healthy cluster after 5 s."""
     cluster = Cluster(OPTIONS, Trace())
     checker = StepChecker(OPTIONS.terms)
-    watch(cluster, checker)
+    cluster.watches.insert(0, checker.after)
     cluster.begin()
     cluster.run_until(TimeMs(STRIKE_MS))
     assert checker.findings == []
@@ -187,10 +188,12 @@ def after(message: object, node: NodeId, *sent: object) -> set[str]:
     """What is found when a healthy cluster's node is said to have handled a message and sent others."""
     cluster = Cluster(OPTIONS, Trace())
     checker = StepChecker(OPTIONS.terms)
-    watch(cluster, checker)
+    cluster.watches.insert(0, checker.after)
     cluster.begin()
     cluster.run_until(TimeMs(STRIKE_MS))
-    checker.after(cluster, node, message, sent)  # type: ignore[arg-type] # Forged on purpose.
+    out: Any = Outbox()
+    out.sent.extend((Address(CONTROLLER), each) for each in sent)
+    checker.after(cluster, node, message, out)  # type: ignore[arg-type] # Forged on purpose.
     return {finding.code for finding in checker.findings}
 
 
@@ -220,7 +223,7 @@ def test_metadata_that_the_controller_did_not_write_is_found() -> None:
 def test_a_change_for_a_deposed_leader_is_found() -> None:
     cluster = Cluster(OPTIONS, Trace())
     checker = StepChecker(OPTIONS.terms)
-    watch(cluster, checker)
+    cluster.watches.insert(0, checker.after)
     cluster.begin()
     cluster.run_until(TimeMs(STRIKE_MS))
     part = leader(cluster)
@@ -231,19 +234,19 @@ def test_a_change_for_a_deposed_leader_is_found() -> None:
         isr=(IsrMember(BrokerId(0)),),
     )
     cluster.controller._write(PartitionRecord(0, attrs.evolve(state(cluster), partition_epoch=PartitionEpoch(1))))
-    checker.after(cluster, CONTROLLER, AskIsr(0, 1, request, part.broker_epoch), ())
+    checker.after(cluster, CONTROLLER, AskIsr(0, 1, request, part.broker_epoch), Outbox())
     assert "I24" in {finding.code for finding in checker.findings}
 
 
 def test_a_broker_that_stopped_uncleanly_and_is_still_counted_is_found() -> None:
     cluster = Cluster(OPTIONS, Trace())
     checker = StepChecker(OPTIONS.terms)
-    watch(cluster, checker)
+    cluster.watches.insert(0, checker.after)
     cluster.begin()
     cluster.run_until(TimeMs(STRIKE_MS))
     epoch = len(cluster.controller.log)
     cluster.controller._write(BrokerRecord(BrokerId(1), BrokerStatus(epoch=epoch)))  # type: ignore[arg-type] # As above.
-    checker.after(cluster, CONTROLLER, Register(BrokerId(1), "new", StopProof()), ())
+    checker.after(cluster, CONTROLLER, Register(BrokerId(1), "new", StopProof()), Outbox())
     assert {finding.code for finding in checker.findings} == {"I25"}
 
 
@@ -316,9 +319,14 @@ def test_reads_that_go_back_skip_or_double_are_found() -> None:
 def test_lost_records_are_told_with_what_took_them() -> None:
     ghosts = ghost(Entry(0, 1), Entry(0, 2))
     ghosts[0].give_up(1, TimeMs(40), 3, "unclean election of broker 2")
+    ghosts[0].gone[2] = "broker 0 cut it"
     report = account([write(1, offset=0), write(2, offset=1), write(3, offset=2)], ghosts)
-    assert [(lost.value, lost.cause) for lost in report.lost] == [(2, "unclean election of broker 2 at 40 ms"), (3, "")]
-    assert [lost.value for lost in report.lost_for_no_reason] == [3]
+    assert [str(lost) for lost in report.lost] == [
+        "value 1, partition 0, offset 0, acks -1: never seen",
+        "value 2, partition 0, offset 1, acks -1: unclean election of broker 2 at 40 ms: broker 0 cut it",
+        "value 3, partition 0, offset 2, acks -1: never seen",
+    ]
+    assert [lost.value for lost in report.lost_for_no_reason] == [1, 3]
 
 
 def test_a_lost_disk_beyond_the_bound_is_found_at_the_end() -> None:
@@ -328,6 +336,35 @@ def test_a_lost_disk_beyond_the_bound_is_found_at_the_end() -> None:
     plan = tuple(Fault(TimeMs(5_000), FaultKind.WIPE, broker, DurationMs(500)) for broker in range(3))
     # The strict limit makes kills of all but the first, and then nothing is lost.
     assert run(broken, plan).loss_count == 1
+
+
+LAST_STANDING: Final = (
+    Fault(TimeMs(5_000), FaultKind.KILL, 0, DurationMs(60_000)),
+    Fault(TimeMs(16_000), FaultKind.KILL, 1, DurationMs(60_000)),
+    Fault(TimeMs(28_000), FaultKind.WIPE, 2, DurationMs(500)),
+)
+"""Broker 2 is the last in the ISR when it loses its disk; the others hold everything and are not asked."""
+
+
+def last_standing(*turned_off: str) -> Options:
+    options = attrs.evolve(quiet(1, DurationMs(60_000)), partitions=1)
+    return with_terms(options, attrs.evolve(options.terms, rules=without(CURRENT, *turned_off)))
+
+
+def test_a_record_that_nobody_has_any_more_is_found_in_a_whole_run() -> None:
+    outcome = run(last_standing("elr"), LAST_STANDING, expected=OPTIONS.terms)
+    assert "I9" in {finding.code for finding in outcome.findings}
+    assert {record.is_anywhere for record in outcome.durability.lost_for_no_reason} == {False}
+    assert outcome.durability.lost[0].event.startswith("broker 0, the last to have it, cut its log to 0 to follow")
+    assert run(last_standing(), LAST_STANDING).is_clean
+
+
+def test_a_record_that_only_others_have_than_the_leader_is_found_in_a_whole_run() -> None:
+    # On a slow network the run ends before the others have come back and cut off what the leader has lost.
+    options = attrs.evolve(last_standing("elr"), heal_ms_max=DurationMs(1), network=NetworkOptions(delay_ms_max=900))
+    outcome = run(options, LAST_STANDING, expected=OPTIONS.terms)
+    assert "I10" in {finding.code for finding in outcome.findings}
+    assert {record.is_anywhere for record in outcome.durability.lost_for_no_reason} == {True}
 
 
 SEEN_ELSEWHERE: Final = {"I9", "I10", "I15", "I17", "I18", "I19", "I20", "I21", "I22", "I23", "I24", "I25", "I26"}

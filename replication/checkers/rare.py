@@ -1,0 +1,120 @@
+"""Rare states: what a good many runs must have passed through, or they have proved little.
+
+It decides which states count as rare and worth seeing, and counts how often a run was in each. Seldom is as good as
+often, but never is a hole: the fault that would lead there is missing, or something always comes before it.
+
+Constraints: seeing costs little: what is looked at is what was sent, what was written into the metadata log, and what
+was cut; none of it changes a run.
+
+Example: in 100 seeds of 10 minutes a leader came from the ELR 61 times.
+
+Source: Antithesis' "sometimes" assertions; the list is ours.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from typing import Final
+
+from broker.error_codes import ErrorCode
+from broker.ids import NO_LEADER
+from replication.partition import PartitionState
+from replication.roles.messages import Consumed, Fetched, IsrTold, Message, Produced, Registered
+
+
+class Rare(enum.Enum):
+    """A state worth passing through."""
+
+    LEADERLESS = "a partition lost its leader and nobody could be elected"
+    ELECTED_CLEANLY = "another leader was elected from the ISR"
+    ELECTED_FROM_ELR = "a leader was elected from the ELR"
+    ELECTED_UNCLEANLY = "a leader was elected that was in neither ISR nor ELR"
+    ISR_OF_ONE = "an ISR shrank to its leader"
+    ISR_EMPTY = "an ISR became empty"
+    MOVED = "a reassignment was completed"
+    CHANGE_OVERTAKEN = "news of the partition made a leader forget a change of the ISR that it had asked for"
+    CHANGE_KNOWN_BY_NEWS = "a leader learned by news that its change of the ISR was made, before the answer"
+    ISR_INELIGIBLE = "a change of the ISR was refused for an ineligible replica (107)"
+    ISR_OUTDATED = "a change of the ISR was refused as outdated (95)"
+    ISR_FENCED = "a change of the ISR was refused to a deposed leader (74)"
+    ISR_STALE_BROKER = "a change of the ISR was refused to a former life of its broker (77)"
+    ISR_MOVED_LEADER = "a change of the ISR was answered with another leader (108)"
+    FETCH_FENCED = "a fetch of an older epoch was refused (74)"
+    FETCH_UNKNOWN = "a fetch of a newer epoch, or by a stranger, was refused (75)"
+    FETCH_OUT_OF_RANGE = "a follower fetched out of range (1)"
+    DIVERGED = "a follower was told that the logs part"
+    CUT_BELOW_HIGH_WATERMARK = "a follower cut its log below its own high watermark"
+    WRITE_UNDER_MIN_ISR = "a write was refused for too small an ISR (19)"
+    WRITE_AFTER_APPEND = "a write was committed while the ISR was too small (20)"
+    WRITE_TIMED_OUT = "a write was not committed in time (7)"
+    WRITE_DEPOSED = "a leader lost its partition while a write waited (6)"
+    WRITE_OUT_OF_ORDER = "an idempotent write came out of order (45)"
+    READ_NOT_AVAILABLE = "a consumer was told to wait for the high watermark (78)"
+    READ_OUT_OF_RANGE = "a consumer had to find a new place (1)"
+    REGISTRATION_REFUSED = "a broker had to wait for its former life's session to end (101)"
+
+
+_ISR_ERRORS: Final = {
+    ErrorCode.INELIGIBLE_REPLICA: Rare.ISR_INELIGIBLE,
+    ErrorCode.INVALID_UPDATE_VERSION: Rare.ISR_OUTDATED,
+    ErrorCode.FENCED_LEADER_EPOCH: Rare.ISR_FENCED,
+    ErrorCode.STALE_BROKER_EPOCH: Rare.ISR_STALE_BROKER,
+    ErrorCode.NEW_LEADER_ELECTED: Rare.ISR_MOVED_LEADER,
+}
+_FETCH_ERRORS: Final = {
+    ErrorCode.FENCED_LEADER_EPOCH: Rare.FETCH_FENCED,
+    ErrorCode.UNKNOWN_LEADER_EPOCH: Rare.FETCH_UNKNOWN,
+    ErrorCode.OFFSET_OUT_OF_RANGE: Rare.FETCH_OUT_OF_RANGE,
+}
+_WRITE_ERRORS: Final = {
+    ErrorCode.NOT_ENOUGH_REPLICAS: Rare.WRITE_UNDER_MIN_ISR,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: Rare.WRITE_AFTER_APPEND,
+    ErrorCode.REQUEST_TIMED_OUT: Rare.WRITE_TIMED_OUT,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Rare.WRITE_OUT_OF_ORDER,
+}
+_READ_ERRORS: Final = {
+    ErrorCode.OFFSET_NOT_AVAILABLE: Rare.READ_NOT_AVAILABLE,
+    ErrorCode.OFFSET_OUT_OF_RANGE: Rare.READ_OUT_OF_RANGE,
+}
+
+
+class RareStates:
+    """How often a run was in each rare state."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[Rare] = Counter()
+
+    def note_sent(self, message: Message) -> None:
+        """Note an answer."""
+        found: Rare | None = None
+        if isinstance(message, Fetched):
+            found = _FETCH_ERRORS.get(message.answer.error)
+            if message.answer.diverging is not None:
+                found = Rare.DIVERGED
+        elif isinstance(message, Produced):
+            found = _WRITE_ERRORS.get(message.error)
+            if message.appended and message.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                found = Rare.WRITE_DEPOSED
+        elif isinstance(message, Consumed):
+            found = _READ_ERRORS.get(message.error)
+        elif isinstance(message, IsrTold):
+            found = _ISR_ERRORS.get(message.altered.error)
+        elif isinstance(message, Registered) and message.epoch is None:
+            found = Rare.REGISTRATION_REFUSED
+        if found is not None:
+            self.seen[found] += 1
+
+    def note_record(self, before: PartitionState, after: PartitionState) -> None:
+        """Note a change of a partition."""
+        if after.leader != before.leader:
+            if after.leader == NO_LEADER:
+                self.seen[Rare.LEADERLESS] += 1
+            elif after.leader in before.isr:
+                self.seen[Rare.ELECTED_CLEANLY] += 1
+            else:
+                self.seen[Rare.ELECTED_FROM_ELR if after.leader in before.elr else Rare.ELECTED_UNCLEANLY] += 1
+        if len(after.isr) < len(before.isr) and len(after.isr) <= 1:
+            self.seen[Rare.ISR_OF_ONE if after.isr else Rare.ISR_EMPTY] += 1
+        if before.is_reassigning and not after.is_reassigning:
+            self.seen[Rare.MOVED] += 1

@@ -1,0 +1,21 @@
+"""Consumer groups inside the replicated cluster: coordinators on brokers, `__consumer_offsets`, members, checks."""
+
+from __future__ import annotations
+
+from replication.groups.checks import GROUP_INVARIANTS
+from replication.groups.layout import Layout
+from replication.groups.life import GroupLife
+from replication.groups.plan import Act, ActKind, GroupsPlan, MemberPlan, with_groups
+from replication.groups.tally import Tally
+
+__all__ = (
+    "GROUP_INVARIANTS",
+    "Act",
+    "ActKind",
+    "GroupLife",
+    "GroupsPlan",
+    "Layout",
+    "MemberPlan",
+    "Tally",
+    "with_groups",
+)

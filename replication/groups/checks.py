@@ -1,0 +1,227 @@
+"""What must hold of groups inside a cluster, after every event: G1 to G9, and that a group skips nothing.
+
+It decides when which invariant is looked at; G1 to G9 are those of `placement.group_life.invariants`.
+
+Goals, most important first
+1. Checked is what brokers and members have, from outside; nothing of a run depends on it.
+2. Only what an event may have changed is looked at again.
+
+Constraints: what a coordinator has by itself (G1, G3 to G6, G8, G9) holds on every broker, also on one that has been
+replaced and does not know it. What members and coordinator have together (G2) is looked at on the broker that leads
+by the controller's word.
+
+How: G7 in three ways: a commit is taken from current members only; what a coordinator shows follows its partition's
+committed records, never back; and the members' own history (`commits`) can be explained.
+
+Example: two cooperative members own a partition after a fail-over: G2, with time and names.
+
+Left out: what follows for applications, such as work done twice: it is counted (`report`), and allowed.
+
+Source: ours; the invariants name theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.group.classic import GroupState, Ticket
+from broker.group.consumer import ConsumerGroup
+from broker.group.members import MemberId
+from broker.group.messages import CommitRequest, CommitResponse
+from broker.group.records import CommittedOffset, OffsetKey, read_committed_offset, read_key
+from broker.group.service import GroupService
+from broker.ids import BrokerId, TopicPartition
+from broker.units import TimeMs
+from placement.group_life import invariants
+from placement.group_life.invariants import Broken
+from replication.checkers import Finding, Invariant
+from replication.groups.guest import CoordinatorGuest
+from replication.groups.journal import records_of
+from replication.groups.layout import Layout
+from replication.groups.member import Member
+from replication.groups.messages import Answered, Asked, ShardRead
+from replication.groups.shard import Shard
+from replication.roles.messages import CONTROLLER, Message, NodeId
+from replication.roles.outbox import Outbox
+from replication.simulation.cluster import Cluster
+
+GROUP_INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
+    {
+        "G1": Invariant("generation ownership", "a stable generation gives a partition to one member at most"),
+        "G2": Invariant("no overlap", "no two current members take the same partition for their own"),
+        "G3": Invariant("legal target", "a target covers all subscribed partitions, each once"),
+        "G4": Invariant("member epochs", "who is at the target's epoch owns nothing that is assigned elsewhere"),
+        "G5": Invariant("partition epochs", "a partition has an epoch exactly when a member has it"),
+        "G6": Invariant("stable is converged", "in a stable group every member owns its target"),
+        "G7": Invariant("commits", "only current members commit, and what was acknowledged survives"),
+        "G8": Invariant("no early expiry", "offsets are forgotten only when nobody can need them"),
+        "G9": Invariant("legal steps", "groups and members step by their tables, epochs do not fall"),
+        "GS": Invariant("nothing skipped", "a group is handed every record up to where it stands"),
+    }
+)
+"""Every invariant of groups by its code."""
+
+
+@attrs.define
+class _Known:
+    """What a coordinator was seen to know of one group's offsets."""
+
+    values: dict[TopicPartition, CommittedOffset] = attrs.field(factory=dict)
+    group: ConsumerGroup | None = None
+
+
+class GroupChecker:
+    """Looks after each event; each breach is noted the first time only. `guests` are the brokers' present ones."""
+
+    def __init__(self, layout: Layout, members: list[Member], guests: Mapping[BrokerId, CoordinatorGuest]) -> None:
+        self.findings: list[Finding] = []
+        self._layout = layout
+        self._members = members
+        self._guests = guests
+        self._seen: set[Broken] = set()
+        self._commits: set[tuple[BrokerId, MemberId, int, Ticket]] = set()
+        """The commits that have arrived: what the network doubles is taken once."""
+        self._known: dict[tuple[BrokerId, int, int, str], _Known] = {}
+
+    def after(self, cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
+        """Look at what an event may have changed."""
+        if node > CONTROLLER:
+            for member in self._members:
+                if member.node == node:
+                    self._check_owners(cluster, member.plan.spec.group_id)
+            return
+        guest = self._guests.get(BrokerId(node))
+        if guest is None or guest.host is not cluster.nodes[BrokerId(node)].role:
+            return
+        if isinstance(message, Asked):
+            partition = self._layout.of_group(message.group_id)
+        else:
+            partition = getattr(message, "partition", -1)
+        shard = guest.shards.get(partition)
+        if shard is None or shard.is_loading:
+            return
+        if isinstance(message, Asked):
+            self._check_fence(cluster, guest, shard, message, out)
+        for group_id, service in sorted(shard.services.items()):
+            if not isinstance(message, Asked) or group_id == message.group_id:
+                self._check_service(cluster, guest, shard, service)
+                self._check_owners(cluster, group_id)
+            if isinstance(message, ShardRead):
+                self._check_log(cluster, guest, shard, service)
+
+    def check_all(self, cluster: Cluster) -> None:
+        """Hold what every coordinator knows against its partition, once all is quiet."""
+        for _, guest in sorted(self._guests.items()):
+            for _, shard in sorted(guest.shards.items()):
+                for _, service in sorted(shard.services.items()):
+                    self._check_log(cluster, guest, shard, service)
+
+    def authority(self, cluster: Cluster, group_id: str) -> GroupService | None:
+        """Return the group on the broker that leads its partition by the controller's word; None while it loads."""
+        partition = self._layout.of_group(group_id)
+        state = cluster.controller.image.partitions.get(partition)
+        if state is None or not state.has_leader:
+            return None
+        guest, role = self._guests.get(state.leader), cluster.nodes[state.leader].role
+        if guest is None or role is None or guest.host is not role:
+            return None
+        known = role.image.partitions.get(partition)
+        shard = guest.shards.get(partition)
+        if known is None or known.leader_epoch != state.leader_epoch or shard is None or shard.is_loading:
+            return None
+        return shard.services.get(group_id)
+
+    def note(self, now_ms: TimeMs, found: Iterable[Broken], group_id: str) -> None:
+        """Note breaches that are new."""
+        for broken in found:
+            named = attrs.evolve(broken, what=f"{group_id}: {broken.what}")
+            if named not in self._seen:
+                self._seen.add(named)
+                self.findings.append(Finding(broken.code, now_ms, -1, named.what))
+
+    def _check_owners(self, cluster: Cluster, group_id: str) -> None:
+        service = self.authority(cluster, group_id)
+        if service is None:
+            return
+        of_group = [member for member in self._members if member.plan.spec.group_id == group_id and member.is_alive]
+        clients = [member.client for member in of_group if member.client is not None]
+        self.note(cluster.now_ms, invariants.single_owners(service, clients), group_id)
+
+    def _check_service(self, cluster: Cluster, guest: CoordinatorGuest, shard: Shard, service: GroupService) -> None:
+        now_ms, group_id = cluster.now_ms, service.group_id
+        known = self._known.setdefault((guest.broker, shard.partition, id(shard), group_id), _Known())
+        if service.is_consumer_group:
+            group = service.consumer.group
+            if group is not known.group:
+                for check in invariants.CONSUMER_CHECKS:
+                    self.note(now_ms, check(group), group_id)
+                if known.group is not None:
+                    self.note(now_ms, invariants.legal_epochs(known.group, group), group_id)
+                known.group = group
+        else:
+            self.note(now_ms, invariants.legal_transition(service.classic.group), group_id)
+            self.note(now_ms, invariants.generation_ownership(service.classic.group), group_id)
+        self._check_forgotten(cluster, known, service)
+
+    def _check_log(self, cluster: Cluster, guest: CoordinatorGuest, shard: Shard, service: GroupService) -> None:
+        """G7: a coordinator shows what is committed in its partition, no more and no less."""
+        led = guest.host.led_log(shard.partition)
+        if led is None:
+            return
+        stored: dict[TopicPartition, CommittedOffset] = {}
+        for offset, key_bytes, value in records_of(led.log):
+            key = read_key(key_bytes)
+            if offset < led.log.high_watermark and isinstance(key, OffsetKey) and key.group_id == service.group_id:
+                partition = TopicPartition(key.topic, key.partition)
+                stored.pop(partition, None)
+                if value is not None:
+                    stored[partition] = read_committed_offset(value)
+        self.note(cluster.now_ms, invariants.commits_fenced(stored, service), service.group_id)
+
+    def _check_forgotten(self, cluster: Cluster, known: _Known, service: GroupService) -> None:
+        """G8: what is known no more was old enough."""
+        values = service.offsets.of_group(service.group_id)
+        for partition in sorted(known.values.keys() - values.keys()):
+            retention_ms = service.offsets.options.retention_ms
+            found = invariants.premature_expiry(
+                known.values[partition], partition.topic, service, retention_ms, service.classic.now_ms
+            )
+            self.note(cluster.now_ms, found, service.group_id)
+        known.values = values
+
+    def _check_fence(self, cluster: Cluster, guest: CoordinatorGuest, shard: Shard, asked: Asked, out: Outbox) -> None:
+        """G7: a commit of who is no current member is not taken."""
+        service = shard.services.get(asked.group_id)
+        request = asked.request
+        if service is None or not isinstance(request, CommitRequest):
+            return
+        named = guest.broker, request.member_id, asked.session, asked.ticket
+        is_double = named in self._commits
+        self._commits.add(named)
+        if is_double or is_from_current(service, request):
+            return
+        refused = any(
+            isinstance(told, Answered) and isinstance(told.response, CommitResponse) and _is_refused(told.response)
+            for _, told in out.sent
+        )
+        if not refused:
+            self.note(cluster.now_ms, [Broken("G7", f"a commit of {request.member_id} is taken")], asked.group_id)
+
+
+def is_from_current(service: GroupService, request: CommitRequest) -> bool:
+    """Whether a commit comes from a member, in the group's own generation; between join and sync from none."""
+    if service.is_consumer_group:
+        member = service.consumer.group.members.get(request.member_id)
+        return member is not None and member.epoch == request.generation
+    group = service.classic.group
+    is_member = request.member_id in group.members and request.generation == group.generation
+    return is_member and group.state is not GroupState.COMPLETING_REBALANCE
+
+
+def _is_refused(response: CommitResponse) -> bool:
+    return ErrorCode.NONE not in response.errors

@@ -1,0 +1,124 @@
+"""What members committed and what they were told of it: a history that is checked from outside.
+
+It decides whether the offsets that members were shown can have come about.
+
+Goals, most important first
+1. An acknowledged commit is never forgotten: whoever asks later is shown it, or one that came after or beside it.
+2. A commit that was refused for certain is never shown.
+
+Constraints: looks at requests and answers of clients only, not at coordinators or logs; so it holds of any broker. A
+commit without a certain answer may have been taken at any time from its sending on.
+
+How: a commit lasts from its sending to its answer, without end if its outcome is unknown. A fetch may show commit c
+if c began before the fetch ended, was not refused, and no acknowledged commit lies wholly between c and the fetch. It
+may show none only if no acknowledged commit ended before it began. Where a partition of `__consumer_offsets` got a
+leader that was not in sync, what was acknowledged before counts as unknown.
+
+Example: 7 is acknowledged, then 9 is acknowledged; a fetch after that may not show 7.
+
+Left out: commits that expire, which no run is long enough for.
+
+Source: ours; registers of Jepsen's histories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.ids import Offset, TopicPartition
+from broker.units import TimeMs
+
+REFUSED: Final = frozenset(
+    {
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
+"""Answers that say for certain that nothing was written."""
+_NEVER: Final = TimeMs(1 << 62)
+
+
+@attrs.define(eq=False)
+class CommitMade:
+    """One commit of one partition. `is_acked` and `is_refused` are what its answer says for certain."""
+
+    key: tuple[str, TopicPartition]
+    offset: Offset
+    member: str
+    start_ms: TimeMs
+    end_ms: TimeMs = _NEVER
+    is_acked: bool = False
+    is_refused: bool = False
+
+    def answer(self, error: ErrorCode, now_ms: TimeMs) -> None:
+        """Take the answer."""
+        if error is ErrorCode.NONE:
+            self.is_acked, self.end_ms = True, now_ms
+        elif error in REFUSED:
+            self.is_refused, self.end_ms = True, now_ms
+
+
+@attrs.frozen
+class OffsetShown:
+    """A member was shown where its group stands; None where nothing was committed."""
+
+    key: tuple[str, TopicPartition]
+    offset: Offset | None
+    member: str
+    start_ms: TimeMs
+    end_ms: TimeMs
+
+
+@attrs.frozen
+class Impossible:
+    """A fetch that cannot have been shown what it was."""
+
+    shown: OffsetShown
+    why: str
+
+
+class CommitHistory:
+    """All commits and fetches of a run."""
+
+    def __init__(self) -> None:
+        self.commits: list[CommitMade] = []
+        self.shown: list[OffsetShown] = []
+        self.losses_ms: dict[str, list[TimeMs]] = {}
+        """When records of a group may have been lost, by an unclean election; by group, in order."""
+
+    def impossible(self) -> Iterator[Impossible]:
+        """Yield the fetches that cannot be explained."""
+        by_key: dict[tuple[str, TopicPartition], list[CommitMade]] = {}
+        for commit in self.commits:
+            by_key.setdefault(commit.key, []).append(commit)
+        for shown in self.shown:
+            losses_ms = self.losses_ms.get(shown.key[0], [])
+            lost_ms = max((each for each in losses_ms if each <= shown.end_ms), default=TimeMs(-1))
+            why = _why_impossible(shown, by_key.get(shown.key, []), lost_ms)
+            if why:
+                yield Impossible(shown, why)
+
+
+def _why_impossible(shown: OffsetShown, commits: list[CommitMade], lost_ms: TimeMs) -> str:
+    acked = [commit for commit in commits if commit.is_acked and lost_ms < commit.end_ms < shown.start_ms]
+    last_start_ms = max((commit.start_ms for commit in acked), default=TimeMs(-1))
+    last = max(acked, key=lambda commit: commit.end_ms, default=None)
+    if shown.offset is None:
+        return "" if last is None else f"offset {last.offset} was acknowledged to {last.member} before"
+    offered = [one for one in commits if one.offset == shown.offset and one.start_ms <= shown.end_ms]
+    if not offered:
+        return "nobody committed it"
+    if all(one.is_refused for one in offered):
+        return f"the commit of {offered[0].member} was refused"
+    if all(one.is_refused or one.end_ms < last_start_ms for one in offered):
+        assert last is not None
+        return f"a later commit, of {last.offset} by {last.member}, was acknowledged before"
+    return ""

@@ -1,0 +1,166 @@
+"""Both ends of the connections between group members and brokers: each request is taken once and answered once.
+
+It decides when a client learns that an answer will not come: as soon as its broker says that it is not at work on the
+request, or says nothing for `answer_ms_max`.
+
+Goals, most important first
+1. What happens is what can happen over TCP: nothing is taken twice, and a broken connection is noticed within seconds.
+2. A request may wait for minutes at a broker that is well, as joins do.
+
+Constraints: the network may lose and double every message, and keeps the order of these. A broker's end dies with its
+process. What it is asked twice it takes once; what it has answered it can say again.
+
+How: a client asks for all that is under way each PROBE_MS. A broker answers with what it is at work on, and says
+answers again; of the rest, it or its answer was lost, and the client's consumer is told `Disconnected`.
+
+Example: a join waits; the broker dies and starts anew; the next probe finds nothing, and the client joins elsewhere.
+
+Left out: that a client learns at once when a process dies whose machine lives.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from broker.group.classic import Ticket
+from broker.ids import BrokerId
+from broker.units import DurationMs, TimeMs
+from placement.group_life.messages import Disconnected, Response, Send
+from replication.groups.messages import Answered, Asked, Probe, Probed
+from replication.roles.messages import Address, NodeId
+from replication.roles.outbox import Outbox
+
+PROBE_MS: Final = DurationMs(1_000)
+
+
+@attrs.frozen
+class Caller:
+    """Who waits for an answer: a client's session, and its name for the request."""
+
+    sender: Address
+    session: int
+    ticket: Ticket
+
+
+@attrs.define
+class _BrokerEnd:
+    session: int
+    answers: dict[Ticket, Response | None] = attrs.field(factory=dict)
+    """By ticket; None while the broker is at work on it."""
+
+
+class BrokerEnds:
+    """A broker's ends of its connections, by client."""
+
+    def __init__(self, broker: BrokerId) -> None:
+        self._broker = broker
+        self._ends: dict[NodeId, _BrokerEnd] = {}
+
+    def take(self, asked: Asked, sender: Address) -> Caller | None:
+        """Return who waits for the answer to a request; None for one that was taken before."""
+        end = self._end(sender, asked.session)
+        if end is None or asked.ticket in end.answers or asked.ticket < min(end.answers, default=Ticket(0)):
+            return None
+        end.answers = {ticket: answer for ticket, answer in end.answers.items() if ticket >= asked.floor}
+        end.answers[asked.ticket] = None
+        return Caller(sender, asked.session, asked.ticket)
+
+    def answer(self, caller: Caller, response: Response, out: Outbox) -> None:
+        """Answer a request, and keep the answer until the client is done with it."""
+        end = self._ends.get(caller.sender.node)
+        if end is not None and end.session == caller.session and caller.ticket in end.answers:
+            end.answers[caller.ticket] = response
+        out.send(caller.sender, Answered(self._broker, caller.session, caller.ticket, response))
+
+    def probe(self, probe: Probe, sender: Address, out: Outbox) -> None:
+        """Tell a client what is under way, after what was answered already."""
+        end = self._end(sender, probe.session)
+        if end is None:
+            return
+        waiting = set()
+        for ticket in probe.tickets:
+            response = end.answers.get(ticket)
+            if response is not None:
+                out.send(sender, Answered(self._broker, probe.session, ticket, response))
+            elif ticket in end.answers:
+                waiting.add(ticket)
+        out.send(sender, Probed(self._broker, probe.session, probe.tickets, frozenset(waiting)))
+
+    def _end(self, sender: Address, session: int) -> _BrokerEnd | None:
+        """Return the end of a client's session, None for one that is over."""
+        end = self._ends.get(sender.node)
+        if end is None or end.session < session:
+            end = self._ends[sender.node] = _BrokerEnd(session)
+        return end if end.session == session else None
+
+
+@attrs.frozen
+class _UnderWay:
+    broker: BrokerId
+    sent_ms: TimeMs
+    timeout_ms: DurationMs
+
+
+class ClientEnds:
+    """A client's ends, in one session."""
+
+    def __init__(self, session: int, group_id: str, silence_ms_max: DurationMs) -> None:
+        self.session = session
+        self._group_id = group_id
+        self._silence_ms_max = silence_ms_max
+        self._under_way: dict[Ticket, _UnderWay] = {}
+        self._silent_since: dict[BrokerId, TimeMs] = {}
+        """When a broker was first probed without a sign of it since."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way."""
+        return not self._under_way
+
+    def send(self, send: Send, broker: BrokerId, now_ms: TimeMs, out: Outbox) -> None:
+        """Send a request to a broker."""
+        self._under_way[send.ticket] = _UnderWay(broker, now_ms, send.timeout_ms)
+        floor = min(self._under_way)
+        asked = Asked(self.session, send.ticket, floor, self._group_id, send.request)
+        out.send(Address(NodeId(broker)), asked)
+
+    def hear(self, told: Answered) -> bool:
+        """Take an answer; return whether it is one that was waited for."""
+        self._silent_since.pop(told.broker, None)
+        return told.session == self.session and self._under_way.pop(told.ticket, None) is not None
+
+    def hear_probed(self, told: Probed) -> Iterator[Ticket]:
+        """Take the answer to a probe, and yield the requests that are lost."""
+        if told.session != self.session:
+            return
+        self._silent_since.pop(told.broker, None)
+        for ticket in told.tickets:
+            if ticket not in told.waiting and self._under_way.pop(ticket, None) is not None:
+                yield ticket
+
+    def probe(self, now_ms: TimeMs, out: Outbox) -> Iterator[Ticket]:
+        """Ask for what has been under way for a while, and yield what a silent broker is not waited for any more."""
+        by_broker: dict[BrokerId, list[Ticket]] = {}
+        for ticket, each in list(self._under_way.items()):
+            if now_ms - each.sent_ms >= each.timeout_ms:
+                # The consumer has given it up by itself.
+                del self._under_way[ticket]
+            elif now_ms - each.sent_ms >= PROBE_MS:
+                by_broker.setdefault(each.broker, []).append(ticket)
+        for broker, tickets in sorted(by_broker.items()):
+            if now_ms - self._silent_since.setdefault(broker, now_ms) >= self._silence_ms_max:
+                del self._silent_since[broker]
+                for ticket in tickets:
+                    del self._under_way[ticket]
+                    yield ticket
+            else:
+                out.send(Address(NodeId(broker)), Probe(self.session, tuple(tickets)))
+
+
+LOST: Final = Disconnected()
+"""What a consumer is told of a request that is lost."""

@@ -1,0 +1,124 @@
+"""How a group's member reads: it fetches what its consumer owns from the leaders, ahead of the application's polls.
+
+It decides what a poll can return: records that have arrived and stand at the consumer's position.
+
+Goals, most important first
+1. A consumer sees committed records only, in order, from its position on, each offset once.
+2. Leaders are found as other clients find them: by asking, and asking again when one is not there.
+
+Constraints: one question a partition is under way; what has arrived for a position that is no longer held is dropped.
+Records are told by offsets; a fetcher holds FETCHED_COUNT_MAX of them ahead of the position at most.
+
+Example: the consumer is at 5 and owns p; the fetcher asks p's leader for 5, is given 5 to 9, and a poll returns them.
+
+Left out: offsets out of range (auto.offset.reset), which need a log that was cut where it was committed.
+
+Source: Kafka clients Fetcher and FetchCollector, 4.0.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.entropy import RandomSource
+from broker.error_codes import ErrorCode
+from broker.ids import NO_LEADER, BrokerId, Offset, TopicPartition
+from broker.units import DurationMs, TimeMs
+from log.batches import batches_in
+from placement.group_life.reading import Reader
+from replication.groups.layout import Layout
+from replication.groups.messages import FetchNext
+from replication.roles.messages import Address, AskLeader, Consume, Consumed, LeaderTold, NodeId
+from replication.roles.outbox import Outbox
+from replication.simulation.clients import POLL_MS, RETRY_MS
+from replication.simulation.options import Options
+
+FETCHED_COUNT_MAX: Final = 500
+
+
+@attrs.define
+class _Fetched:
+    """What has arrived of a partition: from `start` to `end`; `number` is the last question about it."""
+
+    start: Offset
+    end: Offset
+    number: int = 0
+    leader: BrokerId = NO_LEADER
+    asked: BrokerId = NO_LEADER
+
+
+class Fetcher:
+    """What has been fetched for one consumer. It is the consumer's feed."""
+
+    def __init__(self, options: Options, layout: Layout, entropy: RandomSource) -> None:
+        self._options = options
+        self._layout = layout
+        self._entropy = entropy
+        self._fetched: dict[int, _Fetched] = {}
+        self._question = 0
+
+    def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
+        """Return the offset behind the last record that has arrived."""
+        fetched = self._fetched.get(self._layout.number_of(partition))
+        return Offset(0) if fetched is None else fetched.end
+
+    def follow(self, reader: Reader, out: Outbox) -> None:
+        """Fetch what the consumer holds now, from its positions on; forget the rest."""
+        positions = {self._layout.number_of(commit.partition): commit.offset for commit in reader.commits()}
+        self._fetched = {number: fetched for number, fetched in self._fetched.items() if number in positions}
+        for number, position in sorted(positions.items()):
+            fetched = self._fetched.get(number)
+            if fetched is None or not fetched.start <= position <= fetched.end:
+                self._fetched[number] = _Fetched(position, position)
+                self._ask(number, out)
+            else:
+                fetched.start = position
+
+    def on_due(self, due: FetchNext, out: Outbox) -> None:
+        """Go on with a partition, if nothing was heard of the last question or it is time for the next."""
+        fetched = self._fetched.get(due.partition)
+        if fetched is not None and fetched.number == due.number:
+            self._ask(due.partition, out)
+
+    def on_leader(self, told: LeaderTold, out: Outbox) -> None:
+        """Learn who leads, and fetch there."""
+        fetched = self._fetched.get(told.partition)
+        if fetched is None or fetched.number != told.number:
+            return
+        fetched.leader = told.leader
+        if told.leader == NO_LEADER:
+            self._wait(told.partition, fetched, RETRY_MS, out)
+        else:
+            self._ask(told.partition, out)
+
+    def on_consumed(self, told: Consumed, out: Outbox) -> None:
+        """Take what a leader sent."""
+        fetched = self._fetched.get(told.partition)
+        if fetched is None or fetched.number != told.number:
+            return
+        if told.error is ErrorCode.NONE:
+            fetched.leader = fetched.asked
+            for batch in batches_in(told.records):
+                fetched.end = Offset(max(fetched.end, batch.last_offset + 1))
+        self._wait(told.partition, fetched, POLL_MS, out)
+
+    def _ask(self, partition: int, out: Outbox) -> None:
+        fetched = self._fetched[partition]
+        if fetched.end - fetched.start >= FETCHED_COUNT_MAX:
+            self._wait(partition, fetched, POLL_MS, out)
+            return
+        leader, fetched.leader = fetched.leader, NO_LEADER  # Should no answer come, the leader is asked for again.
+        fetched.asked = leader
+        self._wait(partition, fetched, self._options.settings.answer_ms_max, out)
+        if leader == NO_LEADER:
+            broker = NodeId(self._entropy.next_int_bound(self._options.brokers))
+            out.send(Address(broker), AskLeader(partition, fetched.number))
+        else:
+            out.send(Address(NodeId(leader)), Consume(partition, fetched.number, fetched.end))
+
+    def _wait(self, partition: int, fetched: _Fetched, delay_ms: int, out: Outbox) -> None:
+        self._question += 1
+        fetched.number = self._question
+        out.wake(DurationMs(delay_ms), FetchNext(partition, fetched.number))

@@ -1,0 +1,141 @@
+"""The group coordinator as a guest of its broker: which partitions of `__consumer_offsets` it coordinates.
+
+It decides who answers a request: the shard of the group's partition, or the guest itself with the error that says why
+it cannot.
+
+Constraints: a shard is made when its broker begins to lead a partition and dropped when it ceases to; a new epoch of
+the same leader leaves it as it is. Who coordinates is told from the broker's own metadata, which may be old.
+
+Time is steady here, as Kafka's timers are: a broker's clock may jump, and nobody's session is over for it.
+
+Example: FindCoordinator("g") is answered with the leader of the group's partition, COORDINATOR_NOT_AVAILABLE for none.
+
+Left out: creating `__consumer_offsets` when it is first asked for.
+
+Source: Kafka GroupCoordinatorService, CoordinatorRuntime.scheduleLoadOperation and scheduleUnloadOperation,
+KafkaApis.handleFindCoordinatorRequest; trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.clock import Clock
+from broker.entropy import RandomSource
+from broker.error_codes import ErrorCode
+from broker.group.classic import Ticket
+from broker.group.messages import CoordinatorFound, FindCoordinator
+from broker.group.service import Request as GroupRequest
+from broker.group.service import Response as GroupResponse
+from broker.group.service import ServiceOptions
+from broker.ids import NO_LEADER, BrokerId, LeaderEpoch
+from broker.units import DurationMs, TimeMs
+from placement.group_life.hosting import refusal
+from placement.group_life.messages import AskTopics, Request, Response, TopicsTold
+from replication.groups.connections import BrokerEnds, Caller
+from replication.groups.layout import Layout
+from replication.groups.messages import Asked, Probe, ShardDue, ShardRead
+from replication.groups.shard import Shard
+from replication.roles.guest import Host
+from replication.roles.messages import Address, Message, Produced
+from replication.roles.outbox import Outbox
+
+_NO_TICKET = Ticket(0)
+
+
+@attrs.frozen(kw_only=True)
+class GuestOptions:
+    """What every broker's coordinator is configured with; reading a partition takes up to `load_ms_max`."""
+
+    layout: Layout
+    service: ServiceOptions
+    load_ms_max: DurationMs
+    wall_clock_ms: int
+    """What steady time begins at, so that it looks like a time of day."""
+
+
+class CoordinatorGuest:
+    """One broker's coordinator."""
+
+    def __init__(self, host: Host, options: GuestOptions, clock: Clock, entropy: RandomSource) -> None:
+        self.host = host
+        self.shards: dict[int, Shard] = {}
+        self._options = options
+        self._ids = options.layout.topic_ids()
+        self._clock = clock
+        self._entropy = entropy
+        self._ends = BrokerEnds(host.broker)
+        self._shard_count = 0
+
+    @property
+    def broker(self) -> BrokerId:
+        """Whose guest it is."""
+        return self.host.broker
+
+    def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+        """Take a message."""
+        if isinstance(message, Asked):
+            caller = self._ends.take(message, sender)
+            if caller is not None:
+                self._on_asked(caller, message.group_id, message.request, out)
+        elif isinstance(message, Probe):
+            self._ends.probe(message, sender, out)
+        elif isinstance(message, Produced | ShardDue | ShardRead):
+            shard = self.shards.get(message.partition)
+            if shard is not None:
+                self._on_shard_message(shard, message, out)
+
+    def on_gained(self, partition: int, leader_epoch: LeaderEpoch, now_ms: TimeMs, out: Outbox) -> None:
+        """Begin to read a partition, unless that is under way or done."""
+        if partition < self._options.layout.first_internal or partition in self.shards:
+            return
+        self._shard_count += 1
+        number = self._shard_count
+        options = self._options
+        self.shards[partition] = Shard(partition, number, options.service, self._ids, self._entropy, self._ends.answer)
+        delay_ms = 1 + self._entropy.next_int_bound(options.load_ms_max)
+        out.wake(DurationMs(delay_ms), ShardRead(partition, number))
+
+    def on_lost(self, partition: int, now_ms: TimeMs, out: Outbox) -> None:
+        """Drop a partition's groups."""
+        shard = self.shards.pop(partition, None)
+        if shard is not None:
+            shard.close(self._now_ms, out)
+
+    @property
+    def _now_ms(self) -> TimeMs:
+        return TimeMs(self._options.wall_clock_ms + self._clock.now_ms())
+
+    def _on_shard_message(self, shard: Shard, message: Produced | ShardDue | ShardRead, out: Outbox) -> None:
+        if isinstance(message, Produced):
+            shard.on_produced(self.host, message, self._now_ms, out)
+        elif isinstance(message, ShardDue):
+            shard.on_due(self.host, message, self._now_ms, out)
+        elif message.number == shard.number:
+            shard.load(self.host, self._now_ms, out)
+
+    def _on_asked(self, caller: Caller, group_id: str, request: Request, out: Outbox) -> None:
+        if isinstance(request, FindCoordinator):
+            self._ends.answer(caller, self._found(request.group_id), out)
+        elif isinstance(request, AskTopics):
+            self._ends.answer(caller, self._topics(request), out)
+        else:
+            self._on_group_request(caller, group_id, request, out)
+
+    def _on_group_request(self, caller: Caller, group_id: str, request: GroupRequest, out: Outbox) -> None:
+        shard = self.shards.get(self._options.layout.of_group(group_id))
+        if shard is None:
+            response: GroupResponse = refusal(request, _NO_TICKET, ErrorCode.NOT_COORDINATOR)
+            self._ends.answer(caller, response, out)
+        else:
+            shard.handle(self.host, (caller, group_id, request), self._now_ms, out)
+
+    def _found(self, group_id: str) -> Response:
+        known = self.host.image.partitions.get(self._options.layout.of_group(group_id))
+        if known is None or known.leader == NO_LEADER:
+            return CoordinatorFound(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return CoordinatorFound(known.leader)
+
+    def _topics(self, ask: AskTopics) -> Response:
+        counts = self._options.layout.counts
+        return TopicsTold({topic: counts[topic] for topic in ask.topics if topic in counts})

@@ -1,0 +1,59 @@
+"""Which of a cluster's partitions are what: those of topics that are read, and those of `__consumer_offsets`.
+
+It decides the names: the simulation numbers its partitions, groups speak of topics and of group ids.
+
+Constraints: topics take the ordinary partitions in turn, all of them; the internal partitions after them are
+`__consumer_offsets`. Nothing changes while a cluster runs.
+
+Example: Layout((("a", 2), ("b", 1)), 3).number_of(TopicPartition("b", 0)) == 2; the group "my-group" is kept by
+partition 3 + offsets_partition("my-group", 3).
+
+Source: Kafka's GroupCoordinatorService.partitionFor for the latter; the former is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from broker.group.consumer.records import TopicIds
+from broker.group.routing import offsets_partition
+from broker.ids import TopicPartition
+from placement.consumer.topic_ids import topic_id
+
+
+@attrs.frozen
+class Layout:
+    """Topics with their numbers of partitions, and the number of partitions of `__consumer_offsets`."""
+
+    topics: tuple[tuple[str, int], ...]
+    offsets_partition_count: int
+
+    @property
+    def first_internal(self) -> int:
+        """The first partition of `__consumer_offsets`, behind those of all topics."""
+        return sum(count for _, count in self.topics)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of partitions of each topic."""
+        return dict(self.topics)
+
+    def number_of(self, partition: TopicPartition) -> int:
+        """Return the cluster's number of a topic's partition."""
+        before = 0
+        for name, count in self.topics:
+            if name == partition.topic:
+                assert partition.partition < count, partition
+                return before + partition.partition
+            before += count
+        raise AssertionError(f"there is no topic {partition.topic}")
+
+    def of_group(self, group_id: str) -> int:
+        """Return the cluster's number of the partition that keeps a group."""
+        return self.first_internal + offsets_partition(group_id, self.offsets_partition_count)
+
+    def topic_ids(self) -> TopicIds:
+        """Return the ids of the topics."""
+        return TopicIds({name: topic_id(name, None) for name, _ in self.topics})

@@ -1,0 +1,268 @@
+"""Groups in a run of the cluster: their coordinators on the brokers, their members as clients, what must hold, counts.
+
+It decides when groups are whole again: once faults are over and all members are there, every group is stable, each
+member owns what it was given, and what was read to the end is committed.
+
+Goals, most important first
+1. Groups live in the same cluster, under the same faults, as everything else that is checked.
+2. Seed and plan say everything.
+
+Constraints: takes part as an extension of a run (`replication.simulation.run.Extension`); what it adds to the trace are
+lines of what befalls members, and of coordinators that begin.
+
+Example: run(with_groups(swarm(7, DurationMs(300_000))), extension=GroupLife.drawn(options, 3)).is_clean is True.
+
+Left out: topics that grow, groups that are deleted.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from broker.clock import Clock
+from broker.entropy import SplitMix64, derive
+from broker.error_codes import ErrorCode
+from broker.group.classic import ClassicOptions, Ticket
+from broker.group.consumer import ConsumerOptions, Surroundings
+from broker.group.messages import CommitRequest, CommitResponse, OffsetsRequest, OffsetsResponse
+from broker.group.offsets import OffsetOptions
+from broker.group.service import GroupService, ServiceOptions
+from broker.ids import BrokerId, TopicPartition, partition_id
+from broker.units import TimeMs
+from placement.group_life.assigning import OnServer
+from placement.group_life.invariants import Broken
+from placement.group_life.messages import Died, Note, Send
+from placement.group_life.modes import DEFAULTS
+from placement.group_life.story import Mode
+from placement.group_life.views import given
+from replication.checkers import Finding
+from replication.groups.checks import GroupChecker
+from replication.groups.commits import CommitHistory, CommitMade, OffsetShown
+from replication.groups.guest import CoordinatorGuest, GuestOptions
+from replication.groups.member import Member
+from replication.groups.messages import Answered, ShardRead
+from replication.groups.plan import GroupsPlan, MemberPlan, draw_plan
+from replication.groups.tally import Tally
+from replication.roles.guest import Host
+from replication.roles.messages import CONTROLLER, Message, NodeId, PartitionRecord
+from replication.roles.outbox import Outbox
+from replication.simulation.cluster import Cluster
+from replication.simulation.options import WALL_CLOCK_MS, Options
+from replication.simulation.trace import Trace
+
+_GUEST_STREAM: Final = 7
+_MEMBER_STREAM: Final = 8
+_ASSIGNOR_STREAM: Final = 9
+_SAMPLE_MS: Final = 1_000
+_Asked = tuple[NodeId, int, Ticket]
+"""A request: who asked, in which session, by which ticket."""
+
+
+class GroupLife:
+    """The groups of one run. `tally` counts, `checker` and `history` find."""
+
+    def __init__(self, options: Options, plan: GroupsPlan) -> None:
+        self.plan = plan
+        self.tally = Tally()
+        self.history = CommitHistory()
+        self.members: list[Member] = []
+        self.guests: dict[BrokerId, CoordinatorGuest] = {}
+        self.checker = GroupChecker(plan.layout, self.members, self.guests)
+        self._options = options
+        self._guest_count = 0
+        self._sampled_ms = 0
+        self._records_seen = 0
+        self._commits: dict[_Asked, list[CommitMade]] = {}
+        self._fetches: dict[_Asked, tuple[OffsetsRequest, TimeMs]] = {}
+        self._trace: Trace | None = None
+
+    @classmethod
+    def drawn(cls, options: Options, group_count: int) -> GroupLife:
+        """Return so many groups, drawn from the seed."""
+        return cls(options, draw_plan(options, group_count))
+
+    # What a run calls.
+
+    def join(self, cluster: Cluster) -> None:
+        """Take part."""
+        self._trace = cluster.trace
+        cluster.host(lambda host: self._new_guest(host, cluster.clock))
+        for plan in self.plan.members:
+            cluster.join(partial(self._new_member, plan))
+        cluster.watches.append(self._after)
+
+    def missing(self, cluster: Cluster) -> str | None:
+        """Return what is not whole yet (L8)."""
+        for group_id in self.plan.group_ids:
+            service = self.checker.authority(cluster, group_id)
+            if service is None:
+                return f"{group_id} has no coordinator (L8)"
+            members = [each for each in self.members if each.plan.spec.group_id == group_id and each.plan.stays]
+            missing = _unsettled(self.plan, service, members) or self._lag(cluster, service, members)
+            if missing is not None:
+                return f"{group_id}: {missing} (L8)"
+        return None
+
+    def findings(self, cluster: Cluster) -> Sequence[Finding]:
+        """Return what was found broken."""
+        self.checker.check_all(cluster)
+        for each in self.history.impossible():
+            (group_id, partition), shown = each.shown.key, each.shown.offset
+            what = f"{each.shown.member} was shown {shown} for {partition}, but {each.why}"
+            self.checker.note(each.shown.end_ms, [Broken("G7", what)], group_id)
+        return tuple(self.checker.findings)
+
+    # What members tell.
+
+    def acted(self, member: Member, text: str, now_ms: TimeMs) -> None:
+        """Tell what befalls a member."""
+        assert self._trace is not None
+        self._trace.line(now_ms, f"{member.plan.spec.name} {text}")
+
+    def sent(self, member: Member, send: Send, now_ms: TimeMs) -> None:
+        """Note a commit, and a question for offsets."""
+        request, spec = send.request, member.plan.spec
+        asked = member.node, member.session, send.ticket
+        if isinstance(request, CommitRequest):
+            made = [
+                CommitMade((spec.group_id, each.partition), each.offset, spec.name, now_ms) for each in request.commits
+            ]
+            self._commits[asked] = made
+            self.history.commits += made
+        elif isinstance(request, OffsetsRequest):
+            self._fetches[asked] = request, now_ms
+
+    def heard(self, member: Member, told: Answered, now_ms: TimeMs) -> None:
+        """Note what a member was told of offsets."""
+        asked, spec = (member.node, told.session, told.ticket), member.plan.spec
+        self.tally.hear(spec.name, told.response)
+        if isinstance(told.response, CommitResponse):
+            for commit, error in zip(self._commits.pop(asked), told.response.errors, strict=True):
+                commit.answer(error, now_ms)
+        elif isinstance(told.response, OffsetsResponse):
+            request, start_ms = self._fetches.pop(asked)
+            if told.response.error is ErrorCode.NONE:
+                for partition, offset in zip(request.partitions, told.response.offsets, strict=True):
+                    key = spec.group_id, partition
+                    self.history.shown.append(OffsetShown(key, offset, spec.name, start_ms, now_ms))
+
+    def noted(self, member: Member, note: Note, now_ms: TimeMs) -> None:
+        """Count what a consumer did."""
+        spec = member.plan.spec
+        broken = self.tally.note(spec.group_id, note)
+        if broken:
+            self.checker.note(now_ms, [Broken("GS", broken)], spec.group_id)
+        if isinstance(note, Died):
+            self.acted(member, f"ends: {note.reason}", now_ms)
+
+    # Making, watching.
+
+    def _new_guest(self, host: Host, clock: Clock) -> CoordinatorGuest:
+        """Return the coordinator of a broker that starts; each draws names of its own."""
+        self._guest_count += 1
+        entropy = SplitMix64(derive(self._options.seed, _GUEST_STREAM, self._guest_count))
+        options = GuestOptions(
+            layout=self.plan.layout,
+            service=service_options(self.plan, self._options.seed),
+            load_ms_max=self.plan.load_ms_max,
+            wall_clock_ms=WALL_CLOCK_MS,
+        )
+        guest = self.guests[host.broker] = CoordinatorGuest(host, options, clock, entropy)
+        return guest
+
+    def _new_member(self, plan: MemberPlan, node: NodeId) -> Member:
+        entropy = SplitMix64(derive(self._options.seed, _MEMBER_STREAM, node))
+        member = Member(node, plan, (self._options, self.plan.layout), entropy, self)
+        self.members.append(member)
+        return member
+
+    def _after(self, cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
+        self.checker.after(cluster, node, message, out)
+        if node == CONTROLLER:
+            self._note_unclean(cluster)
+        if isinstance(message, ShardRead):
+            self.tally.load_count += 1
+            cluster.trace.line(cluster.now_ms, f"broker {node} coordinates the groups of partition {message.partition}")
+        if cluster.now_ms - self._sampled_ms >= _SAMPLE_MS:
+            self._sampled_ms = cluster.now_ms
+            self.tally.lag_max = max(self.tally.lag_max, self._whole_lag(cluster))
+
+    def _note_unclean(self, cluster: Cluster) -> None:
+        """Note which groups may have lost what was acknowledged."""
+        log = cluster.controller.log
+        for record in log[self._records_seen :]:
+            if isinstance(record, PartitionRecord) and record.state.recovering and record.state.has_leader:
+                for group_id in self.plan.group_ids:
+                    if self.plan.layout.of_group(group_id) == record.partition:
+                        self.history.losses_ms.setdefault(group_id, []).append(cluster.now_ms)
+        self._records_seen = len(log)
+
+    def _whole_lag(self, cluster: Cluster) -> int:
+        ends = {partition: _end_of(cluster, self.plan.layout.number_of(partition)) for partition in self._partitions()}
+        wanted = {(member.plan.spec.group_id, topic) for member in self.members for topic in member.plan.spec.topics}
+        return sum(
+            max(ends[partition] - self.tally.highs.get((group_id, partition), 0), 0)
+            for partition in ends
+            for group_id, topic in sorted(wanted)
+            if topic == partition.topic
+        )
+
+    def _partitions(self) -> list[TopicPartition]:
+        return [
+            TopicPartition(name, partition_id(number))
+            for name, count in self.plan.layout.topics
+            for number in range(count)
+        ]
+
+    def _lag(self, cluster: Cluster, service: GroupService, members: list[Member]) -> str | None:
+        """Return of which partition not everything is committed."""
+        topics = {topic for member in members for topic in member.plan.spec.topics}
+        for partition in self._partitions():
+            end = _end_of(cluster, self.plan.layout.number_of(partition))
+            value = service.offsets.fetch(service.group_id, partition)
+            stands = 0 if value is None else value.offset
+            if partition.topic in topics and stands < end:
+                return f"of {partition} {end} records are committed, the group stands at {stands}"
+        return None
+
+
+def service_options(plan: GroupsPlan, seed: int) -> ServiceOptions:
+    """Return what every coordinator is configured with: Kafka's defaults."""
+    assignor = OnServer.load(DEFAULTS[Mode.CONSUMER], SplitMix64(derive(seed, _ASSIGNOR_STREAM)))
+    return ServiceOptions(
+        classic=ClassicOptions(),
+        around=Surroundings(options=ConsumerOptions(), assignors=(assignor,), topics=plan.layout.counts),
+        offsets=OffsetOptions(),
+    )
+
+
+def _unsettled(plan: GroupsPlan, service: GroupService, members: list[Member]) -> str | None:
+    """Return what keeps a group from being stable with all its members, each with what it was given."""
+    shares = given(service)
+    if shares is None:
+        return "it is not stable"
+    for member in members:
+        client, name = member.client, member.plan.spec.name
+        if client is None or not member.is_alive or member.is_frozen:
+            return f"{name} is not there"
+        if shares.get(client.member_id) != client.reader.owned:
+            return f"{name} does not own what it was given"
+    if len(shares) != len(members):
+        return f"it has {len(shares)} members, {len(members)} are there"
+    counts, topics = plan.layout.counts, {topic for member in members for topic in member.plan.spec.topics}
+    if sum(map(len, shares.values())) != sum(counts[topic] for topic in sorted(topics)):
+        return "not every partition is given to somebody"
+    return None
+
+
+def _end_of(cluster: Cluster, number: int) -> int:
+    """Return how many records of a partition are committed, by its leader; 0 while it has none."""
+    state = cluster.controller.image.partitions.get(number)
+    if state is None or not state.has_leader:
+        return 0
+    log = cluster.nodes[state.leader].logs.get(number)
+    return 0 if log is None else log.log.high_watermark

@@ -1,0 +1,227 @@
+"""A group's member in the cluster: a consumer as Kafka's, its connections, what it fetches, and what befalls it.
+
+It decides nothing that the consumer does; it carries out what that wants, and lets happen what the plan says.
+
+Constraints: nothing of a former process reaches the next. One that stands still takes what has reached it when it goes
+on, after what was due. One that ended because it could not go on is started anew by its supervisor.
+
+Example: a member that stands still for a minute is out of its group when it goes on, and its commit is refused.
+
+Source: ours; the consumer is that of placement.group_life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from broker.entropy import RandomSource
+from broker.group.classic import Ticket
+from broker.ids import BrokerId
+from broker.units import DurationMs, TimeMs
+from placement.group_life.classic_client import ClassicClient
+from placement.group_life.client import Client
+from placement.group_life.consumer_client import ConsumerClient
+from placement.group_life.messages import Died, Note, Output, Send
+from placement.group_life.story import Mode
+from replication.groups.connections import LOST, PROBE_MS, ClientEnds
+from replication.groups.fetching import Fetcher
+from replication.groups.layout import Layout
+from replication.groups.messages import ActDue, Answered, FetchNext, MemberDue, Probed, ProbeDue
+from replication.groups.plan import Act, ActKind, MemberPlan
+from replication.roles.messages import Consumed, LeaderTold, Message, NodeId
+from replication.roles.outbox import Outbox
+from replication.simulation.options import Options
+
+RESTART_MS: Final = DurationMs(5_000)
+"""After how long a supervisor starts a process anew that ended by itself."""
+
+_THAW: Final = -1
+_RESTART: Final = -2
+
+
+class Observer(Protocol):
+    """Who is told what members do."""
+
+    def acted(self, member: Member, text: str, now_ms: TimeMs) -> None:
+        """Something befell a member."""
+        ...
+
+    def sent(self, member: Member, send: Send, now_ms: TimeMs) -> None:
+        """A member asks something."""
+        ...
+
+    def heard(self, member: Member, told: Answered, now_ms: TimeMs) -> None:
+        """A member was answered."""
+        ...
+
+    def noted(self, member: Member, note: Note, now_ms: TimeMs) -> None:
+        """A member's consumer did something."""
+        ...
+
+
+class Member:
+    """One member: a client of the cluster. `client` is None while its process is down."""
+
+    def __init__(
+        self, node: NodeId, plan: MemberPlan, surroundings: tuple[Options, Layout], entropy: RandomSource, eye: Observer
+    ) -> None:
+        self.node = node
+        self.plan = plan
+        self.client: Client | None = None
+        self.is_frozen = False
+        self.session = 0
+        self._options, self._layout = surroundings
+        self._entropy = entropy
+        self._eye = eye
+        self._inbox: list[Message] = []
+        self._wakes_ms: TimeMs | None = None
+        self._number = 0
+        self._is_probing = False
+        self._begin_session()
+
+    def _begin_session(self) -> None:
+        self.session += 1
+        options = self._options
+        self._ends = ClientEnds(self.session, self.plan.spec.group_id, options.settings.answer_ms_max)
+        self._fetcher = Fetcher(options, self._layout, self._entropy)
+        self._inbox.clear()
+        self._wakes_ms = None
+        self._number += 1
+        self.is_frozen = self._is_probing = False
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process runs."""
+        return self.client is not None and not self.client.is_over
+
+    def begin(self, out: Outbox) -> None:
+        """Start with the plan."""
+        for place, act in enumerate(self.plan.acts):
+            out.wake(DurationMs(act.at_ms), ActDue(place))
+
+    def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
+        """Take an answer, a wake-up call, or what befalls it."""
+        if isinstance(message, ActDue):
+            self._on_act_due(message.place, now_ms, out)
+        elif self.client is None:
+            return
+        elif self.is_frozen:
+            self._inbox.append(message)
+        else:
+            self._take_message(message, now_ms, out)
+        self._await(now_ms, out)
+
+    def _take_message(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
+        if isinstance(message, MemberDue):
+            if message.number == self._number:
+                self._wakes_ms = None
+                self._do(lambda client: client.advance(now_ms), now_ms, out)
+        elif isinstance(message, Answered):
+            if self._ends.hear(message):
+                self._eye.heard(self, message, now_ms)
+                self._do(lambda client: client.handle(message.ticket, message.response, now_ms), now_ms, out)
+        elif isinstance(message, Probed):
+            for ticket in list(self._ends.hear_probed(message)):
+                self._lose(ticket, now_ms, out)
+        elif isinstance(message, ProbeDue):
+            self._is_probing = False
+            for ticket in list(self._ends.probe(now_ms, out)):
+                self._lose(ticket, now_ms, out)
+        elif isinstance(message, FetchNext):
+            self._fetcher.on_due(message, out)
+        elif isinstance(message, LeaderTold):
+            self._fetcher.on_leader(message, out)
+        elif isinstance(message, Consumed):
+            self._fetcher.on_consumed(message, out)
+
+    def _lose(self, ticket: Ticket, now_ms: TimeMs, out: Outbox) -> None:
+        self._do(lambda client: client.handle(ticket, LOST, now_ms), now_ms, out)
+
+    def _do(self, action: Callable[[Client], tuple[Output, ...]], now_ms: TimeMs, out: Outbox) -> None:
+        """Let the consumer do something, and carry out what it wants."""
+        client = self.client
+        if client is None or client.is_over:
+            return
+        for output in action(client):
+            if isinstance(output, Send):
+                self._eye.sent(self, output, now_ms)
+                self._ends.send(output, self._receiver(output), now_ms, out)
+            else:
+                self._eye.noted(self, output, now_ms)
+                if isinstance(output, Died):
+                    out.wake(RESTART_MS, ActDue(_RESTART))
+        self._fetcher.follow(client.reader, out)
+
+    def _receiver(self, send: Send) -> BrokerId:
+        if send.broker is not None:
+            return send.broker
+        return BrokerId(self._entropy.next_int_bound(self._options.brokers))
+
+    def _await(self, now_ms: TimeMs, out: Outbox) -> None:
+        """Be woken when the consumer has something to do, and when requests are to be looked after."""
+        client = self.client
+        if client is None or self.is_frozen:
+            return
+        next_ms = client.next_ms()
+        if next_ms is not None and (self._wakes_ms is None or next_ms < self._wakes_ms):
+            self._wakes_ms = next_ms
+            self._number += 1
+            out.wake(DurationMs(max(next_ms - now_ms, 0)), MemberDue(self._number))
+        if not self._is_probing and not self._ends.is_idle:
+            self._is_probing = True
+            out.wake(PROBE_MS, ProbeDue(self.session))
+
+    # What befalls it.
+
+    def _on_act_due(self, place: int, now_ms: TimeMs, out: Outbox) -> None:
+        if place == _THAW:
+            self._thaw(now_ms, out)
+        elif place == _RESTART:
+            if self.client is not None and self.client.is_over:
+                self._start(now_ms, out)
+        else:
+            self._act(self.plan.acts[place], now_ms, out)
+
+    def _act(self, act: Act, now_ms: TimeMs, out: Outbox) -> None:
+        kind = act.kind
+        if kind is ActKind.START:
+            self._start(now_ms, out)
+            return
+        if not self.is_alive:
+            return
+        lasting = f" for {act.for_ms} ms" if kind in (ActKind.STALL, ActKind.FREEZE) else ""
+        self._eye.acted(self, f"{kind.value}{lasting}", now_ms)
+        if kind is ActKind.CRASH:
+            self.client = None
+            self._begin_session()
+        elif kind is ActKind.CLOSE:
+            self._do(lambda client: client.close(now_ms), now_ms, out)
+        elif kind is ActKind.STALL:
+            self._do(lambda client: client.stall(act.for_ms, now_ms), now_ms, out)
+        else:
+            self.is_frozen = True
+            out.wake(act.for_ms, ActDue(_THAW))
+
+    def _start(self, now_ms: TimeMs, out: Outbox) -> None:
+        self._begin_session()
+        spec = self.plan.spec
+        if self.plan.mode is Mode.CONSUMER:
+            self.client = ConsumerClient(spec, self._fetcher)
+        else:
+            self.client = ClassicClient(spec, self._fetcher, self._entropy)
+        self._eye.acted(self, ActKind.START.value, now_ms)
+        self._do(lambda client: client.start(now_ms), now_ms, out)
+
+    def _thaw(self, now_ms: TimeMs, out: Outbox) -> None:
+        """Go on: first with what was due, then with what has come."""
+        if not self.is_frozen:
+            return
+        self.is_frozen = False
+        self._wakes_ms = None
+        self._number += 1
+        self._eye.acted(self, "goes on", now_ms)
+        self._do(lambda client: client.advance(now_ms), now_ms, out)
+        inbox, self._inbox = self._inbox, []
+        for message in inbox:
+            self._take_message(message, now_ms, out)

@@ -1,0 +1,152 @@
+"""Who is in which group, and what befalls them: the plan of a run's members, drawn from its seed.
+
+It decides what members do beside polling: they start, die, leave, stand still, and dawdle.
+
+Constraints: a plan depends on the options alone. Everybody starts within the first seconds; who dies or leaves is
+started again, and in the end everybody is there. The last act is over before the safety phase ends.
+
+Example: `draw_members(swarm(7, DurationMs(300_000)), 3)` has three groups of two to four members each.
+
+Source: ours; the kinds are those of placement.group_life's stories.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from broker.draws import exponential
+from broker.entropy import RandomSource, SplitMix64, derive
+from broker.errors import UsageError
+from broker.group.members import InstanceId
+from broker.units import DurationMs, TimeMs
+from placement.group_life.modes import DEFAULTS
+from placement.group_life.options import ClientOptions, ClientSpec
+from placement.group_life.story import Mode
+from replication.groups.layout import Layout
+from replication.simulation.options import Options
+
+GROUP_COUNT_MAX: Final = 50
+_PLAN_STREAM: Final = 6
+_START_MS: Final = 2_000
+_START_MS_SPREAD: Final = 8_000
+_ACT_MS_MEAN: Final = 60_000
+_LASTING_MS: Final = (500, 40_000)
+_FREEZE_MS: Final = (1_000, 60_000)
+_BETWEEN_MS: Final = 1_000
+_OFFSETS_PARTITION_COUNT: Final = 3
+_STATIC_ONE_IN: Final = 4
+_MAX_POLL_MS: Final = DurationMs(30_000)
+"""Less than members may dawdle, so that some of them are too late."""
+
+
+class ActKind(enum.Enum):
+    """What can befall a member; the value is told in traces."""
+
+    START = "starts"
+    CRASH = "dies"
+    CLOSE = "leaves"
+    STALL = "does not poll"
+    FREEZE = "stands still"
+
+
+@attrs.frozen
+class Act:
+    """One thing that befalls a member; stalls and freezes last `for_ms`."""
+
+    at_ms: TimeMs
+    kind: ActKind
+    for_ms: DurationMs = attrs.field(default=DurationMs(0))
+
+
+@attrs.frozen
+class MemberPlan:
+    """A member of a group: what it is, by which protocol, and what befalls it, in order of time."""
+
+    spec: ClientSpec
+    mode: Mode
+    acts: tuple[Act, ...]
+
+    @property
+    def stays(self) -> bool:
+        """Whether it is there in the end, by the plan."""
+        ends = [act.kind for act in self.acts if act.kind in (ActKind.START, ActKind.CRASH, ActKind.CLOSE)]
+        return bool(ends) and ends[-1] is ActKind.START
+
+
+@attrs.frozen(kw_only=True)
+class GroupsPlan:
+    """All members of a run, and the layout that they live in."""
+
+    layout: Layout
+    members: tuple[MemberPlan, ...]
+    load_ms_max: DurationMs = attrs.field(default=DurationMs(1_500))
+
+    @property
+    def group_ids(self) -> tuple[str, ...]:
+        """The groups, in order."""
+        return tuple(sorted({member.spec.group_id for member in self.members}))
+
+
+def with_groups(options: Options) -> Options:
+    """Return options with partitions for `__consumer_offsets`."""
+    return attrs.evolve(options, internal_partitions=_OFFSETS_PARTITION_COUNT)
+
+
+def draw_plan(options: Options, group_count: int) -> GroupsPlan:
+    """Return the groups of a run, drawn from its seed; raises UsageError for too many."""
+    if not 1 <= group_count <= GROUP_COUNT_MAX:
+        raise UsageError(
+            f"the number of groups is {group_count}; allowed are whole numbers from 1 to {GROUP_COUNT_MAX}"
+        )
+    layout = Layout(_topics(options.partitions), options.internal_partitions)
+    members: list[MemberPlan] = []
+    for number in range(group_count):
+        entropy = SplitMix64(derive(options.seed, _PLAN_STREAM, number))
+        members += _members(number, layout, options, entropy)
+    return GroupsPlan(layout=layout, members=tuple(members))
+
+
+def _topics(partition_count: int) -> tuple[tuple[str, int], ...]:
+    """Return the topics: one, or two from two partitions on, the first with the greater half."""
+    if partition_count == 1:
+        return (("topic-a", 1),)
+    return (("topic-a", partition_count - partition_count // 2), ("topic-b", partition_count // 2))
+
+
+def _members(number: int, layout: Layout, options: Options, entropy: RandomSource) -> Iterator[MemberPlan]:
+    """Yield a group's members: two to four, of one protocol, each on the first topic or on all."""
+    mode = list(Mode)[entropy.next_int_bound(len(Mode))]
+    names = tuple(name for name, _ in layout.topics)
+    for place in range(2 + entropy.next_int_bound(3)):
+        is_static = entropy.next_int_bound(_STATIC_ONE_IN) == 0
+        reads_all = place == 0 or entropy.next_int_bound(2) == 0
+        spec = ClientSpec(
+            name=f"group-{number}-member-{place}",
+            group_id=f"group-{number}",
+            topics=names if reads_all else names[:1],
+            assignors=(DEFAULTS[mode],),
+            instance_id=InstanceId(f"instance-{number}-{place}") if is_static else None,
+            options=ClientOptions(max_poll_interval_ms=_MAX_POLL_MS),
+        )
+        yield MemberPlan(spec, mode, tuple(_acts(options, entropy)))
+
+
+def _acts(options: Options, entropy: RandomSource) -> Iterator[Act]:
+    at_ms = _START_MS + entropy.next_int_bound(_START_MS_SPREAD)
+    yield Act(TimeMs(at_ms), ActKind.START)
+    kinds = [kind for kind in ActKind if kind is not ActKind.START]
+    while True:
+        at_ms += _BETWEEN_MS + exponential(entropy, _ACT_MS_MEAN)
+        kind = kinds[entropy.next_int_bound(len(kinds))]
+        least, most = _FREEZE_MS if kind in (ActKind.FREEZE, ActKind.STALL) else _LASTING_MS
+        for_ms = DurationMs(least + entropy.next_int_bound(most - least + 1))
+        if at_ms + for_ms >= options.duration_ms:
+            return
+        yield Act(TimeMs(at_ms), kind, for_ms)
+        at_ms += for_ms
+        if kind in (ActKind.CRASH, ActKind.CLOSE):
+            yield Act(TimeMs(at_ms), ActKind.START)

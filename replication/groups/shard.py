@@ -1,0 +1,199 @@
+"""One partition of `__consumer_offsets` on the broker that leads it: the coordinator of the groups that it keeps.
+
+It decides when a coordinator may answer: it reads its partition first, and what an answer promises must be committed.
+
+Goals, most important first
+1. What a client is told, the next coordinator knows, whoever that is.
+2. A coordinator whose broker leads no more tells everybody who waits to look for another.
+
+Constraints: only what stands in the log is remembered. A write that was refused changes nothing; one that is not
+committed in time (offsets.commit.timeout.ms) is answered with an error and stands in the log all the same.
+
+How: `GroupService` is one group; it asks for appends, and is told how each went when the high watermark has passed it,
+or when it was refused. While the partition is read, requests are answered COORDINATOR_LOAD_IN_PROGRESS, but for
+heartbeats of classic members, which are told that all is well.
+
+Example: a commit is appended at offset 7 and answered when the high watermark is 8. If the broker ceases to lead
+before, it is answered NOT_COORDINATOR, and nobody knows whether it will be committed.
+
+Left out: several writes gathered in one batch (group.coordinator.append.linger.ms).
+
+Source: Kafka CoordinatorRuntime, GroupCoordinatorService, CoordinatorPartitionWriter; trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from broker.entropy import RandomSource
+from broker.error_codes import ErrorCode
+from broker.group.classic import HeartbeatRequest, HeartbeatResponse, Ticket
+from broker.group.consumer.records import TopicIds
+from broker.group.service import (
+    Append,
+    GroupService,
+    OffsetRecord,
+    Output,
+    Reply,
+    Request,
+    Response,
+    ServiceOptions,
+)
+from broker.units import DurationMs, TimeMs
+from placement.group_life.hosting import refusal
+from replication.groups.connections import Caller
+from replication.groups.journal import Journal, Uncommitted
+from replication.groups.messages import ShardDue
+from replication.roles.guest import Host
+from replication.roles.messages import Produced
+from replication.roles.outbox import Outbox
+
+_COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+"""What says that the high watermark has passed a write; that the ISR is small now does not matter to a coordinator."""
+
+
+@attrs.frozen
+class _Waiting:
+    """An append that is not yet answered."""
+
+    service: GroupService
+    append: Append
+
+
+class Shard:
+    """The groups of one partition. `tell` answers a caller."""
+
+    def __init__(
+        self,
+        partition: int,
+        number: int,
+        options: ServiceOptions,
+        ids: TopicIds,
+        entropy: RandomSource,
+        tell: Callable[[Caller, Response, Outbox], None],
+    ) -> None:
+        self.partition = partition
+        self.number = number
+        self.is_loading = True
+        self.services: dict[str, GroupService] = {}
+        self._options = options
+        self._journal = Journal(ids)
+        self._entropy = entropy
+        self._tell = tell
+        self._waiting: dict[int, _Waiting] = {}
+        self._uncommitted: list[Uncommitted] = []
+        self._asked: dict[Ticket, Caller] = {}
+        self._ticket = Ticket(0)
+        self._wakes_ms: TimeMs | None = None
+
+    def load(self, host: Host, now_ms: TimeMs, out: Outbox) -> None:
+        """Read the partition, and begin to coordinate."""
+        led = host.led_log(self.partition)
+        assert led is not None, self.partition
+        for group_id, read in sorted(self._journal.read(led.log).items()):
+            service = self.services[group_id] = self._new_service(group_id)
+            service.load(read.entries(), now_ms)
+            self._uncommitted += read.uncommitted
+        self._uncommitted.sort(key=lambda each: each.offset)
+        self.is_loading = False
+        self._await(now_ms, out)
+
+    def handle(self, host: Host, asked: tuple[Caller, str, Request], now_ms: TimeMs, out: Outbox) -> None:
+        """Take a request of a group's client."""
+        caller, group_id, request = asked
+        self._show_committed(host)
+        self._ticket = Ticket(self._ticket + 1)
+        if self.is_loading:
+            self._tell(caller, _loading(request, self._ticket), out)
+            return
+        if group_id not in self.services:
+            service = self.services[group_id] = self._new_service(group_id)
+            service.load((), now_ms)
+        service = self.services[group_id]
+        self._asked[self._ticket] = caller
+        self._do(host, service, service.handle(self._ticket, request, now_ms), now_ms, out)
+        self._await(now_ms, out)
+
+    def on_due(self, host: Host, due: ShardDue, now_ms: TimeMs, out: Outbox) -> None:
+        """Do what is due by now."""
+        if due.number != self.number or self.is_loading:
+            return
+        self._wakes_ms = None
+        self._show_committed(host)
+        for _, service in sorted(self.services.items()):
+            self._do(host, service, service.advance(now_ms), now_ms, out)
+        self._await(now_ms, out)
+
+    def on_produced(self, host: Host, told: Produced, now_ms: TimeMs, out: Outbox) -> None:
+        """Learn what became of an append."""
+        waiting = self._waiting.pop(told.number, None)
+        if waiting is None:
+            return
+        self._show_committed(host)
+        error = ErrorCode.NONE if told.error in _COMMITTED else told.error
+        if error is ErrorCode.REQUEST_TIMED_OUT:
+            entries = [entry for entry in waiting.append.entries if isinstance(entry, OffsetRecord)]
+            self._uncommitted += [Uncommitted(told.offset, entry) for entry in entries]
+        service = waiting.service
+        self._do(host, service, service.stored(waiting.append.token, error, now_ms), now_ms, out)
+        self._await(now_ms, out)
+
+    def close(self, now_ms: TimeMs, out: Outbox) -> None:
+        """End: tell everybody who waits that the coordinator is elsewhere."""
+        for _, service in sorted(self.services.items()):
+            for output in service.unload(now_ms):
+                assert isinstance(output, Reply), output
+                self._reply(output, out)
+
+    def _new_service(self, group_id: str) -> GroupService:
+        return GroupService(group_id, self._options, self._entropy)
+
+    def _do(self, host: Host, service: GroupService, outputs: tuple[Output, ...], now_ms: TimeMs, out: Outbox) -> None:
+        """Answer, and append; what an append that fails at once leads to comes before the next."""
+        for output in outputs:
+            if isinstance(output, Reply):
+                self._reply(output, out)
+                continue
+            error = self._append(host, service, output, now_ms, out)
+            if error is not None:
+                self._do(host, service, service.stored(output.token, error, now_ms), now_ms, out)
+
+    def _append(
+        self, host: Host, service: GroupService, append: Append, now_ms: TimeMs, out: Outbox
+    ) -> ErrorCode | None:
+        """Append, and return what is known of it at once: None when that comes later."""
+        batch = self._journal.batch(append.entries, now_ms)
+        if not batch:
+            return ErrorCode.NONE
+        appended = host.append(self.partition, batch, now_ms, out)
+        if appended.error is not ErrorCode.NONE:
+            return appended.error
+        self._journal.written(append.entries)
+        self._waiting[appended.number] = _Waiting(service, append)
+        return None
+
+    def _reply(self, reply: Reply, out: Outbox) -> None:
+        self._tell(self._asked.pop(reply.ticket), reply.response, out)
+
+    def _show_committed(self, host: Host) -> None:
+        """Show the offsets that were read, or given up, and are committed meanwhile."""
+        led = host.led_log(self.partition)
+        while self._uncommitted and led is not None and self._uncommitted[0].offset < led.log.high_watermark:
+            each = self._uncommitted.pop(0)
+            self.services[each.entry.key.group_id].offsets.apply(each.entry.key, each.entry.value, each.offset)
+
+    def _await(self, now_ms: TimeMs, out: Outbox) -> None:
+        """Be woken when the first of the groups has something to do."""
+        next_ms = min((service.next_ms() for service in self.services.values()), default=None)
+        if next_ms is not None and (self._wakes_ms is None or next_ms < self._wakes_ms):
+            self._wakes_ms = next_ms
+            out.wake(DurationMs(max(next_ms - now_ms, 0)), ShardDue(self.partition, self.number))
+
+
+def _loading(request: Request, ticket: Ticket) -> Response:
+    """Return what a coordinator answers that still reads: heartbeats of classic members are blindly taken."""
+    if isinstance(request, HeartbeatRequest):
+        return HeartbeatResponse(ticket=ticket)
+    return refusal(request, ticket, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

@@ -1,0 +1,90 @@
+"""Where groups stand, told to the target: which checkpoints are emitted, and which offsets are set there.
+
+Decides, each time the source's groups are looked at, what the target is told of them.
+
+Constraints: a checkpoint goes forward on the target, or follows a group that went back on the source. Offsets of a
+group on the target are set only while nobody is active in it there, and never back.
+
+How: an offset that cannot be translated is left out. Of the rest a checkpoint is emitted if it is the first of its
+group and partition, if the group went back on the source, or if its target offset is greater than the last one's.
+
+Worked example: last checkpoint (upstream 50, downstream 40). Upstream 70 that still translates to 40: nothing. Upstream
+30 that translates to 20: emitted, the group went back.
+
+Left out: reading earlier checkpoints when the store begins anew with other groups (the simulation reads all of them).
+
+Source: Kafka connect-mirror MirrorCheckpointTask.checkpointsForGroup, checkpointIsMoreRecent, syncGroupOffset and
+CheckpointStore, commit 1eb7644 (2024-10), compared with 3.9.1 and 4.1.0; KIP-382, KIP-545, KAFKA-15905.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from broker.ids import Offset, TopicPartition
+from replication.mirror.policy import DefaultPolicy
+from replication.mirror.records import Checkpoint
+from replication.mirror.sync_store import SyncStore
+
+
+def target_partition(policy: DefaultPolicy, source: str, target: str, partition: TopicPartition) -> TopicPartition:
+    """Return the target's partition for one of the source; a topic that came from the target is its own original."""
+    if policy.topic_source(partition.topic) == target:
+        return TopicPartition(policy.original_topic(partition.topic), partition.partition)
+    return TopicPartition(policy.remote_topic(source, partition.topic), partition.partition)
+
+
+def is_news(checkpoint: Checkpoint, last: Checkpoint | None) -> bool:
+    """Return whether a checkpoint is emitted, given the last one of its group and partition."""
+    if last is None or checkpoint.upstream < last.upstream:
+        return True
+    return checkpoint.downstream > last.downstream
+
+
+class CheckpointStore:
+    """The last checkpoint of each group and partition."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, dict[TopicPartition, Checkpoint]] = {}
+
+    def add(self, checkpoint: Checkpoint) -> None:
+        """Take a checkpoint that was emitted."""
+        self._last.setdefault(checkpoint.group, {})[checkpoint.target_partition] = checkpoint
+
+    def last(self, group: str, partition: TopicPartition) -> Checkpoint | None:
+        """Return the last checkpoint of a group for a partition of the target."""
+        return self._last.get(group, {}).get(partition)
+
+    def offsets(self, group: str) -> dict[TopicPartition, Offset]:
+        """Return where a group is to go on, by partition of the target, sorted."""
+        return {each: last.downstream for each, last in sorted(self._last.get(group, {}).items())}
+
+
+def offsets_to_set(
+    wanted: Mapping[TopicPartition, Offset], present: Mapping[TopicPartition, Offset]
+) -> dict[TopicPartition, Offset]:
+    """Return which of the `wanted` offsets of an idle group are set on the target, where it stands at `present`."""
+    return {
+        partition: offset
+        for partition, offset in wanted.items()
+        if partition not in present or present[partition] < offset
+    }
+
+
+def new_checkpoints(
+    group: str,
+    committed: Mapping[TopicPartition, Offset],
+    syncs: SyncStore,
+    store: CheckpointStore,
+    renamed: Mapping[TopicPartition, TopicPartition],
+) -> tuple[Checkpoint, ...]:
+    """Return the checkpoints to emit for a group at `committed` on the source; `renamed` has the target's names."""
+    found = []
+    for partition, upstream in sorted(committed.items()):
+        downstream = syncs.translate(partition, upstream)
+        if partition not in renamed or downstream is None or downstream < 0:
+            continue
+        checkpoint = Checkpoint(group, renamed[partition], upstream, downstream)
+        if is_news(checkpoint, store.last(group, renamed[partition])):
+            found.append(checkpoint)
+    return tuple(found)

@@ -1,0 +1,128 @@
+"""The command `mirror`: copy one simulated cluster into another, under faults, and tell what came of it.
+
+Decides how a run is asked for and told: the seed and the options first, one line a change of state, each with the
+cluster that it is of, then the verdict; for a broken run also the command that has it again.
+
+Exit status: 0 if nothing is broken, 1 if something is, 2 for wrong usage.
+
+Worked example: `mirror --seed 7 --minutes 2`; `mirror --story M02`.
+
+Source: ours; click.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from broker.cli import EXIT_REFUSED
+from broker.units import MINUTE_MS, DurationMs
+from replication.mirror.checks import PROMISES
+from replication.mirror.options import MirrorOptions, quiet_mirror, swarm_mirror
+from replication.mirror.run import MirrorOutcome, run_mirror
+from replication.mirror.stories import STORIES, differences, find_story
+from replication.simulation.cli import options_lines
+
+_KINDS: Final = {"quiet": quiet_mirror, "swarm": swarm_mirror}
+MINUTES_MAX: Final = 1_000
+
+
+@click.command()
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Decides everything.")
+@click.option("--swarm", "kind", flag_value="swarm", default="swarm", help="Clusters and faults drawn from the seed.")
+@click.option("--quiet", "kind", flag_value="quiet", help="No faults.")
+@click.option("--minutes", type=click.FloatRange(0.1, MINUTES_MAX), default=1.0, show_default=True)
+@click.option("--seeds", type=click.IntRange(1), default=1, help="Run so many seeds from --seed on, one line each.")
+@click.option("--story", metavar="NAME", help="Tell a named story, step by step.")
+@click.option("--list", "is_list", is_flag=True, help="List the stories, and leave.")
+def mirror(seed: int, kind: str, minutes: float, seeds: int, story: str | None, *, is_list: bool) -> int:
+    """Copy one cluster into another as MirrorMaker does, and check that nothing is lost by it.
+
+    \b
+    mirror --seed 7 --minutes 2
+    mirror --seeds 50
+    mirror --story M02
+    """
+    if is_list:
+        for each in STORIES:
+            click.echo(f"{each.name}  {each.title}")
+        return 0
+    if story is not None:
+        return _tell_story(story)
+    duration_ms = DurationMs(int(minutes * MINUTE_MS))
+    if seeds > 1:
+        return _many(kind, range(seed, seed + seeds), duration_ms, minutes)
+    options = _KINDS[kind](seed, duration_ms)
+    for line in mirror_lines(options):
+        click.echo(line)
+    outcome = run_mirror(options, click.echo)
+    for line in verdict_lines(outcome):
+        click.echo(line)
+    if outcome.is_clean:
+        return 0
+    click.echo(f"again: brokerside mirror --{kind} --minutes {minutes:g} --seed {seed}")
+    return EXIT_REFUSED
+
+
+def mirror_lines(options: MirrorOptions) -> list[str]:
+    """Return options as lines, the seed first."""
+    settings = options.settings
+    deaths = ", ".join(f"at {each.at_ms} ms for {each.for_ms}" for each in options.deaths) or "never"
+    return [
+        f"seed {options.seed}: {settings.source} is copied to {settings.target}",
+        f"offset.lag.max {settings.offset_lag_max}, offsets committed every {settings.commit_ms} ms, checkpoints every "
+        f"{settings.checkpoint_ms} ms; the mirror dies {deaths}",
+        *(f"source: {line}" for line in options_lines(options.source)),
+        *(f"target: {line}" for line in options_lines(options.target)),
+    ]
+
+
+def verdict_lines(outcome: MirrorOutcome) -> list[str]:
+    """Return what a run came to, as lines; the last one is the verdict."""
+    lines = []
+    for copy in outcome.copies:
+        unsound = "" if copy.is_sound else "; not judged: an unclean election lost records"
+        lines.append(
+            f"{copy.partition}: {len(copy.source)} records, {len(copy.target)} on the target, "
+            f"{copy.duplicate_count} of them again{unsound}"
+        )
+    for failover in outcome.failovers:
+        lines.append(
+            f"failover at {failover.at_ms} ms, {failover.partition}: from {failover.upstream} to "
+            f"{failover.downstream}, {failover.missed_count} missed, {failover.read_again_count} read again, "
+            f"{failover.behind_count} not copied yet"
+        )
+    lines.append(f"{outcome.sync_count} offset syncs, {outcome.checkpoint_count} checkpoints, digest {outcome.digest}")
+    for finding in outcome.findings:
+        promise = f" ({PROMISES[finding.code]})" if finding.code in PROMISES else ""
+        lines.append(f"BROKEN: {finding}{promise}")
+    return lines if outcome.findings else [*lines, "nothing is broken"]
+
+
+def _tell_story(name: str) -> int:
+    story = find_story(name)
+    click.echo(f"{story.name}: {story.title}\n{story.how}\n")
+    outcome = run_mirror(story.options, click.echo)
+    for line in verdict_lines(outcome):
+        click.echo(line)
+    different = differences(story, outcome)
+    for line in different:
+        click.echo(f"NOT AS EXPECTED: {line}")
+    if not different:
+        click.echo("as expected")
+    return EXIT_REFUSED if different else 0
+
+
+def _many(kind: str, seeds: range, duration_ms: DurationMs, minutes: float) -> int:
+    broken = copied = again = 0
+    for seed in seeds:
+        outcome = run_mirror(_KINDS[kind](seed, duration_ms))
+        copied += sum(len(copy.source) for copy in outcome.copies)
+        again += sum(copy.duplicate_count for copy in outcome.copies)
+        if not outcome.is_clean:
+            broken += 1
+            click.echo(f"seed {seed}: {outcome.findings[0]}")
+            click.echo(f"  again: brokerside mirror --{kind} --minutes {minutes:g} --seed {seed}")
+    click.echo(f"{len(seeds)} runs, {copied:,} records copied, {again:,} of them again, {broken} broken")
+    return EXIT_REFUSED if broken else 0

@@ -1,0 +1,265 @@
+"""How the mirror's process talks to one cluster: readers and writers of single partitions, over one connection point.
+
+Decides when something is asked again. A reader asks for what comes after its position; a writer has one batch under
+way and sends it again until it is acknowledged, as Connect's producers do (acks=all, one request in flight, retries
+without end). So the order within a partition is kept, and an answer that was lost makes a duplicate, never a gap.
+
+Constraints: leaders are learned by asking brokers. An answer is used only if it answers the last question of its flow.
+`Side.reset` forgets every flow, as the death of the process does; what was sent is still on its way.
+
+Worked example: a writer's batch is appended and the answer lost: after `produce_ms_max` it is sent again, and the copy
+holds its records twice.
+
+Left out: requests of several partitions; idempotent producers, which Connect has switched off for sources by default.
+
+Source: Kafka connect runtime ConnectorUtils.producerProps (WorkerConfig) and clients KafkaConsumer, commit 1eb7644
+(2024-10).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+import attrs
+
+from broker.entropy import RandomSource
+from broker.error_codes import ErrorCode
+from broker.ids import NO_LEADER, BrokerId, Offset
+from broker.units import DurationMs, TimeMs
+from log.batches import batches_in
+from log.record import Record
+from replication.produce import ACKS_ALL
+from replication.roles.messages import (
+    Address,
+    AskLeader,
+    ClientDue,
+    Consume,
+    Consumed,
+    GuestMessage,
+    LeaderTold,
+    Message,
+    NodeId,
+    Produce,
+    Produced,
+)
+from replication.roles.outbox import Outbox
+from replication.simulation.options import Options
+
+RETRY_MS: Final = DurationMs(200)
+POLL_MS: Final = DurationMs(500)
+
+Token = TypeVar("Token")
+
+
+@attrs.frozen
+class Poked(GuestMessage):
+    """To a side from within its own process: flows that stand still may have work."""
+
+
+class Side:
+    """The connection point of one process in one cluster: hands each answer to the flow that asked."""
+
+    def __init__(self, node: NodeId, options: Options, entropy: RandomSource, poke: Callable[[], None]) -> None:
+        self.options = options
+        self._node = node
+        self._entropy = entropy
+        self._poke = poke
+        self._is_poked = False
+        self._number = 0
+        self._asking: dict[int, Flow] = {}
+        self._flows: list[Flow] = []
+
+    def begin(self, out: Outbox) -> None:
+        """Take part; there is nothing to do before a flow is added."""
+
+    def add(self, flow: Flow) -> None:
+        """Let a flow begin."""
+        self._flows.append(flow)
+        self.poke()
+
+    def reset(self) -> None:
+        """Forget all flows."""
+        self._asking.clear()
+        self._flows.clear()
+
+    def poke(self) -> None:
+        """Let flows that stand still look for work, as an event of their own."""
+        if not self._is_poked:
+            self._is_poked = True
+            self._poke()
+
+    def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
+        """Take an answer, a wake-up call or a poke."""
+        if isinstance(message, Poked):
+            self._is_poked = False
+            for flow in list(self._flows):
+                flow.work(out)
+        elif isinstance(message, ClientDue | LeaderTold | Consumed | Produced):
+            asking = self._asking.pop(message.number, None)
+            if asking is not None:
+                asking.on_answer(message, now_ms, out)
+
+    def question(self, flow: Flow, patience_ms: int, out: Outbox) -> int:
+        """Return the number of a new question of a flow, which comes back as ClientDue if it is not answered."""
+        self._number += 1
+        self._asking[self._number] = flow
+        out.wake(DurationMs(patience_ms), ClientDue(self._number))
+        return self._number
+
+    def some_broker(self) -> Address:
+        """Return any broker."""
+        return Address(NodeId(self._entropy.next_int_bound(self.options.brokers)))
+
+
+class Flow:
+    """What readers and writers share: one question under way, to the leader of one partition if that is known."""
+
+    def __init__(self, side: Side, partition: int) -> None:
+        self.side = side
+        self.partition = partition
+        self._leader = NO_LEADER
+        self._asked = NO_LEADER
+        self._is_asking = False
+
+    def work(self, out: Outbox) -> None:
+        """Ask the next question, if none is under way and there is something to ask."""
+        if self._is_asking or not self._has_work():
+            return
+        self._is_asking = True
+        answer_ms = self.side.options.settings.answer_ms_max
+        if self._leader == NO_LEADER:
+            number = self.side.question(self, answer_ms, out)
+            out.send(self.side.some_broker(), AskLeader(self.partition, number))
+            return
+        # Should no answer come, the leader is asked for again.
+        self._asked, self._leader = self._leader, NO_LEADER
+        self._ask(self._asked, answer_ms, out)
+
+    def on_answer(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
+        """Take the answer to the question under way, or the news that there is none."""
+        self._is_asking = False
+        if isinstance(message, LeaderTold):
+            self._leader = message.leader
+            if message.leader == NO_LEADER:
+                self._wait(RETRY_MS, out)
+                return
+        elif isinstance(message, Consumed | Produced) and not self._on_told(message):
+            self._wait(RETRY_MS, out)
+            return
+        self.work(out)
+        if not self._is_asking:
+            self._on_idle(out)
+
+    def _wait(self, delay_ms: int, out: Outbox) -> None:
+        self._is_asking = True
+        self.side.question(self, delay_ms, out)
+
+    def _has_work(self) -> bool:
+        raise NotImplementedError
+
+    def _ask(self, leader: BrokerId, answer_ms: int, out: Outbox) -> None:
+        raise NotImplementedError
+
+    def _on_told(self, message: Consumed | Produced) -> bool:
+        """Take what the leader told; return whether it was what was asked for."""
+        raise NotImplementedError
+
+    def _on_idle(self, out: Outbox) -> None:
+        """There is nothing to ask for the moment."""
+
+
+class Reader(Flow):
+    """Reads a partition from a position on, and hands on the records of one answer at a time.
+
+    `may_read` is asked before each question; `end_offset` is the high watermark of the last answer, -1 before.
+    """
+
+    def __init__(
+        self,
+        side: Side,
+        partition: int,
+        position: Offset,
+        on_records: Callable[[tuple[Record, ...]], None],
+        may_read: Callable[[], bool] = lambda: True,
+    ) -> None:
+        super().__init__(side, partition)
+        self.position = position
+        self.end_offset = Offset(-1)
+        self._on_records = on_records
+        self._may_read = may_read
+        self._is_at_end = False
+
+    def _has_work(self) -> bool:
+        return self._may_read() and not self._is_at_end
+
+    def _ask(self, leader: BrokerId, answer_ms: int, out: Outbox) -> None:
+        number = self.side.question(self, answer_ms, out)
+        out.send(Address(NodeId(leader)), Consume(self.partition, number, self.position))
+
+    def _on_told(self, message: Consumed | Produced) -> bool:
+        assert isinstance(message, Consumed), message
+        if message.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            # auto.offset.reset is earliest, and nobody's position is past the end but after a loss.
+            self.position = message.start_offset
+        if message.error is not ErrorCode.NONE:
+            return False
+        self._leader = self._asked
+        self.end_offset = message.high_watermark
+        records = tuple(
+            record
+            for batch in batches_in(message.records)
+            if not batch.is_control
+            for record in batch.records()
+            if record.offset >= self.position
+        )
+        self._is_at_end = not records
+        if records:
+            self.position = Offset(records[-1].offset + 1)
+            self._on_records(records)
+        return True
+
+    def _on_idle(self, out: Outbox) -> None:
+        if self._is_at_end:
+            self._is_at_end = False
+            self._wait(POLL_MS, out)
+
+
+class Writer(Flow, Generic[Token]):
+    """Writes batches to a partition, one after the other, each until it is acknowledged.
+
+    `on_written` is told the token that came with a batch, and the offset of its first record.
+    """
+
+    def __init__(self, side: Side, partition: int, on_written: Callable[[Token, Offset], None]) -> None:
+        super().__init__(side, partition)
+        self._on_written = on_written
+        self._queue: deque[tuple[bytes, Token]] = deque()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything is acknowledged."""
+        return not self._queue
+
+    def write(self, batch: bytes, token: Token) -> None:
+        """Write one batch after those that wait."""
+        self._queue.append((batch, token))
+        self.side.poke()
+
+    def _has_work(self) -> bool:
+        return bool(self._queue)
+
+    def _ask(self, leader: BrokerId, answer_ms: int, out: Outbox) -> None:
+        batch, _ = self._queue[0]
+        number = self.side.question(self, self.side.options.settings.produce_ms_max + answer_ms, out)
+        out.send(Address(NodeId(leader)), Produce(self.partition, number, ACKS_ALL, batch))
+
+    def _on_told(self, message: Consumed | Produced) -> bool:
+        assert isinstance(message, Produced), message
+        if message.error is not ErrorCode.NONE:
+            return False
+        self._leader = self._asked
+        _, token = self._queue.popleft()
+        self._on_written(token, message.offset)
+        return True

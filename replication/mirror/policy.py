@@ -1,0 +1,138 @@
+"""What a mirrored topic is called, and which topics are mirrored.
+
+Decides the names on the target cluster, how a name tells where a topic came from, and that nothing goes in circles.
+
+Constraints: a topic that has been on the target already is never copied to it again; topics that Kafka, Connect and
+MirrorMaker keep for themselves are not copied, heartbeats are.
+
+How: the default policy writes the source's alias before the name, so that `us.orders` on the target is `orders` of
+`us`, and every hop is in the name. The identity policy keeps names, and knows nothing of where a topic came from but
+what its settings say: it cannot see a circle of more than one hop.
+
+Worked example: from `eu` to `us`, the topic `us.orders` is not copied, `ap.orders` becomes `eu.ap.orders`.
+
+Left out: filters of topics, groups and settings by patterns; ACLs and topic settings, which are copied too; that 4.1
+copies users' own topics whose names only look internal (KIP-1074).
+
+Source: Kafka connect-mirror-client ReplicationPolicy, DefaultReplicationPolicy, IdentityReplicationPolicy and
+connect-mirror MirrorSourceConnector.shouldReplicateTopic, isCycle, computeAndCreateTopicPartitions, commit 1eb7644
+(2024-10), compared with 3.9.1; KIP-382, KIP-690.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+HEARTBEATS: Final = "heartbeats"
+
+
+@attrs.frozen
+class DefaultPolicy:
+    """Names with the source's alias in front. `separates_internal` puts the separator into internal names too."""
+
+    separator: str = "."
+    separates_internal: bool = True
+
+    def remote_topic(self, source: str, topic: str) -> str:
+        """Return the name on the target of a topic of cluster `source`."""
+        return f"{source}{self.separator}{topic}"
+
+    def topic_source(self, topic: str) -> str | None:
+        """Return the alias of the cluster that a topic was copied from; None if it is no copy."""
+        parts = topic.split(self.separator)
+        # As Java splits: what is empty at the end does not count.
+        while parts and not parts[-1] and len(topic) > 0:
+            parts.pop()
+        return parts[0] if len(parts) > 1 else None
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """Return the name on the cluster that a topic was copied from; None if it is no copy."""
+        source = self.topic_source(topic)
+        return None if source is None else topic[len(source) + len(self.separator) :]
+
+    def original_topic(self, topic: str) -> str:
+        """Return the name that a topic had before its first hop."""
+        upstream = self.upstream_topic(topic)
+        return topic if upstream is None or upstream == topic else self.original_topic(upstream)
+
+    def offset_syncs_topic(self, target: str) -> str:
+        """Return the name of the topic that pairs of offsets for cluster `target` are kept in."""
+        return f"mm2-offset-syncs{self._internal_separator}{target}{self._internal_suffix}"
+
+    def checkpoints_topic(self, source: str) -> str:
+        """Return the name of the topic that translated offsets of groups of cluster `source` are kept in."""
+        return f"{source}{self._internal_separator}checkpoints{self._internal_suffix}"
+
+    def is_heartbeats(self, topic: str) -> bool:
+        """Return whether a topic is one of heartbeats, copied or not."""
+        return self.original_topic(topic) == HEARTBEATS
+
+    def is_internal(self, topic: str) -> bool:
+        """Return whether a topic is one that Kafka, Connect or MirrorMaker keep for themselves."""
+        return topic.endswith((self._internal_suffix, "-internal", ".internal")) or topic.startswith(("__", "."))
+
+    @property
+    def _internal_separator(self) -> str:
+        return self.separator if self.separates_internal else "."
+
+    @property
+    def _internal_suffix(self) -> str:
+        return f"{self._internal_separator}internal"
+
+
+@attrs.frozen
+class IdentityPolicy(DefaultPolicy):
+    """Names as they are, but for heartbeats. `source_alias` is what it believes every topic to come from."""
+
+    source_alias: str | None = None
+
+    def remote_topic(self, source: str, topic: str) -> str:
+        """Return the name on the target of a topic of cluster `source`."""
+        return super().remote_topic(source, topic) if _looks_like_heartbeat(topic) else topic
+
+    def topic_source(self, topic: str) -> str | None:
+        """Return the alias that the settings give, whatever the topic."""
+        return super().topic_source(topic) if _looks_like_heartbeat(topic) else self.source_alias
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """Return the same name: any topic may be a copy."""
+        return super().upstream_topic(topic) if _looks_like_heartbeat(topic) else topic
+
+
+def is_cycle(policy: DefaultPolicy, topic: str, target: str) -> bool:
+    """Return whether a topic has been on cluster `target` before, as far as its name tells."""
+    source = policy.topic_source(topic)
+    if source is None:
+        return False
+    if source == target:
+        return True
+    upstream = policy.upstream_topic(topic)
+    return upstream is not None and upstream != topic and is_cycle(policy, upstream, target)
+
+
+def is_replicated(policy: DefaultPolicy, topic: str, target: str, *, is_wanted: bool) -> bool:
+    """Return whether a topic is copied to cluster `target`; `is_wanted` is what the topic filter says of it."""
+    is_chosen = is_wanted or policy.is_heartbeats(topic)
+    return is_chosen and not policy.is_internal(topic) and not is_cycle(policy, topic, target)
+
+
+def wanted_partitions(
+    policy: DefaultPolicy, source: str, source_counts: Mapping[str, int], target_counts: Mapping[str, int]
+) -> dict[str, int]:
+    """Return how many partitions topics of the target must be made with, or raised to, by name and sorted.
+
+    A topic of the target never loses partitions, even if its source was made anew with fewer.
+    """
+    wanted = {}
+    for topic, count in sorted(source_counts.items()):
+        remote = policy.remote_topic(source, topic)
+        if count > target_counts.get(remote, 0):
+            wanted[remote] = count
+    return wanted
+
+
+def _looks_like_heartbeat(topic: str) -> bool:
+    return topic.endswith(HEARTBEATS)

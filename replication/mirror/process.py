@@ -1,0 +1,344 @@
+"""MirrorMaker's process between two clusters: its connectors, and what it forgets when it dies.
+
+Decides what is copied when, and where copying goes on after a failure. All that a process knows is in its memory but
+for three topics: the offsets of the source up to which everything is copied (Connect's, on the target), the pairs of
+offsets (on the source) and the checkpoints (on the target).
+
+Goals, most important first
+1. Each record of the source is on the target at least once, in the source's order.
+2. No checkpoint is ahead of what it translates.
+3. After a failure, copying goes on from the last committed source offset: what was copied since is copied again.
+
+Constraints: offsets are committed only when everything before them is acknowledged. Nothing is copied before the
+committed offsets are read to their end, and no offset is translated before the syncs are.
+
+How: every `commit_ms` the source offsets are written, and when that is acknowledged the syncs that were put off are
+sent. Every `checkpoint_ms` the groups of the source are looked at: checkpoints are written, and the offsets of groups
+that are idle on the target are set there. The heartbeat connector of the other direction writes into the source, and
+what it writes is copied like any topic.
+
+Worked example: killed at source offset 80 with 60 committed, it copies 61 to 80 a second time: the target holds them
+twice, in the same order.
+
+Left out: several tasks and their rebalancing, exactly-once sources (KIP-618), copied settings and ACLs; groups are
+kept by a coordinator that never fails.
+
+Source: Kafka connect-mirror MirrorSourceTask, MirrorSourceConnector, MirrorCheckpointTask, MirrorHeartbeatTask and
+connect runtime SourceTaskOffsetCommitter, commit 1eb7644 (2024-10); KIP-382.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import attrs
+
+from broker.ids import Offset, PartitionId, TopicPartition
+from broker.units import DurationMs, TimeMs
+from log.build import build_batch
+from log.build_spec import BatchSpec
+from log.record import Record
+from replication.mirror.checkpoints import (
+    CheckpointStore,
+    new_checkpoints,
+    offsets_to_set,
+    target_partition,
+)
+from replication.mirror.flows import Reader, Side, Writer
+from replication.mirror.layout import Layout
+from replication.mirror.policy import DefaultPolicy, is_replicated, wanted_partitions
+from replication.mirror.records import Checkpoint, MirrorHeartbeat, OffsetSync, read_checkpoint, read_offset_sync
+from replication.mirror.sync_rule import OFFSET_LAG_MAX, SyncQueue
+from replication.mirror.sync_store import SyncStore
+from replication.simulation.options import WALL_CLOCK_MS
+
+_OFFSET: Final = struct.Struct(">q")
+
+
+@attrs.frozen(kw_only=True)
+class MirrorSettings:
+    """What a flow is configured with. Times are a tenth of Kafka's, as runs are short.
+
+    Kafka's: offset.flush.interval.ms and emit.checkpoints.interval.seconds 60 s, emit.heartbeats.interval.seconds 1 s.
+    """
+
+    source: str = "source"
+    target: str = "target"
+    policy: DefaultPolicy = attrs.field(factory=DefaultPolicy)
+    offset_lag_max: int = OFFSET_LAG_MAX
+    commit_ms: DurationMs = attrs.field(default=DurationMs(6_000))
+    checkpoint_ms: DurationMs = attrs.field(default=DurationMs(6_000))
+    heartbeat_ms: DurationMs = attrs.field(default=DurationMs(1_000))
+
+
+class Groups:
+    """Committed offsets of groups in one cluster, by group and partition."""
+
+    def __init__(self) -> None:
+        self.committed: dict[str, dict[TopicPartition, Offset]] = {}
+
+    def commit(self, group: str, offsets: dict[TopicPartition, Offset]) -> None:
+        """Set offsets of a group; those of other partitions stay."""
+        self.committed.setdefault(group, {}).update(offsets)
+
+
+@attrs.frozen
+class End:
+    """One cluster as the process sees it: its connection, its topics and its groups."""
+
+    side: Side
+    layout: Layout
+    groups: Groups
+
+
+@attrs.frozen
+class World:
+    """What surrounds the process: both ends, the time, and a way to be called later and to tell what happens."""
+
+    source: End
+    target: End
+    now_ms: Callable[[], TimeMs]
+    later: Callable[[int, Callable[[], None]], None]
+    tell: Callable[[str], None]
+
+
+class MirrorProcess:
+    """One life after the other of MirrorMaker's process. `checkpoints` notes all that were ever emitted."""
+
+    def __init__(self, settings: MirrorSettings, world: World) -> None:
+        self.settings = settings
+        self.world = world
+        self.is_up = False
+        self.life = 0
+        self.checkpoints: list[Checkpoint] = []
+        self.readers: dict[TopicPartition, Reader] = {}
+        self.writers: dict[TopicPartition, Writer[tuple[Offset, ...]]] = {}
+        self._committed: dict[TopicPartition, Offset] = {}
+        self._copied: dict[TopicPartition, Offset] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self.readers.clear()
+        self.writers.clear()
+        self._committed.clear()
+        self._copied.clear()
+        self._queue = SyncQueue(self.settings.offset_lag_max)
+        # Checkpoints of former lives are read back, so that older syncs may be kept.
+        self._syncs = SyncStore(must_read_to_end=False)
+        self._store = CheckpointStore()
+        self._loading: dict[str, Reader] = {}
+        self._is_loaded = False
+
+    def start(self) -> None:
+        """Start, and read what former lives left."""
+        assert not self.is_up, self.life
+        self.is_up = True
+        self.life += 1
+        self.world.tell("the mirror starts")
+        source, target = self.world.source, self.world.target
+        self._loading = {
+            "offsets": Reader(target.side, target.layout.internal("offsets"), Offset(0), self._on_offsets),
+            "checkpoints": Reader(target.side, target.layout.internal("checkpoints"), Offset(0), self._on_checkpoints),
+            "syncs": Reader(source.side, source.layout.internal("syncs"), Offset(0), self._on_syncs),
+        }
+        for name, reader in self._loading.items():
+            (source if name == "syncs" else target).side.add(reader)
+        self._offset_writer = Writer[dict[TopicPartition, Offset]](
+            target.side, target.layout.internal("offsets"), self._on_committed
+        )
+        self._sync_writer = Writer[None](source.side, source.layout.internal("syncs"), self._on_sync_written)
+        self._checkpoint_writer = Writer[None](
+            target.side, target.layout.internal("checkpoints"), lambda _, offset: None
+        )
+        target.side.add(self._offset_writer)
+        target.side.add(self._checkpoint_writer)
+        source.side.add(self._sync_writer)
+        self._await_loaded()
+        self._again(self.settings.commit_ms, self._commit)
+        self._again(self.settings.checkpoint_ms, self._checkpoint)
+
+    def kill(self) -> None:
+        """Die: everything in memory is gone."""
+        assert self.is_up, self.life
+        self.is_up = False
+        self.world.tell("the mirror dies")
+        self.world.source.side.reset()
+        self.world.target.side.reset()
+        self._forget()
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether everything that readers were shown so far is copied and committed."""
+        if not self.is_up or not self.readers or not self._offset_writer.is_idle:
+            return False
+        return all(
+            reader.position == reader.end_offset and self.writers[partition].is_idle
+            for partition, reader in self.readers.items()
+        ) and all(self._committed.get(partition) == offset for partition, offset in self._copied.items())
+
+    def _again(self, every_ms: int, action: Callable[[], None]) -> None:
+        """Do something again and again, in this life."""
+        life = self.life
+
+        def due() -> None:
+            if self.is_up and self.life == life:
+                action()
+                self.world.later(every_ms, due)
+
+        self.world.later(every_ms, due)
+
+    # Beginning.
+
+    def _await_loaded(self) -> None:
+        life = self.life
+
+        def look() -> None:
+            if not self.is_up or self.life != life:
+                return
+            if all(0 <= reader.end_offset <= reader.position for reader in self._loading.values()):
+                self._is_loaded = True
+                self._syncs.read_to_end()
+                self.refresh()
+            else:
+                self.world.later(100, look)
+
+        look()
+
+    def refresh(self) -> None:
+        """Look which topics there are: make partitions that the target lacks, and copy what is not copied yet."""
+        settings, source, target = self.settings, self.world.source, self.world.target
+        counts = {
+            topic: count
+            for topic, count in source.layout.counts().items()
+            if is_replicated(settings.policy, topic, settings.target, is_wanted=True)
+        }
+        for topic, count in wanted_partitions(settings.policy, settings.source, counts, target.layout.counts()).items():
+            self.world.tell(f"the mirror makes {topic} with {count} partitions on the target")
+            target.layout.make(topic, count)
+        for topic, count in counts.items():
+            for number in range(count):
+                partition = TopicPartition(topic, PartitionId(number))
+                if partition not in self.readers:
+                    self._copy(partition)
+
+    def _copy(self, partition: TopicPartition) -> None:
+        source, target = self.world.source, self.world.target
+        copy = self.renamed(partition)
+        writer = Writer[tuple[Offset, ...]](
+            target.side, target.layout.number(copy), lambda offsets, first: self._on_copied(partition, offsets, first)
+        )
+        # A committed offset is that of the last record copied.
+        position = Offset(self._committed.get(partition, -1) + 1)
+        reader = Reader(
+            source.side,
+            source.layout.number(partition),
+            position,
+            lambda records: writer.write(copied_batch(records), tuple(record.offset for record in records)),
+            may_read=lambda: writer.is_idle,
+        )
+        self.world.tell(f"the mirror copies {partition} to {copy} from offset {position} on")
+        self.readers[partition], self.writers[partition] = reader, writer
+        source.side.add(reader)
+        target.side.add(writer)
+
+    def renamed(self, partition: TopicPartition) -> TopicPartition:
+        """Return the target's partition for one of the source."""
+        settings = self.settings
+        return target_partition(settings.policy, settings.source, settings.target, partition)
+
+    # Copying.
+
+    def _on_copied(self, partition: TopicPartition, offsets: tuple[Offset, ...], first: Offset) -> None:
+        for place, upstream in enumerate(offsets):
+            self._queue.copied(partition, upstream, Offset(first + place))
+        self._copied[partition] = offsets[-1]
+        self._send_syncs()
+        self.world.source.side.poke()
+
+    def _send_syncs(self) -> None:
+        for sync in self._queue.take():
+            self._sync_writer.write(self._batch(sync.key, sync.value), None)
+
+    def _on_sync_written(self, _token: None, _offset: Offset) -> None:
+        self._queue.sent()
+        self._send_syncs()
+
+    def _commit(self) -> None:
+        news = {each: offset for each, offset in self._copied.items() if self._committed.get(each) != offset}
+        if not news:
+            self._queue.on_commit()
+            self._send_syncs()
+            return
+        records = [self._record(_offset_key(each), _OFFSET.pack(offset)) for each, offset in sorted(news.items())]
+        self._offset_writer.write(copied_batch(records), news)
+
+    def _on_committed(self, offsets: dict[TopicPartition, Offset], _first: Offset) -> None:
+        self._committed.update(offsets)
+        self._queue.on_commit()
+        self._send_syncs()
+
+    # Groups.
+
+    def _checkpoint(self) -> None:
+        source, target = self.world.source, self.world.target
+        renamed = {partition: self.renamed(partition) for partition in self.readers}
+        for group, committed in sorted(source.groups.committed.items()):
+            for checkpoint in new_checkpoints(group, committed, self._syncs, self._store, renamed):
+                self.checkpoints.append(checkpoint)
+                # Counted as told before it is written, as Kafka does: written it is sooner or later, or this life ends.
+                self._store.add(checkpoint)
+                self._checkpoint_writer.write(self._batch(checkpoint.key, checkpoint.value), None)
+            present = target.groups.committed.get(group, {})
+            target.groups.commit(group, offsets_to_set(self._store.offsets(group), present))
+
+    # What former lives left.
+
+    def _on_offsets(self, records: Sequence[Record]) -> None:
+        if self._is_loaded:
+            return
+        for record in records:
+            assert record.key is not None, record
+            assert record.value is not None, record
+            self._committed[_partition_of(record.key)] = Offset(_OFFSET.unpack(record.value)[0])
+        self._copied = dict(self._committed)
+
+    def _on_checkpoints(self, records: Sequence[Record]) -> None:
+        if self._is_loaded:
+            return
+        for record in records:
+            self._store.add(read_checkpoint(record.key or b"", record.value or b""))
+
+    def _on_syncs(self, records: Sequence[Record]) -> None:
+        for record in records:
+            self._syncs.add(read_offset_sync(record.key or b"", record.value or b""))
+
+    # Bytes.
+
+    def _record(self, key: bytes, value: bytes) -> Record:
+        return Record(Offset(0), TimeMs(WALL_CLOCK_MS + self.world.now_ms()), key, value)
+
+    def _batch(self, key: bytes, value: bytes) -> bytes:
+        return copied_batch([self._record(key, value)])
+
+
+def copied_batch(records: Sequence[Record]) -> bytes:
+    """Return one batch of the same records, to be written anywhere."""
+    placed = [attrs.evolve(record, offset=Offset(place), sequence=-1) for place, record in enumerate(records)]
+    return build_batch(BatchSpec(), placed)
+
+
+def heartbeat_batch(settings: MirrorSettings, now_ms: TimeMs) -> bytes:
+    """Return a heartbeat of the other direction as a batch: it goes into the source, and is copied from there."""
+    time_ms = TimeMs(WALL_CLOCK_MS + now_ms)
+    beat = MirrorHeartbeat(settings.target, settings.source, time_ms)
+    return copied_batch([Record(Offset(0), time_ms, beat.key, beat.value)])
+
+
+def _offset_key(partition: TopicPartition) -> bytes:
+    return OffsetSync(partition, Offset(0), Offset(0)).key
+
+
+def _partition_of(key: bytes) -> TopicPartition:
+    return read_offset_sync(key, bytes(16)).source_partition

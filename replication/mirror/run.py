@@ -1,0 +1,403 @@
+"""A mirrored run from its seed to its verdict: two clusters and the mirror between them on one clock.
+
+Decides the order of events: each millisecond the source's come first, then the target's. Both clusters go through
+their faults and are checked at every step, as a single one is; then everything heals, producers stop, and the mirror
+has time to copy what is left. What the copy then holds is checked against the source.
+
+Goals, most important first
+1. The same options give the same outcome, digest included.
+2. Nothing the source acknowledged is missing on the target, and no group misses a record by a failover.
+
+Constraints: the mirror touches the clusters by messages only. Duplicates are allowed after a failure, and counted.
+
+How a failover is judged: the offsets that stand for the group on the target at the end are where it would go on; what
+it would miss must be nothing, what it would read again is told.
+
+Left out: a failback.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import attrs
+
+from broker.entropy import SplitMix64, derive
+from broker.ids import Offset, PartitionId, TopicPartition
+from broker.units import DurationMs, SizeBytes, TimeMs
+from log.batches import batches_in
+from log.partition_log import PartitionLog
+from log.record import Record
+from replication.checkers import Finding
+from replication.mirror.checks import (
+    Copy,
+    MirrorFinding,
+    check_checkpoints,
+    check_copy,
+    check_syncs,
+    missed,
+    read_again,
+)
+from replication.mirror.flows import Poked, Reader, Side, Writer
+from replication.mirror.layout import Layout
+from replication.mirror.options import SOURCE_INTERNAL, TARGET_INTERNAL, TOPIC, MirrorOptions
+from replication.mirror.policy import HEARTBEATS
+from replication.mirror.process import End, Groups, MirrorProcess, World, heartbeat_batch
+from replication.mirror.records import read_offset_sync
+from replication.roles.messages import CONTROLLER, Create, NodeId
+from replication.simulation.cluster import Cluster, replicas_of, settled
+from replication.simulation.run import Outcome, Simulation
+from replication.simulation.trace import Tell, Trace, silent
+
+GROUP: Final = "readers"
+_SIDE_STREAM: Final = 104
+_SETTLE_STEP_MS: Final = 1_000
+_READ_BYTES: Final = SizeBytes(1 << 26)
+
+
+@attrs.frozen
+class Failover:
+    """What it costs the group to go on at the target at some time.
+
+    `missed_count` counts records that it had not read and would never meet, `read_again_count` those that it meets a
+    second time, `behind_count` those that were committed on the source and had not been copied yet.
+    """
+
+    at_ms: TimeMs
+    partition: TopicPartition
+    upstream: Offset
+    downstream: Offset
+    missed_count: int
+    read_again_count: int
+    behind_count: int
+    is_sound: bool
+
+
+@attrs.frozen
+class _Standing:
+    """Where everything stood when a failover was looked at."""
+
+    at_ms: TimeMs
+    committed: dict[TopicPartition, Offset]
+    stands: dict[TopicPartition, Offset]
+    source_ends: dict[TopicPartition, Offset]
+    target_ends: dict[TopicPartition, Offset]
+
+
+@attrs.frozen(kw_only=True)
+class MirrorOutcome:
+    """What a mirrored run came to."""
+
+    options: MirrorOptions
+    source: Outcome
+    target: Outcome
+    findings: tuple[MirrorFinding | Finding, ...]
+    copies: tuple[Copy, ...]
+    target_topics: tuple[str, ...]
+    failovers: tuple[Failover, ...]
+    checkpoint_count: int
+    sync_count: int
+    digest: str
+    lines: tuple[str, ...]
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was broken."""
+        return not self.findings
+
+
+class _Joined:
+    """Brings connection points into a cluster before it begins."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        self.sides: list[Side] = []
+        self._count = count
+        self._seed = seed
+
+    def join(self, cluster: Cluster) -> None:
+        for place in range(self._count):
+            cluster.join(lambda node, place=place: self._side(cluster, node, place))  # type: ignore[misc]
+
+    def _side(self, cluster: Cluster, node: NodeId, place: int) -> Side:
+        entropy = SplitMix64(derive(self._seed, _SIDE_STREAM, place))
+        self.sides.append(Side(node, cluster.options, entropy, lambda: cluster.tell(node, Poked())))
+        return self.sides[-1]
+
+    def missing(self, cluster: Cluster) -> str | None:
+        return None
+
+    def findings(self, cluster: Cluster) -> Sequence[Finding]:
+        return ()
+
+
+class MirrorRun:
+    """Two clusters with a mirror, a heartbeat connector and a group between them."""
+
+    def __init__(self, options: MirrorOptions, tell: Tell = silent) -> None:
+        self.options = options
+        self.trace = Trace(tell)
+        at_source, at_target = _Joined(2, options.source.seed), _Joined(1, options.target.seed)
+        self.source = Simulation(options.source, options.source_plan, tell=self._teller("source"), extension=at_source)
+        self.target = Simulation(options.target, options.target_plan, tell=self._teller("target"), extension=at_target)
+        topics = ((TOPIC, options.source.partitions), (HEARTBEATS, 1), *((each, 1) for each in options.idle_topics))
+        self.source_end = End(
+            at_source.sides[0], Layout(topics, SOURCE_INTERNAL, _creator(self.source.cluster)), Groups()
+        )
+        # The partitions of the copies are made when the mirror asks for them.
+        target_layout = Layout((), ("offsets", *TARGET_INTERNAL), _creator(self.target.cluster))
+        self.target_end = End(at_target.sides[0], target_layout, Groups())
+        world = World(
+            source=self.source_end,
+            target=self.target_end,
+            now_ms=lambda: self.source.cluster.now_ms,
+            later=self._later,
+            tell=lambda text: self.trace.line(self.source.cluster.now_ms, text),
+        )
+        self.mirror = MirrorProcess(options.settings, world)
+        self._join_group(at_source.sides[1])
+        self._join_heartbeats(at_source.sides[1])
+        for death in options.deaths:
+            self.source.cluster.at(death.at_ms, self.mirror.kill)
+            self.source.cluster.at(death.at_ms + death.for_ms, self.mirror.start)
+        if options.failover_at_ms is not None:
+            self.source.cluster.at(options.failover_at_ms, self._note_failover)
+        self._noted: list[_Standing] = []
+        self.mirror.start()
+
+    def _teller(self, name: str) -> Tell:
+        def tell(line: str) -> None:
+            at_ms, _, text = line.strip().partition(" ms  ")
+            self.trace.line(TimeMs(int(at_ms)), f"{name}: {text}")
+
+        return tell
+
+    def _later(self, delay_ms: int, action: Callable[[], None]) -> None:
+        cluster = self.source.cluster
+        cluster.at(cluster.now_ms + delay_ms, action)
+
+    def _join_group(self, side: Side) -> None:
+        """Let a group read the topic at the source, and commit now and then what it has read."""
+        layout = self.source_end.layout
+        readers = {
+            partition: Reader(side, layout.number(partition), Offset(0), lambda records: None)
+            for partition in layout.partitions()
+            if partition.topic == TOPIC
+        }
+        for reader in readers.values():
+            side.add(reader)
+
+        def commit() -> None:
+            self.source_end.groups.commit(GROUP, {each: reader.position for each, reader in readers.items()})
+            self._later(self.options.commit_group_ms, commit)
+
+        self._later(self.options.commit_group_ms, commit)
+
+    def _join_heartbeats(self, side: Side) -> None:
+        settings = self.options.settings
+        number = self.source_end.layout.number(TopicPartition(HEARTBEATS, PartitionId(0)))
+        writer = Writer[None](side, number, lambda _, offset: None)
+        side.add(writer)
+
+        def beat() -> None:
+            cluster = self.source.cluster
+            if cluster.now_ms >= self.options.source.duration_ms:
+                return
+            if writer.is_idle:
+                writer.write(heartbeat_batch(settings, cluster.now_ms), None)
+            self._later(settings.heartbeat_ms, beat)
+
+        self._later(settings.heartbeat_ms, beat)
+
+    # Time.
+
+    def run_until(self, end_ms: int) -> None:
+        """Let everything happen in both clusters up to and including a time."""
+        for now_ms in range(self.source.cluster.now_ms + 1, end_ms + 1):
+            self.source.run_until(now_ms)
+            self.target.run_until(now_ms)
+
+    def finish(self) -> MirrorOutcome:
+        """Run to the end of the faults, heal, let the mirror copy what is left, and judge."""
+        options = self.options
+        failed: list[MirrorFinding | Finding] = []
+        try:
+            self.run_until(options.source.duration_ms)
+            self.source.weather.heal()
+            self.target.weather.heal()
+            self.source.cluster.stop_writing()
+            if missing := self._settle():
+                failed.append(Finding("L", self.source.cluster.now_ms, -1, missing))
+        except AssertionError as error:
+            failed.append(Finding("A", self.source.cluster.now_ms, -1, f"{type(error).__name__}: {error}"))
+        self._note_failover()
+        source, target = self.source.finish(), self.target.finish()
+        return self._judged(source, target, failed)
+
+    def _settle(self) -> str | None:
+        """Go on until all is copied; return what is missing when the time is over."""
+        options, cluster = self.options, self.source.cluster
+        end_ms = options.source.duration_ms + max(options.source.heal_ms_max, options.target.heal_ms_max)
+        missing: str | None = "nothing was looked at"
+        while missing is not None and cluster.now_ms < end_ms:
+            self.run_until(cluster.now_ms + _SETTLE_STEP_MS)
+            missing = self._missing()
+        if missing is None:
+            # Once more everything that is done now and then: offsets committed, checkpoints, offsets of groups.
+            settings = options.settings
+            self.run_until(cluster.now_ms + 3 * max(settings.commit_ms, settings.checkpoint_ms))
+            missing = self._missing()
+        return missing
+
+    def _missing(self) -> str | None:
+        for name, simulation in (("source", self.source), ("target", self.target)):
+            if what := settled(simulation.cluster):
+                return f"{name}: {what}"
+        if not self.mirror.is_drained:
+            return "the mirror has not copied everything"
+        for partition, reader in self.mirror.readers.items():
+            if reader.position < _end(self.source.cluster, self.source_end.layout.number(partition)):
+                return f"the mirror has not read {partition} to its end"
+        return None
+
+    # Judgement.
+
+    def _judged(self, source: Outcome, target: Outcome, failed: list[MirrorFinding | Finding]) -> MirrorOutcome:
+        findings: list[MirrorFinding | Finding] = [*failed, *source.findings, *target.findings]
+        copies = self._copies()
+        syncs = [
+            read_offset_sync(record.key or b"", record.value or b"")
+            for record in _records(self.source.cluster, self.source_end.layout.internal("syncs"))
+        ]
+        is_once = not (self.source.plan or self.target.plan or self.options.deaths) and not _is_lossy(self.options)
+        for copy in copies.values():
+            if copy.is_sound:
+                findings += check_copy(copy, is_once=is_once)
+                findings += check_syncs(copy, syncs)
+        findings += check_checkpoints(copies, self.mirror.checkpoints)
+        failovers = tuple(self._failovers(copies))
+        for failover in failovers:
+            if failover.missed_count and failover.is_sound:
+                what = (
+                    f"{failover.partition}: the group misses {failover.missed_count} records by a failover at the end"
+                )
+                findings.append(MirrorFinding("MM6", what))
+        for finding in findings:
+            self.trace.line(self.source.cluster.now_ms, str(finding))
+        return MirrorOutcome(
+            options=self.options,
+            source=source,
+            target=target,
+            findings=tuple(findings),
+            copies=tuple(copies.values()),
+            target_topics=tuple(self.target_end.layout.counts()),
+            failovers=failovers,
+            checkpoint_count=len(self.mirror.checkpoints),
+            sync_count=len(syncs),
+            digest=self.trace.digest,
+            lines=tuple(self.trace.lines),
+        )
+
+    def _copies(self) -> dict[TopicPartition, Copy]:
+        """Return what both sides hold of each copied partition, by the target's partition."""
+        copies = {}
+        for partition in sorted(self.mirror.readers):
+            renamed = self.mirror.renamed(partition)
+            at_source, at_target = self.source_end.layout.number(partition), self.target_end.layout.number(renamed)
+            copies[renamed] = Copy(
+                partition,
+                tuple(_values(self.source.cluster, at_source)),
+                tuple(_values(self.target.cluster, at_target)),
+                is_sound=_is_sound(self.source, at_source) and _is_sound(self.target, at_target),
+            )
+        return copies
+
+    def _note_failover(self) -> None:
+        committed = dict(self.source_end.groups.committed.get(GROUP, {}))
+        stands = dict(self.target_end.groups.committed.get(GROUP, {}))
+        renamed = {partition: self.mirror.renamed(partition) for partition in committed}
+        known = [each for each in sorted(committed) if renamed[each] in self.target_end.layout.partitions()]
+        self._noted.append(
+            _Standing(
+                self.source.cluster.now_ms,
+                committed,
+                stands,
+                {each: _end(self.source.cluster, self.source_end.layout.number(each)) for each in known},
+                {each: _end(self.target.cluster, self.target_end.layout.number(renamed[each])) for each in known},
+            )
+        )
+
+    def _failovers(self, copies: dict[TopicPartition, Copy]) -> Iterator[Failover]:
+        for noted in self._noted:
+            for renamed, downstream in sorted(noted.stands.items()):
+                copy = copies[renamed]
+                upstream = noted.committed[copy.partition]
+                there = set(copy.target[: noted.target_ends[copy.partition]])
+                yield Failover(
+                    at_ms=noted.at_ms,
+                    partition=copy.partition,
+                    upstream=upstream,
+                    downstream=downstream,
+                    missed_count=missed(copy, upstream, downstream),
+                    read_again_count=read_again(copy, upstream, downstream),
+                    behind_count=sum(value not in there for value in copy.source[: noted.source_ends[copy.partition]]),
+                    is_sound=copy.is_sound,
+                )
+
+
+def run_mirror(options: MirrorOptions, tell: Tell = silent) -> MirrorOutcome:
+    """Run two clusters and a mirror from their beginning to their end. Raises UsageError under -O."""
+    return MirrorRun(options, tell).finish()
+
+
+def _is_sound(simulation: Simulation, number: int) -> bool:
+    ghost = simulation.checker.ghosts.get(number)
+    return ghost is None or not ghost.losses
+
+
+def _is_lossy(options: MirrorOptions) -> bool:
+    networks = (options.source.network, options.target.network)
+    return any(network.loss or network.stragglers or network.duplicates for network in networks)
+
+
+def _creator(cluster: Cluster) -> Callable[[int], None]:
+    """Return how a partition is made in a cluster, and made again should the order be lost."""
+
+    def create(number: int) -> None:
+        if number not in cluster.controller.image.partitions:
+            cluster.tell(CONTROLLER, Create(number, replicas_of(number, cluster.options)))
+            cluster.at(cluster.now_ms + DurationMs(1_000), lambda: create(number))
+
+    return create
+
+
+def _leader_log(cluster: Cluster, number: int) -> PartitionLog | None:
+    """Return the log of a partition's leader; None while there is none, or its broker is down."""
+    state = cluster.controller.image.partitions.get(number)
+    if state is None or not state.has_leader:
+        return None
+    log = cluster.nodes[state.leader].logs.get(number)
+    return None if log is None else log.log
+
+
+def _end(cluster: Cluster, number: int) -> Offset:
+    """Return the end of what is committed of a partition, as its leader knows it; 0 without a leader."""
+    log = _leader_log(cluster, number)
+    return Offset(0) if log is None else log.high_watermark
+
+
+def _records(cluster: Cluster, number: int) -> Iterator[Record]:
+    log = _leader_log(cluster, number)
+    if log is None:
+        return
+    offset = log.log_start_offset
+    while offset < log.high_watermark:
+        for batch in batches_in(bytes(log.read(offset, _READ_BYTES).records)):
+            yield from batch.records()
+            offset = batch.next_offset
+
+
+def _values(cluster: Cluster, number: int) -> Iterator[bytes]:
+    return (record.value or b"" for record in _records(cluster, number))

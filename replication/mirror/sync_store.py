@@ -1,0 +1,121 @@
+"""Offsets of the source turned into offsets of the target: which syncs are kept, and what they say of a group.
+
+Decides where a consumer group goes on after a failover. An offset is translated by the last kept sync at or before it:
+to that sync's own target offset if it is met exactly, else to the one after it. Between syncs nobody knows how many
+records were left out, so no more is claimed.
+
+Goals, most important first
+1. Never past a record that the group has not read: a group may read again, it may not miss.
+2. Near the live end as exact as the syncs are, far from it coarser: 64 places for a topic of any length.
+3. While nothing new is told, a later offset never translates to an earlier one.
+
+Constraints, as Kafka states them, for places i < j with different syncs:
+- place 0 holds the last sync that was told;
+- B: upstream(i) <= upstream(j) + 2**j - 2**i: what is near the end is kept near;
+- C: upstream(i) >= upstream(j) + 2**max(i - 2, 0): no two keep the same.
+A sync that goes back on the source drops all others: they speak of records that are gone.
+
+How: a new sync takes place 0 and pushes the others towards the end as far as B demands. For each place the value is
+the most recent old one that leaves B and C whole; the work stops where B holds already.
+
+A store that has not read its topic to the end translates nothing. One that must read to the end keeps only the last
+sync of what it reads at first, since older ones may already have been used for translations that are further on.
+
+Worked example: syncs 0:0, 100:90, 200:180; offset 150 is translated to 91, 100 to 90, 250 to 181.
+
+Source: Kafka connect-mirror OffsetSyncStore, commit 1eb7644 (2024-10), compared with 3.9.1 and 4.1.0;
+KAFKA-12468, KAFKA-14666, KAFKA-15905, KIP-382.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.ids import Offset, TopicPartition
+from replication.mirror.records import OffsetSync
+
+_INT64_MAX: Final = 2**63 - 1
+SYNC_COUNT: Final = 64
+"""One place for each bit of an offset."""
+TOO_OLD: Final = Offset(-1)
+"""The translation of an offset before everything that is kept."""
+
+
+class SyncStore:
+    """The syncs of all partitions of a source. `must_read_to_end` says that earlier checkpoints are not known."""
+
+    def __init__(self, *, must_read_to_end: bool = True) -> None:
+        self._must_read_to_end = must_read_to_end
+        self._has_read_to_end = False
+        self._syncs: dict[TopicPartition, tuple[OffsetSync, ...]] = {}
+
+    def read_to_end(self) -> None:
+        """The topic was read to the end that it had at the start: from now on offsets are translated."""
+        self._has_read_to_end = True
+
+    def add(self, sync: OffsetSync) -> None:
+        """Take the next sync of the topic. Cost: at most 64 places twice."""
+        known = self._syncs.get(sync.source_partition)
+        is_only_last_kept = self._must_read_to_end and not self._has_read_to_end
+        if known is None or is_only_last_kept or sync.upstream < known[0].upstream:
+            self._syncs[sync.source_partition] = (sync,) * SYNC_COUNT
+        else:
+            self._syncs[sync.source_partition] = added(known, sync)
+
+    def kept(self, source_partition: TopicPartition) -> tuple[OffsetSync, ...]:
+        """Return the 64 places of a partition, the last sync first; empty if none was told."""
+        return self._syncs.get(source_partition, ())
+
+    def translate(self, source_partition: TopicPartition, upstream: Offset) -> Offset | None:
+        """Return where on the target a group at `upstream` goes on; TOO_OLD, or None if nothing can be said."""
+        syncs = self._syncs.get(source_partition)
+        if not self._has_read_to_end or syncs is None:
+            return None
+        for sync in syncs:
+            if sync.upstream <= upstream:
+                return Offset(sync.downstream + (sync.upstream != upstream))
+        return TOO_OLD
+
+
+def added(known: tuple[OffsetSync, ...], sync: OffsetSync) -> tuple[OffsetSync, ...]:
+    """Return the 64 places after `sync`, which is not before known[0], was added."""
+    assert len(known) == SYNC_COUNT, len(known)
+    assert sync.upstream >= known[0].upstream, (sync, known[0])
+    places = [sync, *known[1:]]
+    replacement, place_in_known = sync, 0
+    for current in range(1, SYNC_COUNT):
+        previous = current - 1
+        is_skipping = True
+        while is_skipping:
+            old = known[place_in_known]
+            is_apart = _is_apart(places[previous], old, previous)
+            is_used = (
+                is_apart
+                and _is_near(places[previous], old, previous, current)
+                and (current + 1 == SYNC_COUNT or _is_apart(old, places[current + 1], current))
+            )
+            if is_used:
+                replacement = old
+            has_twin = place_in_known + 1 < SYNC_COUNT and known[place_in_known + 1] is old
+            is_skipped = has_twin or not is_apart
+            place_in_known += is_used or is_skipped
+            is_skipping = is_skipped and place_in_known < current
+        assert _is_near(places[previous], replacement, previous, current), (places, replacement)
+        assert _is_apart(places[previous], replacement, previous), (places, replacement)
+        if _is_near(places[previous], places[current], previous, current):
+            # It holds for all later places, too.
+            break
+        places[current] = replacement
+    return tuple(places)
+
+
+def _is_near(one: OffsetSync, other: OffsetSync, i: int, j: int) -> bool:
+    """B for neighbours; beyond an int64 everything is near, as Kafka's sum turns negative."""
+    bound = other.upstream + (1 << j) - (1 << i)
+    return one is other or bound > _INT64_MAX or one.upstream <= bound
+
+
+def _is_apart(one: OffsetSync, other: OffsetSync, i: int) -> bool:
+    """C for neighbours; beyond an int64 nothing is apart, as Kafka's sum turns negative."""
+    bound = other.upstream + (1 << max(i - 2, 0))
+    return one is other or (bound <= _INT64_MAX and one.upstream >= bound)

@@ -1,0 +1,72 @@
+"""The state machines that a simulation runs on, by name, to be listed and drawn.
+
+Decides nothing. Each table is the one that the model steps by, so that a drawing cannot differ from what happens.
+
+Example: find_machines("life")[0].text("mermaid") is a mermaid state diagram.
+
+Left out: the machines of groups, which belong to the broker's commands.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from broker.diagrams import drawn
+from broker.errors import UsageError
+from broker.registration import BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS
+from replication.roles.states.life import LIFE_TRANSITIONS
+from replication.roles.states.part import PART_TRANSITIONS
+from replication.roles.states.standing import MOVE_TRANSITIONS, STANDING_TRANSITIONS
+from replication.roles.states.write import WRITE_TRANSITIONS
+from replication.roles.states.zookeeper import ZK_PARTITION_TRANSITIONS, ZK_REPLICA_TRANSITIONS
+
+
+@attrs.frozen
+class Machine:
+    """One state machine: its name, what it is a machine of, and its table."""
+
+    name: str
+    title: str
+    # The tables have nothing in common but their form.
+    table: Mapping[tuple[Any, Any], Any]
+
+    @property
+    def states(self) -> tuple[enum.Enum, ...]:
+        """All states, in the order in which they are declared."""
+        return tuple(type(next(iter(self.table.values()))).__members__.values())
+
+    @property
+    def inputs(self) -> tuple[enum.Enum, ...]:
+        """All inputs, in the order in which they are declared."""
+        return tuple(type(next(iter(self.table))[1]).__members__.values())
+
+    def text(self, form: str) -> str:
+        """Return the machine drawn in one of the forms of `broker.diagrams`."""
+        return drawn(self.table, form, title=self.title)
+
+
+MACHINES: Final = (
+    Machine("registration", "a broker as the controller sees it", BROKER_TRANSITIONS),
+    Machine("life", "a broker as it sees itself", LIFE_TRANSITIONS),
+    Machine("part", "a broker's part in one partition", PART_TRANSITIONS),
+    Machine("partition", "a partition as the controller sees it", STANDING_TRANSITIONS),
+    Machine("reassignment", "a partition that is moved", MOVE_TRANSITIONS),
+    Machine("write", "a write at its leader", WRITE_TRANSITIONS),
+    Machine("zookeeper-broker", "a broker's ephemeral node in ZooKeeper", ZOOKEEPER_TRANSITIONS),
+    Machine("zookeeper-replica", "a replica as the ZooKeeper-style controller sees it", ZK_REPLICA_TRANSITIONS),
+    Machine("zookeeper-partition", "a partition as the ZooKeeper-style controller sees it", ZK_PARTITION_TRANSITIONS),
+)
+"""Every machine, those of today first."""
+
+
+def find_machines(name: str) -> tuple[Machine, ...]:
+    """Return the machine of a name, or all for "all"; raise UsageError for any other name."""
+    found = tuple(machine for machine in MACHINES if name in ("all", machine.name))
+    if not found:
+        allowed = ", ".join(machine.name for machine in MACHINES)
+        raise UsageError(f"there is no state machine {name!r}; there are {allowed}, or all")
+    return found

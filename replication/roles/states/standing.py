@@ -1,0 +1,206 @@
+"""A partition in the controller's eyes, as two tables: whether somebody leads it, and whether it is being moved.
+
+Decides nothing by itself: `change` in `replication.partition_change` decides what becomes of a partition, in one
+step from one value to the next. Here that step is read as an input, and `check_change` asserts that the tables have
+it: a controller writes no record that they do not list.
+
+Constraints: a partition counts as recovering from an unclean election until its leader says that it has recovered,
+whoever is elected meanwhile; nothing else sets or clears that mark.
+
+Worked example: leader 1 dies and 2 was not in sync: ONLINE + ELECTED_UNCLEANLY is RECOVERING; 2 asks for a larger
+ISR, which says that it has recovered: RECOVERING + RECOVERED is ONLINE.
+
+Left out: topics that wait for deletion.
+
+Source: Kafka metadata PartitionRegistration, LeaderRecoveryState and PartitionReassignmentReplicas, commit 1eb7644
+(2024-10); KIP-455, KIP-704.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from broker.ids import BrokerId
+from broker.machines import step
+from replication.partition import PartitionState
+
+
+class Standing(enum.Enum):
+    """Whether a partition can be written to."""
+
+    ABSENT = enum.auto()
+    """There is no such partition."""
+
+    ONLINE = enum.auto()
+    """Somebody leads it."""
+
+    RECOVERING = enum.auto()
+    """Somebody leads it who may lack records and has not said that it has recovered."""
+
+    OFFLINE = enum.auto()
+    """Nobody leads it."""
+
+    OFFLINE_RECOVERING = enum.auto()
+    """Nobody leads it, and the last leader had not recovered."""
+
+
+class StandingInput(enum.Enum):
+    """What a change of a partition means to its standing."""
+
+    CREATED = enum.auto()
+    """It is made, with a leader."""
+
+    ELECTED = enum.auto()
+    """Somebody is elected who has everything."""
+
+    ELECTED_UNCLEANLY = enum.auto()
+    """Somebody is elected who may lack records, and is marked so."""
+
+    LEADER_LOST = enum.auto()
+    """Its leader goes, and nobody can be elected."""
+
+    RECOVERED = enum.auto()
+    """Its leader says that it has recovered."""
+
+    CHANGED = enum.auto()
+    """Anything else: ISR, ELR, replicas."""
+
+    DELETED = enum.auto()
+    """Its topic is deleted."""
+
+
+_S, _I = Standing, StandingInput
+
+STANDING_TRANSITIONS: Final[Mapping[tuple[Standing, StandingInput], Standing]] = MappingProxyType(
+    {
+        (_S.ABSENT, _I.CREATED): _S.ONLINE,
+        (_S.ONLINE, _I.ELECTED): _S.ONLINE,
+        (_S.ONLINE, _I.ELECTED_UNCLEANLY): _S.RECOVERING,
+        (_S.ONLINE, _I.LEADER_LOST): _S.OFFLINE,
+        (_S.ONLINE, _I.CHANGED): _S.ONLINE,
+        (_S.RECOVERING, _I.ELECTED): _S.RECOVERING,
+        (_S.RECOVERING, _I.ELECTED_UNCLEANLY): _S.RECOVERING,
+        (_S.RECOVERING, _I.LEADER_LOST): _S.OFFLINE_RECOVERING,
+        (_S.RECOVERING, _I.RECOVERED): _S.ONLINE,
+        (_S.RECOVERING, _I.CHANGED): _S.RECOVERING,
+        (_S.OFFLINE, _I.ELECTED): _S.ONLINE,
+        (_S.OFFLINE, _I.ELECTED_UNCLEANLY): _S.RECOVERING,
+        (_S.OFFLINE, _I.CHANGED): _S.OFFLINE,
+        (_S.OFFLINE_RECOVERING, _I.ELECTED): _S.RECOVERING,
+        (_S.OFFLINE_RECOVERING, _I.ELECTED_UNCLEANLY): _S.RECOVERING,
+        (_S.OFFLINE_RECOVERING, _I.CHANGED): _S.OFFLINE_RECOVERING,
+        **{(state, _I.DELETED): _S.ABSENT for state in Standing if state is not _S.ABSENT},
+    }
+)
+"""Every step of a partition's standing; whatever is not here is a bug of the controller."""
+
+
+class MoveState(enum.Enum):
+    """Whether a partition is being moved."""
+
+    SETTLED = enum.auto()
+    """Its replicas are where they are to stay."""
+
+    MOVING = enum.auto()
+    """Replicas are being added or removed."""
+
+
+class MoveInput(enum.Enum):
+    """What a change of a partition means to its move."""
+
+    STARTED = enum.auto()
+    """An operator gives other replicas."""
+
+    REORDERED = enum.auto()
+    """An operator gives the same replicas in another order, or some of them, all in sync: done at once."""
+
+    RETARGETED = enum.auto()
+    """An operator gives yet other replicas while a move is under way."""
+
+    COMPLETED = enum.auto()
+    """All that were added are in sync, and those to be removed are gone."""
+
+    CANCELLED = enum.auto()
+    """An operator wants the former replicas back."""
+
+    UNTOUCHED = enum.auto()
+    """Anything else."""
+
+
+_M, _N = MoveState, MoveInput
+
+MOVE_TRANSITIONS: Final[Mapping[tuple[MoveState, MoveInput], MoveState]] = MappingProxyType(
+    {
+        (_M.SETTLED, _N.STARTED): _M.MOVING,
+        (_M.SETTLED, _N.REORDERED): _M.SETTLED,
+        (_M.SETTLED, _N.UNTOUCHED): _M.SETTLED,
+        (_M.MOVING, _N.RETARGETED): _M.MOVING,
+        (_M.MOVING, _N.COMPLETED): _M.SETTLED,
+        (_M.MOVING, _N.CANCELLED): _M.SETTLED,
+        (_M.MOVING, _N.UNTOUCHED): _M.MOVING,
+    }
+)
+"""Every step of a move; whatever is not here is a bug of the controller."""
+
+
+def standing_of(partition: PartitionState | None) -> Standing:
+    """Return how a partition stands; None is one that is not there."""
+    if partition is None:
+        return Standing.ABSENT
+    if partition.has_leader:
+        return Standing.RECOVERING if partition.recovering else Standing.ONLINE
+    return Standing.OFFLINE_RECOVERING if partition.recovering else Standing.OFFLINE
+
+
+def standing_input(before: PartitionState | None, after: PartitionState) -> StandingInput:
+    """Return what a change means to the standing of a partition."""
+    if before is None:
+        return StandingInput.CREATED
+    if before.has_leader and not after.has_leader:
+        return StandingInput.LEADER_LOST
+    if before.recovering and not after.recovering and before.has_leader:
+        return StandingInput.RECOVERED
+    if after.leader == before.leader:
+        return StandingInput.CHANGED
+    is_complete = after.leader in (*before.isr, *before.elr)
+    # One that was eligible until this very step is marked: before KAFKA-19522 it was elected as it lost its records.
+    is_marked = after.recovering and not before.recovering
+    # Releases without the mark hold an unclean election like any other.
+    if is_marked or not (is_complete or not after.recovering):
+        return StandingInput.ELECTED_UNCLEANLY
+    return StandingInput.ELECTED
+
+
+def move_of(partition: PartitionState) -> MoveState:
+    """Return whether a partition is being moved."""
+    return MoveState.MOVING if partition.is_reassigning else MoveState.SETTLED
+
+
+def move_input(before: PartitionState, after: PartitionState) -> MoveInput:
+    """Return what a change means to the move of a partition."""
+    if _sets_of(before) == _sets_of(after):
+        return MoveInput.UNTOUCHED
+    if not before.is_reassigning:
+        return MoveInput.STARTED if after.is_reassigning else MoveInput.REORDERED
+    if after.is_reassigning:
+        return MoveInput.RETARGETED
+    left = set(before.replicas) - set(before.removing)
+    return MoveInput.COMPLETED if left == set(after.replicas) else MoveInput.CANCELLED
+
+
+def _sets_of(partition: PartitionState) -> tuple[tuple[BrokerId, ...], ...]:
+    return partition.replicas, partition.adding, partition.removing
+
+
+def check_change(before: PartitionState | None, after: PartitionState) -> None:
+    """Assert that the tables list the step from `before`, None if there was none, to `after`."""
+    event = standing_input(before, after)
+    expected = step(STANDING_TRANSITIONS, standing_of(before), event, what="partition")
+    assert expected is standing_of(after), (event, before, after)
+    if before is not None:
+        moved = move_input(before, after)
+        expected_move = step(MOVE_TRANSITIONS, move_of(before), moved, what="move of a partition")
+        assert expected_move is move_of(after), (moved, before, after)

@@ -1,0 +1,116 @@
+"""The life of one write at its leader, as a table, and the error that each end is told with.
+
+Decides when a write is answered, and with what. What the answer means to the producer is `replication.produce.fate`.
+
+Constraints: a write is answered once or, with acks=0, never. ACKED, FAILED, UNSURE and UNANSWERED are the end.
+
+Worked example: RECEIVED + APPENDED_FOR_ALL is WAITING; WAITING + LEADERSHIP_LOST is UNSURE, told with
+NOT_LEADER_OR_FOLLOWER.
+
+Left out: transactions; that Kafka closes the connection on which a write with acks=0 failed.
+
+Source: Kafka core ReplicaManager.appendRecords and DelayedProduce, commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from broker.error_codes import ErrorCode
+
+
+class WriteState(enum.Enum):
+    """Where a write stands."""
+
+    RECEIVED = enum.auto()
+    """It has arrived."""
+
+    WAITING = enum.auto()
+    """It is appended, and waits in purgatory for the high watermark to pass it."""
+
+    ACKED = enum.auto()
+    """It was answered with success."""
+
+    FAILED = enum.auto()
+    """It was refused and is in no log."""
+
+    UNSURE = enum.auto()
+    """It is in the leader's log, was answered with an error, and may last or be lost."""
+
+    UNANSWERED = enum.auto()
+    """It is in the leader's log, and nobody wants to know."""
+
+
+class WriteInput(enum.Enum):
+    """What can happen to a write."""
+
+    REFUSED_NOT_LEADER = enum.auto()
+    """The broker does not lead the partition."""
+
+    REFUSED_TOO_FEW = enum.auto()
+    """It asks for acks=all and the ISR is smaller than min.insync.replicas."""
+
+    REFUSED_ACKS = enum.auto()
+    """It asks for acks other than 0, 1 and all."""
+
+    REFUSED_SEQUENCE = enum.auto()
+    """Its sequence does not follow its producer's last one."""
+
+    APPENDED_FOR_NONE = enum.auto()
+    """It is appended, with acks=0."""
+
+    APPENDED_FOR_ONE = enum.auto()
+    """It is appended, with acks=1."""
+
+    APPENDED_FOR_ALL = enum.auto()
+    """It is appended, with acks=all."""
+
+    COMMITTED = enum.auto()
+    """The high watermark has passed it."""
+
+    COMMITTED_BY_TOO_FEW = enum.auto()
+    """The high watermark has passed it, and the ISR has become too small meanwhile."""
+
+    EXPIRED = enum.auto()
+    """It has waited for the time that its producer allows."""
+
+    LEADERSHIP_LOST = enum.auto()
+    """The broker leads no longer."""
+
+
+_S, _I = WriteState, WriteInput
+
+WRITE_TRANSITIONS: Final[Mapping[tuple[WriteState, WriteInput], WriteState]] = MappingProxyType(
+    {
+        (_S.RECEIVED, _I.REFUSED_NOT_LEADER): _S.FAILED,
+        (_S.RECEIVED, _I.REFUSED_TOO_FEW): _S.FAILED,
+        (_S.RECEIVED, _I.REFUSED_ACKS): _S.FAILED,
+        (_S.RECEIVED, _I.REFUSED_SEQUENCE): _S.FAILED,
+        (_S.RECEIVED, _I.APPENDED_FOR_NONE): _S.UNANSWERED,
+        (_S.RECEIVED, _I.APPENDED_FOR_ONE): _S.ACKED,
+        (_S.RECEIVED, _I.APPENDED_FOR_ALL): _S.WAITING,
+        (_S.WAITING, _I.COMMITTED): _S.ACKED,
+        (_S.WAITING, _I.COMMITTED_BY_TOO_FEW): _S.UNSURE,
+        (_S.WAITING, _I.EXPIRED): _S.UNSURE,
+        (_S.WAITING, _I.LEADERSHIP_LOST): _S.UNSURE,
+    }
+)
+"""Every step of a write; whatever is not here is refused and changes nothing."""
+
+WRITE_ANSWERS: Final[Mapping[WriteInput, ErrorCode]] = MappingProxyType(
+    {
+        _I.REFUSED_NOT_LEADER: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        _I.REFUSED_TOO_FEW: ErrorCode.NOT_ENOUGH_REPLICAS,
+        _I.REFUSED_ACKS: ErrorCode.INVALID_REQUIRED_ACKS,
+        _I.REFUSED_SEQUENCE: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        _I.APPENDED_FOR_ONE: ErrorCode.NONE,
+        _I.COMMITTED: ErrorCode.NONE,
+        _I.COMMITTED_BY_TOO_FEW: ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        _I.EXPIRED: ErrorCode.REQUEST_TIMED_OUT,
+        _I.LEADERSHIP_LOST: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    }
+)
+"""What the producer is told; inputs that are absent send nothing."""

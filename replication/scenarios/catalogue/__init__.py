@@ -1,0 +1,39 @@
+"""The stories, by theme.
+
+It decides nothing; it is data. Brokers are 0, 1, 2, replicas of partition 0 in this order, min.insync.replicas is 2 and
+acks=all unless a story says otherwise. Times are in ms; the first 3 s belong to the start.
+
+Source: each story names its own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from replication.scenarios.catalogue.controllers import CONTROLLERS
+from replication.scenarios.catalogue.durability import DURABILITY
+from replication.scenarios.catalogue.failover import FAILOVER
+from replication.scenarios.catalogue.in_sync import HISTORY_OF_THE_ISR
+from replication.scenarios.catalogue.moving import MOVING
+from replication.scenarios.catalogue.one_disk import ONE_DISK
+from replication.scenarios.catalogue.storage import STORAGE
+from replication.scenarios.catalogue.truncation import HISTORY_OF_TRUNCATION
+from replication.scenarios.verdict import Story
+
+_THEMES: Final[tuple[tuple[Story, ...], ...]] = (
+    HISTORY_OF_TRUNCATION,
+    HISTORY_OF_THE_ISR,
+    FAILOVER,
+    DURABILITY,
+    MOVING,
+    ONE_DISK,
+    STORAGE,
+    CONTROLLERS,
+)
+
+SCENARIOS: Final[tuple[Story, ...]] = tuple(
+    sorted((story for theme in _THEMES for story in theme), key=lambda story: int(story.name[1:3]))
+)
+"""Every story, by number."""
+
+__all__ = ("SCENARIOS",)

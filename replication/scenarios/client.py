@@ -1,0 +1,82 @@
+"""The client of a story: it sends one write, one question or one order at a time, when the story says so.
+
+It decides nothing but what it notes: the value, the time and the answer of each write, as every producer does.
+
+Constraints: it sends each write once, to the broker that it is told, which may be the wrong one; without an answer the
+fate of a write is unknown. It is its own client so that a story says exactly which record goes where and when.
+
+Left out: finding leaders and sending again (`replication.simulation.clients`).
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.ids import Offset
+from broker.units import TimeMs
+from log.build import build_batch
+from log.build_spec import BatchSpec
+from log.record import Record
+from replication.produce import Fate, fate
+from replication.roles.messages import Address, GuestMessage, Message, NodeId, Produce, Produced
+from replication.roles.outbox import Outbox
+from replication.simulation.clients import VALUE_BYTES
+from replication.simulation.history import History, Write
+from replication.simulation.options import WALL_CLOCK_MS
+
+
+@attrs.frozen
+class WriteOrder(GuestMessage):
+    """The story: send one record to `broker` now."""
+
+    broker: NodeId
+    partition: int
+    acks: int
+
+
+@attrs.frozen
+class Ask(GuestMessage):
+    """The story: send this question or order now."""
+
+    receiver: Address
+    question: Message
+
+
+class ScriptedClient:
+    """Does what the story says."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._writes: dict[int, Write] = {}
+
+    def begin(self, out: Outbox) -> None:
+        """Wait for the story."""
+
+    def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
+        """Do what the story says, and note the answers to writes."""
+        if isinstance(message, WriteOrder):
+            write = self._history.write(message.partition, message.acks, now_ms)
+            write.fate = Fate.UNKNOWN
+            self._writes[write.value] = write
+            out.send(
+                Address(message.broker), Produce(message.partition, write.value, message.acks, _batch(write, now_ms))
+            )
+        elif isinstance(message, Ask):
+            out.send(message.receiver, message.question)
+        elif isinstance(message, Produced):
+            self._note(message, now_ms)
+
+    def _note(self, told: Produced, now_ms: TimeMs) -> None:
+        write = self._writes[told.number]
+        write.fate = fate(told.error, appended=told.appended)
+        write.answered_ms = now_ms
+        if told.error is ErrorCode.NONE:
+            write.offset = told.offset
+
+
+def _batch(write: Write, now_ms: TimeMs) -> bytes:
+    value = write.value.to_bytes(VALUE_BYTES, "big")
+    return build_batch(BatchSpec(), (Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), None, value),))

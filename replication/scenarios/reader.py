@@ -1,0 +1,115 @@
+"""A consumer that reads a partition from its start, and may check its position whenever the leader changes.
+
+It decides when it asks what: who leads, then, once for each leader epoch, whether its position still stands
+(`replication.position`), then for records.
+
+Constraints: one question at a time; it asks any broker for the leader, in turn.
+
+Left out: groups, and what the other consumers of the simulation note for the checkers.
+
+Source: Kafka clients OffsetFetcher and SubscriptionState, 4.0; KIP-320.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.ids import NO_LEADER, LeaderEpoch, Offset
+from broker.units import DurationMs, TimeMs
+from log.batches import batches_in
+from replication.partition import UNKNOWN_EPOCH
+from replication.position import Position, check_position
+from replication.roles.messages import (
+    Address,
+    AskEpochEnd,
+    AskLeader,
+    ClientDue,
+    Consume,
+    Consumed,
+    EpochEndTold,
+    LeaderTold,
+    Message,
+    NodeId,
+)
+from replication.roles.outbox import Outbox
+from replication.scenarios.acts import Stage
+from replication.simulation.cluster import Cluster
+
+_POLL_MS: Final = DurationMs(500)
+
+
+class PositionReader:
+    """One consumer of partition 0. `seen` are the values that it was shown, in order."""
+
+    def __init__(self, brokers: int, *, checks: bool) -> None:
+        self.seen: list[int] = []
+        self._brokers = brokers
+        self._checks = checks
+        self._number = 0
+        self._position = Position(Offset(0))
+        self._known = LeaderTold(0, 0, NO_LEADER)
+        self._checked: LeaderEpoch = UNKNOWN_EPOCH
+
+    def begin(self, out: Outbox) -> None:
+        """Start."""
+        self._wait(out)
+
+    def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
+        """Take an answer, or ask who leads."""
+        if isinstance(message, ClientDue) and message.number == self._number:
+            self._wait(out)
+            out.send(Address(NodeId(self._number % self._brokers)), AskLeader(0, self._number))
+        elif isinstance(message, LeaderTold) and message.number == self._number and message.leader != NO_LEADER:
+            self._go_on(message, out)
+        elif isinstance(message, EpochEndTold) and message.number == self._number and message.error is ErrorCode.NONE:
+            self._position = check_position(self._position, message.end).position
+            self._checked = self._known.leader_epoch
+            self._consume(out)
+        elif isinstance(message, Consumed) and message.number == self._number and message.error is ErrorCode.NONE:
+            self._read(message.records)
+
+    def _go_on(self, told: LeaderTold, out: Outbox) -> None:
+        if told.leader_epoch < self._known.leader_epoch:
+            return
+        self._known = told
+        if self._checks and self._checked != told.leader_epoch and self._position.epoch != UNKNOWN_EPOCH:
+            ask = AskEpochEnd(0, self._number, self._position.epoch, told.leader_epoch)
+            out.send(Address(NodeId(told.leader)), ask)
+        else:
+            self._consume(out)
+
+    def _consume(self, out: Outbox) -> None:
+        out.send(Address(NodeId(self._known.leader)), Consume(0, self._number, self._position.offset))
+
+    def _read(self, records: bytes) -> None:
+        for batch in batches_in(records):
+            for record in batch.records():
+                if record.offset >= self._position.offset:
+                    self.seen.append(int.from_bytes(record.value or b"", "big"))
+                    self._position = Position(Offset(record.offset + 1), batch.partition_leader_epoch)
+
+    def _wait(self, out: Outbox) -> None:
+        self._number += 1
+        out.wake(_POLL_MS, ClientDue(self._number))
+
+
+@attrs.frozen
+class Reads:
+    """A consumer reads partition 0 from the start of the run on."""
+
+    checks: bool
+    at_ms: int = 0
+
+    def join(self, cluster: Cluster) -> PositionReader:
+        """Let it take part, and return it."""
+        reader = PositionReader(cluster.options.brokers, checks=self.checks)
+        cluster.join(lambda _: reader)
+        return reader
+
+    def strike(self, stage: Stage) -> None:
+        """Tell it."""
+        text = f"a consumer reads, and {'checks' if self.checks else 'does not check'} its position at a new leader"
+        stage.cluster.trace.line(stage.cluster.now_ms, text)

@@ -1,0 +1,155 @@
+"""What can be asked of a running simulation at any moment: one partition, seen from all sides.
+
+It decides nothing: it puts together what the controller knows, what the leader knows and what lies on the disks.
+
+Constraints: AR = ISR + OSR, always. What only a leader can know (how far a replica lags) is None while there is none.
+
+Worked example: `partition 0 at 20000 ms: leader 0 (epoch 0), ISR 0,2, OSR 1 (STUCK, 31 records, 15000 ms; left at
+18000 ms, as its leader found that it lags)`.
+
+Left out: the past, which is in `recording`.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.ids import NO_LEADER, BrokerId, LeaderEpoch, Offset
+from broker.units import TimeMs
+from replication.out_of_sync import OutOfSync, Why, out_of_sync
+from replication.partition import BrokerStatus, PartitionEpoch, PartitionState
+from replication.roles.leader import LeaderRole
+from replication.simulation.cluster import Cluster
+from replication.simulation.recording import Leaving, Recording
+from replication.terms import Moment
+
+
+@attrs.frozen
+class ReplicaView:
+    """One replica's log, as its broker has it open; `is_up` says whether that broker runs."""
+
+    broker: BrokerId
+    is_up: bool
+    start_offset: Offset
+    high_watermark: Offset
+    end_offset: Offset
+
+
+@attrs.frozen
+class OutOfSyncView:
+    """One replica out of sync: how far behind and why it is out, and how it left; None if it never was in sync."""
+
+    now: OutOfSync
+    left: Leaving | None
+
+    def __str__(self) -> str:
+        lag = "" if self.now.lag_records is None else f", {self.now.lag_records} records"
+        lag += "" if self.now.lag_ms is None else f", {self.now.lag_ms} ms"
+        left = "" if self.left is None else f"; left at {self.left.at_ms} ms, as {self.left.by.value}"
+        return f"{self.now.broker} ({self.now.why.name}{lag}{left})"
+
+
+@attrs.frozen(kw_only=True)
+class PartitionView:
+    """One partition at one moment.
+
+    `replicas` is the AR in assignment order. `high_watermark` is the leader's, None while nobody leads. `logs` holds
+    the replicas whose broker has the log open or had it open when it died.
+    """
+
+    at_ms: TimeMs
+    partition: int
+    replicas: tuple[BrokerId, ...]
+    isr: tuple[BrokerId, ...]
+    osr: tuple[OutOfSyncView, ...]
+    elr: tuple[BrokerId, ...]
+    leader: BrokerId | None
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+    high_watermark: Offset | None
+    logs: tuple[ReplicaView, ...]
+
+    def __str__(self) -> str:
+        leader = "none" if self.leader is None else str(self.leader)
+        osr = ", ".join(map(str, self.osr)) or "none"
+        return (
+            f"partition {self.partition} at {self.at_ms} ms: leader {leader} (epoch {self.leader_epoch}), "
+            f"ISR {_listed(self.isr)}, OSR {osr}, ELR {_listed(self.elr)}, high watermark {self.high_watermark}, "
+            f"ends {', '.join(f'{log.broker}:{log.end_offset}' for log in self.logs)}"
+        )
+
+
+def view_of(cluster: Cluster, recording: Recording, partition: int) -> PartitionView | None:
+    """Return a partition as it is now, None before it is made. Cost: linear in the replicas and in what is recorded."""
+    state = cluster.controller.image.partitions.get(partition)
+    if state is None:
+        return None
+    role = _leader_of(cluster, partition, state)
+    out = _out_of_sync(cluster, state, role)
+    return PartitionView(
+        at_ms=cluster.now_ms,
+        partition=partition,
+        replicas=state.replicas,
+        isr=state.isr,
+        osr=tuple(OutOfSyncView(each, recording.leaving_of(partition, each.broker)) for each in out),
+        elr=state.elr,
+        leader=None if state.leader == NO_LEADER else state.leader,
+        leader_epoch=state.leader_epoch,
+        partition_epoch=state.partition_epoch,
+        high_watermark=None if role is None else role.log.log.high_watermark,
+        logs=_logs(cluster, partition, state),
+    )
+
+
+def _leader_of(cluster: Cluster, partition: int, state: PartitionState) -> LeaderRole | None:
+    """Return the role of the leader, once it knows that it leads."""
+    node = cluster.nodes.get(state.leader)
+    role = None if node is None or node.role is None else node.role.roles.get(partition)
+    return role if isinstance(role, LeaderRole) and role.state.leader_epoch == state.leader_epoch else None
+
+
+def _out_of_sync(cluster: Cluster, state: PartitionState, role: LeaderRole | None) -> tuple[OutOfSync, ...]:
+    known: dict[BrokerId, OutOfSync] = {}
+    brokers = cluster.controller.image.brokers
+    if role is not None:
+        node = cluster.nodes[state.leader]
+        moment = Moment(node.now_ms, brokers)
+        # The leader may not have heard yet who left; it is asked about all that the controller takes for out of sync.
+        leader = attrs.evolve(role.state, isr=state.isr)
+        known = {each.broker: each for each in out_of_sync(leader, role.log.state, moment, cluster.options.terms)}
+    unknown = (OutOfSync(broker, _why(brokers.get(broker)), None, None) for broker in state.out_of_sync)
+    return tuple(known.get(each.broker, each) for each in unknown)
+
+
+def _why(status: BrokerStatus | None) -> Why:
+    """Return why a replica is out of sync as far as metadata says."""
+    if status is None:
+        return Why.UNREGISTERED
+    if status.fenced:
+        return Why.FENCED
+    return Why.STOPPING if status.shutting_down else Why.NOT_FETCHED
+
+
+def _logs(cluster: Cluster, partition: int, state: PartitionState) -> tuple[ReplicaView, ...]:
+    views = []
+    for broker in state.replicas:
+        node = cluster.nodes[broker]
+        log = node.logs.get(partition)
+        if log is not None:
+            bounds = log.log
+            views.append(
+                ReplicaView(
+                    broker,
+                    node.role is not None,
+                    bounds.log_start_offset,
+                    bounds.high_watermark,
+                    bounds.log_end_offset,
+                )
+            )
+    return tuple(views)
+
+
+def _listed(brokers: tuple[BrokerId, ...]) -> str:
+    return ",".join(map(str, brokers)) or "none"

@@ -1,0 +1,149 @@
+"""MirrorMaker's own classes on random input: the same syncs kept, the same offsets translated, the same bytes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from broker.ids import Offset, PartitionId, TopicPartition
+from broker.units import TimeMs
+from replication.mirror.policy import DefaultPolicy, IdentityPolicy, is_cycle, is_replicated
+from replication.mirror.records import (
+    Checkpoint,
+    MirrorHeartbeat,
+    OffsetSync,
+    read_checkpoint,
+    read_heartbeat,
+    read_offset_sync,
+)
+from replication.mirror.sync_rule import SyncState, next_sync
+from replication.mirror.sync_store import SyncStore
+from tests.kafka.jvm import KafkaUnavailableError
+from tests.kafka.mirror_jvm import MirrorJvm
+
+pytestmark = pytest.mark.kafka
+PARTITION = TopicPartition("t", PartitionId(0))
+
+
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MirrorJvm]:
+    try:
+        running = MirrorJvm.start(tmp_path_factory.mktemp("mirror"))
+    except KafkaUnavailableError as missing:
+        pytest.skip(f"MirrorMaker's own classes cannot be run here: {missing}")
+    with running:
+        yield running
+
+
+def walk(chance: random.Random) -> list[tuple[int, int]]:
+    """Syncs as they may come: mostly forward by one or by much, now and then back or the same again."""
+    upstream, downstream, syncs = chance.choice([0, 0, 5, 2**40, 2**62, 2**63 - 400]), 0, []
+    for _ in range(chance.choice([1, 3, 20, 120])):
+        syncs.append((upstream, downstream))
+        if chance.random() < 0.03:
+            upstream = max(0, upstream - chance.choice([0, 1, 7, 1000]))
+        else:
+            upstream += chance.choice([0, 1, 1, 2, 3, 100, 100, 101, 2 ** chance.randrange(1, 30)])
+        upstream = min(upstream, 2**63 - 1)
+        downstream += chance.choice([0, 1, 1, 2, 90])
+    return syncs
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_same_syncs_are_kept_and_every_offset_is_translated_to_the_same(mirror: MirrorJvm, seed: int) -> None:
+    chance = random.Random(seed)
+    translated = 0
+    for _ in range(150):
+        syncs = walk(chance)
+        must_read_to_end = chance.random() < 0.5
+        read_before = chance.randrange(len(syncs) + 1) if chance.random() < 0.5 else 0
+        near = [upstream + chance.randrange(-2, 3) for upstream, _ in syncs]
+        queries = [min(max(0, each), 2**63 - 1) for each in (*near, *(chance.randrange(2**20) for _ in range(9)))]
+        store = SyncStore(must_read_to_end=must_read_to_end)
+        for place, (upstream, downstream) in enumerate(syncs):
+            if place == read_before:
+                store.read_to_end()
+            store.add(OffsetSync(PARTITION, Offset(upstream), Offset(downstream)))
+        if read_before == len(syncs):
+            store.read_to_end()
+        expected = mirror.store(syncs, queries, must_read_to_end=must_read_to_end, read_before=read_before)
+        kept = [(sync.upstream, sync.downstream) for sync in store.kept(PARTITION)]
+        ours = [store.translate(PARTITION, Offset(each)) for each in queries]
+        assert (kept, ours) == expected
+        translated += sum(each is not None and each >= 0 for each in ours)
+    assert translated > 1_000
+
+
+def test_without_any_sync_nothing_is_translated(mirror: MirrorJvm) -> None:
+    store = SyncStore()
+    store.read_to_end()
+    assert mirror.store([], [0, 7], must_read_to_end=True, read_before=0) == ([], [None, None])
+    assert [store.translate(PARTITION, Offset(each)) for each in (0, 7)] == [None, None]
+
+
+@pytest.mark.parametrize("lag_max", [0, 1, 3, 100])
+def test_the_same_offsets_are_told_at_once(mirror: MirrorJvm, lag_max: int) -> None:
+    chance = random.Random(lag_max)
+    for _ in range(60):
+        upstream = downstream = chance.choice([0, 3, 1000])
+        pairs = []
+        for _ in range(400):
+            pairs.append((upstream, downstream))
+            upstream += chance.choice([1] * 60 + [2, 5, 0, -3])
+            downstream = max(0, downstream + chance.choice([1] * 60 + [2, 40, 0, -2]))
+            upstream = max(0, upstream)
+        state, told = SyncState(), []
+        for up, down in pairs:
+            state, is_told = next_sync(state, Offset(up), Offset(down), lag_max)
+            told.append(is_told)
+        assert told == mirror.rule(pairs, lag_max)
+
+
+NAMES = ("orders", "one", "two", "us", "un", "heartbeats", "checkpoints", "internal", "__x", "a-internal", "", "é")
+
+
+@pytest.mark.parametrize("kind", ["default", "identity"])
+@pytest.mark.parametrize("separator", [".", "-", "_"])
+def test_topics_get_the_same_names_and_the_same_are_copied(mirror: MirrorJvm, kind: str, separator: str) -> None:
+    chance = random.Random(separator)
+    for _ in range(400):
+        topic = chance.choice([".", separator]).join(chance.choices(NAMES, k=chance.randrange(1, 5)))
+        separates, alias = chance.random() < 0.5, chance.choice(["", "one", "two"])
+        policy = DefaultPolicy(separator, separates)
+        if kind == "identity":
+            policy = IdentityPolicy(separator, separates, alias or None)
+        given = alias if kind == "identity" else ""
+        expected = mirror.ask("policy", kind, separator, str(separates).lower(), given, topic)
+        source, upstream = policy.topic_source(topic), policy.upstream_topic(topic)
+        assert expected == [
+            policy.remote_topic("one", topic),
+            "null" if source is None else source,
+            "null" if upstream is None else upstream,
+            policy.original_topic(topic),
+            policy.offset_syncs_topic("two"),
+            policy.checkpoints_topic("one"),
+            str(policy.is_heartbeats(topic)).lower(),
+            str(policy.is_internal(topic)).lower(),
+            str(is_cycle(policy, topic, "two")).lower(),
+            str(is_replicated(policy, topic, "two", is_wanted=not topic.startswith("un"))).lower(),
+        ], topic
+
+
+def test_records_have_the_same_bytes_and_are_read_back(mirror: MirrorJvm) -> None:
+    chance = random.Random(5)
+    for _ in range(200):
+        topic, group = (chance.choice(["t", "us.orders", "é" * 30, "a" * 249]) for _ in range(2))
+        number, upstream, downstream = chance.randrange(2**31), chance.randrange(2**63), chance.randrange(-1, 2**63)
+        where = TopicPartition(topic, PartitionId(number))
+        sync = OffsetSync(where, Offset(upstream), Offset(downstream))
+        fields = (topic, str(number), str(upstream), str(downstream))
+        assert mirror.ask("sync", *fields) == [sync.key.hex(), sync.value.hex()]
+        assert read_offset_sync(sync.key, sync.value) == sync
+        point = Checkpoint(group, where, Offset(upstream), Offset(downstream), chance.choice(["", "m", "ü"]))
+        assert mirror.ask("checkpoint", *fields, group, point.metadata) == [point.key.hex(), point.value.hex()]
+        assert read_checkpoint(point.key, point.value) == point
+        beat = MirrorHeartbeat(group, topic, TimeMs(upstream))
+        assert mirror.ask("heartbeat", group, topic, str(upstream)) == [beat.key.hex(), beat.value.hex()]
+        assert read_heartbeat(beat.key, beat.value) == beat

@@ -1,0 +1,311 @@
+"""Names, bytes, syncs and translations: the parts of the mirror that are pure functions."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.errors import CorruptDataError, UsageError
+from broker.ids import Offset, PartitionId, TopicPartition
+from broker.units import TimeMs
+from replication.mirror.checkpoints import CheckpointStore, is_news, new_checkpoints, offsets_to_set, target_partition
+from replication.mirror.policy import DefaultPolicy, IdentityPolicy, is_cycle, is_replicated, wanted_partitions
+from replication.mirror.records import (
+    Checkpoint,
+    MirrorHeartbeat,
+    OffsetSync,
+    read_checkpoint,
+    read_heartbeat,
+    read_offset_sync,
+)
+from replication.mirror.sync_rule import OUTSTANDING_MAX, SyncQueue, SyncState, next_sync
+from replication.mirror.sync_store import SYNC_COUNT, TOO_OLD, SyncStore
+
+PARTITION = TopicPartition("t", PartitionId(3))
+POLICY = DefaultPolicy()
+
+
+def sync(upstream: int, downstream: int, partition: TopicPartition = PARTITION) -> OffsetSync:
+    return OffsetSync(partition, Offset(upstream), Offset(downstream))
+
+
+# Names.
+
+
+@pytest.mark.parametrize(
+    ("topic", "source", "upstream", "original"),
+    [
+        ("orders", None, None, "orders"),
+        ("us.orders", "us", "orders", "orders"),
+        ("eu.us.orders", "eu", "us.orders", "orders"),
+        ("orders.", None, None, "orders."),
+        (".orders", "", "orders", "orders"),
+    ],
+)
+def test_a_name_tells_every_hop(topic: str, source: str | None, upstream: str | None, original: str) -> None:
+    assert (POLICY.topic_source(topic), POLICY.upstream_topic(topic)) == (source, upstream)
+    assert POLICY.original_topic(topic) == original
+
+
+def test_the_topics_that_mirrormaker_keeps_for_itself_are_named_as_kafka_names_them() -> None:
+    assert POLICY.offset_syncs_topic("us") == "mm2-offset-syncs.us.internal"
+    assert POLICY.checkpoints_topic("eu") == "eu.checkpoints.internal"
+    assert DefaultPolicy("_").offset_syncs_topic("us") == "mm2-offset-syncs_us_internal"
+    assert DefaultPolicy("_", separates_internal=False).offset_syncs_topic("us") == "mm2-offset-syncs.us.internal"
+
+
+@pytest.mark.parametrize(
+    ("topic", "is_copied"),
+    [
+        ("orders", True),
+        ("ap.orders", True),
+        ("us.orders", False),
+        ("ap.us.orders", False),
+        ("heartbeats", True),
+        ("us.heartbeats", False),
+        ("unwanted", False),
+        ("__consumer_offsets", False),
+        ("ap.checkpoints.internal", False),
+        ("connect-configs-internal", False),
+    ],
+)
+def test_to_us_go_neither_topics_that_were_there_nor_internal_ones(topic: str, is_copied: bool) -> None:
+    assert is_replicated(POLICY, topic, "us", is_wanted=not topic.startswith("unwanted")) is is_copied
+
+
+def test_heartbeats_are_copied_even_if_no_filter_wants_them() -> None:
+    assert is_replicated(POLICY, "ap.heartbeats", "us", is_wanted=False)
+    assert not is_replicated(POLICY, "orders", "us", is_wanted=False)
+
+
+def test_the_identity_policy_keeps_names_but_for_heartbeats_and_sees_a_circle_of_one_hop_only() -> None:
+    policy = IdentityPolicy(source_alias="us")
+    assert (policy.remote_topic("eu", "orders"), policy.remote_topic("eu", "heartbeats")) == ("orders", "eu.heartbeats")
+    assert is_cycle(policy, "orders", "us")
+    assert not is_cycle(policy, "orders", "eu")
+    assert not is_cycle(IdentityPolicy(), "orders", "us")
+
+
+def test_partitions_are_made_where_the_target_lacks_them_and_never_taken_away() -> None:
+    wanted = wanted_partitions(POLICY, "eu", {"a": 3, "b": 2, "c": 1}, {"eu.b": 5, "eu.c": 1, "a": 9})
+    assert wanted == {"eu.a": 3}
+    assert wanted_partitions(POLICY, "eu", {"b": 7}, {"eu.b": 5}) == {"eu.b": 7}
+
+
+# Bytes.
+
+
+def test_a_sync_has_the_bytes_that_its_module_says() -> None:
+    assert sync(7, 9).key == bytes.fromhex("0001 74 00000003")
+    assert sync(7, 9).value == bytes.fromhex("0000000000000007 0000000000000009")
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1))
+def test_what_is_written_is_read_back(topic: str, group: str, number: int, offset: int) -> None:
+    where = TopicPartition(topic, PartitionId(number))
+    written = OffsetSync(where, Offset(offset), Offset(0))
+    assert read_offset_sync(written.key, written.value) == written
+    point = Checkpoint(group, where, Offset(offset), Offset(5), topic)
+    assert read_checkpoint(point.key, point.value) == point
+    beat = MirrorHeartbeat(topic, group, TimeMs(offset))
+    assert read_heartbeat(beat.key, beat.value) == beat
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("00017400", "", "at byte 3: the key of a checkpoint ends at byte 4, in the middle of a field"),
+        ("000174000175", "", "at byte 6: the key of a checkpoint ends at byte 6, in the middle of a field"),
+        ("ffff", "", "at byte 2: the key of a checkpoint has a string of length -1"),
+        ("0001ff", "", "at byte 2: the key of a checkpoint has a string that is not UTF-8"),
+    ],
+)
+def test_a_damaged_key_is_refused_with_its_place(key: str, value: str, message: str) -> None:
+    good = Checkpoint("g", PARTITION, Offset(1), Offset(1))
+    with pytest.raises(CorruptDataError) as caught:
+        read_checkpoint(bytes.fromhex(key), good.value)
+    assert str(caught.value) == message
+
+
+def test_another_version_is_refused() -> None:
+    good = Checkpoint("g", PARTITION, Offset(1), Offset(1))
+    with pytest.raises(CorruptDataError, match=r"^at byte 0: the value of a checkpoint has version 1; known is 0$"):
+        read_checkpoint(good.key, b"\x00\x01" + good.value[2:])
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40))
+def test_bytes_that_are_none_are_refused_and_nothing_else_happens(key: bytes, value: bytes) -> None:
+    for read in (read_offset_sync, read_checkpoint, read_heartbeat):
+        try:
+            read(key, value)
+        except CorruptDataError:
+            continue
+
+
+def test_a_name_too_long_for_its_length_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^a string of 40000 bytes is too long; allowed are 32767$"):
+        _ = sync(0, 0, TopicPartition("a" * 40_000, PartitionId(0))).key
+
+
+# When offsets are told.
+
+
+def told(pairs: list[tuple[int, int]], lag_max: int = 100) -> list[int]:
+    state, found = SyncState(), []
+    for upstream, downstream in pairs:
+        state, is_told = next_sync(state, Offset(upstream), Offset(downstream), lag_max)
+        if is_told:
+            found.append(upstream)
+    return found
+
+
+def test_offsets_in_step_are_told_at_first_and_then_every_hundred_and_first() -> None:
+    assert told([(each, each) for each in range(251)]) == [0, 101, 202]
+    assert told([(each, each) for each in range(5)], lag_max=0) == [0, 1, 2, 3, 4]
+
+
+def test_a_gap_on_the_source_and_a_target_that_was_cut_are_told_at_once() -> None:
+    assert told([(0, 0), (1, 1), (5, 2), (6, 3)]) == [0, 5]
+    assert told([(0, 10), (1, 11), (2, 9), (3, 10)]) == [0, 2]
+    assert told([(0, 0), (0, 1), (1, 2)]) == [0, 0]
+
+
+def test_what_is_put_off_is_sent_with_the_next_commit_and_only_the_last_of_it() -> None:
+    queue = SyncQueue(100)
+    for offset in range(5):
+        queue.copied(PARTITION, Offset(offset), Offset(offset))
+    assert queue.take() == (sync(0, 0),)
+    assert queue.take() == ()
+    queue.on_commit()
+    assert queue.take() == (sync(4, 4),)
+
+
+def test_ten_syncs_are_under_way_at_most() -> None:
+    queue = SyncQueue(100)
+    for number in range(15):
+        queue.copied(TopicPartition("t", PartitionId(number)), Offset(0), Offset(0))
+    assert len(queue.take()) == OUTSTANDING_MAX
+    assert queue.take() == ()
+    queue.sent()
+    assert len(queue.take()) == 1
+
+
+# Translation.
+
+
+def store_of(syncs: list[OffsetSync]) -> SyncStore:
+    store = SyncStore(must_read_to_end=False)
+    for each in syncs:
+        store.add(each)
+    store.read_to_end()
+    return store
+
+
+def test_an_offset_is_translated_by_the_last_sync_before_it_and_one_further_at_most() -> None:
+    store = store_of([sync(0, 0), sync(100, 90), sync(200, 180)])
+    assert [store.translate(PARTITION, Offset(each)) for each in (0, 50, 100, 150, 200, 999)] == [
+        0,
+        1,
+        90,
+        91,
+        180,
+        181,
+    ]
+    assert store_of([sync(50, 50)]).translate(PARTITION, Offset(49)) == TOO_OLD
+    assert store.translate(TopicPartition("u", PartitionId(3)), Offset(1)) is None
+
+
+def test_nothing_is_translated_before_the_syncs_are_read_to_their_end() -> None:
+    store = SyncStore()
+    store.add(sync(0, 0))
+    assert store.translate(PARTITION, Offset(0)) is None
+    store.read_to_end()
+    assert store.translate(PARTITION, Offset(0)) == 0
+
+
+def test_a_store_that_must_read_to_the_end_keeps_the_last_sync_of_what_it_reads_at_first() -> None:
+    store = SyncStore(must_read_to_end=True)
+    for offset in range(0, 500, 50):
+        store.add(sync(offset, offset))
+    store.read_to_end()
+    assert set(store.kept(PARTITION)) == {sync(450, 450)}
+    store.add(sync(500, 500))
+    assert set(store.kept(PARTITION)) == {sync(450, 450), sync(500, 500)}
+
+
+def test_a_sync_that_goes_back_drops_all_others() -> None:
+    store = store_of([sync(0, 0), sync(100, 100), sync(30, 101)])
+    assert set(store.kept(PARTITION)) == {sync(30, 101)}
+
+
+STEPS = st.lists(st.tuples(st.integers(1, 300), st.integers(0, 300)), min_size=1, max_size=80)
+
+
+@given(STEPS, st.lists(st.integers(0, 30_000), max_size=20))
+def test_a_translation_is_never_ahead_and_never_goes_back_as_the_offset_rises(
+    steps: list[tuple[int, int]], queries: list[int]
+) -> None:
+    syncs = [sync(up, down) for up, down in itertools.accumulate(steps, lambda a, b: (a[0] + b[0], a[1] + b[1]))]
+    store = store_of(syncs)
+    last = TOO_OLD
+    for query in sorted(queries):
+        found = store.translate(PARTITION, Offset(query))
+        assert found is not None
+        before = [each for each in syncs if each.upstream <= query]
+        exact = [each.downstream for each in before if each.upstream == query]
+        assert found <= (exact[0] if exact else max((each.downstream + 1 for each in before), default=TOO_OLD))
+        assert found >= last
+        last = found
+
+
+@given(STEPS)
+def test_kept_syncs_hold_what_kafka_says_they_hold(steps: list[tuple[int, int]]) -> None:
+    syncs = [sync(up, down) for up, down in itertools.accumulate(steps, lambda a, b: (a[0] + b[0], a[1] + b[1]))]
+    kept = store_of(syncs).kept(PARTITION)
+    assert len(kept) == SYNC_COUNT
+    assert kept[0] == syncs[-1]
+    for i, j in itertools.combinations(range(SYNC_COUNT), 2):
+        if kept[i] is not kept[j]:
+            assert kept[i].upstream <= kept[j].upstream + 2**j - 2**i
+            assert kept[i].upstream >= kept[j].upstream + 2 ** max(i - 2, 0)
+
+
+# Checkpoints.
+
+
+@pytest.mark.parametrize(
+    ("upstream", "downstream", "is_emitted"), [(70, 41, True), (70, 40, False), (70, 39, False), (30, 20, True)]
+)
+def test_a_checkpoint_goes_forward_or_follows_a_group_that_went_back(
+    upstream: int, downstream: int, is_emitted: bool
+) -> None:
+    last = Checkpoint("g", PARTITION, Offset(50), Offset(40))
+    assert is_news(Checkpoint("g", PARTITION, Offset(upstream), Offset(downstream)), last) is is_emitted
+    assert is_news(last, None)
+
+
+def test_only_what_can_be_translated_is_told() -> None:
+    far, near, other = (TopicPartition("t", PartitionId(number)) for number in (3, 4, 5))
+    store, syncs = CheckpointStore(), store_of([sync(10, 10), sync(10, 7, near)])
+    renamed = {each: target_partition(POLICY, "eu", "us", each) for each in (far, near, other)}
+    committed = {far: Offset(5), near: Offset(10), other: Offset(1), TopicPartition("x", PartitionId(0)): Offset(1)}
+    (only,) = new_checkpoints("g", committed, syncs, store, renamed)
+    assert only == Checkpoint("g", TopicPartition("eu.t", PartitionId(4)), Offset(10), Offset(7))
+    store.add(only)
+    assert new_checkpoints("g", committed, syncs, store, renamed) == ()
+    assert store.offsets("g") == {only.target_partition: 7}
+    assert store.offsets("h") == {}
+
+
+def test_a_topic_that_came_from_the_target_is_translated_to_its_original() -> None:
+    copied = TopicPartition("us.orders", PartitionId(1))
+    assert target_partition(POLICY, "eu", "us", copied) == TopicPartition("orders", PartitionId(1))
+
+
+def test_offsets_of_a_group_on_the_target_never_go_back() -> None:
+    one, two, three = (TopicPartition("t", PartitionId(number)) for number in range(3))
+    wanted = {one: Offset(5), two: Offset(5), three: Offset(5)}
+    assert offsets_to_set(wanted, {one: Offset(4), two: Offset(5)}) == {one: 5, three: 5}
