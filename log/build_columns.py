@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from broker.cluster import Int64Array
 from broker.errors import UsageError
 from broker.ids import INT32_MAX
-from log.batch_v2 import CHECKED_POSITION, HEADER, HEADER_FIELDS, LENGTH_BYTES
+from log.batch_v2 import CHECKED_POSITION, CRC_POSITION, HEADER, HEADER_FIELDS, LENGTH_BYTES
 from log.build import attributes_of
 from log.build_spec import BatchSpec, check_spec
 from log.columns import ByteArray
@@ -35,6 +35,7 @@ from log.record import NO_SEQUENCE, TimestampType
 
 HEADER_DTYPE: Final = np.dtype([(name, f">{code}") for name, code in HEADER_FIELDS])
 assert HEADER_DTYPE.itemsize == HEADER.size
+CRC_DTYPE: Final = np.dtype(">u4")
 
 
 @attrs.frozen(eq=False)
@@ -64,18 +65,29 @@ def build_batches(spec: BatchSpec, records: PlainColumns, records_per_batch: int
     counts = np.minimum(records_per_batch, len(records) - firsts)
     out, ends = _encoded(records, firsts, records_per_batch)
     starts = np.concatenate((np.zeros(1, np.int64), ends))[: len(firsts)] + HEADER.size
-    view = out.data
-    payloads: list[BytesLike] = [view[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
-    if spec.codec is not Codec.NONE:
-        payloads = [compress(spec.codec, bytes(each), level=spec.compression_level) for each in payloads]
     headers = _headers(spec, records, firsts, counts)
+    if spec.codec is Codec.NONE:
+        _seal_in_place(out, starts, ends, headers)
+        return out.data
+    payloads = [
+        compress(spec.codec, bytes(out.data[a:b]), level=spec.compression_level)
+        for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
     headers["length"] = [HEADER.size - LENGTH_BYTES + len(payload) for payload in payloads]
     raw = headers.view(np.uint8).reshape(len(firsts), HEADER.size)
     headers["crc"] = [crc32c(payload, crc32c(raw[row, CHECKED_POSITION:].data)) for row, payload in enumerate(payloads)]
-    if spec.codec is not Codec.NONE:
-        return b"".join(part for row, payload in enumerate(payloads) for part in (raw[row].tobytes(), payload))
-    out[(starts - HEADER.size)[:, None] + np.arange(HEADER.size)] = raw
-    return view
+    return b"".join(part for row, payload in enumerate(payloads) for part in (raw[row].tobytes(), payload))
+
+
+def _seal_in_place(out: ByteArray, starts: Int64Array, ends: Int64Array, headers: NDArray[np.void]) -> None:
+    """Write the headers before the records of each batch, their lengths and checksums computed."""
+    headers["length"] = HEADER.size - LENGTH_BYTES + ends - starts
+    at = (starts - HEADER.size)[:, None]
+    out[at + np.arange(HEADER.size)] = headers.view(np.uint8).reshape(len(headers), HEADER.size)
+    view = out.data
+    checked = zip((at[:, 0] + CHECKED_POSITION).tolist(), ends.tolist(), strict=True)
+    crcs = np.array([crc32c(view[a:b]) for a, b in checked], CRC_DTYPE)
+    out[at + CRC_POSITION + np.arange(CRC_DTYPE.itemsize)] = crcs.view(np.uint8).reshape(len(headers), CRC_DTYPE.itemsize)
 
 
 def _encoded(records: PlainColumns, firsts: Int64Array, records_per_batch: int) -> tuple[ByteArray, Int64Array]:

@@ -35,7 +35,7 @@ from log.log_config import LogConfig
 from log.tools.dump_options import DECODERS, DumpOptions
 from log.tools.dump_rows import file_rows
 from log.tools.dump_text import file_lines
-from log.tools.findings import Checked, Finding
+from log.tools.findings import Checked, Finding, counted, of_error, passed_over
 from log.tools.problems import Problems
 from log.tools.rework_plan import Plan, Rework, brokers_kept_out, plan_lines, run_plans
 from log.tools.sources import SourceFolder, expand
@@ -103,22 +103,21 @@ def dump(
     """
     how["deep"] = how["deep"] or how["print_data"]
     options = DumpOptions(**how)
+    if options.end_offset is not None and options.end_offset < options.start_offset:
+        raise UsageError(f"--end-offset {options.end_offset} is below --start-offset {options.start_offset}")
     folders = _expanded(paths)
     if out is not None:
         return _write_tables(context.find_object(dict), folders, out, quiet)
     problems = Problems()
-    files = [file for folder in folders for file in folder.files]
-    status = 0
-    for file in files:
-        lines = map(json.dumps, file_rows(file, options)) if as_json else file_lines(file, options, problems)
+    for file in (file for folder in folders for file in folder.files):
+        rows = file_rows(file, options, problems)
         try:
-            _print(lines)
-        except CorruptDataError as damage:
-            click.echo(printable(str(damage)), err=True)
-            status = EXIT_REFUSED
-    for line in problems.lines():
+            _print(map(json.dumps, rows) if as_json else file_lines(file, options, problems))
+        except CorruptDataError as error:
+            problems.damage(of_error(file.shown, error, file.view() if file.kind == LOG else None))
+    for line in (*problems.lines(), *problems.damage_lines()):
         click.echo(printable(line), err=True)
-    return status
+    return EXIT_REFUSED if problems.has_damage else 0
 
 
 @log.command("verify")
@@ -127,7 +126,9 @@ def dump(
 @_JSON
 @_QUIET
 def verify_command(paths: tuple[Path, ...], keep_going: bool, as_json: bool, quiet: bool) -> int:
-    """Check checksums, structure, order, indexes and checkpoints; exit status 1 when something is damaged.
+    """Tell whether files are damaged; if so, exit status 1.
+
+    Checked are checksums, structure, order, indexes and checkpoints.
 
     \b
     brokerside log verify orders-0
@@ -158,13 +159,16 @@ def verify_command(paths: tuple[Path, ...], keep_going: bool, as_json: bool, qui
 def stats(
     paths: tuple[Path, ...], total_only: bool, compaction: bool, now_ms: int | None, as_json: bool, quiet: bool
 ) -> int:
-    """Measure what logs are made of: codecs, keys, batches, times, transactions, and what compaction would save.
+    """Measure what logs are made of, and what compaction would save.
+
+    Told are codecs, keys, batches, times and transactions.
 
     \b
     brokerside log stats orders-0/00000000000000000000.log
     brokerside log stats --total-only --json /var/lib/kafka
     """
-    folders = [attrs.evolve(folder, files=folder.of_kind(LOG)) for folder in _expanded(paths)]
+    named = [attrs.evolve(folder, files=folder.of_kind(LOG)) for folder in _expanded(paths)]
+    folders = [folder for folder in named if folder.files]
     total = SegmentTally()
     with _progress("Reading", _size_bytes(folders), quiet) as advance:
         for file in (file for folder in folders for file in folder.files):
@@ -172,13 +176,15 @@ def stats(
             total.merge(tally)
             if not total_only:
                 _show_tally(file.shown, tally, None, as_json)
+    if len(folders) > 1:  # Offsets of different partitions have nothing to do with each other.
+        total.first_offset = total.last_offset = None
     estimates = [_estimate(folder, _now(now_ms)) for folder in folders if compaction]
     _show_tally("total", total, _summed([each for each in estimates if each is not None]), as_json)
     return EXIT_REFUSED if total.damage_count else 0
 
 
 def _rework_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
+    options = (
         click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Work on a copy, made here."),
         click.option("--in-place", is_flag=True, help="Change PATH itself; the plan is shown and must be confirmed."),
         click.option("--yes", is_flag=True, help="Do not ask before --in-place."),
@@ -186,7 +192,8 @@ def _rework_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--config", "settings", multiple=True, metavar="NAME=VALUE", help="A topic setting of Kafka's."),
         _NOW,
         _QUIET,
-    ):
+    )
+    for option in reversed(options):  # The help lists first what is applied last.
         command = option(command)
     return _PATHS(command)
 
@@ -213,7 +220,9 @@ def compact(include_active: bool, map_size: str, **how: Any) -> int:
 @_rework_options
 @click.option("--recovery-point", type=click.IntRange(0), help="Offset to recover from; the checkpoint's if not given.")
 def recover(recovery_point: int | None, **how: Any) -> int:
-    """Recover partitions as a broker does after a crash: check every batch, cut at damage, build the indexes anew.
+    """Recover partitions as a broker does after a crash.
+
+    Every batch is checked, the log is cut at damage, indexes are built anew.
 
     The broker must be stopped. While one runs on the log directory, --in-place is refused.
 
@@ -316,10 +325,11 @@ def _finding_json(finding: Finding) -> str:
 
 
 def _verdict(total: Checked, damage_count: int) -> Iterator[str]:
-    read = f"{total.file_count:,} files, {total.batch_count:,} batches, {total.record_count:,} records"
-    yield f"{read}: {damage_count:,} damaged places" if damage_count else f"{read}: no damage"
+    batches, records = counted(total.batch_count, "batch", "batches"), counted(total.record_count, "record")
+    damages = counted(damage_count, "damaged place") if damage_count else "no damage"
+    yield f"{counted(total.file_count, 'file')}, {batches}, {records}: {damages}"
     if total.skipped_size_bytes:
-        yield f"passed over: {total.skipped_size_bytes:,} bytes, {total.skipped_batch_count:,} batches"
+        yield passed_over(total.skipped_size_bytes, total.skipped_batch_count)
 
 
 def _show_tally(name: str, tally: SegmentTally, estimate: CompactionEstimate | None, as_json: bool) -> None:

@@ -188,8 +188,7 @@ class IndexFile(ABC):
     def _add(self, entry: bytes, key: int, value: int) -> None:
         """Write an entry behind the others."""
         assert self.entry_count < self.entry_count_max, (self.entry_count, self.entry_count_max)
-        assert len(entry) == self.entry_size_bytes, entry
-        self._file.write_at(self.size_bytes, entry)
+        self._file.write_at(self.entry_count * len(entry), entry)
         self.entry_count += 1
         self._arrays = None
         if self._columns is not None:

@@ -70,7 +70,7 @@ class OffsetIndex(IndexFile):
         IndexOffsetOverflowError if it is too far from the base offset.
         """
         assert 0 <= position < 2**31, position
-        if self.is_full:
+        if self.entry_count >= self.entry_count_max:
             raise IllegalArgumentError(f"{self.path} is full: it has {self.entry_count} entries")
         if self.entry_count and offset <= self.last_offset:
             raise InvalidOffsetError(f"{self.path}: offset {offset} is not above the last one, {self.last_offset}")

@@ -77,7 +77,7 @@ class TimeIndex(IndexFile):
         last entry's, IllegalStateError if `timestamp` is; IndexOffsetOverflowError if `offset` is too far from the
         base.
         """
-        if self.is_full and not skip_full_check:
+        if not skip_full_check and self.entry_count >= self.entry_count_max - 1:
             raise IllegalArgumentError(f"{self.path} is full: it has {self.entry_count} entries")
         last = self.last_entry
         if self.entry_count and offset < last.offset:

@@ -11,12 +11,15 @@ from typing import Final
 
 import attrs
 
+from broker.errors import CorruptDataError
 from broker.ids import INT32_MAX
 from log.batch import RecordBatch
 from log.batches import batches_in
 from log.record import Record
 from log.scan import ScanOptions, scan
+from log.tools.findings import Finding, claimed_offset, of_damage, of_tail
 from log.tools.java_utf8 import decode_java_utf8
+from log.tools.problems import Problems
 from log.tools.sources import SourceFile
 
 DECODERS: Final[Mapping[str, Callable[[bytes], str]]] = {
@@ -61,23 +64,40 @@ class DumpOptions:
         return self.end_offset is not None and offset >= self.end_offset
 
 
-def wanted_batches(file: SourceFile, options: DumpOptions) -> Iterator[RecordBatch]:
+def wanted_batches(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[RecordBatch]:
     """Yield the batches of a segment that reach into the range of offsets; raises CorruptDataError at damage.
 
-    With `keep_going` what stands between damages is read, which `verify` tells.
+    Wrong checksums and a torn tail are told to `problems`. With `keep_going` so is all damage, and passed over.
     """
     data = file.view()[: options.bytes_max]
-    for start, end in _readable(data) if options.keep_going else ((0, len(data)),):
+    position = 0
+    for start, end in _readable(file, data, problems) if options.keep_going else ((0, len(data)),):
         for batch in batches_in(data, start_position=start, end_position=end, source=file.shown):
+            position = batch.end_position
             if options.wants_batch(batch):
+                if not batch.is_valid():
+                    problems.damage(_wrong(batch, file, data))
                 yield batch
+    if position < len(data) and options.is_whole and not options.keep_going:
+        problems.damage(of_tail(file.shown, data, position))
 
 
-def _readable(data: memoryview) -> Iterator[tuple[int, int]]:
+def _wrong(batch: RecordBatch, file: SourceFile, data: memoryview) -> Finding:
+    """Return what is wrong with a batch that is not valid."""
+    try:
+        batch.ensure_valid()
+    except CorruptDataError as error:
+        return Finding(file.shown, error.what, batch.position, claimed_offset(data, batch.position))
+    raise AssertionError(batch.position)
+
+
+def _readable(file: SourceFile, data: memoryview, problems: Problems) -> Iterator[tuple[int, int]]:
     """Yield the ranges of bytes between damages."""
     position = 0
     for chunk in scan(data, options=ScanOptions(keep_going=True)):
         for damage in chunk.damages:
+            is_batch = damage.base_offset is not None
+            problems.damage(of_damage(file.shown, damage), skipped_bytes=damage.size_bytes, skipped_batches=is_batch)
             yield position, damage.position
             position = damage.position + damage.size_bytes
     yield position, len(data)

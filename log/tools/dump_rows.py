@@ -28,15 +28,16 @@ from log.producer_snapshot import parse_snapshot
 from log.record import Record, control_type, marker_of
 from log.time_index import time_index_entries
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
+from log.tools.problems import Problems
 from log.tools.small_files import small_file_rows
 from log.tools.sources import SMALL_FILES, SourceFile
 from log.txn_index import aborted_transactions
 
 
-def file_rows(file: SourceFile, options: DumpOptions) -> Iterator[dict[str, Any]]:
+def file_rows(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[dict[str, Any]]:
     """Yield the rows of one file of any kind; raises InputError for another, CorruptDataError at damage."""
     if file.kind == LOG:
-        rows = _log_rows(file, options)
+        rows = _log_rows(file, options, problems)
     elif file.kind == OFFSET_INDEX:
         rows = _offset_index_rows(file)
     elif file.kind == TIME_INDEX:
@@ -53,8 +54,8 @@ def file_rows(file: SourceFile, options: DumpOptions) -> Iterator[dict[str, Any]
         yield {"file": file.shown, **row}
 
 
-def _log_rows(file: SourceFile, options: DumpOptions) -> Iterator[dict[str, Any]]:
-    for batch in wanted_batches(file, options):
+def _log_rows(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[dict[str, Any]]:
+    for batch in wanted_batches(file, options, problems):
         yield _batch_row(batch)
         if options.deep:
             yield from (_record_row(batch, each, options) for each in batch.records() if options.wants_record(each))

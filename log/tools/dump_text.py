@@ -68,7 +68,7 @@ def log_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Ite
     yield f"Log starting offset: {file.base_offset}"
     end_position = 0
     last_offset: int | None = None
-    for batch in wanted_batches(file, options):
+    for batch in wanted_batches(file, options, problems):
         end_position = batch.end_position
         yield batch_line(batch)
         if options.deep:
@@ -78,7 +78,7 @@ def log_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Ite
                 last_offset = record.offset
                 yield line
     trailing_bytes = file.size_bytes - end_position
-    if trailing_bytes > 0 and options.is_whole:
+    if trailing_bytes > 0 and options.is_whole and options.start_offset == 0:
         yield f"Found {trailing_bytes} invalid bytes at the end of {file.name}"
 
 

@@ -8,10 +8,14 @@ Source: ours.
 
 from __future__ import annotations
 
+from typing import Final
+
 import attrs
 
 from broker.errors import CorruptDataError
 from log.columns import Damage
+
+OFFSET_BYTES: Final = 8
 
 
 @attrs.frozen
@@ -57,6 +61,29 @@ def of_damage(file: str, damage: Damage) -> Finding:
     return Finding(file, what, damage.position, damage.base_offset)
 
 
-def of_error(file: str, error: CorruptDataError) -> Finding:
-    """Return an error that reading ended with as a finding."""
-    return Finding(file, error.what, error.position)
+def of_error(file: str, error: CorruptDataError, data: memoryview | None = None) -> Finding:
+    """Return an error that reading ended with as a finding; `data` are the bytes of a segment."""
+    return Finding(file, error.what, error.position, None if data is None else claimed_offset(data, error.position))
+
+
+def of_tail(file: str, data: memoryview, position: int) -> Finding:
+    """Return the bytes from `position` to the end, less than a batch, as a finding."""
+    what = f"the last {len(data) - position} bytes are not a whole batch"
+    return Finding(file, what, position, claimed_offset(data, position))
+
+
+def claimed_offset(data: memoryview, position: int | None) -> int | None:
+    """Return the offset that stands where a batch begins, if that is known and its eight bytes are there."""
+    if position is None or position + OFFSET_BYTES > len(data):
+        return None
+    return int.from_bytes(data[position : position + OFFSET_BYTES], "big", signed=True)
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return a number of things in words."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def passed_over(size_bytes: int, batch_count: int) -> str:
+    """Return in words how much could not be read."""
+    return f"passed over: {counted(size_bytes, 'byte')}, {counted(batch_count, 'batch', 'batches')}"

@@ -6,6 +6,8 @@ follow one another.
 Constraints: at most `PROBLEMS_MAX` of a kind and file are kept, as a damaged file may have as many as entries; how
 many more there were is said.
 
+Damage is gathered apart: Kafka's tool shows a wrong checksum in the batch's line only, and stops at anything worse.
+
 Source: kafka.tools.DumpLogSegments and its TimeIndexDumpErrors, trunk 1eb7644 (2024-10).
 """
 
@@ -14,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 from typing import Final
+
+from log.tools.findings import Finding, passed_over
 
 PROBLEMS_MAX: Final = 10_000
 
@@ -44,6 +48,8 @@ class Problems:
     def __init__(self) -> None:
         self._found: dict[tuple[ProblemKind, str], list[tuple[int, int]]] = {}
         self._more: dict[tuple[ProblemKind, str], int] = {}
+        self._damages: list[Finding] = []
+        self._damage_count = self._skipped_bytes = self._skipped_batches = 0
 
     def __bool__(self) -> bool:
         return bool(self._found)
@@ -55,6 +61,27 @@ class Problems:
             pairs.append((first, second))
         else:
             self._more[kind, file] = self._more.get((kind, file), 0) + 1
+
+    def damage(self, finding: Finding, *, skipped_bytes: int = 0, skipped_batches: int = 0) -> None:
+        """Note damage, and how much was passed over for it, which Kafka's tool does not tell."""
+        self._damage_count += 1
+        self._skipped_bytes += skipped_bytes
+        self._skipped_batches += skipped_batches
+        if self._damage_count <= PROBLEMS_MAX:
+            self._damages.append(finding)
+
+    @property
+    def has_damage(self) -> bool:
+        """Whether any was noted."""
+        return self._damage_count > 0
+
+    def damage_lines(self) -> Iterator[str]:
+        """Yield each damage, and how much was passed over."""
+        yield from (finding.line() for finding in self._damages)
+        if self._damage_count > PROBLEMS_MAX:
+            yield f"and {self._damage_count - PROBLEMS_MAX} more"
+        if self._skipped_bytes:
+            yield passed_over(self._skipped_bytes, self._skipped_batches)
 
     def lines(self) -> Iterator[str]:
         """Yield what is to be told at the end; nothing if all was well."""

@@ -119,8 +119,10 @@ class SourceFolder:
 
 
 def expand(path: Path) -> tuple[SourceFolder, ...]:
-    """Return the folders that `path` names, those with no known files left out; raises InputError if there are none."""
+    """Return the folders that `path` names, those with no known files left out; raises InputError if it names none."""
     if not path.is_dir():
+        if path.name not in SMALL_FILES and kind_of(path.name) not in SEGMENT_KINDS:
+            raise InputError("is no segment, checkpoint or other file of a log", source=str(path))
         storage = FileStorage(path.parent, read_only=True)
         file = SourceFile(storage, path.name, str(path))
         return (SourceFolder(str(path.parent), (file,), storage, "", is_whole=False),)

@@ -76,7 +76,7 @@ def verify_segment(
                 advance(end - read_to)
                 read_to = end
     except CorruptDataError as error:
-        check.found.append(of_error(file.shown, error))
+        check.found.append(of_error(file.shown, error, data))
         skipped += len(data) - (read_to if error.position is None else error.position)
         damages = []
     advance(len(data) - read_to)

@@ -133,7 +133,10 @@ def main() -> int:
     works = [work for work in WORKS if work.name.startswith(options.only or "")]
     with ExitStack() as stack:
         kafka = _start_kafka(stack)
-        rows = [measure(work, kafka, options.rounds) for work in works]
+        rows = []
+        for work in works:
+            rows.append(measure(work, kafka, options.rounds))
+            print(*rows[-1].values(), file=sys.stderr)
     title = "median CPU ms of one call"
     show(title, describe_machine("numpy", "numba", "kafka-python"), rows, as_json=options.json)
     return 0

@@ -107,7 +107,7 @@ def measured_lines(work: Work) -> Iterator[Line]:
         if readers:
             yield from file_lines(case, readers, work)
     for case in CASES if "append" in work.parts else ():
-        yield from append_lines(case, work.kafka, work.rounds, work.size_bytes)
+        yield from append_lines(case, work.kafka, work.rounds, work.size_bytes, work.folder)
     for codec in COMPACTION_CODECS if "compaction" in work.parts else ():
         yield compaction_line(codec, work)
 

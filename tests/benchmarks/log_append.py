@@ -45,9 +45,9 @@ BOUNDS: Final = {
 }
 
 
-def append_lines(case: Case, kafka: KafkaLogs | None, rounds: int, size_bytes: int) -> list[Line]:
-    """Return the line of one case."""
-    with tempfile.TemporaryDirectory(prefix="append-") as name:
+def append_lines(case: Case, kafka: KafkaLogs | None, rounds: int, size_bytes: int, folder: Path) -> list[Line]:
+    """Return the line of one case; files are written below `folder`."""
+    with tempfile.TemporaryDirectory(prefix="append-", dir=folder) as name:
         folder = Path(name)
         sample = write_segment_file(Case(case.value_size_bytes, Codec.NONE), folder, min(size_bytes, SAMPLE_BYTES_MAX))
         chunks = [columns(case, first) for first in range(0, sample.record_count, RECORDS_AT_ONCE)]

@@ -69,15 +69,17 @@ def columns(case: Case, first: int) -> PlainColumns:
     generator = np.random.default_rng(first)
     keys = [b"key-%d" % number for number in range(first, first + RECORDS_AT_ONCE)]
     key_sizes = np.array([len(key) for key in keys], np.int64)
-    text = text_of_words()
-    data = np.frombuffer(text + b"".join(keys), np.uint8)
+    text, size = text_of_words(), case.value_size_bytes
+    cuts = generator.integers(0, len(text) - size, RECORDS_AT_ONCE).tolist()
+    # One value after the other, as columns hold them.
+    values = b"".join([text[cut : cut + size] for cut in cuts])
     return PlainColumns(
-        data=data,
+        data=np.frombuffer(values + b"".join(keys), np.uint8),
         timestamps=FIRST_TIMESTAMP + np.arange(first, first + RECORDS_AT_ONCE),
-        key_positions=len(text) + np.cumsum(key_sizes) - key_sizes,
+        key_positions=len(values) + np.cumsum(key_sizes) - key_sizes,
         key_sizes=key_sizes,
-        value_positions=generator.integers(0, len(text) - case.value_size_bytes, RECORDS_AT_ONCE),
-        value_sizes=np.full(RECORDS_AT_ONCE, case.value_size_bytes, np.int64),
+        value_positions=np.arange(0, len(values), size),
+        value_sizes=np.full(RECORDS_AT_ONCE, size, np.int64),
     )
 
 

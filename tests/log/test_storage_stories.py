@@ -276,6 +276,7 @@ def test_s90_a_full_disk_is_an_error_and_leaves_no_half_segment(pattern: str) ->
             again = matrix.Broker(stored(image))
             again.open()
             assert again.directory.unreadable == {}
+            assert b"events 0 " in image.files[RECOVERY_POINT_FILE]
             assert matrix.records_of(again.log)[: len(broker.flushed)] == broker.flushed
             ends = [segment.read_next_offset() for segment in again.log.segments]
             assert ends[:-1] == [segment.base_offset for segment in again.log.segments[1:]]

@@ -16,55 +16,52 @@ import numpy as np
 EDGES: Final = (0, 1, -1, 2**7 - 1, -(2**7), 2**15 - 1, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63), 13, 14, 48, 49, 61)
 WIDTHS: Final = (2, 4, 8)
 DRAWS_AT_ONCE: Final = 1 << 14
-KIND_COUNT: Final = 8
+KIND_BITS: Final = 3
 
 
-class Draws:
-    """Numbers from 0 to below a bound, drawn from a seeded stream."""
-
-    def __init__(self, seed: int) -> None:
-        self.generator = np.random.default_rng(seed)
-        self.drawn: list[int] = []
-
-    def below(self, bound: int) -> int:
-        """Return a number from 0 to `bound` - 1; 0 for no bound."""
-        if not self.drawn:
-            self.drawn = self.generator.integers(0, 2**62, DRAWS_AT_ONCE).tolist()
-        return self.drawn.pop() % bound if bound else 0
+def numbers(seed: int) -> Iterator[int]:
+    """Yield numbers of 62 random bits for ever."""
+    generator = np.random.default_rng(seed)
+    while True:
+        yield from generator.integers(0, 2**62, DRAWS_AT_ONCE).tolist()
 
 
 def mutated(seeds: Sequence[bytes], count: int, seed: int) -> Iterator[bytearray]:
     """Yield `count` damaged inputs."""
-    draws = Draws(seed)
+    drawn = numbers(seed)
     for _ in range(count):
-        data = bytearray(seeds[draws.below(len(seeds))])
-        for _ in range(1 + draws.below(4)):
-            _change(data, draws, seeds)
+        number, which = divmod(next(drawn), len(seeds))
+        data = bytearray(seeds[which])
+        for _ in range(1 + number % 4):
+            _change(data, next(drawn), seeds)
         yield data
 
 
-def _change(data: bytearray, draws: Draws, seeds: Sequence[bytes]) -> None:
-    kind = draws.below(KIND_COUNT)
-    at = draws.below(len(data))
+def _change(data: bytearray, number: int, seeds: Sequence[bytes]) -> None:
+    """Damage `data` once; `number` says how and where, from its lowest bits up."""
+    kind, number = number % (1 << KIND_BITS), number >> KIND_BITS
     if not data:
-        data += seeds[draws.below(len(seeds))]
-    elif kind == 0:
-        data[at] ^= 1 << draws.below(8)
+        data += seeds[number % len(seeds)]
+        return
+    number, at = divmod(number, len(data))
+    if kind == 0:
+        data[at] ^= 1 << number % 8
     elif kind == 1:
-        data[at] = draws.below(256)
+        data[at] = number % 256
     elif kind == 2:
-        width = WIDTHS[draws.below(3)]
-        edge = EDGES[draws.below(len(EDGES))] % (1 << 8 * width)
-        data[at : at + width] = edge.to_bytes(width, "big")
+        number, which = divmod(number, len(WIDTHS))
+        width = WIDTHS[which]
+        data[at : at + width] = (EDGES[number % len(EDGES)] % (1 << 8 * width)).to_bytes(width, "big")
     elif kind == 3:
-        del data[at : at + 1 + draws.below(16)]
+        del data[at : at + 1 + number % 16]
     elif kind == 4:
-        data[at:at] = data[at : at + 1 + draws.below(64)]
+        data[at:at] = data[at : at + 1 + number % 64]
     elif kind == 5:
         del data[at:]
     elif kind == 6:
-        size = 1 + draws.below(32)
-        data[at : at + size] = bytes(len(data[at : at + size]))
+        end = min(at + 1 + number % 32, len(data))
+        data[at:end] = bytes(end - at)
     else:
-        other = seeds[draws.below(len(seeds))]
-        data[at:] = other[draws.below(len(other)) :]
+        number, which = divmod(number, len(seeds))
+        other = seeds[which]
+        data[at:] = other[number % len(other) if other else 0 :]
