@@ -87,7 +87,9 @@ def _seal_in_place(out: ByteArray, starts: Int64Array, ends: Int64Array, headers
     view = out.data
     checked = zip((at[:, 0] + CHECKED_POSITION).tolist(), ends.tolist(), strict=True)
     crcs = np.array([crc32c(view[a:b]) for a, b in checked], CRC_DTYPE)
-    out[at + CRC_POSITION + np.arange(CRC_DTYPE.itemsize)] = crcs.view(np.uint8).reshape(len(headers), CRC_DTYPE.itemsize)
+    out[at + CRC_POSITION + np.arange(CRC_DTYPE.itemsize)] = crcs.view(np.uint8).reshape(
+        len(headers), CRC_DTYPE.itemsize
+    )
 
 
 def _encoded(records: PlainColumns, firsts: Int64Array, records_per_batch: int) -> tuple[ByteArray, Int64Array]:

@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import attrs
-
 from broker.errors import UsageError
 from broker.ids import INT32_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
+from broker.values import value
 from log.batch import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, RecordBatch
 from log.compression import Codec
 from log.record import NO_SEQUENCE, NO_TIMESTAMP, Record, TimestampType
@@ -27,7 +26,7 @@ from log.record import NO_SEQUENCE, NO_TIMESTAMP, Record, TimestampType
 FIRST_OFFSET: Final = Offset(0)
 
 
-@attrs.frozen
+@value
 class BatchSpec:
     """What a batch says of itself, beside its records. Absent numbers are -1."""
 

@@ -22,11 +22,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
-import attrs
-
 from broker.errors import shorten
 from broker.ids import LeaderEpoch, Offset, PartitionId, TopicPartition
 from broker.units import MIB
+from broker.values import value
 from log.errors import CheckpointError
 from log.java_text import lines_of, parse_number, split_fields
 from log.storage.protocol import Buffer, Storage
@@ -47,7 +46,7 @@ _NUMBER_FORMAT: Final = "java.lang.NumberFormatException"
 Entry = TypeVar("Entry")
 
 
-@attrs.frozen
+@value
 class EpochEntry:
     """A leader epoch and the offset of its first record."""
 

@@ -222,7 +222,7 @@ def compact(include_active: bool, map_size: str, **how: Any) -> int:
 def recover(recovery_point: int | None, **how: Any) -> int:
     """Recover partitions as a broker does after a crash.
 
-    Every batch is checked, the log is cut at damage, indexes are built anew.
+    From the recovery point on every batch is checked, the log is cut at damage, and indexes are built anew.
 
     The broker must be stopped. While one runs on the log directory, --in-place is refused.
 

@@ -13,7 +13,7 @@ Source: org.apache.kafka.common.utils.Crc32C and java.util.zip.CRC32; RFC 3720 f
 from __future__ import annotations
 
 import zlib
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import crc32c as _wheel
 
@@ -21,9 +21,8 @@ BytesLike: TypeAlias = bytes | bytearray | memoryview
 """Bytes that are read and not kept; a memoryview is of single bytes."""
 
 
-def crc32c(data: BytesLike, before: int = 0) -> int:
-    """Return the CRC-32C (Castagnoli) of `data`, unsigned; `before` is that of the bytes that stand before it."""
-    return _wheel.crc32c(data, before)
+crc32c: Final = _wheel.crc32c
+"""Return the CRC-32C (Castagnoli) of bytes, unsigned; a second number is that of the bytes that stand before them."""
 
 
 def crc32(data: BytesLike) -> int:

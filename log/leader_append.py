@@ -35,6 +35,7 @@ import attrs
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
+from broker.values import value
 from log.batch import RecordBatch
 from log.batches import Reader, batches_in
 from log.build import build_batch
@@ -59,7 +60,7 @@ _MEMORY: Final = Reader.MEMORY
 _NO_CODEC: Final = Codec.NONE
 
 
-@attrs.frozen(kw_only=True)
+@value(kw_only=True)
 class LeaderAppend:
     """Under which rules a leader takes a set, from which offset on, in which epoch, and when."""
 
@@ -124,7 +125,7 @@ def _stamped_plain(records: RecordSet, append: LeaderAppend) -> RecordSet:
     stamps = append.config.stamps_log_append_time
     next_offset = int(append.next_offset)
     largest, offset_of_largest = NO_TIMESTAMP, -1
-    parts: list[bytearray] = []
+    parts: list[RecordBatch] = []
     for batch in records.batches:
         _check_batch(first, batch, append)
         timestamps = _checked_timestamps(batch, append)
@@ -132,15 +133,17 @@ def _stamped_plain(records: RecordSet, append: LeaderAppend) -> RecordSet:
         batch_largest = max(timestamps, default=NO_TIMESTAMP)
         if batch.magic > 0 and batch_largest > largest:
             largest, offset_of_largest = TimeMs(batch_largest), next_offset - 1
-        parts.append(stamped(batch, append.stamp(next_offset - 1, batch_largest)))
+        parts.append(_stamped(batch, append.stamp(next_offset - 1, batch_largest), append))
     if stamps:
         largest, offset_of_largest = append.now_ms, next_offset - 1
         if append.config.magic == 1:
             offset_of_largest = append.next_offset
         elif append.config.magic == 0:
             largest, offset_of_largest = NO_TIMESTAMP, -1
-    data = parts[0] if len(parts) == 1 else b"".join(parts)
-    return _record_set(records, data, append, next_offset - 1, TimestampOffset(largest, offset_of_largest))
+    max_timestamp = TimestampOffset(largest, offset_of_largest)
+    if len(parts) == 1:
+        return _of_one(records, parts[0], append, next_offset - 1, max_timestamp)
+    return _record_set(records, b"".join(part.data for part in parts), append, next_offset - 1, max_timestamp)
 
 
 def _stamped_compressed(records: RecordSet, timestamps: Sequence[int], append: LeaderAppend) -> RecordSet:
@@ -148,9 +151,9 @@ def _stamped_compressed(records: RecordSet, timestamps: Sequence[int], append: L
     stamps = append.config.stamps_log_append_time
     last_offset = append.next_offset + len(timestamps) - 1
     largest = max(timestamps, default=NO_TIMESTAMP)
-    data = stamped(records.batches[0], append.stamp(last_offset, largest))
-    return _record_set(
-        records, data, append, last_offset, TimestampOffset(append.now_ms if stamps else largest, last_offset)
+    batch = _stamped(records.batches[0], append.stamp(last_offset, largest), append)
+    return _of_one(
+        records, batch, append, last_offset, TimestampOffset(append.now_ms if stamps else largest, last_offset)
     )
 
 
@@ -191,6 +194,16 @@ def _rebuilt_timestamp(
     if newest is None or newest.timestamp == NO_TIMESTAMP or append.config.magic == 0:
         return TimestampOffset(NO_TIMESTAMP, -1)
     return TimestampOffset(newest.timestamp, last_offset if is_one_batch else newest.offset)
+
+
+def _stamped(batch: RecordBatch, stamp: Stamp, append: LeaderAppend) -> RecordBatch:
+    return type(batch)(memoryview(stamped(batch, stamp)), 0, append.where)
+
+
+def _of_one(
+    records: RecordSet, batch: RecordBatch, append: LeaderAppend, last_offset: int, max_timestamp: TimestampOffset
+) -> RecordSet:
+    return RecordSet(batch.data, (batch,), append.next_offset, Offset(last_offset), max_timestamp, records.codec)
 
 
 def _record_set(

@@ -11,6 +11,7 @@ import attrs
 
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import SizeBytes, TimeMs
+from broker.values import value
 from log.checkpoints import EpochEntry
 from log.producer_entry import ProducerEntry
 from log.time_index import TimestampOffset
@@ -63,7 +64,7 @@ class LogState:
     producers: tuple[ProducerView, ...]
 
 
-@attrs.frozen(kw_only=True)
+@value(kw_only=True)
 class AppendInfo:
     """What became of an append. A duplicate was not written: its offsets are those that it has in the log already.
 

@@ -21,6 +21,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from broker.values import value
 from log.errors import CorruptIndexError, IllegalArgumentError, InvalidOffsetError
 from log.index_file import IndexFile, Int64Array, decoded_entries, slot_at_most
 from log.storage.protocol import Buffer, Storage
@@ -30,7 +31,7 @@ OFFSET_ENTRY: Final = np.dtype([("key", ">i4"), ("value", ">i4")])
 assert OFFSET_ENTRY.itemsize == _PACKED.size == 8
 
 
-@attrs.frozen
+@value
 class OffsetPosition:
     """An offset, and the byte position of the append that ends with it."""
 

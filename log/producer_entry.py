@@ -18,10 +18,9 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-import attrs
-
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
+from broker.values import value
 from log.batch import NO_PRODUCER_EPOCH, RecordBatch
 from log.record import NO_SEQUENCE, NO_TIMESTAMP
 
@@ -32,7 +31,7 @@ NO_COORDINATOR_EPOCH: Final = -1
 _SEQUENCE_COUNT: Final = 2**31
 
 
-@attrs.frozen
+@value
 class BatchMetadata:
     """A batch that was appended. `offset_delta` is last less first offset, and last less first sequence."""
 

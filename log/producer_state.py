@@ -29,11 +29,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-import attrs
 from sortedcontainers import SortedDict
 
 from broker.ids import Offset, ProducerId
 from broker.units import DAY_MS, DurationMs, TimeMs
+from broker.values import value
 from log.batch import RecordBatch
 from log.errors import CorruptSnapshotError, IllegalArgumentError
 from log.producer_append import AppendOrigin, CompletedTransaction, ProducerAppend, StartedTransaction
@@ -48,7 +48,7 @@ PRODUCER_ID_EXPIRATION_MS: Final = DurationMs(DAY_MS)
 _CLIENT: Final = AppendOrigin.CLIENT  # Named once, as in `log.batches`.
 
 
-@attrs.frozen
+@value
 class AppendAnalysis:
     """What a set of records would do. With a `duplicate`, nothing is to be written: that batch is in the log."""
 

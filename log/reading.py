@@ -31,6 +31,7 @@ from typing import Final
 import attrs
 
 from broker.ids import Offset
+from broker.values import value
 from log.errors import OffsetOutOfRangeError
 from log.offset_index import OffsetPosition
 from log.segment import Segment
@@ -58,7 +59,7 @@ class Isolation(Enum):
     """What is replicated and decided: a consumer that reads committed transactions only."""
 
 
-@attrs.frozen
+@value
 class OffsetPlace:
     """An offset, the base of its segment and the position where its batch begins; both are -1 where not known."""
 
@@ -72,7 +73,7 @@ class OffsetPlace:
         return self.position != UNKNOWN_POSITION
 
 
-@attrs.frozen
+@value
 class ReadRequest:
     """From which offset, how many bytes, whether at least one batch, and whether aborted transactions are asked for."""
 
@@ -82,7 +83,7 @@ class ReadRequest:
     with_aborted: bool
 
 
-@attrs.frozen
+@value
 class FetchData:
     """Bytes that were read: where they begin, whether the limit cut the first batch, and the transactions to leave out.
 

@@ -27,6 +27,7 @@ import attrs
 
 from broker.ids import INT32_MAX, Offset
 from broker.units import TimeMs
+from broker.values import value
 from log.errors import InvalidRecordError
 
 NO_TIMESTAMP: Final = TimeMs(-1)
@@ -71,7 +72,7 @@ class Header:
     value: bytes | None
 
 
-@attrs.frozen
+@value
 class Record:
     """One record as a reader sees it; `sequence` is -1 where no producer id was given."""
 

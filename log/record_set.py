@@ -23,10 +23,9 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
-
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes
+from broker.values import value
 from log.batch import RecordBatch
 from log.batches import Reader, batches_in
 from log.compression import CODEC_MASK, Codec, codec_of
@@ -43,7 +42,7 @@ _REPLICATION: Final = AppendOrigin.REPLICATION
 _MEMORY: Final = Reader.MEMORY
 
 
-@attrs.frozen
+@value
 class RecordSet:
     """Whole batches one after the other, and what appending asks of them.
 
@@ -69,7 +68,7 @@ class RecordSet:
         return self.batches[0].last_offset if self.first_offset is None else self.first_offset
 
 
-@attrs.frozen(kw_only=True)
+@value(kw_only=True)
 class AppendLimits:
     """What is asked of a set: who sends it, how large a batch may be (None: any), and the epoch of a Raft leader."""
 

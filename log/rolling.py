@@ -22,10 +22,9 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-import attrs
-
 from broker.ids import INT32_MAX, Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
+from broker.values import value
 from log.log_config import LogConfig
 
 RELATIVE_OFFSET_MAX: Final = INT32_MAX
@@ -66,7 +65,7 @@ class ActiveSegment(Protocol):
         ...
 
 
-@attrs.frozen
+@value
 class PendingAppend:
     """What is about to be appended, and when. `max_timestamp_ms` is -1 without timestamps."""
 

@@ -26,6 +26,7 @@ import attrs
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
+from broker.values import value
 from log.batch import RecordBatch
 from log.batches import OFFSET_AND_SIZE
 from log.record import NO_TIMESTAMP, int64
@@ -35,7 +36,7 @@ _BEGINNING: Final = struct.Struct(">qi4xb6xi")
 """Of a batch of magic 2: base offset, size, magic, last offset delta."""
 
 
-@attrs.frozen
+@value
 class BatchPlace:
     """A batch that was found: its last offset, the position of its first byte, its size."""
 
@@ -44,7 +45,7 @@ class BatchPlace:
     size_bytes: SizeBytes
 
 
-@attrs.frozen
+@value
 class SegmentRead:
     """Bytes that were read: the position of the first, a view of them, and whether the limit cut the first batch."""
 

@@ -18,10 +18,9 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-import attrs
-
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
+from broker.values import value
 from log.batch import RecordBatch
 from log.crc import crc32, crc32c
 from log.record import TimestampType
@@ -45,7 +44,7 @@ _V1_ATTRIBUTES_AT: Final = 17
 _V1_TIMESTAMP_AT: Final = 18
 
 
-@attrs.frozen
+@value
 class Stamp:
     """What a leader writes into a batch."""
 

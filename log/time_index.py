@@ -22,6 +22,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from broker.values import value
 from log.errors import CorruptIndexError, IllegalArgumentError, IllegalStateError, InvalidOffsetError
 from log.index_file import IndexFile, Int64Array, decoded_entries, slot_at_most
 from log.record import NO_TIMESTAMP
@@ -32,7 +33,7 @@ TIME_ENTRY: Final = np.dtype([("key", ">i8"), ("value", ">i4")])
 assert TIME_ENTRY.itemsize == _PACKED.size == 12
 
 
-@attrs.frozen
+@value
 class TimestampOffset:
     """A timestamp in milliseconds, -1 for none, and an offset."""
 

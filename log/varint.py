@@ -33,11 +33,12 @@ def write_varint(out: bytearray, value: int) -> None:
 
 def read_varint(data: BytesLike, position: int) -> tuple[int, int]:
     """Return (value, position after it) of the int32 at `position`; raise InvalidRecordError."""
-    if position + 1 < len(data):  # Most numbers in records take one byte, sizes often two.
-        low, high = data[position], data[position + 1]
+    size = len(data)
+    if position < size:  # Most numbers in records take one byte, sizes often two.
+        low = data[position]
         if low < 0x80:
             return low >> 1 ^ -(low & 1), position + 1
-        if high < 0x80:
+        if position + 1 < size and (high := data[position + 1]) < 0x80:
             return (low & 0x7F | high << 7) >> 1 ^ -(low & 1), position + 2
     return _read(data, position, VARINT_BYTES_MAX, 0xFFFF_FFFF)
 

@@ -76,9 +76,13 @@ def number(data: ByteArray, position: int, end: int, bits_max: int) -> tuple[np.
 
 def small(data: ByteArray, position: int, end: int) -> tuple[np.int64, int]:
     """Return (int32, position after it), or BROKEN as the position."""
-    if position < end and data[np.uint64(position)] < 0x80:
-        byte = np.int64(data[np.uint64(position)])
-        return (byte >> 1) ^ -(byte & 1), position + 1
+    if position + 1 < end:  # One byte or two, as nearly always.
+        low = np.int64(data[np.uint64(position)])
+        if low < 0x80:
+            return (low >> 1) ^ -(low & 1), position + 1
+        high = np.int64(data[np.uint64(position + 1)])
+        if high < 0x80:
+            return ((low & 0x7F | high << 7) >> 1) ^ -(low & 1), position + 2
     raw, position = number(data, position, end, VARINT_BITS_MAX)
     raw &= 0xFFFF_FFFF
     return (raw >> 1) ^ -(raw & 1), position
@@ -86,6 +90,13 @@ def small(data: ByteArray, position: int, end: int) -> tuple[np.int64, int]:
 
 def large(data: ByteArray, position: int, end: int) -> tuple[np.int64, int]:
     """Return (int64, position after it), or BROKEN as the position."""
+    if position + 1 < end:
+        low = np.int64(data[np.uint64(position)])
+        if low < 0x80:
+            return (low >> 1) ^ -(low & 1), position + 1
+        high = np.int64(data[np.uint64(position + 1)])
+        if high < 0x80:
+            return ((low & 0x7F | high << 7) >> 1) ^ -(low & 1), position + 2
     raw, position = number(data, position, end, VARLONG_BITS_MAX)
     return np.int64(np.uint64(raw) >> np.uint64(1)) ^ -(raw & 1), position
 

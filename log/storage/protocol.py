@@ -38,6 +38,7 @@ from broker.units import SizeBytes, TimeMs
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
 PATH_LENGTH_MAX: Final = 4096  # Linux's PATH_MAX.
+_NO_NAMES: Final = frozenset({"", ".", ".."})
 TEMPORARY_SUFFIX: Final = ".tmp"
 """What `replace` adds to the name it writes first, as Kafka's checkpoint files do."""
 
@@ -155,7 +156,7 @@ def checked_path(path: str) -> str:
     """Return `path`; raise UsageError unless it is relative, POSIX and stays below the root. "" is the root."""
     if path == "":
         return path
-    if len(path) > PATH_LENGTH_MAX or "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
+    if len(path) > PATH_LENGTH_MAX or "\0" in path or not _NO_NAMES.isdisjoint(path.split("/")):
         raise UsageError(
             f"path {shorten(path)!r} is not allowed; a path is relative, at most {PATH_LENGTH_MAX} characters, "
             "without empty, '.' or '..' parts"

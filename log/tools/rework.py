@@ -154,6 +154,8 @@ def recover_partition(
     gone = sorted(name for name in names - set(storage.list(directory)) if is_log_file(name) and name.endswith(LOG))
     cut = before.size_bytes - change.after.size_bytes
     remarks = [f"{cut} bytes were cut"] if cut else ["nothing was cut"]
+    if last_shutdown.recovery_point > change.log_start_offset:
+        remarks.append(f"what is below the recovery point, {last_shutdown.recovery_point}, was taken as it is")
     remarks.extend(f"segment {name} was removed" for name in gone)
     return attrs.evolve(change, remarks=tuple(remarks))
 

@@ -30,6 +30,7 @@ from broker.errors import InputError
 from broker.units import SizeBytes
 from log.checkpoints import CLEANER_FILE, LEADER_EPOCH_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE
 from log.directory_names import UnexpectedDirectoryError, parse_directory_name
+from log.errors import StorageError
 from log.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX, base_offset_of, kind_of
 from log.metadata_files import CLEAN_SHUTDOWN_FILE, META_PROPERTIES_FILE, PARTITION_METADATA_FILE
 from log.storage import FileStorage, Storage
@@ -79,8 +80,11 @@ class SourceFile:
         return self.storage.size_bytes(self.path)
 
     def view(self) -> memoryview:
-        """Return the whole content, mapped."""
-        file = self.storage.open(self.path)
+        """Return the whole content, mapped; raises InputError if the system refuses."""
+        try:
+            file = self.storage.open(self.path)
+        except StorageError as refusal:
+            raise InputError(f"cannot be read: {refusal.reason}", source=self.shown) from None
         try:
             return file.view()
         finally:
@@ -143,7 +147,11 @@ def is_log_file(name: str) -> bool:
 
 def _folder(storage: Storage, directory: str, shown: str) -> SourceFolder:
     start = f"{directory}/" if directory else ""
-    names = (name for name in storage.list(directory) if is_log_file(name) and not storage.is_directory(start + name))
+    try:
+        found = storage.list(directory)
+    except StorageError as refusal:
+        raise InputError(f"cannot be read: {refusal.reason}", source=shown) from None
+    names = (name for name in found if is_log_file(name) and not storage.is_directory(start + name))
     files = tuple(SourceFile(storage, start + name, f"{shown}/{name}") for name in names)
     return SourceFolder(shown, files, storage, directory)
 

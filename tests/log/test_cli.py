@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -110,9 +112,37 @@ def test_dump_stops_at_damage_with_status_1_and_goes_on_if_asked(partition: Path
     path.write_bytes(size[:8] + b"\0\0\0\1" + size[12:])
     stopped = answer("dump", path)
     assert (stopped.status, len(stopped.lines)) == (EXIT_REFUSED, 2)
-    assert stopped.err == f"{path} at byte 0: Record size 1 is less than the minimum record overhead (14)\n"
+    what = "Record size 1 is less than the minimum record overhead (14)"
+    assert stopped.err == f"{path}: at byte 0, batch at offset 30: {what}\n"
     went_on = answer("dump", path, "--keep-going")
-    assert len(went_on.lines) > 4
+    assert (went_on.status, len(went_on.lines) > 4) == (EXIT_REFUSED, True)
+    assert went_on.err.startswith(f"{path}: at byte 0, batch at offset 30: ")
+    assert re.search(r"\npassed over: [\d,]+ bytes, 1 batch\n$", went_on.err)
+
+
+@pytest.mark.parametrize("how", [(), ("--json",), ("--keep-going", "--json")])
+def test_dump_tells_a_wrong_checksum_with_status_1(partition: Path, how: tuple[str, ...]) -> None:
+    path = damaged(partition)
+    found = answer("dump", path, *how)
+    assert found.status == EXIT_REFUSED
+    assert re.match(rf"{path}: at byte \d+, batch at offset \d+: Record is corrupt \(stored crc = ", found.err)
+    if "--keep-going" not in how:
+        shown = '"isvalid": false' if how else "isvalid: false"
+        assert sum(shown in line for line in found.lines) == 1
+
+
+@pytest.mark.parametrize("how", [(), ("--json",), ("--keep-going",)])
+def test_dump_tells_a_torn_tail_with_status_1(partition: Path, how: tuple[str, ...]) -> None:
+    path = sorted(partition.glob(f"*{LOG}"))[-1]
+    path.write_bytes(path.read_bytes()[:-1])
+    found = answer("dump", path, *how)
+    assert found.status == EXIT_REFUSED
+    assert re.match(rf"{path}: at byte \d+, batch at offset \d+: the last \d+ bytes are not a whole batch\n", found.err)
+
+
+def test_a_range_of_offsets_beyond_the_end_is_empty_and_no_damage(partition: Path) -> None:
+    found = answer("dump", sorted(partition.glob(f"*{LOG}"))[-1], "--start-offset", 9_000)
+    assert (found.status, len(found.lines), found.err) == (0, 2, "")
 
 
 @pytest.mark.parametrize("command", ["dump", "verify", "stats"])
@@ -135,11 +165,14 @@ def test_verify_tells_each_damage_and_what_was_passed_over(partition: Path) -> N
     found = answer("verify", partition, "--keep-going")
     assert found.status == EXIT_REFUSED
     assert found.lines[0].startswith(f"{path}: at byte ")
-    assert found.lines[-2].endswith("1 damaged places")
+    assert found.lines[-2].endswith("59 batches, 177 records: 1 damaged place")
     assert found.lines[-1].startswith("passed over: ")
     rows = [json.loads(line) for line in answer("verify", partition, "--keep-going", "--json").lines]
     assert rows[0]["file"] == str(path)
     assert (rows[-1]["damages"], rows[-1]["skipped_batch_count"]) == (1, 1)
+    stopped = json.loads(answer("verify", partition, "--json").lines[0])
+    assert stopped == rows[0]
+    assert stopped["batch_offset"] is not None
 
 
 def test_stats_in_json_has_a_row_for_each_segment_and_one_for_all(partition: Path) -> None:
@@ -149,6 +182,13 @@ def test_stats_in_json_has_a_row_for_each_segment_and_one_for_all(partition: Pat
     assert rows[-1]["records"] == sum(row["records"] for row in rows[:-1]) == 180
     assert rows[-1]["compaction"]["recordsBefore"] == 180
     assert rows[-1]["compaction"]["recordsAfter"] < 20
+
+
+def test_stats_of_several_partitions_have_no_range_of_offsets(partition: Path) -> None:
+    shutil.copytree(partition, partition.parent / "other-7")
+    rows = [json.loads(line) for line in answer("stats", partition.parent, "--json").lines]
+    assert (rows[-1]["records"], rows[-1]["firstOffset"], rows[-1]["lastOffset"]) == (360, None, None)
+    assert rows[0]["firstOffset"] == 0
 
 
 def test_stats_as_a_table_names_every_figure(partition: Path) -> None:
@@ -205,6 +245,28 @@ def test_recover_cuts_at_damage_and_says_why(partition: Path, tmp_path: Path) ->
     assert answer("verify", tmp_path / "out").status == 0
 
 
+def test_recover_says_what_it_did_not_look_at(partition: Path, tmp_path: Path) -> None:
+    damaged(partition)
+    (partition.parent / "recovery-point-offset-checkpoint").write_text("0\n1\ntopic 0 170\n")
+    trusting = answer("recover", partition, "--out", tmp_path / "trusting")
+    assert trusting.lines[-2:] == [
+        "  nothing was cut",
+        "  what is below the recovery point, 170, was taken as it is",
+    ]
+    looking = answer("recover", partition, "--out", tmp_path / "looking", "--recovery-point", 0)
+    assert "bytes were cut" in looking.out
+    assert "recovery point" not in looking.out
+
+
+def test_a_file_that_the_system_refuses_is_named_as_the_user_named_it(partition: Path) -> None:
+    path = sorted(partition.glob(f"*{LOG}"))[1]
+    path.unlink()
+    path.symlink_to("elsewhere")
+    found = answer("verify", partition)
+    assert found.status == EXIT_USAGE
+    assert found.err.startswith(f"brokerside log: {path}: cannot be read: ")
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -214,6 +276,7 @@ def test_recover_cuts_at_damage_and_says_why(partition: Path, tmp_path: Path) ->
         (["recover", "{}/00000000000000000000.log", "--in-place"], "is not a partition's directory"),
         (["compact", "{}", "--out", "x", "--config", "segment.bytes"], "the form is NAME=VALUE"),
         (["compact", "{}", "--out", "x", "--config", "segment.byte=1"], "there is no topic setting 'segment.byte'"),
+        (["dump", "{}", "--start-offset", "9", "--end-offset", "3"], "--end-offset 3 is below --start-offset 9"),
         (["dump", "{}", "--out", "x"], "--out needs pyarrow; it is part of `brokerside log dump`"),
     ],
 )
@@ -228,6 +291,14 @@ def test_a_path_without_log_files_is_wrong_usage(tmp_path: Path) -> None:
     found = answer("verify", tmp_path)
     assert (found.status, found.out) == (EXIT_USAGE, "")
     assert found.err == f"brokerside log: {tmp_path}: holds no segment, checkpoint or other file of a log\n"
+
+
+@pytest.mark.parametrize("command", ["dump", "verify", "stats"])
+def test_a_file_that_is_none_of_a_log_is_wrong_usage(tmp_path: Path, command: str) -> None:
+    (tmp_path / "notes.txt").write_text("hi")
+    found = answer(command, tmp_path / "notes.txt")
+    assert (found.status, found.out) == (EXIT_USAGE, "")
+    assert found.err.endswith("notes.txt: is no segment, checkpoint or other file of a log\n")
 
 
 @pytest.mark.parametrize("command", ["dump", "verify", "stats", "compact", "recover"])

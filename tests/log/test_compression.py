@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import tracemalloc
 
+import lz4.block  # type: ignore[import-untyped]  # The wheel has no types.
 import lz4.frame  # type: ignore[import-untyped]  # The wheel has no types.
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from log.compression import Codec, codec_of, compress, decompress
+from log.compression import Codec, codec_of, compress, decompress, decompress_into
 from log.errors import DecompressionError, UnknownCodecError
 from log.kernels.xxhash import xxh32
 from log.lz4_frame import BLOCK_SIZE_BYTES as LZ4_BLOCK
@@ -46,6 +47,61 @@ def test_what_goes_in_comes_out(codec: Codec, unit: bytes, times: int) -> None:
 def test_blocks_end_where_they_should(codec: Codec, size: int) -> None:
     data = (TEXT * 2)[:size]
     assert bytes(decompress(codec, compress(codec, data))) == data
+
+
+def taken(codec: Codec, data: bytes, room_bytes: int, bytes_max: int = LIMIT) -> bytes:
+    """What stands in the room afterwards, or was returned instead."""
+    room = bytearray(room_bytes)
+    size = decompress_into(codec, memoryview(data), memoryview(room), bytes_max=bytes_max)
+    return bytes(room[:size]) if isinstance(size, int) else bytes(size)
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+@pytest.mark.parametrize("size", [0, 1, 9000, LZ4_BLOCK, LZ4_BLOCK + 1, 2 * LZ4_BLOCK + 9])
+def test_a_room_takes_what_would_be_returned(codec: Codec, size: int) -> None:
+    random = np.random.default_rng(size).bytes(size)  # Of this, lz4 stores blocks as they are.
+    for data in ((TEXT * 2)[:size], random):
+        for room_bytes in (0, size, LZ4_BLOCK, 4 * LZ4_BLOCK):
+            assert taken(codec, compress(codec, data), room_bytes) == data
+
+
+def test_lz4_fills_the_room_if_that_cannot_be_too_small() -> None:
+    packed = memoryview(compress(Codec.LZ4, TEXT[:9000]))
+    assert decompress_into(Codec.LZ4, packed, memoryview(bytearray(LZ4_BLOCK)), bytes_max=LIMIT) == 9000
+    refused_room = memoryview(bytearray(100))
+    assert decompress_into(Codec.LZ4, packed, refused_room, bytes_max=LIMIT) == TEXT[:9000]
+
+
+@given(st.integers(0, 2000), st.integers(0, 2000), st.integers(1, 255))
+def test_damaged_lz4_is_refused_in_the_same_words_with_a_room(size: int, at: int, flip: int) -> None:
+    packed = bytearray(compress(Codec.LZ4, TEXT[:size]))
+    packed[at % len(packed)] ^= flip
+    outcomes: list[bytes | str] = []
+    for room_bytes in (0, 2 * LZ4_BLOCK):
+        try:
+            outcomes.append(taken(Codec.LZ4, bytes(packed), room_bytes))
+        except DecompressionError as refusal:
+            outcomes.append(str(refusal))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_a_block_larger_than_its_content_may_be_is_refused_with_and_without_a_room() -> None:
+    block = lz4.block.compress(np.random.default_rng(1).bytes(LZ4_BLOCK), store_size=False)
+    assert len(block) > LZ4_BLOCK
+    frame = compress(Codec.LZ4, b"")[:-4] + len(block).to_bytes(4, "little") + block + bytes(4)
+    for room_bytes in (0, 4 * LZ4_BLOCK):
+        with pytest.raises(DecompressionError, match=rf"^lz4: a block of {len(block)} bytes exceeds the frame or"):
+            taken(Codec.LZ4, frame, room_bytes)
+
+
+@pytest.mark.parametrize("size", [9000, 2 * LZ4_BLOCK])
+def test_a_room_takes_no_more_than_is_allowed(size: int) -> None:
+    packed = compress(Codec.LZ4, (TEXT * 2)[:size])
+    assert taken(Codec.LZ4, packed, 4 * LZ4_BLOCK, bytes_max=size) == (TEXT * 2)[:size]
+    with pytest.raises(
+        DecompressionError, match=rf"^lz4: the records decompress to more than the allowed {size - 1} b"
+    ):
+        taken(Codec.LZ4, packed, 4 * LZ4_BLOCK, bytes_max=size - 1)
 
 
 @pytest.mark.parametrize(("codec", "level"), [(Codec.GZIP, 1), (Codec.GZIP, 9), (Codec.ZSTD, 19), (Codec.ZSTD, -5)])

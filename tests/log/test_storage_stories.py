@@ -77,8 +77,9 @@ def started(image: DiskImage, last_shutdown: LastShutdown = UNCLEAN) -> Partitio
     return log
 
 
-@pytest.mark.parametrize("shape", ["plain", "idempotent", "transactional"])
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+@pytest.mark.parametrize(
+    ("shape", "codec"), [("plain", Codec.ZSTD), ("idempotent", Codec.NONE), ("transactional", Codec.LZ4)]
+)
 def test_s80_a_last_batch_torn_at_any_byte_is_as_if_it_had_not_been_appended(shape: str, codec: Codec) -> None:
     """The machine stops while the last batch is written. `check` looks at ends, epochs, producers, and again."""
     log = written(shape, codec)
@@ -259,9 +260,9 @@ def test_s89_the_first_sync_that_fails_is_an_error_and_promises_nothing(pattern:
 
 @pytest.mark.parametrize("pattern", ["*.log", "*.index", "*.timeindex", "*.snapshot", RECOVERY_POINT_FILE])
 def test_s90_a_full_disk_is_an_error_and_leaves_no_half_segment(pattern: str) -> None:
-    """No space is left at an append, a roll or a checkpoint, at each of the first writes in turn."""
+    """No space is left at an append, a roll or a checkpoint, at every second of the first writes in turn."""
     struck = 0
-    for passed_count in range(12):
+    for passed_count in range(0, 12, 2):
         recorded = RecordedStorage(stored(matrix.made(clean=True)))
         faulty = FaultyStorage(recorded, Fault(f"*{pattern}", FaultKind.NO_SPACE, passed_count))
         broker = matrix.Broker(faulty)
@@ -272,7 +273,7 @@ def test_s90_a_full_disk_is_an_error_and_leaves_no_half_segment(pattern: str) ->
         except StorageError:
             assert faulty.has_struck
         struck += faulty.has_struck
-        for image in (image_of(recorded), *(power_loss(recorded.recording(), SplitMix64(seed)) for seed in range(4))):
+        for image in (image_of(recorded), *(power_loss(recorded.recording(), SplitMix64(seed)) for seed in range(3))):
             again = matrix.Broker(stored(image))
             again.open()
             assert again.directory.unreadable == {}
