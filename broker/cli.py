@@ -17,18 +17,11 @@ from typing import Any, Final
 import click
 
 from broker.errors import BrokersideError, RefusedError
+from broker.printable import printable as printable  # Commands take it from here.
 
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT, as shells report it.
-
-
-def printable(text: str) -> str:
-    """Return `text` with every character that is not printable written as an escape: \\x1b, \\u202e."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in text.encode("utf-8", "backslashreplace").decode("utf-8")
-    )
 
 
 def run(command: click.Command, name: str, arguments: list[str] | None = None) -> int:

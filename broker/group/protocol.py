@@ -3,8 +3,9 @@
 Decides how subscriptions and assignments travel inside JoinGroup and SyncGroup, where the coordinator passes them on
 unread.
 
-Constraints: written is version 3 of both; read are all there have been. Whoever claims more than the bytes hold is
-refused before memory is taken. Sticky assignors keep what they remember in the user data, each in its own form.
+Constraints: written is version 3 of both, topics in Java's order; read are all there have been. Whoever claims more
+than the bytes hold is refused before memory is taken. Sticky assignors keep what they remember in the user data, each
+in its own form.
 
 Example: read_subscription(Subscription(topics=("t",)).to_bytes()).topics == ("t",).
 
@@ -20,6 +21,7 @@ from typing import Final
 
 import attrs
 
+from broker.cluster import java_string_key
 from broker.group.wire import Reader, Writer
 from broker.ids import PartitionId, TopicPartition
 
@@ -27,6 +29,7 @@ _VERSION: Final = 3
 _INT32_BYTES: Final = 4
 _STRING_BYTES_MIN: Final = 2
 _TOPIC_BYTES_MIN: Final = _STRING_BYTES_MIN + _INT32_BYTES
+_NULL: Final = -1
 NO_GENERATION: Final = -1
 
 
@@ -43,9 +46,9 @@ class Subscription:
     def to_bytes(self) -> bytes:
         """Return it as Kafka's consumer writes it."""
         writer = Writer().int16(_VERSION).int32(len(self.topics))
-        for topic in self.topics:
+        for topic in sorted(self.topics, key=java_string_key):
             writer.string(topic)
-        writer.binary(self.user_data)
+        _write_user_data(writer, self.user_data)
         _write_partitions(writer, self.owned)
         return writer.int32(self.generation).string(self.rack).done()
 
@@ -66,7 +69,8 @@ def write_assignment(partitions: Iterable[TopicPartition]) -> bytes:
     """Return what the leader gives one member."""
     writer = Writer().int16(_VERSION)
     _write_partitions(writer, partitions)
-    return writer.binary(b"").done()
+    _write_user_data(writer, b"")
+    return writer.done()
 
 
 def read_assignment(data: bytes) -> frozenset[TopicPartition]:
@@ -90,6 +94,14 @@ def read_sticky_memory(data: bytes) -> tuple[tuple[TopicPartition, ...], int]:
     reader = Reader(data, what="memory of the sticky assignor")
     held = _read_partitions(reader)
     return held, reader.int32() if reader.left else NO_GENERATION
+
+
+def _write_user_data(writer: Writer, data: bytes) -> None:
+    """Assignors without memory have none, which is null and not empty."""
+    if data:
+        writer.binary(data)
+    else:
+        writer.int32(_NULL)
 
 
 def _write_partitions(writer: Writer, partitions: Iterable[TopicPartition]) -> None:

@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
-from broker.cli import printable
 from broker.ids import TopicPartition
+from broker.printable import printable
 from broker.units import MINUTE_MS, SECOND_MS
 from placement.group_life.ledger import Mark, Spell
 from placement.group_life.life import Life

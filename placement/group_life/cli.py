@@ -17,6 +17,8 @@ from typing import Any, Final
 import attrs
 import click
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from broker.cli import EXIT_REFUSED, printable
 from broker.errors import UsageError
@@ -27,7 +29,7 @@ from placement.group_life.plan import Shape, seeded_story
 from placement.group_life.stories import STORIES
 from placement.group_life.story import MEMBER_COUNT_MAX, PARTITION_COUNT_MAX, Mode, Story
 from placement.group_life.story_file import read_story
-from placement.group_life.telling import lines, table
+from placement.group_life.telling import figures, lines
 
 _ALL: Final = "all"
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -121,6 +123,18 @@ def _show(lives: list[Life], *, as_json: bool) -> None:
     story = lives[0].story
     if story.how:
         click.echo(story.how)
-    Console(soft_wrap=True).print(table(lives))
+    Console(soft_wrap=True).print(_table(lives))
     for line in lines(lives):
         click.echo(line)
+
+
+def _table(lives: list[Life]) -> Table:
+    story = lives[0].story
+    # A plain text: in a string, rich would take brackets for markup.
+    shown = Table(title=Text(f"{printable(story.name)}: {printable(story.title)}"), title_justify="left")
+    shown.add_column("", no_wrap=True)
+    for life in lives:
+        shown.add_column(Text(f"{life.mode.value}\n{printable(life.assignor)}"), justify="right")
+    for name, cells in figures(lives):
+        shown.add_row(name, *cells)
+    return shown

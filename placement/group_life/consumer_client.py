@@ -250,7 +250,8 @@ class ConsumerClient(Client):
     def _on_beat_error(self, error: ErrorCode | None) -> None:
         """Go on after an error, or no answer: look for the coordinator, try again, join anew, or give up."""
         self._told = None
-        self._beat_at_ms = self._pause_until_ms = TimeMs(self._now_ms + self.spec.options.retry_backoff_ms)
+        pause_ms = 0 if error in _FENCED else self.spec.options.retry_backoff_ms
+        self._beat_at_ms = self._pause_until_ms = TimeMs(self._now_ms + pause_ms)
         if error is None or error in LOOK_AGAIN:
             self._link.lose_coordinator()
         elif error in _FENCED:

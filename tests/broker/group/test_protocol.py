@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
 from broker.errors import CorruptDataError
 from broker.group.protocol import (
@@ -25,7 +24,7 @@ PARTITIONS = st.frozensets(st.builds(TopicPartition, TOPICS, st.integers(0, 50).
 
 
 @given(
-    topics=st.lists(TOPICS, unique=True).map(tuple),
+    topics=st.frozensets(TOPICS).map(sorted).map(tuple),
     owned=PARTITIONS,
     generation=st.integers(-1, 2**31 - 1),
     rack=st.none() | st.just("r1"),
@@ -48,19 +47,45 @@ def test_assignments_and_memories_are_read_as_they_were_written(
     assert read_sticky_memory(sticky_memory(partitions, generation)) == (tuple(sorted(partitions)), generation)
 
 
-def test_what_another_client_writes_is_read() -> None:
-    theirs = RangePartitionAssignor.metadata({"t", "u"}).encode()
-    assert sorted(read_subscription(theirs).topics) == ["t", "u"]
-    assignment = ConsumerProtocolMemberAssignment(0, [("t", [0, 2])], b"").encode()
-    assert read_assignment(assignment) == {TopicPartition("t", PartitionId(0)), TopicPartition("t", PartitionId(2))}
+def partitions_of(topic: str, *numbers: int) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(topic, PartitionId(number)) for number in numbers)
 
 
-def test_what_is_written_another_client_reads() -> None:
-    written = write_assignment([TopicPartition("t", PartitionId(2)), TopicPartition("t", PartitionId(0))])
-    theirs = ConsumerProtocolMemberAssignment.decode(written)
-    assert theirs.partition_assignment == [("t", [0, 2])] or theirs.assignment == [("t", [0, 2])]
-    told = ConsumerProtocolMemberMetadata.decode(Subscription(topics=("t", "u")).to_bytes())
-    assert told.subscription == ["t", "u"] or told.topics == ["t", "u"]
+FULL = Subscription(
+    topics=("audit", "orders"), owned=partitions_of("orders", 0, 2), generation=7, rack="r1", user_data=b"\x09"
+)
+# Printed by ConsumerProtocol of kafka-clients 4.0.1.
+FULL_BYTES = (
+    "0003000000020005617564697400066f726465727300000001090000000100066f7264657273"
+    "0000000200000000000000020000000700027231"
+)
+
+
+def test_subscriptions_are_written_as_java_writes_them() -> None:
+    assert FULL.to_bytes().hex() == FULL_BYTES
+    assert attrs.evolve(FULL, topics=("orders", "audit")).to_bytes().hex() == FULL_BYTES
+    assert Subscription(topics=("t",)).to_bytes().hex() == "000300000001000174ffffffff00000000ffffffffffff"
+
+
+def test_assignments_and_the_memory_of_the_sticky_assignor_are_written_as_java_writes_them() -> None:
+    held = partitions_of("t", 0, 2)
+    assert write_assignment(held).hex() == "000300000001000174000000020000000000000002ffffffff"
+    assert sticky_memory(held, 5).hex() == "0000000100017400000002000000000000000200000005"
+
+
+@pytest.mark.parametrize(
+    ("data", "owned", "generation"),
+    [
+        ("000000000001000174ffffffff", (), NO_GENERATION),
+        ("000100000001000174ffffffff000000010001740000000100000001", partitions_of("t", 1), NO_GENERATION),
+        ("000200000001000174ffffffff00000001000174000000010000000100000003", partitions_of("t", 1), 3),
+    ],
+)
+def test_older_versions_of_java_s_subscriptions_are_read(
+    data: str, owned: tuple[TopicPartition, ...], generation: int
+) -> None:
+    expected = Subscription(topics=("t",), owned=owned, generation=generation)
+    assert read_subscription(bytes.fromhex(data)) == expected
 
 
 def test_no_memory_is_none_of_no_generation() -> None:

@@ -1,0 +1,19 @@
+"""Other people's text, shown so that no terminal obeys it.
+
+Decides what a name looks like where people read it: control characters, and whatever else is not printable, are
+written as escapes.
+
+Example: printable("a\\x1b[31m") == "a\\\\x1b[31m".
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    """Return `text` with every character that is not printable written as an escape: \\x1b, \\u202e."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text.encode("utf-8", "backslashreplace").decode("utf-8")
+    )

@@ -1,0 +1,169 @@
+"""A consumer group's records are Kafka's to the byte, and whoever applies them has the group again."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.errors import CorruptDataError
+from broker.group.consumer import ConsumerGroup, ConsumerMember, MemberState
+from broker.group.consumer.records import (
+    CURRENT,
+    EPOCH,
+    MEMBER,
+    TARGET,
+    TARGET_EPOCH,
+    TOPICS,
+    ConsumerKey,
+    ConsumerRecord,
+    TopicIds,
+    applied,
+    changes,
+    read_consumer_key,
+)
+from broker.group.members import InstanceId, MemberId
+from broker.ids import TopicPartition, partition_id
+from broker.units import DurationMs
+
+T_ID = bytes(range(16))
+IDS = TopicIds({"t": T_ID, "u": bytes(range(16, 32))})
+NO_GROUP = ConsumerGroup(group_id="g")
+
+
+def p(number: int, topic: str = "t") -> TopicPartition:
+    return TopicPartition(topic, partition_id(number))
+
+
+MEMBER_M = ConsumerMember(
+    member_id=MemberId("m"),
+    instance_id=InstanceId("i"),
+    client_id="c",
+    subscribed_topics=frozenset({"t", "u"}),
+    assignor="uniform",
+    rebalance_timeout_ms=DurationMs(300_000),
+    state=MemberState.UNREVOKED_PARTITIONS,
+    epoch=6,
+    previous_epoch=5,
+    assigned=frozenset({p(0)}),
+    revoking=frozenset({p(2)}),
+)
+GROUP = ConsumerGroup(
+    group_id="g",
+    epoch=7,
+    target_epoch=6,
+    members={MEMBER_M.member_id: MEMBER_M},
+    target={MEMBER_M.member_id: frozenset({p(0), p(2)})},
+    topics={"t": 3},
+)
+
+
+def test_values_are_those_of_kafkas_own_classes() -> None:
+    """Printed by MessageUtil.toVersionPrefixedBytes of kafka-group-coordinator 4.0.1."""
+    values = {record.key.version: (record.value or b"").hex() for record in changes(NO_GROUP, GROUP, IDS)}
+    assert values == {
+        MEMBER: "000002690002630b2f3132372e302e302e31030274027501000493e008756e69666f726d00",
+        TOPICS: "000002000102030405060708090a0b0c0d0e0f027400000003010000",
+        EPOCH: "00000000000700",
+        TARGET: "000002000102030405060708090a0b0c0d0e0f0300000000000000020000",
+        TARGET_EPOCH: "00000000000600",
+        CURRENT: "000000000006000000050102000102030405060708090a0b0c0d0e0f0200000000000200010203040506070809"
+        "0a0b0c0d0e0f02000000020000",
+    }
+
+
+def test_keys_are_those_of_kafkas_own_classes() -> None:
+    assert ConsumerKey(EPOCH, "g").to_bytes().hex() == "0003000167"
+    assert ConsumerKey(CURRENT, "g", MemberId("m")).to_bytes().hex() == "000800016700016d"
+    assert read_consumer_key(bytes.fromhex("000800016700016d")) == ConsumerKey(CURRENT, "g", MemberId("m"))
+
+
+def test_a_key_of_another_kind_is_none() -> None:
+    assert read_consumer_key(bytes.fromhex("0002000167")) is None
+
+
+def test_records_of_a_change_come_in_kafkas_order() -> None:
+    versions = [record.key.version for record in changes(NO_GROUP, GROUP, IDS)]
+    assert versions == [MEMBER, TOPICS, EPOCH, TARGET, TARGET_EPOCH, CURRENT]
+
+
+def test_a_member_that_goes_leaves_three_tombstones_and_a_new_epoch() -> None:
+    records = changes(GROUP, GROUP.without_member(MEMBER_M.member_id), IDS)
+    assert [(record.key.version, record.value is None) for record in records] == [
+        (CURRENT, True),
+        (TARGET, True),
+        (MEMBER, True),
+        (EPOCH, False),
+    ]
+
+
+def test_nothing_is_written_where_nothing_has_changed() -> None:
+    assert changes(GROUP, GROUP, IDS) == ()
+
+
+def test_partitions_of_a_topic_that_is_gone_are_left_out() -> None:
+    group = NO_GROUP
+    for record in changes(NO_GROUP, GROUP, IDS):
+        group = applied(group, record, TopicIds({}))
+    assert group.members[MEMBER_M.member_id].assigned == frozenset()
+    assert group.target[MEMBER_M.member_id] == frozenset()
+
+
+@pytest.mark.parametrize("value", ["000100000007", "0000000000", "00"])
+def test_a_damaged_value_is_refused(value: str) -> None:
+    with pytest.raises(CorruptDataError):
+        applied(NO_GROUP, ConsumerRecord(ConsumerKey(EPOCH, "g"), bytes.fromhex(value)), IDS)
+
+
+def test_an_unknown_state_of_a_member_is_refused_in_one_sentence() -> None:
+    record = changes(NO_GROUP, GROUP, IDS)[-1]
+    assert record.value is not None
+    damaged = record.value[:10] + b"\x09" + record.value[11:]
+    with pytest.raises(CorruptDataError, match="state of a member is 9; known are 0 to 2"):
+        applied(NO_GROUP, attrs.evolve(record, value=damaged), IDS)
+
+
+partitions = st.frozensets(st.builds(p, st.integers(0, 4), st.sampled_from(["t", "u"])), max_size=4)
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> ConsumerGroup:
+    """Groups of up to three members, whatever they hold: records do not judge."""
+    names = draw(st.sets(st.sampled_from(["a", "b", "c"])))
+    members = {
+        MemberId(name): ConsumerMember(
+            member_id=MemberId(name),
+            instance_id=draw(st.sampled_from([None, InstanceId("i")])),
+            rack=draw(st.sampled_from([None, "r"])),
+            client_id=draw(st.text(max_size=3)),
+            subscribed_topics=draw(st.frozensets(st.sampled_from(["t", "u"]))),
+            state=draw(st.sampled_from(MemberState)),
+            epoch=draw(st.integers(-2, 9)),
+            previous_epoch=draw(st.integers(-1, 9)),
+            assigned=draw(partitions),
+            revoking=draw(partitions),
+        )
+        for name in sorted(names)
+    }
+    target = {name: draw(partitions) for name in members if draw(st.booleans())}
+    return ConsumerGroup(
+        group_id="g",
+        epoch=draw(st.integers(0, 9)),
+        target_epoch=draw(st.integers(0, 9)),
+        members=members,
+        target=target,
+        topics=draw(st.dictionaries(st.sampled_from(["t", "u"]), st.integers(1, 5))),
+    )
+
+
+@given(st.lists(groups(), min_size=1, max_size=4))
+def test_the_records_of_all_changes_make_the_group_again(history: list[ConsumerGroup]) -> None:
+    written, read = NO_GROUP, NO_GROUP
+    for group in history:
+        for record in changes(written, group, IDS):
+            key = read_consumer_key(record.key.to_bytes())
+            assert key is not None
+            read = applied(read, ConsumerRecord(key, record.value), IDS)
+        written = group
+        assert attrs.evolve(read, topics=dict(read.topics)) == group
