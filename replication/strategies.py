@@ -195,19 +195,20 @@ def fault_plans(
     options: Options, *, kinds: Sequence[FaultKind] = tuple(FaultKind), count_max: int = 8
 ) -> st.SearchStrategy[tuple[Fault, ...]]:
     """Return a plan of faults of these kinds for a cluster, by time; each is within what its kind can be drawn with."""
-    one = st.sampled_from(list(kinds)).flatmap(lambda kind: _fault(kind, options))
+    one = _faults(options, tuple(kinds))
     return st.lists(one, max_size=count_max).map(lambda drawn: tuple(sorted(drawn, key=_by_time)))
 
 
-def _fault(kind: FaultKind, options: Options) -> st.SearchStrategy[Fault]:
+@st.composite
+def _faults(draw: st.DrawFn, options: Options, kinds: tuple[FaultKind, ...]) -> Fault:
+    kind = draw(st.sampled_from(kinds))
     bounds = fault_bounds(kind, options)
-    return st.builds(
-        Fault,
-        at_ms=st.integers(QUIET_MS, options.duration_ms - 1).map(TimeMs),
-        kind=st.just(kind),
-        target=st.integers(0, bounds.target_count - 1),
-        for_ms=st.integers(bounds.for_ms_min, bounds.for_ms_max).map(DurationMs),
-        detail=st.integers(-DETAIL_MAX, DETAIL_MAX - 1),
+    return Fault(
+        at_ms=TimeMs(draw(st.integers(QUIET_MS, options.duration_ms - 1))),
+        kind=kind,
+        target=draw(st.integers(0, bounds.target_count - 1)),
+        for_ms=DurationMs(draw(st.integers(bounds.for_ms_min, bounds.for_ms_max))),
+        detail=draw(st.integers(-DETAIL_MAX, DETAIL_MAX - 1)),
     )
 
 

@@ -7,8 +7,8 @@ Goals, most important first
 1. Records of a deleted topic never pass for records of another one of the same name.
 2. What belongs to a partition of this broker is never removed.
 
-Constraints: a topic is known by its id; the id is in a file beside the log. Without ids (before 3.1) a name is all there
-is, and a log whose topic's name exists is kept.
+Constraints: a topic is known by its id; the id is in a file beside the log. Without ids (before 3.1) a name is all
+there is, and a log whose topic's name exists is kept.
 
 Worked example: topic "a" with id 1 was deleted and made anew with id 2: the log of "a" with id 1 is a stray.
 

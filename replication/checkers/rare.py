@@ -93,10 +93,14 @@ class RareStates:
             if message.answer.diverging is not None:
                 found = Rare.DIVERGED
         elif isinstance(message, Produced):
+            if message.error is ErrorCode.NONE:
+                return
             found = _WRITE_ERRORS.get(message.error)
             if message.appended and message.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 found = Rare.WRITE_DEPOSED
         elif isinstance(message, Consumed):
+            if message.error is ErrorCode.NONE:
+                return
             found = _READ_ERRORS.get(message.error)
         elif isinstance(message, IsrTold):
             found = _ISR_ERRORS.get(message.altered.error)

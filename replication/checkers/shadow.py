@@ -18,7 +18,9 @@ from typing import Final
 
 from broker.ids import BrokerId, Offset
 from broker.values import value
+from log.batch_v2 import HEADER
 from log.batches import OFFSET_AND_SIZE, batches_in
+from log.compression import CODEC_MASK
 from replication.partition import LeaderState
 from replication.roles.replica_log import ReplicaLog
 
@@ -78,22 +80,54 @@ class Decoder:
         return found
 
     def _decoded(self, data: bytes) -> tuple[Entry, ...]:
-        (batch,) = batches_in(data)
-        records = batch.records()
-        assert [record.offset - batch.base_offset for record in records] == list(range(len(records))), batch
-        entries = tuple(
-            Entry(
-                batch.partition_leader_epoch,
-                int.from_bytes(record.value or b"", "big"),
-                batch.producer_id,
-                record.sequence,
-            )
-            for record in records
-        )
+        (_, _, epoch, _, _, attributes, _, _, _, producer_id, _, sequence, count) = HEADER.unpack_from(data)
+        if attributes & CODEC_MASK or count != 1:
+            entries = _entries_of(data)
+        else:
+            entries = (Entry(epoch, _value_of_one(data), producer_id, sequence),)
         if len(self._remembered) >= REMEMBERED_COUNT_MAX:
             self._remembered.clear()
         self._remembered[data] = entries
         return entries
+
+
+def _entries_of(data: bytes) -> tuple[Entry, ...]:
+    """Return the entries of a batch of any kind."""
+    (batch,) = batches_in(data)
+    records = batch.records()
+    assert [record.offset - batch.base_offset for record in records] == list(range(len(records))), batch
+    return tuple(
+        Entry(
+            batch.partition_leader_epoch,
+            int.from_bytes(record.value or b"", "big"),
+            batch.producer_id,
+            record.sequence,
+        )
+        for record in records
+    )
+
+
+def _value_of_one(data: bytes) -> int:
+    """Return the value of the only record of a batch that is not compressed, which is what clients write here."""
+    _, position = _varint(data, HEADER.size)  # The record's size.
+    _, position = _varint(data, position + 1)  # Its time, after the attributes.
+    offset_delta, position = _varint(data, position)
+    assert offset_delta == 0, offset_delta
+    key_size, position = _varint(data, position)
+    size, position = _varint(data, position + max(key_size, 0))
+    return int.from_bytes(data[position : position + max(size, 0)], "big")
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """Return a zigzag number, and where what follows it begins."""
+    byte = data[position]
+    raw, shift = byte & 0x7F, 7
+    while byte & 0x80:
+        position += 1
+        byte = data[position]
+        raw |= (byte & 0x7F) << shift
+        shift += 7
+    return raw >> 1 ^ -(raw & 1), position + 1
 
 
 class Shadow:

@@ -20,8 +20,11 @@ Left out: invariants of the end of a run (`clients`, `durability`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
+from broker.units import TimeMs
 from log.batches import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
 from replication.checkers.finding import Finding
@@ -39,25 +42,32 @@ from replication.roles.messages import (
     Beat,
     Consumed,
     Fetched,
+    IsrTold,
     Message,
     MetadataTold,
     NodeId,
     Produced,
     Register,
+    Registered,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.terms import Terms
 
+NoteHigh = Callable[[TimeMs, int, BrokerId, int], None]
 FINDING_COUNT_MAX = 100
 """A broken run breaks again and again: the first findings tell."""
 
 
 class StepChecker:
-    """Keeps the truth of every partition, and the findings."""
+    """Keeps the truth of every partition, and the findings.
 
-    def __init__(self, terms: Terms) -> None:
+    `note_high` is told (time, partition, broker, high watermark) whenever a leader shows another one.
+    """
+
+    def __init__(self, terms: Terms, note_high: NoteHigh | None = None) -> None:
         self.terms = terms
+        self._note_high = note_high
         self.findings: list[Finding] = []
         self.ghosts: dict[int, Ghost] = {}
         self.rare = RareStates()
@@ -85,7 +95,8 @@ class StepChecker:
                     self._check_answer(world, node, each)
         elif node == CONTROLLER:
             for _, each in out.sent:
-                self.rare.note_sent(each)
+                if isinstance(each, IsrTold | Registered):
+                    self.rare.note_sent(each)
             self._after_controller(world, message)
 
     def check_all(self, world: World) -> None:
@@ -154,11 +165,13 @@ class StepChecker:
         is_cut = self._read_log(world, ghost, node, shadow) if is_changed else False
         if role is not None:
             leader = shadow.claim = role.state
-            committed = len(ghost.committed)
+            committed, shown = len(ghost.committed), (shadow.shown_epoch, shadow.shown)
             if by_news:
                 self._note_overtaken(ghost, leader)
             for code, what in replicas.check_claims(ghost, leader, shadow, self.terms, by_news=by_news):
                 self._find(world, code, partition, what)
+            if shown != (shadow.shown_epoch, shadow.shown) and self._note_high is not None:
+                self._note_high(world.now_ms, partition, node.broker, shadow.shown)
             if is_cut or committed != len(ghost.committed):
                 self._check_replicas(world, ghost)
             elif ghost.state is not None and leader.leader_epoch == ghost.state.leader_epoch:

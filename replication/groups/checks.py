@@ -84,8 +84,10 @@ class GroupChecker:
         self._members = members
         self._guests = guests
         self._seen: set[Broken] = set()
-        self._commits: set[tuple[BrokerId, MemberId, int, Ticket]] = set()
-        """The commits that have arrived: what the network doubles is taken once."""
+        self._arrived: set[tuple[BrokerId, NodeId, int, Ticket]] = set()
+        """The commits that have arrived where: what the network doubles is taken once."""
+        self._zombies: dict[tuple[NodeId, int, Ticket], tuple[MemberId, str]] = {}
+        """Commits under way of those who were no current members when they asked, by client, session and ticket."""
         self._known: dict[tuple[BrokerId, int, int, str], _Known] = {}
 
     def after(self, cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
@@ -106,7 +108,8 @@ class GroupChecker:
         if shard is None or shard.is_loading:
             return
         if isinstance(message, Asked):
-            self._check_fence(cluster, guest, shard, message, out)
+            self._note_commit(guest, shard.services.get(message.group_id), message)
+        self._check_fence(cluster, out)
         for group_id, service in sorted(shard.services.items()):
             if not isinstance(message, Asked) or group_id == message.group_id:
                 self._check_service(cluster, guest, shard, service)
@@ -194,23 +197,23 @@ class GroupChecker:
             self.note(cluster.now_ms, found, service.group_id)
         known.values = values
 
-    def _check_fence(self, cluster: Cluster, guest: CoordinatorGuest, shard: Shard, asked: Asked, out: Outbox) -> None:
-        """G7: a commit of who is no current member is not taken."""
-        service = shard.services.get(asked.group_id)
+    def _note_commit(self, guest: CoordinatorGuest, service: GroupService | None, asked: Asked) -> None:
+        """Remember a commit, when it first arrives, of who is no current member."""
         request = asked.request
-        if service is None or not isinstance(request, CommitRequest):
-            return
-        named = guest.broker, request.member_id, asked.session, asked.ticket
-        is_double = named in self._commits
-        self._commits.add(named)
-        if is_double or is_from_current(service, request):
-            return
-        refused = any(
-            isinstance(told, Answered) and isinstance(told.response, CommitResponse) and _is_refused(told.response)
-            for _, told in out.sent
-        )
-        if not refused:
-            self.note(cluster.now_ms, [Broken("G7", f"a commit of {request.member_id} is taken")], asked.group_id)
+        named = asked.client, asked.session, asked.ticket
+        if isinstance(request, CommitRequest) and (guest.broker, *named) not in self._arrived:
+            self._arrived.add((guest.broker, *named))
+            if service is not None and not is_from_current(service, request):
+                self._zombies[named] = request.member_id, asked.group_id
+
+    def _check_fence(self, cluster: Cluster, out: Outbox) -> None:
+        """G7: a commit of who is no current member is not taken."""
+        for receiver, told in out.sent:
+            if isinstance(told, Answered) and isinstance(told.response, CommitResponse):
+                zombie = self._zombies.pop((receiver.node, told.session, told.ticket), None)
+                if zombie is not None and ErrorCode.NONE in told.response.errors:
+                    member_id, group_id = zombie
+                    self.note(cluster.now_ms, [Broken("G7", f"a commit of {member_id} is taken")], group_id)
 
 
 def is_from_current(service: GroupService, request: CommitRequest) -> bool:
@@ -221,7 +224,3 @@ def is_from_current(service: GroupService, request: CommitRequest) -> bool:
     group = service.classic.group
     is_member = request.member_id in group.members and request.generation == group.generation
     return is_member and group.state is not GroupState.COMPLETING_REBALANCE
-
-
-def _is_refused(response: CommitResponse) -> bool:
-    return ErrorCode.NONE not in response.errors

@@ -109,8 +109,9 @@ class _UnderWay:
 class ClientEnds:
     """A client's ends, in one session."""
 
-    def __init__(self, session: int, group_id: str, silence_ms_max: DurationMs) -> None:
+    def __init__(self, node: NodeId, session: int, group_id: str, silence_ms_max: DurationMs) -> None:
         self.session = session
+        self._node = node
         self._group_id = group_id
         self._silence_ms_max = silence_ms_max
         self._under_way: dict[Ticket, _UnderWay] = {}
@@ -126,7 +127,7 @@ class ClientEnds:
         """Send a request to a broker."""
         self._under_way[send.ticket] = _UnderWay(broker, now_ms, send.timeout_ms)
         floor = min(self._under_way)
-        asked = Asked(self.session, send.ticket, floor, self._group_id, send.request)
+        asked = Asked(self._node, self.session, send.ticket, floor, self._group_id, send.request)
         out.send(Address(NodeId(broker)), asked)
 
     def hear(self, told: Answered) -> bool:

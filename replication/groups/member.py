@@ -83,7 +83,7 @@ class Member:
     def _begin_session(self) -> None:
         self.session += 1
         options = self._options
-        self._ends = ClientEnds(self.session, self.plan.spec.group_id, options.settings.answer_ms_max)
+        self._ends = ClientEnds(self.node, self.session, self.plan.spec.group_id, options.settings.answer_ms_max)
         self._fetcher = Fetcher(options, self._layout, self._entropy)
         self._inbox.clear()
         self._wakes_ms = None

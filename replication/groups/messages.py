@@ -16,13 +16,14 @@ import attrs
 from broker.group.classic import Ticket
 from broker.ids import BrokerId
 from placement.group_life.messages import Request, Response
-from replication.roles.messages import GuestMessage
+from replication.roles.messages import GuestMessage, NodeId
 
 
 @attrs.frozen
 class Asked(GuestMessage):
     """A client's request. Tickets below `floor` are done with: their answers need not be kept."""
 
+    client: NodeId
     session: int
     ticket: Ticket
     floor: Ticket

@@ -8,8 +8,8 @@ group on the target are set only while nobody is active in it there, and never b
 How: an offset that cannot be translated is left out. Of the rest a checkpoint is emitted if it is the first of its
 group and partition, if the group went back on the source, or if its target offset is greater than the last one's.
 
-Worked example: last checkpoint (upstream 50, downstream 40). Upstream 70 that still translates to 40: nothing. Upstream
-30 that translates to 20: emitted, the group went back.
+Worked example: last checkpoint (upstream 50, downstream 40). Upstream 70 that still translates to 40: nothing.
+Upstream 30 that translates to 20: emitted, the group went back.
 
 Left out: reading earlier checkpoints when the store begins anew with other groups (the simulation reads all of them).
 

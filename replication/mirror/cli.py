@@ -20,7 +20,8 @@ from broker.cli import EXIT_REFUSED
 from broker.units import MINUTE_MS, DurationMs
 from replication.mirror.checks import PROMISES
 from replication.mirror.options import MirrorOptions, quiet_mirror, swarm_mirror
-from replication.mirror.run import MirrorOutcome, run_mirror
+from replication.mirror.outcome import MirrorOutcome
+from replication.mirror.run import run_mirror
 from replication.mirror.stories import STORIES, differences, find_story
 from replication.simulation.cli import options_lines
 

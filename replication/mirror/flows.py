@@ -4,11 +4,11 @@ Decides when something is asked again. A reader asks for what comes after its po
 way and sends it again until it is acknowledged, as Connect's producers do (acks=all, one request in flight, retries
 without end). So the order within a partition is kept, and an answer that was lost makes a duplicate, never a gap.
 
-Constraints: leaders are learned by asking brokers. An answer is used only if it answers the last question of its flow.
-`Side.reset` forgets every flow, as the death of the process does; what was sent is still on its way.
+Constraints: leaders are learned by asking brokers. An answer is used only if it answers the last question of its
+flow. `Side.reset` forgets every flow, as the death of the process does; what was sent is still on its way.
 
-Worked example: a writer's batch is appended and the answer lost: after `produce_ms_max` it is sent again, and the copy
-holds its records twice.
+Worked example: a writer's batch is appended and the answer lost: after `produce_ms_max` it is sent again, and the
+copy holds its records twice.
 
 Left out: requests of several partitions; idempotent producers, which Connect has switched off for sources by default.
 

@@ -62,6 +62,8 @@ class MirrorOptions:
     source_plan: tuple[Fault, ...] | None = None
     target_plan: tuple[Fault, ...] | None = None
     """The faults of each cluster; drawn from its options if not given."""
+    grows_at_ms: TimeMs | None = None
+    """When the topic of the source gets one partition more, with some records in it."""
     failover_at_ms: TimeMs | None = None
     """When a failover is looked at, beside the one at the end."""
     commit_group_ms: DurationMs = attrs.field(default=DurationMs(2_000))

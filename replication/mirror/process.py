@@ -61,7 +61,8 @@ _OFFSET: Final = struct.Struct(">q")
 class MirrorSettings:
     """What a flow is configured with. Times are a tenth of Kafka's, as runs are short.
 
-    Kafka's: offset.flush.interval.ms and emit.checkpoints.interval.seconds 60 s, emit.heartbeats.interval.seconds 1 s.
+    Kafka's: offset.flush.interval.ms and emit.checkpoints.interval.seconds 60 s, refresh.topics.interval.seconds 600 s;
+    emit.heartbeats.interval.seconds is 1 s in both.
     """
 
     source: str = "source"
@@ -70,6 +71,7 @@ class MirrorSettings:
     offset_lag_max: int = OFFSET_LAG_MAX
     commit_ms: DurationMs = attrs.field(default=DurationMs(6_000))
     checkpoint_ms: DurationMs = attrs.field(default=DurationMs(6_000))
+    refresh_ms: DurationMs = attrs.field(default=DurationMs(60_000))
     heartbeat_ms: DurationMs = attrs.field(default=DurationMs(1_000))
 
 
@@ -201,6 +203,7 @@ class MirrorProcess:
                 self._is_loaded = True
                 self._syncs.read_to_end()
                 self.refresh()
+                self._again(self.settings.refresh_ms, self.refresh)
             else:
                 self.world.later(100, look)
 

@@ -20,93 +20,34 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
-
-import attrs
 
 from broker.entropy import SplitMix64, derive
 from broker.ids import Offset, PartitionId, TopicPartition
-from broker.units import DurationMs, SizeBytes, TimeMs
-from log.batches import batches_in
-from log.partition_log import PartitionLog
+from broker.units import DurationMs, TimeMs
 from log.record import Record
 from replication.checkers import Finding
-from replication.mirror.checks import (
-    Copy,
-    MirrorFinding,
-    check_checkpoints,
-    check_copy,
-    check_syncs,
-    missed,
-    read_again,
-)
+from replication.mirror.checks import Copy, MirrorFinding, check_checkpoints, check_copy, check_syncs
+from replication.mirror.committed import end_of, is_sound, records_of, values_of
 from replication.mirror.flows import Poked, Reader, Side, Writer
 from replication.mirror.layout import Layout
 from replication.mirror.options import SOURCE_INTERNAL, TARGET_INTERNAL, TOPIC, MirrorOptions
+from replication.mirror.outcome import MirrorOutcome, Standing, failovers_of
 from replication.mirror.policy import HEARTBEATS
-from replication.mirror.process import End, Groups, MirrorProcess, World, heartbeat_batch
+from replication.mirror.process import End, Groups, MirrorProcess, World, copied_batch, heartbeat_batch
 from replication.mirror.records import read_offset_sync
 from replication.roles.messages import CONTROLLER, Create, NodeId
 from replication.simulation.cluster import Cluster, replicas_of, settled
+from replication.simulation.options import WALL_CLOCK_MS
 from replication.simulation.run import Outcome, Simulation
 from replication.simulation.trace import Tell, Trace, silent
 
 GROUP: Final = "readers"
 _SIDE_STREAM: Final = 104
 _SETTLE_STEP_MS: Final = 1_000
-_READ_BYTES: Final = SizeBytes(1 << 26)
-
-
-@attrs.frozen
-class Failover:
-    """What it costs the group to go on at the target at some time.
-
-    `missed_count` counts records that it had not read and would never meet, `read_again_count` those that it meets a
-    second time, `behind_count` those that were committed on the source and had not been copied yet.
-    """
-
-    at_ms: TimeMs
-    partition: TopicPartition
-    upstream: Offset
-    downstream: Offset
-    missed_count: int
-    read_again_count: int
-    behind_count: int
-    is_sound: bool
-
-
-@attrs.frozen
-class _Standing:
-    """Where everything stood when a failover was looked at."""
-
-    at_ms: TimeMs
-    committed: dict[TopicPartition, Offset]
-    stands: dict[TopicPartition, Offset]
-    source_ends: dict[TopicPartition, Offset]
-    target_ends: dict[TopicPartition, Offset]
-
-
-@attrs.frozen(kw_only=True)
-class MirrorOutcome:
-    """What a mirrored run came to."""
-
-    options: MirrorOptions
-    source: Outcome
-    target: Outcome
-    findings: tuple[MirrorFinding | Finding, ...]
-    copies: tuple[Copy, ...]
-    target_topics: tuple[str, ...]
-    failovers: tuple[Failover, ...]
-    checkpoint_count: int
-    sync_count: int
-    digest: str
-    lines: tuple[str, ...]
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether nothing was broken."""
-        return not self.findings
+_LATE_COUNT: Final = 20
 
 
 class _Joined:
@@ -119,9 +60,9 @@ class _Joined:
 
     def join(self, cluster: Cluster) -> None:
         for place in range(self._count):
-            cluster.join(lambda node, place=place: self._side(cluster, node, place))  # type: ignore[misc]
+            cluster.join(partial(self._side, cluster, place))
 
-    def _side(self, cluster: Cluster, node: NodeId, place: int) -> Side:
+    def _side(self, cluster: Cluster, place: int, node: NodeId) -> Side:
         entropy = SplitMix64(derive(self._seed, _SIDE_STREAM, place))
         self.sides.append(Side(node, cluster.options, entropy, lambda: cluster.tell(node, Poked())))
         return self.sides[-1]
@@ -162,9 +103,11 @@ class MirrorRun:
         for death in options.deaths:
             self.source.cluster.at(death.at_ms, self.mirror.kill)
             self.source.cluster.at(death.at_ms + death.for_ms, self.mirror.start)
+        if options.grows_at_ms is not None:
+            self.source.cluster.at(options.grows_at_ms, lambda: self._grow(at_source.sides[1]))
         if options.failover_at_ms is not None:
             self.source.cluster.at(options.failover_at_ms, self._note_failover)
-        self._noted: list[_Standing] = []
+        self._noted: list[Standing] = []
         self.mirror.start()
 
     def _teller(self, name: str) -> Tell:
@@ -210,6 +153,17 @@ class MirrorRun:
             self._later(settings.heartbeat_ms, beat)
 
         self._later(settings.heartbeat_ms, beat)
+
+    def _grow(self, side: Side) -> None:
+        """Make the topic of the source one partition larger, and write into the new one."""
+        layout, now_ms = self.source_end.layout, self.source.cluster.now_ms
+        count = layout.counts()[TOPIC]
+        layout.make(TOPIC, count + 1)
+        writer = Writer[None](side, layout.number(TopicPartition(TOPIC, PartitionId(count))), lambda _, offset: None)
+        side.add(writer)
+        for number in range(_LATE_COUNT):
+            record = Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), None, b"late %d" % number)
+            writer.write(copied_batch([record]), None)
 
     # Time.
 
@@ -257,8 +211,11 @@ class MirrorRun:
                 return f"{name}: {what}"
         if not self.mirror.is_drained:
             return "the mirror has not copied everything"
+        wanted = self.source_end.layout.counts()[TOPIC] + 1
+        if len(self.mirror.readers) < wanted:
+            return f"the mirror copies {len(self.mirror.readers)} partitions of {wanted}"
         for partition, reader in self.mirror.readers.items():
-            if reader.position < _end(self.source.cluster, self.source_end.layout.number(partition)):
+            if reader.position < end_of(self.source.cluster, self.source_end.layout.number(partition)):
                 return f"the mirror has not read {partition} to its end"
         return None
 
@@ -269,7 +226,7 @@ class MirrorRun:
         copies = self._copies()
         syncs = [
             read_offset_sync(record.key or b"", record.value or b"")
-            for record in _records(self.source.cluster, self.source_end.layout.internal("syncs"))
+            for record in records_of(self.source.cluster, self.source_end.layout.internal("syncs"))
         ]
         is_once = not (self.source.plan or self.target.plan or self.options.deaths) and not _is_lossy(self.options)
         for copy in copies.values():
@@ -277,13 +234,11 @@ class MirrorRun:
                 findings += check_copy(copy, is_once=is_once)
                 findings += check_syncs(copy, syncs)
         findings += check_checkpoints(copies, self.mirror.checkpoints)
-        failovers = tuple(self._failovers(copies))
+        failovers = tuple(each for noted in self._noted for each in failovers_of(noted, copies))
         for failover in failovers:
             if failover.missed_count and failover.is_sound:
-                what = (
-                    f"{failover.partition}: the group misses {failover.missed_count} records by a failover at the end"
-                )
-                findings.append(MirrorFinding("MM6", what))
+                where = f"{failover.partition}, failover at {failover.at_ms} ms"
+                findings.append(MirrorFinding("MM6", f"{where}: the group misses {failover.missed_count} records"))
         for finding in findings:
             self.trace.line(self.source.cluster.now_ms, str(finding))
         return MirrorOutcome(
@@ -308,9 +263,9 @@ class MirrorRun:
             at_source, at_target = self.source_end.layout.number(partition), self.target_end.layout.number(renamed)
             copies[renamed] = Copy(
                 partition,
-                tuple(_values(self.source.cluster, at_source)),
-                tuple(_values(self.target.cluster, at_target)),
-                is_sound=_is_sound(self.source, at_source) and _is_sound(self.target, at_target),
+                values_of(self.source.cluster, at_source),
+                values_of(self.target.cluster, at_target),
+                is_sound=is_sound(self.source, at_source) and is_sound(self.target, at_target),
             )
         return copies
 
@@ -320,41 +275,19 @@ class MirrorRun:
         renamed = {partition: self.mirror.renamed(partition) for partition in committed}
         known = [each for each in sorted(committed) if renamed[each] in self.target_end.layout.partitions()]
         self._noted.append(
-            _Standing(
+            Standing(
                 self.source.cluster.now_ms,
                 committed,
                 stands,
-                {each: _end(self.source.cluster, self.source_end.layout.number(each)) for each in known},
-                {each: _end(self.target.cluster, self.target_end.layout.number(renamed[each])) for each in known},
+                {each: end_of(self.source.cluster, self.source_end.layout.number(each)) for each in known},
+                {each: end_of(self.target.cluster, self.target_end.layout.number(renamed[each])) for each in known},
             )
         )
-
-    def _failovers(self, copies: dict[TopicPartition, Copy]) -> Iterator[Failover]:
-        for noted in self._noted:
-            for renamed, downstream in sorted(noted.stands.items()):
-                copy = copies[renamed]
-                upstream = noted.committed[copy.partition]
-                there = set(copy.target[: noted.target_ends[copy.partition]])
-                yield Failover(
-                    at_ms=noted.at_ms,
-                    partition=copy.partition,
-                    upstream=upstream,
-                    downstream=downstream,
-                    missed_count=missed(copy, upstream, downstream),
-                    read_again_count=read_again(copy, upstream, downstream),
-                    behind_count=sum(value not in there for value in copy.source[: noted.source_ends[copy.partition]]),
-                    is_sound=copy.is_sound,
-                )
 
 
 def run_mirror(options: MirrorOptions, tell: Tell = silent) -> MirrorOutcome:
     """Run two clusters and a mirror from their beginning to their end. Raises UsageError under -O."""
     return MirrorRun(options, tell).finish()
-
-
-def _is_sound(simulation: Simulation, number: int) -> bool:
-    ghost = simulation.checker.ghosts.get(number)
-    return ghost is None or not ghost.losses
 
 
 def _is_lossy(options: MirrorOptions) -> bool:
@@ -371,33 +304,3 @@ def _creator(cluster: Cluster) -> Callable[[int], None]:
             cluster.at(cluster.now_ms + DurationMs(1_000), lambda: create(number))
 
     return create
-
-
-def _leader_log(cluster: Cluster, number: int) -> PartitionLog | None:
-    """Return the log of a partition's leader; None while there is none, or its broker is down."""
-    state = cluster.controller.image.partitions.get(number)
-    if state is None or not state.has_leader:
-        return None
-    log = cluster.nodes[state.leader].logs.get(number)
-    return None if log is None else log.log
-
-
-def _end(cluster: Cluster, number: int) -> Offset:
-    """Return the end of what is committed of a partition, as its leader knows it; 0 without a leader."""
-    log = _leader_log(cluster, number)
-    return Offset(0) if log is None else log.high_watermark
-
-
-def _records(cluster: Cluster, number: int) -> Iterator[Record]:
-    log = _leader_log(cluster, number)
-    if log is None:
-        return
-    offset = log.log_start_offset
-    while offset < log.high_watermark:
-        for batch in batches_in(bytes(log.read(offset, _READ_BYTES).records)):
-            yield from batch.records()
-            offset = batch.next_offset
-
-
-def _values(cluster: Cluster, number: int) -> Iterator[bytes]:
-    return (record.value or b"" for record in _records(cluster, number))

@@ -20,8 +20,8 @@ import attrs
 from broker.errors import UsageError
 from broker.units import DurationMs, TimeMs
 from replication.mirror.options import MirrorFault, MirrorOptions, pair
+from replication.mirror.outcome import MirrorOutcome
 from replication.mirror.policy import IdentityPolicy
-from replication.mirror.run import MirrorOutcome
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind, Options, quiet
 
@@ -35,6 +35,7 @@ class Expected:
     has_duplicates: bool = False
     target_topics: tuple[str, ...] = ("source.heartbeats", "source.orders")
     reads_again: bool = False
+    partition_count: int = 3
 
 
 @attrs.frozen(kw_only=True)
@@ -111,6 +112,18 @@ STORIES: Final = (
         options=attrs.evolve(_CALM, settings=attrs.evolve(_CALM.settings, policy=IdentityPolicy())),
         expected=Expected(target_topics=("orders", "source.heartbeats")),
     ),
+    MirrorStory(
+        name="M08",
+        title="a topic gets one partition more",
+        how="The mirror looks at the source's topics now and then, raises the copy to as many partitions and copies "
+        "the new one from its first record on.",
+        options=attrs.evolve(
+            _CALM,
+            grows_at_ms=TimeMs(6_000),
+            settings=attrs.evolve(_CALM.settings, refresh_ms=DurationMs(5_000)),
+        ),
+        expected=Expected(partition_count=4),
+    ),
 )
 """All stories, by name."""
 
@@ -132,6 +145,8 @@ def differences(story: MirrorStory, outcome: MirrorOutcome) -> tuple[str, ...]:
         found.append(f"{duplicate_count} records are on the target twice")
     if outcome.target_topics != expected.target_topics:
         found.append(f"the target has the topics {', '.join(outcome.target_topics)}")
+    if len(outcome.copies) != expected.partition_count:
+        found.append(f"{len(outcome.copies)} partitions are copied")
     again = sum(each.read_again_count for each in outcome.failovers if each.at_ms == story.options.failover_at_ms)
     if bool(again) is not expected.reads_again:
         found.append(f"{again} records are read again by the failover")

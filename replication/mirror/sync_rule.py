@@ -12,8 +12,8 @@ Goals, most important first
 Constraints: a partition has at most one sync waiting to be sent, and all together at most ten are under way; a newer
 sync replaces the one that waits.
 
-Worked example: with lag_max 100, the records 0..250 copied to the same offsets are told at 0, 101 and 202; 250 is told
-at the next commit.
+Worked example: with lag_max 100, the records 0..250 copied to the same offsets are told at 0, 101 and 202; 250 is
+told at the next commit.
 
 Source: Kafka connect-mirror OffsetSyncWriter and OffsetSyncWriter.PartitionState, commit 1eb7644 (2024-10), compared
 with 3.9.1; offset.lag.max; KAFKA-14797, KAFKA-15906.

@@ -1,21 +1,21 @@
 """Model 3: is a committed metadata record ever lost, when controllers fail and lose their disks?
-
-A world of a few voters, in which anything may happen at any time: a voter becomes a candidate, asks another one for its
-vote, a leader takes a record, a follower fetches, the leader raises its high watermark, a voter restarts, or comes back
-with an empty disk. It asks of the rules in `replication.quorum.voter` whether there is ever a second leader in an
-epoch, and whether the leader of the latest epoch has everything that was ever committed.
+ A world of a few voters, in which anything may happen at any time: a voter becomes a candidate, asks another one
+for its vote, a leader takes a record, a follower fetches, the leader raises its high watermark, a voter restarts,
+or comes back with an empty disk. It asks of the rules in `replication.quorum.voter` whether there is ever a second
+leader in an epoch, and whether the leader of the latest epoch has everything that was ever committed.
 
 Goals, most important first
 1. Every decision is made by the functions beside it; the model only chooses what happens next.
 2. What a lost disk does without KIP-853 is found within a dozen steps.
 
-Constraints: bounds keep the world finite: voters, epochs, records, restarts, lost disks. Messages are asked and answered
-in one step, in any order; a leader that nobody has told of a later epoch goes on.
+Constraints: bounds keep the world finite: voters, epochs, records, restarts, lost disks. Messages are asked and
+answered in one step, in any order; a leader that nobody has told of a later epoch goes on.
 
 Worked example: three voters, one lost disk, voters known by their id alone: the voter that lost a committed record
 gives its vote to the one that never had it.
 
-Left out: symmetry of the voters' names; messages on their way, as a request that comes late is one that was sent late.
+Left out: symmetry of the voters' names; messages on their way, as a request that comes late is one that was sent
+late.
 
 Source: Vanlightly/kafka-tlaplus, kraft-kip-853 (823615e8, 2025-01), for the properties; KAFKA-14077.
 """
@@ -113,7 +113,7 @@ class QuorumModel:
     def steps(self, state: int) -> list[tuple[str, int]]:
         """Return everything that can happen, with the states that it leads to."""
         world = self._worlds.values[state]
-        found = []
+        found: list[tuple[str, World]] = []
         for number in range(self.scope.voters):
             found.extend(self._alone(world, number))
             for other in range(self.scope.voters):
@@ -189,12 +189,12 @@ class QuorumModel:
             yield f"{other} learns from {number} of epoch {own.epoch} and resigns", world.with_voter(other, resigned)
         elif peer.leader == other and own.leader in (NOBODY, other):
             follower = with_epoch(own, peer.epoch)._replace(leader=other, votes=())
-            after = fetched(follower, peer)
+            taken = fetched(follower, peer)
             ends = peer.ends
-            if own.is_known and follower.log == after.log[: len(follower.log)]:
+            if own.is_known and follower.log == taken.log[: len(follower.log)]:
                 ends = (*ends[:number], len(follower.log), *ends[number + 1 :])
             words = f"{number} fetches from {other} at {len(follower.log)}"
-            yield words, world.with_voter(number, after).with_voter(other, peer._replace(ends=ends))
+            yield words, world.with_voter(number, taken).with_voter(other, peer._replace(ends=ends))
 
     def _led(self, number: int, candidate: Voter) -> Voter:
         """Return a candidate as it is once its votes are counted."""

@@ -185,23 +185,25 @@ class BrokerRole:
 
     def _on_partition_message(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         """Take a message of one partition: asked in the order of how often they come."""
+        if isinstance(message, FetchDue):
+            if isinstance(role := self.roles.get(message.partition), FollowerRole):
+                role.on_fetch_due(message, out)
+            return
+        if isinstance(message, WriteExpired):
+            if isinstance(role := self.roles.get(message.partition), LeaderRole):
+                role.on_write_expired(message, out)
+            return
         moment = Moment(now_ms, self.image.brokers)
         if isinstance(message, Fetch):
             self._on_fetch(message, sender, moment, out)
         elif isinstance(message, Fetched):
             if isinstance(role := self.roles.get(message.partition), FollowerRole):
                 role.on_fetched(message, moment, out)
-        elif isinstance(message, FetchDue):
-            if isinstance(role := self.roles.get(message.partition), FollowerRole):
-                role.on_fetch_due(message, out)
         elif isinstance(message, HoldOver):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_hold_over(message, moment, out)
         elif isinstance(message, Produce):
             self._on_produce(message, sender, moment, out)
-        elif isinstance(message, WriteExpired):
-            if isinstance(role := self.roles.get(message.partition), LeaderRole):
-                role.on_write_expired(message, out)
         elif isinstance(message, Consume):
             self._on_consume(message, sender, out)
         elif isinstance(message, AskLeader):

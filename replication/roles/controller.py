@@ -317,7 +317,9 @@ class ControllerRole:
         isr = tuple(broker for broker in order.replicas if broker in self._active(order.partition))
         if isr and order.partition not in self.image.partitions:
             self._write(
-                PartitionRecord(order.partition, PartitionState(replicas=order.replicas, isr=isr, leader=isr[0]), order.topic)
+                PartitionRecord(
+                    order.partition, PartitionState(replicas=order.replicas, isr=isr, leader=isr[0]), order.topic
+                )
             )
 
     def _reassign(self, order: Reassign) -> ErrorCode:

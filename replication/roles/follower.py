@@ -28,7 +28,7 @@ from broker.units import DurationMs
 from replication.epochs import latest_epoch
 from replication.fetch import FetchRequest, after_answer
 from replication.leadership import Following
-from replication.partition import UNKNOWN_OFFSET, FollowerState
+from replication.partition import UNKNOWN_OFFSET, FollowerState, LogState
 from replication.roles.messages import (
     Address,
     AskBounds,
@@ -71,6 +71,7 @@ class FollowerRole:
         self._settings = settings
         self._number = 0
         self._sent_offset = UNKNOWN_OFFSET
+        self._prepare_request(log.state)
 
     def follow(self, following: Following, moment: Moment, out: Outbox) -> None:
         """Take news of the partition, and find the place in the leader's log anew if the news asks for it."""
@@ -101,23 +102,30 @@ class FollowerRole:
     def _ask(self, out: Outbox) -> None:
         self._number += 1
         settings, log = self._settings, self.log.state
-        leader = Address(NodeId(self.state.leader))
         self._sent_offset = log.end_offset
         if self.part is PartState.TRUNCATING:
             asked = latest_epoch(log.epochs)
-            out.send(leader, AskEpochEnd(self.partition, self._number, asked, self.state.leader_epoch))
+            ask = AskEpochEnd(self.partition, self._number, asked, self.state.leader_epoch)
+            out.send(Address(NodeId(self.state.leader)), ask)
         else:
-            request = FetchRequest(
-                replica=self.state.broker,
-                offset=log.end_offset,
-                leader_epoch=self.state.leader_epoch,
-                last_fetched_epoch=latest_epoch(log.epochs),
-                start_offset=log.start_offset,
-                broker_epoch=self.broker_epoch,
-            )
-            out.send(leader, Fetch(self.partition, self._number, request))
+            if log is not self._asked_log or self.state is not self._asked_state:
+                self._prepare_request(log)
+            out.send(self._leader, Fetch(self.partition, self._number, self._request))
         patience_ms = DurationMs(settings.fetch_wait_ms + settings.answer_ms_max)
         out.wake(patience_ms, FetchDue(self.partition, self._number))
+
+    def _prepare_request(self, log: LogState) -> None:
+        """Make the request that is asked with until log or news change: an idle follower asks the same again."""
+        self._asked_log, self._asked_state = log, self.state
+        self._leader = Address(NodeId(self.state.leader))
+        self._request = FetchRequest(
+            replica=self.state.broker,
+            offset=log.end_offset,
+            leader_epoch=self.state.leader_epoch,
+            last_fetched_epoch=latest_epoch(log.epochs),
+            start_offset=log.start_offset,
+            broker_epoch=self.broker_epoch,
+        )
 
     def on_fetched(self, told: Fetched, moment: Moment, out: Outbox) -> None:
         """Take the leader's answer to the question under way: append, cut, or wait."""
@@ -130,13 +138,14 @@ class FollowerRole:
         if answer.diverging is not None:
             after = after_answer(self.log.state, answer, rules)
             self.log.cut(cut_for(self.log.state, answer.diverging, rules).end_offset, moment.now_ms)
+            self.log.set_high_watermark(after.high_watermark)
         else:
             if told.records and not self._append(told.records, moment, out):
                 return
             if answer.start_offset > self.log.log.log_start_offset:
                 self.log.raise_start(answer.start_offset)
-            after = after_answer(self.log.state, answer, rules)
-        self.log.set_high_watermark(after.high_watermark)
+            # `follower_high_watermark`, which the log keeps by itself.
+            self.log.set_high_watermark(answer.high_watermark)
         self._ask(out)
 
     def _append(self, records: bytes, moment: Moment, out: Outbox) -> bool:

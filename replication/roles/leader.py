@@ -62,6 +62,8 @@ from replication.roles.states.write import WRITE_ANSWERS, WRITE_TRANSITIONS, Wri
 from replication.terms import Moment
 from replication.truncation import answer_epoch_end
 
+_NOTHING_TOLD: Final = Offset(-1)
+
 
 @value
 class HeldFetch:
@@ -121,17 +123,20 @@ class LeaderRole:
         request = fetch.request
         served = serve_follower(self.state, self.log.state, request, moment, self._settings.terms)
         answer = served.answer
-        has_data = (
-            answer.error is ErrorCode.NONE and answer.diverging is None and request.offset < self.log.log.log_end_offset
-        )
-        is_news = answer.error is not ErrorCode.NONE or answer.diverging is not None
-        is_news = is_news or answer.high_watermark > self._told.get(request.replica, Offset(-1))
-        self._learn(served.leader, served.high_watermark, out)
-        if may_wait and not has_data and not is_news:
-            return False
-        records = self.log.read(request.offset, self._settings.fetch_bytes_max) if has_data else b""
-        if answer.error is ErrorCode.NONE:
+        records = b""
+        if answer.error is ErrorCode.NONE and answer.diverging is None:
+            has_data = request.offset < answer.end_offset
+            is_news = answer.high_watermark > self._told.get(request.replica, _NOTHING_TOLD)
+            self._learn(served.leader, served.high_watermark, out)
+            if may_wait and not has_data and not is_news:
+                return False
+            if has_data:
+                records = self.log.read(request.offset, self._settings.fetch_bytes_max)
             self._told[request.replica] = answer.high_watermark
+        else:
+            self._learn(served.leader, served.high_watermark, out)
+            if answer.error is ErrorCode.NONE:
+                self._told[request.replica] = answer.high_watermark
         out.send(sender, Fetched(self.partition, fetch.number, answer, records))
         return True
 

@@ -276,7 +276,7 @@ class LeaderTold:
 class Create:
     """An operator tells the controller to make a partition; replicas that are alive are in sync at first.
 
-    `topic` is the name of its topic, "" for one made from the number; the number is the topic's id, and is never used twice.
+    `topic` is the name of its topic, "" for one made from the number; the number is the topic's id, never used twice.
     """
 
     partition: int

@@ -31,6 +31,8 @@ class ReplicaLog:
         self._entries: tuple[EpochEntry, ...] = ()
         self._epochs: tuple[EpochStart, ...] = ()
         """The epochs of `_entries`, which seldom change."""
+        self._asked: tuple[Offset, SizeBytes, int] | None = None
+        self._read = b""
         self.version = 0
         self.cut_to: Offset | None = Offset(0)
 
@@ -60,8 +62,10 @@ class ReplicaLog:
 
     def set_high_watermark(self, offset: Offset) -> None:
         """Set the high watermark, kept within the log."""
-        if offset != self.log.high_watermark:
-            self.log.update_high_watermark(offset)
+        log = self.log
+        offset = max(log.log_start_offset, min(offset, log.log_end_offset))
+        if offset != log.high_watermark:
+            log.update_high_watermark(offset)
             self._changed()
 
     def raise_start(self, offset: Offset) -> None:
@@ -92,7 +96,11 @@ class ReplicaLog:
         """Return whole batches from `offset` on, at least one if there is one."""
         if offset >= self.log.log_end_offset:
             return b""
-        return bytes(self.log.read(offset, bytes_max).records)
+        asked = (offset, bytes_max, self.version)
+        if asked != self._asked:
+            # Followers ask for the same place one after the other.
+            self._asked, self._read = asked, bytes(self.log.read(offset, bytes_max).records)
+        return self._read
 
     def seen(self) -> None:
         """Forget how far the log was cut."""

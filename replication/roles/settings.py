@@ -23,8 +23,9 @@ DEFAULT_TERMS: Final = Terms(min_isr=2)
 class RoleSettings:
     """What a broker and the controller are configured with.
 
-    `directory_count` is the number of log directories of a broker, each a disk of its own. `answer_ms_max` is after how long an unanswered request counts as lost: in Kafka a broken connection is noticed, and
-    the socket timeouts of 30 s are for connections that are silent.
+    `answer_ms_max` is after how long an unanswered request counts as lost: in Kafka a broken connection is noticed, and
+    the socket timeouts of 30 s are for connections that are silent. `directory_count` is the number of log directories
+    of a broker, each a disk of its own. `has_zookeeper` is the older mode, in which one of the brokers controls.
     """
 
     terms: Terms = DEFAULT_TERMS
@@ -38,4 +39,5 @@ class RoleSettings:
     checkpoint_ms: DurationMs = attrs.field(default=DurationMs(5_000))
     balance_ms: DurationMs = attrs.field(default=DurationMs(300_000))
     directory_count: int = 1
+    has_zookeeper: bool = False
     produce_ms_max: DurationMs = attrs.field(default=DurationMs(30_000))

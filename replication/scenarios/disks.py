@@ -73,7 +73,7 @@ class DiskFault:
         cluster.trace.line(cluster.now_ms, text)
 
         def end_without_disk(world: Cluster, receiver: NodeId, _message: Message, _out: Outbox) -> None:
-            if receiver == broker and node.role is not None and node.has_no_disk:
+            if receiver == NodeId(broker) and node.role is not None and node.has_no_disk:
                 node.kill()
                 world.trace.line(world.now_ms, f"broker {broker} has lost its last disk and ends")
                 world.at(self.until_ms, lambda: start_broker(world, broker))
@@ -138,4 +138,3 @@ class FlushEachWrite:
 
 PREPARED: Final = (DiskFault, FlushEachWrite)
 """Acts that join before a cluster begins."""
-

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from typing import Final
 
 import attrs
 
@@ -51,9 +52,13 @@ from replication.scenarios.disks import PREPARED
 from replication.scenarios.former import former_controller
 from replication.scenarios.reader import PositionReader, Reads
 from replication.simulation.cluster import Cluster
+from replication.zookeeper.messages import Obeyed
 
 DIVERGING = "Fetched, diverging"
 """The kind under which answers to fetches are counted that say where the logs part."""
+
+
+_ANSWERS: Final = (Produced, Consumed, EpochEndTold, BoundsTold, BeatTold, ElectTold, ReassignTold, Obeyed)
 
 
 @attrs.frozen
@@ -65,7 +70,10 @@ class Note:
 
 
 class Script:
-    """Plays acts and takes notes, at each (time, partition) of `looks`. `answers` counts (kind, error), `gone` holds acknowledged values that are lost."""
+    """Plays acts and takes notes, at each (time, partition) of `looks`.
+
+    `answers` counts (kind, error), `gone` holds acknowledged values that are lost.
+    """
 
     def __init__(self, acts: Sequence[Act], looks: Iterable[tuple[int, int]]) -> None:
         self._acts = acts
@@ -140,7 +148,7 @@ def values_in(log: ReplicaLog) -> Iterator[int]:
 
 
 def _error_of(message: Message) -> ErrorCode | None:
-    if isinstance(message, Produced | Consumed | EpochEndTold | BoundsTold | BeatTold | ElectTold | ReassignTold):
+    if isinstance(message, _ANSWERS):
         return message.error
     if isinstance(message, Fetched):
         return message.answer.error

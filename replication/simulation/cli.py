@@ -13,12 +13,14 @@ Source: ours; click.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, TextIO
+from pathlib import Path
+from typing import Final
 
 import click
 
 from broker.cli import EXIT_REFUSED
 from broker.diagrams import FORMS
+from broker.errors import UsageError
 from broker.units import MINUTE_MS, DurationMs
 from replication.checkers import INVARIANTS
 from replication.groups import GROUP_INVARIANTS, GroupLife, with_groups
@@ -28,6 +30,7 @@ from replication.rules import rules_of, without
 from replication.simulation.chart import to_svg
 from replication.simulation.faults import Fault
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
+from replication.simulation.page import to_html
 from replication.simulation.run import Outcome, run
 from replication.simulation.shrink import shrink
 from replication.simulation.trace import silent
@@ -60,7 +63,12 @@ _SHOWN_COUNT_MAX: Final = 10
     help="Print the state machines that the simulation steps by, or the one of this name, and leave.",
 )
 @click.option("--format", "form", type=click.Choice(FORMS), default="text", help="Of --diagram.", show_default=True)
-@click.option("--chart", type=click.File("w", encoding="utf-8", lazy=True), help="Write a picture of the run, as SVG.")
+@click.option(
+    "--chart",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a picture of the run: .svg, or .html with the picture and tables.",
+)
 def simulate(
     seed: int,
     kind: str,
@@ -71,7 +79,7 @@ def simulate(
     groups: int,
     diagram: str | None,
     form: str,
-    chart: TextIO | None,
+    chart: Path | None,
     *,
     shrinks: bool,
 ) -> int:
@@ -83,10 +91,12 @@ def simulate(
     simulate --groups 3 --minutes 5
     simulate --seed 3 --without strict_min_isr --shrink
     simulate --diagram part --format mermaid
+    simulate --harsh --seed 3 --chart run.html
     """
     if diagram is not None:
         click.echo("\n\n".join(machine_lines(machine, form) for machine in find_machines(diagram)))
         return 0
+    _check_chart(chart, seeds)
     rules = without(rules_of(release), *left_out)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
     command = _command(kind, minutes, release, left_out, groups)
@@ -102,7 +112,8 @@ def simulate(
     for line in () if life is None else life.tally.lines():
         click.echo(line)
     if chart is not None:
-        chart.write(to_svg(outcome))
+        page = to_html(outcome, f"{command} --seed {seed}", options_lines(cast.options))
+        chart.write_text(to_svg(outcome) if chart.suffix == ".svg" else page, encoding="utf-8")
     if outcome.is_clean:
         return 0
     click.echo(f"again: {command} --seed {seed}")
@@ -121,6 +132,16 @@ class _Cast:
     def life(self) -> GroupLife | None:
         """Return the groups, to live once; None without."""
         return GroupLife.drawn(self.options, self._groups) if self._groups else None
+
+
+def _check_chart(chart: Path | None, seeds: int) -> None:
+    """Raise UsageError for a chart that cannot be written, before anything is run."""
+    if chart is None:
+        return
+    if chart.suffix not in (".svg", ".html"):
+        raise UsageError(f"--chart {str(chart)!r}: a chart is written as .svg or .html")
+    if seeds > 1:
+        raise UsageError(f"--chart is a picture of one run; --seeds asks for {seeds}")
 
 
 def machine_lines(machine: Machine, form: str) -> str:

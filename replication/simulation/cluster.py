@@ -23,7 +23,6 @@ import heapq
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from broker.clock import ManualClock
 from broker.entropy import SplitMix64, derive
 from broker.ids import BrokerId
 from broker.units import TimeMs
@@ -48,6 +47,7 @@ from replication.simulation.network import Network
 from replication.simulation.node import Node
 from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.trace import Trace
+from replication.zookeeper import ZooKeeperRole
 
 _NETWORK_STREAM: Final = 3
 _CLIENT_STREAM: Final = 4
@@ -62,7 +62,20 @@ _READ_ONCE: Final = frozenset({AskIsr, Produce})
 _NOBODY: Final = Address(_WORLD)
 _ONLY_LIFE: Final = Life(0)
 """Of a client."""
-_Entry = tuple[int, int, NodeId, Life, Address, Message | Action]
+_Entry = tuple[TimeMs, int, NodeId, Life, Address, Message | Action]
+
+
+class VirtualClock:
+    """The clock of a cluster, which moves it at every event."""
+
+    __slots__ = ("at_ms",)
+
+    def __init__(self) -> None:
+        self.at_ms = TimeMs(0)
+
+    def now_ms(self) -> TimeMs:
+        """Return the virtual time."""
+        return self.at_ms
 
 
 class Client(Protocol):
@@ -83,11 +96,11 @@ class Cluster:
     def __init__(self, options: Options, trace: Trace) -> None:
         self.options = options
         self.trace = trace
-        self.clock = ManualClock()
-        self.now_ms = TimeMs(0)
+        self.clock = VirtualClock()
+        self.now_ms = self.clock.at_ms
         self.history = History()
         self.network = Network(options.network, SplitMix64(derive(options.seed, _NETWORK_STREAM)))
-        self.controller = ControllerRole(options.settings)
+        self.controller = (ZooKeeperRole if options.settings.has_zookeeper else ControllerRole)(options.settings)
         self.controller_life = Life(0)
         self.nodes = {
             BrokerId(broker): Node(BrokerId(broker), broker % options.racks, options.settings, self.clock)
@@ -95,14 +108,19 @@ class Cluster:
         }
         self.clients: dict[NodeId, Client] = {**_clients(options, self.history)}
         self.watches: list[Watch] = []
+        """Asked after every event."""
+        self.controller_watches: list[Watch] = []
+        """Asked after the controller's events, before the others."""
         self.event_count = 0
         self._heap: list[_Entry] = []
+        self._out = Outbox()
+        """Of the event that is being handled; empty between events."""
         self._asked = 0
         self._standing: dict[BrokerId, list[_Entry]] = {}
         """What has arrived at brokers that stand still."""
         self._senders: dict[NodeId, Address] = {}
         """The address of each node's present life, once it has sent anything."""
-        self._newest: dict[tuple[Address, type, int], int] = {}
+        self._newest: dict[tuple[NodeId, Life, type, int], int] = {}
 
     def host(self, make: GuestMaker) -> None:
         """Let every broker host a further role; to be asked for before the cluster begins."""
@@ -164,7 +182,7 @@ class Cluster:
 
     def at(self, at_ms: int, action: Action) -> None:
         """Do something to the world at a time."""
-        self._push(at_ms, _WORLD, ANY_LIFE, _NOBODY, action)
+        self._push(TimeMs(at_ms), _WORLD, ANY_LIFE, _NOBODY, action)
 
     def tell(self, receiver: NodeId, message: Message) -> None:
         """Hand a message to a node now, as an operator does."""
@@ -172,19 +190,15 @@ class Cluster:
 
     def run_until(self, end_ms: TimeMs) -> None:
         """Let everything happen up to and including a time."""
-        heap, deliver = self._heap, self._deliver
+        assert end_ms >= self.now_ms, (end_ms, self.now_ms)
+        heap, deliver, clock, pop = self._heap, self._deliver, self.clock, heapq.heappop
         while heap and heap[0][0] <= end_ms:
-            entry = heapq.heappop(heap)
-            if entry[0] != self.now_ms:
-                self._set_time(TimeMs(entry[0]))
+            entry = pop(heap)
+            self.now_ms = clock.at_ms = entry[0]
             deliver(entry)
-        self._set_time(end_ms)
+        self.now_ms = clock.at_ms = end_ms
 
-    def _set_time(self, now_ms: TimeMs) -> None:
-        self.clock.set(now_ms)
-        self.now_ms = now_ms
-
-    def _push(self, at_ms: int, receiver: NodeId, life: Life, sender: Address, message: Message | Action) -> None:
+    def _push(self, at_ms: TimeMs, receiver: NodeId, life: Life, sender: Address, message: Message | Action) -> None:
         self._asked += 1
         heapq.heappush(self._heap, (at_ms, self._asked, receiver, life, sender, message))
 
@@ -197,7 +211,7 @@ class Cluster:
         kind = type(message)
         if kind in _READ_ONCE and not self._is_newest(sender, message):
             return
-        out = Outbox()
+        out = self._out
         if receiver < CONTROLLER:
             node = self.nodes[BrokerId(receiver)]
             role, own_life = node.role, node.life
@@ -217,6 +231,9 @@ class Cluster:
             self.clients[receiver].handle(message, self.now_ms, out)
         self.event_count += 1
         self.trace.event(at_ms, receiver, kind)
+        if receiver == CONTROLLER:
+            for watch in self.controller_watches:
+                watch(self, receiver, message, out)
         for watch in self.watches:
             watch(self, receiver, message, out)
         if out.sent or out.woken:
@@ -228,8 +245,8 @@ class Cluster:
         It is sent again over a new connection, and what is left on the old one is never read; nor is anything read
         twice.
         """
-        assert isinstance(message, AskIsr | Produce), message
-        way = (sender, type(message), message.partition)
+        assert isinstance(message, (AskIsr, Produce)), message
+        way = (sender.node, sender.life, type(message), message.partition)
         if message.number <= self._newest.get(way, -1):
             return False
         self._newest[way] = message.number
@@ -238,6 +255,7 @@ class Cluster:
     def _post(self, node: NodeId, life: Life, out: Outbox) -> None:
         """Take what a node wants sent and woken, and empty its outbox."""
         now_ms, heap, asked = self.now_ms, self._heap, self._asked
+        push, arrivals = heapq.heappush, self.network.arrivals
         sender = self._senders.get(node)
         if sender is None or sender.life != life:
             sender = self._senders[node] = Address(node, life)
@@ -246,14 +264,14 @@ class Cluster:
             if receiver == node:
                 # What a guest and its broker say to each other does not pass the network.
                 asked += 1
-                heapq.heappush(heap, (now_ms, asked, node, life, sender, message))
+                push(heap, (now_ms, asked, node, life, sender, message))
                 continue
-            for at_ms in self.network.arrivals(node, receiver, message, now_ms):
+            for at_ms in arrivals(node, receiver, message, now_ms):
                 asked += 1
-                heapq.heappush(heap, (at_ms, asked, receiver, address.life, sender, message))
+                push(heap, (at_ms, asked, receiver, address.life, sender, message))
         for delay_ms, message in out.woken:
             asked += 1
-            heapq.heappush(heap, (now_ms + delay_ms, asked, node, life, sender, message))
+            push(heap, (TimeMs(now_ms + delay_ms), asked, node, life, sender, message))
         self._asked = asked
         out.sent.clear()
         out.woken.clear()

@@ -76,7 +76,7 @@ class Network:
         self.holds.clear()
         self.options = attrs.evolve(self.options, loss=0, duplicates=0, stragglers=0)
 
-    def arrivals(self, sender: NodeId, receiver: NodeId, message: object, now_ms: TimeMs) -> tuple[int, ...]:
+    def arrivals(self, sender: NodeId, receiver: NodeId, message: object, now_ms: TimeMs) -> tuple[TimeMs, ...]:
         """Return when the message arrives, at most twice."""
         options = self.options
         drawn = self._draw() & _MASK
@@ -102,8 +102,8 @@ class Network:
                 at_ms = last_ms
             self._last[way] = at_ms
         if luck < options.loss + options.duplicates:
-            return (at_ms, at_ms + 1 + rest % options.straggler_ms_max)
-        return (at_ms,)
+            return (TimeMs(at_ms), TimeMs(at_ms + 1 + rest % options.straggler_ms_max))
+        return (TimeMs(at_ms),)
 
     def _held(self, sender: NodeId, receiver: NodeId, message: object, now_ms: TimeMs, at_ms: int) -> int:
         self.holds = [hold for hold in self.holds if hold.left and now_ms < hold.until_ms]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker.clock import ManualClock
+from broker.clock import Clock
 from broker.entropy import RandomSource
 from broker.ids import BrokerId, Offset
 from broker.units import KIB, MIB, SizeBytes, TimeMs
@@ -34,6 +34,7 @@ from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
 from replication.simulation.options import WALL_CLOCK_MS
 from replication.stray import StoredReplica, is_stray
+from replication.zookeeper import ZooKeeperBrokerRole
 
 TORN_BYTES_MAX: Final = 4 * KIB
 """How much of a log's end power loss takes at most: what a system has not flushed by itself after some seconds."""
@@ -44,7 +45,7 @@ DEFAULT_CONFIG: Final = LogConfig(segment_size_bytes=SizeBytes(MIB), index_inter
 class Node:
     """One broker's machine. `role` is None while the process is down; `life` counts its starts."""
 
-    def __init__(self, broker: BrokerId, rack: int, settings: RoleSettings, clock: ManualClock) -> None:
+    def __init__(self, broker: BrokerId, rack: int, settings: RoleSettings, clock: Clock) -> None:
         self.broker = broker
         self.rack = rack
         self.life = Life(0)
@@ -63,7 +64,8 @@ class Node:
         self._proof = StopProof()
         self._was_clean = True
         self._high_watermarks: dict[int, Offset] = {}
-        self._logs: dict[int, ReplicaLog] = {}
+        self.logs: dict[int, ReplicaLog] = {}
+        """The logs that the present life has opened, by partition."""
         self._topics: dict[int, str] = {}
         """The name of the topic of each log, by its id."""
 
@@ -72,18 +74,13 @@ class Node:
         """The time by this machine's clock."""
         return TimeMs(WALL_CLOCK_MS + self._clock.now_ms() + self.clock_ahead_ms)
 
-    @property
-    def logs(self) -> dict[int, ReplicaLog]:
-        """The logs that the present life has opened, by partition."""
-        return self._logs
-
     def start(self) -> BrokerRole:
         """Start the process and return its role."""
         assert self.role is None, self.broker
         self.life = Life(self.life + 1)
         found = self._proof
         self._proof = proof_while_loading(found, self._settings.terms.rules)
-        self._logs = {}
+        self.logs = {}
         self._lost = frozenset()
         start = BrokerStart(
             broker=self.broker,
@@ -96,7 +93,7 @@ class Node:
             drop_strays=self._drop_strays,
             guests=tuple(self.guests),
         )
-        self.role = BrokerRole(start, self._settings)
+        self.role = (ZooKeeperBrokerRole if self._settings.has_zookeeper else BrokerRole)(start, self._settings)
         return self.role
 
     @property
@@ -115,7 +112,7 @@ class Node:
         """Let the process end cleanly: logs closed, high watermarks and the proof written."""
         role = self.role
         assert role is not None, self.broker
-        for partition, log in sorted(self._logs.items()):
+        for partition, log in sorted(self.logs.items()):
             self._high_watermarks[partition] = log.log.high_watermark
             log.log.close(now_ms=self.now_ms)
         epoch = UNKNOWN_BROKER_EPOCH if role.epoch is None else role.epoch
@@ -127,7 +124,7 @@ class Node:
         """Cut each log's last file at a drawn byte above what was flushed; return how many bytes went."""
         assert self.role is None, self.broker
         lost = 0
-        for partition, log in sorted(self._logs.items()):
+        for partition, log in sorted(self.logs.items()):
             active = log.log.active_segment
             path = f"{self.directory_of(partition)}/{active.base_offset:020d}.log"
             is_flushed = log.log.recovery_point >= log.log.log_end_offset
@@ -149,7 +146,7 @@ class Node:
         self.lossy_life = self.life
 
     def _open_log(self, partition: int) -> ReplicaLog:
-        known = self._logs.get(partition)
+        known = self.logs.get(partition)
         if known is not None:
             return known
         assert self.role is not None, self.broker
@@ -163,20 +160,18 @@ class Node:
             topic_id=topic_id_of(partition) if self._settings.terms.rules.topic_id_check else None,
         )
         log.update_high_watermark(self._high_watermarks.get(partition, Offset(0)))
-        opened = self._logs[partition] = ReplicaLog(log, self._settings.terms.rules)
+        opened = self.logs[partition] = ReplicaLog(log, self._settings.terms.rules)
         return opened
 
     def _partitions_beside(self, path: str) -> frozenset[int]:
         """Note that the directory in which `path` lies has failed, and return the replicas that it held."""
         disk = path.partition("/")[0]
         self._lost |= {disk}
-        return frozenset(
-            partition for partition in self._logs if self.directory_of(partition).partition("/")[0] == disk
-        )
+        return frozenset(partition for partition in self.logs if self.directory_of(partition).partition("/")[0] == disk)
 
     def _drop_log(self, partition: int) -> None:
         """Remove a log that this broker has no part in any more; none is fine."""
-        self._logs.pop(partition, None)
+        self.logs.pop(partition, None)
         self._high_watermarks.pop(partition, None)
         if self.storage.is_directory(self.directory_of(partition)):
             self.storage.remove_directory(self.directory_of(partition))
@@ -195,7 +190,11 @@ class Node:
                 path = f"{disk}/{topic}/{PARTITION_METADATA_FILE}"
                 found = read_partition_metadata(self.storage, path)
                 if found is not None and is_stray(
-                    StoredReplica(topic, _partition_of(found.topic_id)), self.broker, image.topics, image.partitions, rules
+                    StoredReplica(topic, _partition_of(found.topic_id)),
+                    self.broker,
+                    image.topics,
+                    image.partitions,
+                    rules,
                 ):
                     self.storage.remove_directory(f"{disk}/{topic}")
 

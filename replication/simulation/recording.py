@@ -18,24 +18,16 @@ from broker.ids import BrokerId, Offset
 from broker.units import TimeMs
 from replication.partition import PartitionState
 from replication.roles.messages import (
-    CONTROLLER,
-    PARTITION_MESSAGES,
     AskIsr,
-    AskLeader,
     Beat,
-    Consume,
-    FetchDue,
-    Fetched,
     Message,
     NodeId,
     PartitionRecord,
     Reassign,
     Register,
     SessionsDue,
-    WriteExpired,
 )
 from replication.roles.outbox import Outbox
-from replication.roles.replica_log import ReplicaLog
 from replication.simulation.cluster import Cluster
 from replication.simulation.telling import record_text
 
@@ -78,10 +70,6 @@ _LEFT_BY: Final[dict[type, LeftBy]] = {
 }
 
 
-_RAISES_NOTHING: Final = frozenset({Fetched, FetchDue, WriteExpired, Consume, AskLeader})
-"""Messages at which no leader raises its high watermark."""
-
-
 @attrs.frozen
 class Leaving:
     """A replica left the ISR."""
@@ -95,7 +83,8 @@ class Leaving:
 class Recording:
     """Notes states and high watermarks as events go by, and tells each record of the metadata log.
 
-    `watch` hangs in a cluster's watches.
+    `watch` hangs in a cluster's controller watches; `note_high` is told by the checker, which looks at what leaders
+    show anyway.
     """
 
     def __init__(self) -> None:
@@ -106,29 +95,15 @@ class Recording:
         self._read = 0
         self._last: dict[int, Offset] = {}
 
-    def watch(self, cluster: Cluster, node: NodeId, message: Message, _out: Outbox) -> None:
-        """Note what an event changed."""
-        if node == CONTROLLER:
-            records = cluster.controller.log
-            while self._read < len(records):
-                record = records[self._read]
-                self._read += 1
-                cluster.trace.line(cluster.now_ms, record_text(record))
-                if isinstance(record, PartitionRecord):
-                    self._note_state(record, cluster.now_ms, _LEFT_BY.get(type(message), LeftBy.OTHER))
-        elif node < CONTROLLER:
-            kind = type(message)
-            if kind in _RAISES_NOTHING:
-                return
-            broker = BrokerId(node)
-            logs = cluster.nodes[broker].logs
-            if kind in PARTITION_MESSAGES:
-                partition: int = message.partition  # type: ignore[union-attr] # That is what the set says.
-                if partition in logs:
-                    self._note_high(cluster, broker, partition, logs[partition])
-            else:
-                for partition, log in logs.items():
-                    self._note_high(cluster, broker, partition, log)
+    def watch(self, cluster: Cluster, _node: NodeId, message: Message, _out: Outbox) -> None:
+        """Note what the controller wrote."""
+        records = cluster.controller.log
+        while self._read < len(records):
+            record = records[self._read]
+            self._read += 1
+            cluster.trace.line(cluster.now_ms, record_text(record))
+            if isinstance(record, PartitionRecord):
+                self._note_state(record, cluster.now_ms, _LEFT_BY.get(type(message), LeftBy.OTHER))
 
     def _note_state(self, record: PartitionRecord, now_ms: TimeMs, by: LeftBy) -> None:
         partition, state = record.partition, record.state
@@ -139,13 +114,12 @@ class Recording:
             left = (broker for broker in before.isr if broker not in state.isr)
             self.leavings += (Leaving(now_ms, partition, broker, by) for broker in left)
 
-    def _note_high(self, cluster: Cluster, broker: BrokerId, partition: int, log: ReplicaLog) -> None:
-        high = log.log.high_watermark
-        if self._last.get(partition) != high:
-            state = cluster.controller.image.partitions.get(partition)
-            if state is not None and state.leader == broker:
-                self._last[partition] = high
-                self.highs.append(HighNote(cluster.now_ms, partition, high))
+    def note_high(self, now_ms: TimeMs, partition: int, broker: BrokerId, high_watermark: int) -> None:
+        """Note what a leader shows, if it is the one that the controller knows."""
+        state = self._states.get(partition)
+        if state is not None and state.leader == broker and self._last.get(partition) != high_watermark:
+            self._last[partition] = Offset(high_watermark)
+            self.highs.append(HighNote(now_ms, partition, Offset(high_watermark)))
 
     def leaving_of(self, partition: int, broker: BrokerId) -> Leaving | None:
         """Return how a replica left the ISR last, None if it never did."""

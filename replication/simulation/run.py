@@ -127,11 +127,12 @@ class Simulation:
         self.trace = Trace(tell)
         self.cluster = Cluster(options, self.trace)
         self.weather = Weather(self.cluster, self.plan)
-        self.checker = StepChecker(options.terms if expected is None else expected)
         self.recording = Recording()
+        self.checker = StepChecker(options.terms if expected is None else expected, self.recording.note_high)
         self._extension = extension
         # Before the weather: targeted faults may end the broker that has just handled the event.
-        self.cluster.watches[:0] = (self.recording.watch, self.checker.after)
+        self.cluster.watches.insert(0, self.checker.after)
+        self.cluster.controller_watches.append(self.recording.watch)
         if extension is not None:
             extension.join(self.cluster)
         self.cluster.begin()

@@ -196,7 +196,7 @@ def test_whatever_happens_to_brokers_the_partition_steps_by_the_tables(
 
 def evolved(**changes: object) -> PartitionState:
     values: dict[str, object] = {"replicas": ids(1, 2, 3), "isr": ids(1, 2), "leader": BrokerId(1)}
-    return PartitionState(**{**values, **changes})  # type: ignore[arg-type]
+    return PartitionState(**{**values, **changes})  # type: ignore[arg-type] # fields by name, or of either kind of record.
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ class Stage:
         leader = {PartState.LEADING: OWN, PartState.LEADERLESS: NO_LEADER}.get(part, LEADER)
         state = PartitionState(replicas=ids(1, 2, 3), isr=ids(1, 2, 3), leader=leader, leader_epoch=EPOCH)
         if part is not PartState.NONE:
-            records.append(PartitionRecord(0, state))  # type: ignore[arg-type]
+            records.append(PartitionRecord(0, state))  # type: ignore[arg-type] # fields by name, or of either kind of record.
         self.tell(MetadataTold(1, 0, tuple(records)))
         error = {PartState.PARKED: ErrorCode.FENCED_LEADER_EPOCH, PartState.PLACING: ErrorCode.OFFSET_OUT_OF_RANGE}
         if part in error:
@@ -358,7 +358,7 @@ def test_a_request_to_a_broker_that_does_not_lead_changes_nothing_and_is_answere
         (answer,) = stage.tell(request) if part is not PartState.LEADING else (None,)
         if part is PartState.LEADING:
             continue
-        error = answer.answer.error if isinstance(answer, Fetched) else answer.error  # type: ignore[union-attr]
+        error = answer.answer.error if isinstance(answer, Fetched) else answer.error  # type: ignore[union-attr] # the answer to what was asked.
         assert (stage.snapshot(), error) == (before, NOT_LEADER), request
 
 
@@ -380,14 +380,14 @@ def test_a_write_with_acks_that_are_none_is_refused_and_not_appended(acks: int) 
     stage = Stage(PartState.LEADING)
     before = stage.snapshot()
     (answer,) = stage.tell(Produce(0, 1, acks, b""))
-    assert answer.error is WRITE_ANSWERS[WriteInput.REFUSED_ACKS]  # type: ignore[union-attr]
+    assert answer.error is WRITE_ANSWERS[WriteInput.REFUSED_ACKS]  # type: ignore[union-attr] # the answer to what was asked.
     assert stage.snapshot() == before
 
 
 def test_a_consumer_is_turned_away_by_a_broker_without_a_replica_only() -> None:
     for part in PARTS:
         (answer,) = Stage(part).tell(Consume(0, 1, Offset(0)))
-        assert answer.error is (NOT_LEADER if part is PartState.NONE else ErrorCode.NONE)  # type: ignore[union-attr]
+        assert answer.error is (NOT_LEADER if part is PartState.NONE else ErrorCode.NONE)  # type: ignore[union-attr] # the answer to what was asked.
 
 
 def test_a_message_that_is_not_for_brokers_is_refused_and_changes_nothing() -> None:
@@ -424,7 +424,7 @@ WAY = {
 
 
 def living() -> BrokerRole:
-    start = BrokerStart(OWN, "1/1", StopProof(), lambda _: None, lambda _: None, lambda _: None)  # type: ignore[arg-type, return-value]
+    start = BrokerStart(OWN, "1/1", StopProof(), lambda _: None, lambda _: None, lambda _: None)  # type: ignore[arg-type, return-value] # no partition, so none is called.
     role = BrokerRole(start, RoleSettings())
     role.begin(Outbox())
     role.handle(Registered(BrokerEpoch(1)), PEER, NOW, Outbox())

@@ -94,8 +94,8 @@ _S46: Final = Scenario(
 _S47: Final = Scenario(
     name="S47",
     title="a consumer whose place in the log is gone",
-    how="A consumer has read m0 m1 m2. 1, which has only m0, is elected uncleanly and takes m3 m4 m5. The consumer asks "
-    "where the epoch of m2 ends there, and goes back to that place.",
+    how="A consumer has read m0 m1 m2. 1, which has only m0, is elected uncleanly and takes m3 m4 m5. The consumer "
+    "asks where the epoch of m2 ends there, and goes back to that place.",
     source="KIP-320",
     terms=attrs.evolve(UNCLEAN, min_isr=1),
     brokers=2,

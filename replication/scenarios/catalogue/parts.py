@@ -15,10 +15,11 @@ from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.election import Election
 from replication.roles.messages import Elect, Reassign
-from replication.rules import CURRENT, without
-from replication.scenarios.acts import Act, Ordered
-from replication.scenarios.scenario import DEFAULT_SETTINGS, DEFAULT_TERMS
+from replication.rules import CURRENT, Truncation, without
+from replication.scenarios.acts import Act, Held, Ordered, Written
+from replication.scenarios.scenario import DEFAULT_SETTINGS, DEFAULT_TERMS, Scenario
 from replication.simulation import Fault, FaultKind
+from replication.terms import Terms
 
 MANY: Final = 10_000
 
@@ -33,6 +34,44 @@ ALONE: Final = attrs.evolve(DEFAULT_TERMS, min_isr=1)
 QUICK_LAG: Final = DurationMs(1_000)
 """A replica.lag.time.max.ms for stories that wait for a follower to be dropped."""
 
+PAIR: Final = Scenario(
+    name="",
+    title="",
+    how="",
+    source="",
+    terms=ALONE,
+    settings=PATIENT,
+    brokers=2,
+    replication_factor=2,
+    producers=0,
+    consumers=0,
+    duration_ms=DurationMs(45_000),
+)
+"""Two brokers, a replica on each, and nothing happens but what a story says."""
+
+TRIO: Final = attrs.evolve(PAIR, brokers=3, replication_factor=3, terms=DEFAULT_TERMS)
+
+COMMON_EPOCH: Final = attrs.evolve(CURRENT, truncation=Truncation.BY_COMMON_EPOCH)
+
+LOSS: Final = frozenset({"I4", "I5", "I6", "I7", "I9", "I16"})
+"""What breaks when a member of the ISR cuts what is committed, and is elected."""
+
+QUIET_TRIO: Final = Scenario(
+    name="",
+    title="",
+    how="",
+    source="",
+    settings=PATIENT,
+    producers=0,
+    consumers=0,
+)
+"""Three brokers, a replica on each, for a minute in which nothing happens but what a story says."""
+
+
+def terms_without(*names: str, lag_ms_max: DurationMs = DEFAULT_TERMS.lag_ms_max) -> Terms:
+    """Return the usual terms without some rules."""
+    return attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, *names), lag_ms_max=lag_ms_max)
+
 
 def fault(at_ms: int, kind: FaultKind, target: int = 0, for_ms: int = 0, detail: int = 0) -> Fault:
     """Return a fault of a plan."""
@@ -43,3 +82,20 @@ def moved_to(at_ms: int, *replicas: int) -> tuple[Act, ...]:
     """Return the orders that put the replicas of partition 0 in an order and, 10 ms later, let the first lead."""
     target = tuple(BrokerId(replica) for replica in replicas)
     return (Ordered(at_ms, Reassign(0, target)), Ordered(at_ms + 10, Elect(0, Election.PREFERRED)))
+
+
+THREE_TURNS: Final[tuple[Act, ...]] = (
+    Written(5_000, 0),
+    Held(5_590, 8_000, "Fetch", sender=0),
+    Held(5_590, 8_000, "AskEpochEnd", sender=0),
+    Held(5_590, 6_100, "MetadataTold", receiver=2),
+    *moved_to(5_600, 1, 0),
+    Written(5_650, 1),
+    Held(5_690, 5_900, "MetadataTold", receiver=1),
+    *moved_to(5_700, 0, 1),
+    Written(5_750, 0),
+    *moved_to(5_800, 1, 0),
+    Written(5_950, 1),
+    *moved_to(6_000, 0, 1),
+)
+"""0 and 1 lead in turn, five epochs in all, and each writes what the other does not get."""

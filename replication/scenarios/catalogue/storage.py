@@ -30,8 +30,8 @@ _S91: Final = attrs.evolve(
     _QUIET,
     name="S91",
     title="power fails everywhere, and nothing was flushed",
-    how="m0 is in the page cache of all three brokers and acknowledged; power fails before any system has written it to "
-    "disk. Three lossy restarts are more than min.insync.replicas is good for.",
+    how="m0 is in the page cache of all three brokers and acknowledged; power fails before any system has written "
+    "it to disk. Three lossy restarts are more than min.insync.replicas is good for.",
     source="KIP-966; Kafka leaves flushing to the operating system",
     acts=(
         Written(5_000, 0),
@@ -46,8 +46,8 @@ _S42: Final = attrs.evolve(
     _QUIET,
     name="S42",
     title="a topic deleted and made anew while a broker is down",
-    how="2 is down while its topic, with m0, is deleted and another one of the same name is made, with m1. It comes back "
-    "with a log of that name: by the topic's id it is a stray, and removed before anything is copied.",
+    how="2 is down while its topic, with m0, is deleted and another one of the same name is made, with m1. It comes "
+    "back with a log of that name: by the topic's id it is a stray, and removed before anything is copied.",
     source="KIP-516, KAFKA-14616",
     acts=(
         Written(5_000, 0),
@@ -67,8 +67,8 @@ _S43: Final = attrs.evolve(
     _QUIET,
     name="S43",
     title="a log of another topic's id",
-    how="The file beside the log of partition 0 on broker 2 says that it is of another topic. 2 does not touch it, nor "
-    "follow: the replica is unavailable, and nothing is mixed.",
+    how="The file beside the log of partition 0 on broker 2 says that it is of another topic. 2 does not touch it, "
+    "nor follow: the replica is unavailable, and nothing is mixed.",
     source="KAFKA-14190, KAFKA-12835",
     partitions=2,
     acts=(
@@ -90,8 +90,8 @@ STORAGE: Final = (
     Scenario(
         name="S40",
         title="one of two disks fails",
-        how="The disk of broker 0 that holds partition 0 fails at a write. Partition 0 gets another leader, the broker "
-        "stays and goes on with partition 1; asked for partition 0 it says that its storage failed.",
+        how="The disk of broker 0 that holds partition 0 fails at a write. Partition 0 gets another leader, the "
+        "broker stays and goes on with partition 1; asked for partition 0 it says that its storage failed.",
         source="KIP-112, KIP-858",
         settings=_TWO_DISKS,
         partitions=2,
@@ -137,8 +137,8 @@ STORAGE: Final = (
         _QUIET,
         name="S84",
         title="epochs on disk that the log has lost",
-        how="1 leads a new epoch and notes on disk where it starts; power fails, and the only record of it is gone. 1 comes "
-        "back with the log as it was before, and copies what the others have written.",
+        how="1 leads a new epoch and notes on disk where it starts; power fails, and the only record of it is gone. "
+        "1 comes back with the log as it was before, and copies what the others have written.",
         source="KAFKA-16541, Kafka LogLoader",
         settings=PATIENT,
         acts=(
@@ -162,8 +162,8 @@ STORAGE: Final = (
         _QUIET,
         name="S87",
         title="a damaged batch in the middle, and an unclean restart",
-        how="A bit of m1 turns over on the leader's disk, and the leader dies. Its log is cut at m1 as it starts, it follows "
-        "and copies the rest; nobody has elected it meanwhile.",
+        how="A bit of m1 turns over on the leader's disk, and the leader dies. Its log is cut at m1 as it starts, "
+        "it follows and copies the rest; nobody has elected it meanwhile.",
         source="Ganesan et al., FAST 2017; Kafka LogLoader",
         acts=(
             *(Written(5_000 + 100 * number, 0) for number in range(3)),
@@ -182,8 +182,8 @@ STORAGE: Final = (
         _QUIET,
         name="S88",
         title="a damaged batch that nobody looks at",
-        how="A bit of m0 turns over on the leader's disk, which now holds 256; nobody looks. A follower that lost its disk "
-        "cannot get past it: it asks again and again, other partitions go on, and the leader stays leader.",
+        how="A bit of m0 turns over on the leader's disk, which now holds 256; nobody looks. A follower that lost "
+        "its disk cannot get past it: it asks again and again, other partitions go on, and the leader stays leader.",
         source="Kafka AbstractFetcherThread.processFetchRequest",
         partitions=2,
         plan=(fault(7_000, FaultKind.WIPE, 2, 15_000),),
@@ -199,8 +199,9 @@ STORAGE: Final = (
     Scenario(
         name="S89",
         title="a flush that fails once",
-        how="The file of epochs cannot be flushed as broker 1 begins to lead. The next flush would succeed, but what the "
-        "first was to save may be gone: the disk is given up at once, and with its only disk the broker ends.",
+        how="The file of epochs cannot be flushed as broker 1 begins to lead. The next flush would succeed, but "
+        "what the first was to save may be gone: the disk is given up at once, and with its only disk the broker "
+        "ends.",
         source="Rebello et al., ATC 2020; KIP-112",
         producers=0,
         consumers=0,
@@ -219,8 +220,8 @@ STORAGE: Final = (
     Scenario(
         name="S90",
         title="a disk that is full",
-        how="Half a batch fits on the leader's disk, then it is full: the disk is given up and the broker ends. When it "
-        "starts again, the half batch is cut off.",
+        how="Half a batch fits on the leader's disk, then it is full: the disk is given up and the broker ends. "
+        "When it starts again, the half batch is cut off.",
         source="KIP-112, Kafka LogLoader",
         producers=0,
         consumers=0,
@@ -235,7 +236,10 @@ STORAGE: Final = (
             Look(35_000, leader=1, isr=(1, 2, 0), logs=((0,), (0,), (0,))),
             Look(59_000, leader=1, isr=(1, 2, 0)),
         ),
-        answers=(Answers("Produced", ErrorCode.KAFKA_STORAGE_ERROR, 1, 1), never("Produced", ErrorCode.UNKNOWN_SERVER_ERROR)),
+        answers=(
+            Answers("Produced", ErrorCode.KAFKA_STORAGE_ERROR, 1, 1),
+            never("Produced", ErrorCode.UNKNOWN_SERVER_ERROR),
+        ),
         gone=(),
     ),
     _S91,

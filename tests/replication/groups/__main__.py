@@ -1,7 +1,7 @@
-"""Many seeds with groups in one command: `python -m tests.replication.groups [SEEDS] [MINUTES] [KIND] [GROUPS] [FIRST]`.
+"""Many seeds with groups at once: `python -m tests.replication.groups [SEEDS] [MINUTES] [KIND] [GROUPS] [FIRST]`.
 
-100 seeds of 5 simulated minutes with 3 groups each if nothing is said. Each seed that breaks is told with the command to
-repeat it; at the end come what the groups did in all, and the CPU seconds of all processes.
+100 seeds of 5 simulated minutes with 3 groups each if nothing is said. Each seed that breaks is told with the command
+to repeat it; at the end come what the groups did in all, and the CPU seconds of all processes.
 """
 
 from __future__ import annotations

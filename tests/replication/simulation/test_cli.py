@@ -55,7 +55,7 @@ def test_stories_are_listed_and_told(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_story_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(scenario, "scenario", ["run", "S99\x1b"]) == 2
-    assert capsys.readouterr().err.startswith(r"scenario: there is no scenario 'S99\x1b'; there are S20, ")
+    assert capsys.readouterr().err.startswith(r"scenario: there is no scenario 'S99\x1b'; there are S01, ")
 
 
 def test_a_picture_of_the_run_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

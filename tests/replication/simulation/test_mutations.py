@@ -24,21 +24,20 @@ def rules_without(name: str) -> Rules:
 
 
 @pytest.mark.parametrize(
-    ("name", "make", "seed", "code"),
+    ("name", "make", "seed", "codes"),
     [
-        ("maximal_isr", harsh, 8, "I6"),
-        ("isr_join_epoch_start", harsh, 4, "I6"),
-        ("elr_excludes_unclean", swarm, 0, "I25"),
-        ("elr", swarm, 0, "I2"),
-        ("fence_one_at_a_time", harsh, 4, "I3"),
-        ("hw", swarm, 1, "I6"),
-        ("kip101", harsh, 15, "I6"),
+        ("maximal_isr", harsh, 8, {"I4", "I5", "I6", "I7"}),
+        ("isr_join_epoch_start", harsh, 4, {"I6"}),
+        ("elr_excludes_unclean", swarm, 0, {"I25"}),
+        ("elr", swarm, 0, {"I2", "I6", "I7", "I9", "I25"}),
+        ("fence_one_at_a_time", harsh, 4, {"I2", "I3"}),
+        ("hw", swarm, 1, {"I5", "I6", "I16"}),
+        ("hw", harsh, 2, {"I4", "I5", "I6", "I16"}),
+        ("kip101", harsh, 15, {"I4", "I5", "I6"}),
     ],
 )
-def test_an_old_bug_is_found(
-    name: str, make: Callable[[int, DurationMs, Rules], Options], seed: int, code: str
-) -> None:
+def test_an_old_bug_is_found(name: str, make: Maker, seed: int, codes: set[str]) -> None:
     options = make(seed, DURATION, rules_without(name))
     expected = attrs.evolve(options.terms, rules=CURRENT)
-    assert run(options, expected=expected).findings[0].code == code
+    assert {finding.code for finding in run(options, expected=expected).findings} >= codes
     assert run(make(seed, DURATION, CURRENT)).is_clean

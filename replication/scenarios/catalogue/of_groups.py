@@ -20,8 +20,8 @@ from placement.group_life.modes import DEFAULTS
 from placement.group_life.options import ClientOptions, ClientSpec
 from placement.group_life.story import Mode
 from replication.groups.plan import Act, ActKind, MemberPlan
-from replication.groups.scenario import GROUP_ID, GroupLook, GroupScenario, Heard, Unheard
 from replication.roles.settings import RoleSettings
+from replication.scenarios.of_groups import GROUP_ID, GroupLook, GroupScenario, Heard, Unheard
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind
 
@@ -68,7 +68,11 @@ S63: Final = GroupScenario(
     looks=(
         GroupLook(19_000, coordinator=0, state="STABLE", generation=1),
         GroupLook(
-            100_000, coordinator=0, state="STABLE", generation=2, owned={"a": ("t-0", "t-1"), "b": ("t-0", "t-1", "t-2")}
+            100_000,
+            coordinator=0,
+            state="STABLE",
+            generation=2,
+            owned={"a": ("t-0", "t-1"), "b": ("t-0", "t-1", "t-2")},
         ),
     ),
     heard=(
@@ -85,17 +89,20 @@ S64: Final = GroupScenario(
     "Broker 1 knows of no generation, and everybody joins anew.",
     source="Kafka GroupMetadataManager: a generation is stored with its assignment only",
     members=(_member("a", Mode.EAGER), _member("b", Mode.EAGER, start_ms=3_100)),
-    unheard=(Unheard(5_000, 20_000, 0, "a"),),
-    faults=(_killed(7_000, 0, 15_000),),
-    looks=(GroupLook(60_000, coordinator=1, state="STABLE", generation=1),),
+    unheard=(Unheard(8_000, 20_000, 0, "a"),),
+    faults=(_killed(10_000, 0, 15_000),),
+    looks=(
+        GroupLook(9_900, coordinator=0, state="COMPLETING_REBALANCE", generation=1, owned={"a": (), "b": ()}),
+        GroupLook(60_000, coordinator=1, state="STABLE"),
+    ),
     heard=(Heard("JoinResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1),),
     duration_ms=DurationMs(90_000),
 )
 S67: Final = GroupScenario(
     name="S67-failover",
     title="the coordinator dies while a partition is on its way",
-    how="b joins; a is asked for a partition and takes 20 s to let it go; broker 0 dies. Broker 1 knows that a is still "
-    "to give it back, and b waits; at no time do both own it.",
+    how="b joins; a is asked for a partition and takes 20 s to let it go; broker 0 dies. Broker 1 knows that a is "
+    "still to give it back, and b waits; at no time do both own it.",
     source="KIP-848; Kafka CurrentAssignmentBuilder, ConsumerGroupCurrentMemberAssignmentValue",
     members=(
         attrs.evolve(
@@ -119,8 +126,8 @@ S67: Final = GroupScenario(
 S69: Final = GroupScenario(
     name="S69-failover",
     title="a lost heartbeat response, and the coordinator lost too",
-    how="b leaves, and a's next heartbeat moves a to the next epoch; the answer is lost, then broker 0 dies. Broker 1 has "
-    "read that a is in the new epoch; a comes with the one before and what it owns, and is taken.",
+    how="b leaves, and a's next heartbeat moves a to the next epoch; the answer is lost, then broker 0 dies. Broker 1 "
+    "has read that a is in the new epoch; a comes with the one before and what it owns, and is taken.",
     source="Kafka GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid",
     members=(
         _member("a", Mode.CONSUMER),
@@ -138,8 +145,8 @@ S69: Final = GroupScenario(
 S71: Final = GroupScenario(
     name="S71",
     title="fail-over of the coordinator in the middle of a rebalance",
-    how="c joins, and the others are told to; broker 0 dies before all have. Broker 1 reads the group as it was stable, "
-    "says that it is loading meanwhile, and the rebalance begins anew; no commit is lost.",
+    how="c joins, and the others are told to; broker 0 dies before all have. Broker 1 reads the group as it was "
+    "stable, says that it is loading meanwhile, and the rebalance begins anew; no commit is lost.",
     source="Kafka CoordinatorRuntime, GroupMetadataManager.onLoaded",
     members=(
         _member("a", Mode.EAGER),
@@ -158,9 +165,7 @@ S71_COOPERATIVE: Final = attrs.evolve(
     S71,
     name="S71-coop",
     title="the same, cooperative: who keeps its partitions reads on while there is no coordinator",
-    members=tuple(
-        _member(member.spec.name, Mode.COOPERATIVE, start_ms=member.acts[0].at_ms) for member in S71.members
-    ),
+    members=tuple(_member(member.spec.name, Mode.COOPERATIVE, start_ms=member.acts[0].at_ms) for member in S71.members),
     looks=(
         GroupLook(29_000, coordinator=0, state="STABLE", generation=1),
         GroupLook(80_000, coordinator=1, state="STABLE"),
@@ -169,15 +174,15 @@ S71_COOPERATIVE: Final = attrs.evolve(
 INCIDENT: Final = GroupScenario(
     name="S73",
     title="three programs of different topics under one group.id, and a coordinator that dies",
-    how="reads-c comes; reads-a gives up its partitions to join, and the coordinator dies. At its next batch reads-a asks "
-    "for a partition that it holds no longer, and ends; the others go on.",
+    how="reads-c comes while reads-b works on a batch of 30 s. reads-a gives up its partitions to join, asks for one "
+    "of them at its next batch, and ends; then the coordinator dies. Everybody finds the next one, and goes on.",
     source="SPARK-22968",
     members=(
         _member("reads-a", Mode.EAGER, topic="a", remembers_partitions=True),
         _member("reads-b", Mode.EAGER, topic="b", start_ms=3_100, options=ClientOptions(poll_ms=DurationMs(30_000))),
-        _member("reads-c", Mode.EAGER, topic="c", start_ms=30_500),
+        _member("reads-c", Mode.EAGER, topic="c", start_ms=36_000),
     ),
-    faults=(_killed(34_000, 1, 30_000),),
+    faults=(_killed(41_000, 1, 30_000),),
     topics=(("a", 2), ("b", 1), ("c", 1)),
     looks=(
         GroupLook(29_000, coordinator=1, state="STABLE", owned={"reads-a": ("a-0", "a-1"), "reads-b": ("b-0",)}),
@@ -190,5 +195,4 @@ INCIDENT: Final = GroupScenario(
     deaths=1,
 )
 
-GROUP_STORIES: Final = (S63, S64, S67, S69, S71, S71_COOPERATIVE, INCIDENT)
-"""Every story of this module."""
+OF_GROUPS: Final = (S63, S64, S67, S69, S71, S71_COOPERATIVE, INCIDENT)

@@ -1,0 +1,58 @@
+"""What a simulated cluster holds of a partition: how far it is committed, and the records up to there.
+
+Decides nothing; it reads the leader's log, as a client that sees everything committed would.
+
+Constraints: without a leader, or while its broker is down, there is nothing to be read.
+
+Left out: followers' logs, which the checkers of the simulation look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from broker.ids import Offset
+from broker.units import SizeBytes
+from log.batches import batches_in
+from log.partition_log import PartitionLog
+from log.record import Record
+from replication.simulation.cluster import Cluster
+from replication.simulation.run import Simulation
+
+_READ_BYTES: Final = SizeBytes(1 << 26)
+
+
+def end_of(cluster: Cluster, number: int) -> Offset:
+    """Return the end of what is committed of a partition, as its leader knows it; 0 without a leader."""
+    log = _leader_log(cluster, number)
+    return Offset(0) if log is None else log.high_watermark
+
+
+def records_of(cluster: Cluster, number: int) -> Iterator[Record]:
+    """Yield the committed records of a partition."""
+    log = _leader_log(cluster, number)
+    offset = Offset(0) if log is None else log.log_start_offset
+    while log is not None and offset < log.high_watermark:
+        for batch in batches_in(bytes(log.read(offset, _READ_BYTES).records)):
+            yield from batch.records()
+            offset = batch.next_offset
+
+
+def values_of(cluster: Cluster, number: int) -> tuple[bytes, ...]:
+    """Return the values of the committed records of a partition."""
+    return tuple(record.value or b"" for record in records_of(cluster, number))
+
+
+def is_sound(simulation: Simulation, number: int) -> bool:
+    """Return whether a partition has lost nothing that was committed, as far as the checkers know."""
+    ghost = simulation.checker.ghosts.get(number)
+    return ghost is None or not ghost.losses
+
+
+def _leader_log(cluster: Cluster, number: int) -> PartitionLog | None:
+    state = cluster.controller.image.partitions.get(number)
+    if state is None or not state.has_leader:
+        return None
+    log = cluster.nodes[state.leader].logs.get(number)
+    return None if log is None else log.log

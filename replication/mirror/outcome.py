@@ -1,0 +1,88 @@
+"""What a mirrored run came to, and what a failover costs at a time.
+
+Decides nothing but the numbers of a failover, which follow from two logs and two offsets.
+
+Worked example: a group at 168 whose offset on the target is 102 reads 66 records again, and 4 that were written in
+the last instants are not on the target yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from broker.ids import Offset, TopicPartition
+from broker.units import TimeMs
+from replication.checkers import Finding
+from replication.mirror.checks import Copy, MirrorFinding, missed, read_again
+from replication.mirror.options import MirrorOptions
+from replication.simulation.run import Outcome
+
+
+@attrs.frozen
+class Failover:
+    """What it costs the group to go on at the target at some time.
+
+    `missed_count` counts records that it had not read and would never meet, `read_again_count` those that it meets a
+    second time, `behind_count` those that were committed on the source and had not been copied yet.
+    """
+
+    at_ms: TimeMs
+    partition: TopicPartition
+    upstream: Offset
+    downstream: Offset
+    missed_count: int
+    read_again_count: int
+    behind_count: int
+    is_sound: bool
+
+
+@attrs.frozen
+class Standing:
+    """Where everything stood when a failover was looked at."""
+
+    at_ms: TimeMs
+    committed: dict[TopicPartition, Offset]
+    stands: dict[TopicPartition, Offset]
+    source_ends: dict[TopicPartition, Offset]
+    target_ends: dict[TopicPartition, Offset]
+
+
+@attrs.frozen(kw_only=True)
+class MirrorOutcome:
+    """What a mirrored run came to."""
+
+    options: MirrorOptions
+    source: Outcome
+    target: Outcome
+    findings: tuple[MirrorFinding | Finding, ...]
+    copies: tuple[Copy, ...]
+    target_topics: tuple[str, ...]
+    failovers: tuple[Failover, ...]
+    checkpoint_count: int
+    sync_count: int
+    digest: str
+    lines: tuple[str, ...]
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was broken."""
+        return not self.findings
+
+
+def failovers_of(standing: Standing, copies: Mapping[TopicPartition, Copy]) -> Iterator[Failover]:
+    """Yield what it costs to go on at the target from where everything stood, for each partition."""
+    for renamed, downstream in sorted(standing.stands.items()):
+        copy = copies[renamed]
+        upstream = standing.committed[copy.partition]
+        there = set(copy.target[: standing.target_ends[copy.partition]])
+        yield Failover(
+            at_ms=standing.at_ms,
+            partition=copy.partition,
+            upstream=upstream,
+            downstream=downstream,
+            missed_count=missed(copy, upstream, downstream),
+            read_again_count=read_again(copy, upstream, downstream),
+            behind_count=sum(value not in there for value in copy.source[: standing.source_ends[copy.partition]]),
+            is_sound=copy.is_sound,
+        )

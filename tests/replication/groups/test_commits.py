@@ -1,0 +1,70 @@
+"""What members were shown of their offsets can be explained by what was committed, or is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.error_codes import ErrorCode
+from broker.ids import Offset
+from broker.units import TimeMs
+from replication.groups.commits import CommitHistory, CommitMade, OffsetShown
+from tests.replication.groups.builders import t
+
+KEY = ("g", t(0))
+
+
+def commit(offset: int, start_ms: int, end_ms: int | None, error: ErrorCode = ErrorCode.NONE) -> CommitMade:
+    made = CommitMade(KEY, Offset(offset), "a", TimeMs(start_ms))
+    if end_ms is not None:
+        made.answer(error, TimeMs(end_ms))
+    return made
+
+
+def why(shown: int | None, start_ms: int, end_ms: int, *commits: CommitMade, lost_ms: int | None = None) -> list[str]:
+    history = CommitHistory()
+    history.commits += commits
+    history.shown.append(
+        OffsetShown(KEY, None if shown is None else Offset(shown), "b", TimeMs(start_ms), TimeMs(end_ms))
+    )
+    if lost_ms is not None:
+        history.losses_ms["g"] = [TimeMs(lost_ms)]
+    return [each.why for each in history.impossible()]
+
+
+def test_the_last_acknowledged_commit_is_shown() -> None:
+    assert why(9, 30, 31, commit(7, 0, 5), commit(9, 10, 15)) == []
+
+
+def test_an_overtaken_commit_is_not_shown() -> None:
+    assert why(7, 30, 31, commit(7, 0, 5), commit(9, 10, 15)) == ["a later commit, of 9 by a, was acknowledged before"]
+
+
+def test_of_two_commits_side_by_side_either_may_be_shown() -> None:
+    assert why(7, 30, 31, commit(7, 0, 12), commit(9, 10, 15)) == []
+
+
+def test_nothing_may_be_shown_only_while_nothing_is_acknowledged() -> None:
+    assert why(None, 4, 6, commit(7, 0, 5)) == []
+    assert why(None, 6, 8, commit(7, 0, 5)) == ["offset 7 was acknowledged to a before"]
+
+
+@pytest.mark.parametrize("error", [ErrorCode.ILLEGAL_GENERATION, ErrorCode.STALE_MEMBER_EPOCH])
+def test_a_refused_commit_is_never_shown(error: ErrorCode) -> None:
+    assert why(7, 30, 31, commit(7, 0, 5, error)) == ["the commit of a was refused"]
+
+
+@pytest.mark.parametrize("error", [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR])
+def test_a_commit_of_unknown_outcome_may_be_shown_at_any_time(error: ErrorCode) -> None:
+    assert why(7, 30, 31, commit(7, 0, 5, error), commit(9, 10, 15)) == []
+    assert why(9, 30, 31, commit(7, 0, None), commit(9, 10, 15)) == []
+
+
+def test_what_nobody_committed_is_not_shown() -> None:
+    assert why(8, 30, 31, commit(7, 0, 5)) == ["nobody committed it"]
+    assert why(7, 30, 31, commit(7, 40, 45)) == ["nobody committed it"]
+
+
+def test_after_an_unclean_election_older_commits_may_be_gone() -> None:
+    assert why(None, 30, 31, commit(7, 0, 5), lost_ms=20) == []
+    assert why(None, 30, 31, commit(7, 22, 25), lost_ms=20) == ["offset 7 was acknowledged to a before"]
+    assert why(None, 10, 11, commit(7, 0, 5), lost_ms=20) == ["offset 7 was acknowledged to a before"]

@@ -1,0 +1,86 @@
+"""What coordinators write to `__consumer_offsets` another one reads, whether the partition was compacted or not."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from broker.clock import ManualClock
+from broker.units import TimeMs
+from log.compaction import CleanerOptions, clean, log_to_clean
+from log.log_config import LogConfig
+from log.partition_log import PartitionLog
+from log.recovery import LastShutdown
+from log.storage import MemoryStorage
+from placement.group_life.story import Mode
+from replication.groups import ActKind, GroupLife
+from replication.groups.journal import GroupRead, Journal, records_of
+from replication.simulation import Simulation
+from tests.replication.groups.builders import LAYOUT, OPTIONS, act, life_of, member
+
+NOW_MS = TimeMs(0)
+MEMBERS = {
+    mode: life_of(
+        member("a", mode),
+        member("b", mode, act(20_000, ActKind.CLOSE), act(30_000, ActKind.START), start_ms=3_100),
+        member("c", mode, act(25_000, ActKind.CRASH), act(35_000, ActKind.START), start_ms=9_000),
+    )
+    for mode in Mode
+}
+
+
+def written_by(life: GroupLife) -> PartitionLog:
+    """Return the log that the coordinator has written after a minute."""
+    simulation = Simulation(OPTIONS, (), extension=life)
+    simulation.run_until(60_000)
+    leader = simulation.cluster.controller.image.partitions[LAYOUT.first_internal].leader
+    return simulation.cluster.nodes[leader].logs[LAYOUT.first_internal].log
+
+
+def compacted(log: PartitionLog) -> PartitionLog:
+    """Return a copy of a log, all of it compacted but the last record's segment."""
+    copy = PartitionLog.open(
+        MemoryStorage(ManualClock()), "copy", LogConfig(compacts=True), LastShutdown(clean=True), now_ms=NOW_MS
+    )
+    while copy.log_end_offset < log.log_end_offset:
+        copy.append_as_follower(bytes(log.read(copy.log_end_offset, 10_000).records), now_ms=NOW_MS)
+    copy.update_high_watermark(copy.log_end_offset)
+    copy.roll(now_ms=NOW_MS)
+    clean(log_to_clean(copy, None, now_ms=NOW_MS), now_ms=NOW_MS, options=CleanerOptions(map_slot_count=10_000))
+    return copy
+
+
+def comparable(groups: dict[str, GroupRead]) -> dict[str, object]:
+    """Return what was read, in no order."""
+    return {
+        name: (
+            read.classic,
+            None if read.consumer is None else attrs.evolve(read.consumer, topics=dict(read.consumer.topics)),
+            {key: entry.value for key, entry in read.offsets.items()},
+        )
+        for name, read in groups.items()
+    }
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_compacted_partition_reads_as_the_whole_one(mode: Mode) -> None:
+    log = written_by(MEMBERS[mode])
+    short = compacted(log)
+    assert len(list(records_of(short))) < len(list(records_of(log))) // 2
+    read = Journal(LAYOUT.topic_ids()).read(log)
+    assert comparable(Journal(LAYOUT.topic_ids()).read(short)) == comparable(read)
+    assert len(read["group"].offsets) == 3
+    assert (read["group"].consumer is not None) == (mode is Mode.CONSUMER)
+
+
+def test_what_is_not_committed_is_told_apart() -> None:
+    log = written_by(life_of(member("a", Mode.EAGER)))
+    high = log.high_watermark
+    assert not Journal(LAYOUT.topic_ids()).read(log)["group"].uncommitted
+    low = compacted(log)
+    offsets = [offset for offset, key, _ in records_of(low) if key[:2] == b"\0\1"]
+    low.update_high_watermark(offsets[-1])
+    read = Journal(LAYOUT.topic_ids()).read(low)["group"]
+    assert [each.offset for each in read.uncommitted] == [offsets[-1]]
+    assert len(read.offsets) == 2
+    assert offsets[-1] < high

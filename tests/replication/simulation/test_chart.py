@@ -1,0 +1,167 @@
+"""The picture of a run and its page: what stands in them, how large they get, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.cli import run as run_command
+from broker.units import DurationMs, TimeMs
+from replication.checkers import Finding
+from replication.simulation.chart import BAND_COUNT_MAX, PANEL_COUNT_MAX, to_svg
+from replication.simulation.chart_axis import LEFT, WIDTH, TimeAxis, stepped
+from replication.simulation.chart_faults import rows_of
+from replication.simulation.cli import simulate
+from replication.simulation.faults import Fault
+from replication.simulation.options import FaultKind, Options, quiet
+from replication.simulation.page import to_html
+from replication.simulation.run import Outcome, run
+
+SVG = "{http://www.w3.org/2000/svg}"
+PLAN = (
+    Fault(TimeMs(5_000), FaultKind.KILL, 1, DurationMs(9_000)),
+    Fault(TimeMs(6_000), FaultKind.HOLD, 0, DurationMs(500)),
+    Fault(TimeMs(7_000), FaultKind.CUT_PEERS, 2, DurationMs(2_000)),
+)
+
+
+def small(partitions: int = 2, duration_ms: int = 20_000) -> Options:
+    return attrs.evolve(quiet(1, DurationMs(duration_ms)), partitions=partitions)
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return run(small(), PLAN)
+
+
+def texts(svg: str) -> list[str]:
+    return ["".join(element.itertext()) for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_every_partition_has_a_panel_and_every_broker_a_row_and_a_colour(outcome: Outcome) -> None:
+    shown = texts(to_svg(outcome))
+    assert shown[0].startswith("seed 1, quiet, ")
+    assert [text for text in shown if text.startswith("partition ")] == ["partition 0", "partition 1"]
+    # Once in the key of colours and once at a row of faults.
+    assert [shown.count(f"broker {broker}") for broker in range(3)] == [2, 2, 2]
+    assert shown.count("min 2") == 2
+
+
+def test_the_picture_brings_everything_along_and_is_the_same_each_time(outcome: Outcome) -> None:
+    svg = to_svg(outcome)
+    assert svg == to_svg(run(small(), PLAN))
+    assert not re.search(r"<script|href=|url\(|@import", svg)
+    assert "prefers-color-scheme:dark" in svg
+
+
+def test_each_fault_has_a_mark_as_long_as_it_lasts(outcome: Outcome) -> None:
+    marks = {
+        kind: [element for element in ElementTree.fromstring(to_svg(outcome)).iter() if element.get("class") == kind]
+        for kind in ("gone", "cut", "slow", "once")
+    }
+    # The first of each is the one in the key.
+    assert {kind: len(found) - 1 for kind, found in marks.items()} == {"gone": 1, "cut": 1, "slow": 0, "once": 1}
+    axis = TimeAxis(int(outcome.simulated_ms))
+    assert float(marks["gone"][1].get("x", "")) == axis.x(5_000)
+    width = float(marks["gone"][1].get("width", ""))
+    assert width == pytest.approx(axis.x(14_000) - axis.x(5_000), abs=0.11)
+
+
+def test_a_run_without_faults_has_no_rows_for_them() -> None:
+    assert "faults planned" not in texts(to_svg(run(small(), ())))
+
+
+def test_a_fault_of_a_rack_stands_at_each_of_its_brokers_and_one_of_nobody_in_a_row_of_its_own() -> None:
+    at = TimeMs(1)
+    assert rows_of(Fault(at, FaultKind.RACK_OUTAGE, 1), brokers=5, racks=2) == (1, 3)
+    assert rows_of(Fault(at, FaultKind.PAUSE, 3), brokers=5, racks=2) == (3,)
+    assert rows_of(Fault(at, FaultKind.REASSIGN, 0), brokers=5, racks=2) == (5,)
+
+
+def test_what_is_broken_is_a_line_across_and_the_first_thing_told(outcome: Outcome) -> None:
+    broken = attrs.evolve(outcome, findings=(Finding("I7", TimeMs(9_000), 0, "<gone>"),))
+    svg = to_svg(broken)
+    assert texts(svg)[0].endswith("BROKEN: I7")
+    assert texts(svg)[-1] == "I7"
+    page = to_html(broken, "again", [])
+    assert "I7 broken at 9000 ms, partition 0: &lt;gone&gt;" in page
+    assert page.index("I7 broken at") < page.index("<figure>")
+
+
+def test_many_partitions_are_bands_and_very_many_are_left_out() -> None:
+    many = run(small(partitions=PANEL_COUNT_MAX + 1, duration_ms=4_000), ())
+    shown = texts(to_svg(many))
+    assert [text for text in shown if text.startswith("partition ")] == [f"partition {each}" for each in range(9)]
+    assert "fewer in sync than min.insync.replicas" in shown
+    count = BAND_COUNT_MAX + 30
+    most = attrs.evolve(many, options=attrs.evolve(many.options, partitions=count))
+    shown = texts(to_svg(most))
+    assert sum(text.startswith("partition ") for text in shown) == BAND_COUNT_MAX
+    assert "30 partitions that changed less are not shown" in shown
+
+
+@given(st.lists(st.tuples(st.floats(0, 960), st.floats(0, 50)), min_size=1, max_size=400))
+def test_a_line_of_steps_has_few_points_and_keeps_its_extremes_and_its_end(steps: list[tuple[float, float]]) -> None:
+    rising = sorted((round(x, 1), round(y, 1)) for x, y in steps)
+    path = stepped(rising, 960)
+    heights = {float(each) for each in re.findall(r"[V,](-?[\d.]+)", path)}
+    assert {min(y for _, y in rising), max(y for _, y in rising), rising[-1][1]} <= heights
+    assert len(re.findall("V", path)) <= min(len(rising), 3 * 2 * 960)
+    assert path.endswith("H960")
+
+
+def test_the_axis_names_a_few_round_times() -> None:
+    for end_ms, last in ((20_000, "20 s"), (632_000, "10 min"), (86_400_000, "24 h"), (6 * 10**12, None)):
+        lines = list(TimeAxis(end_ms).lines(0, 10))
+        assert 4 <= len(lines) // 2 <= 13
+        assert last is None or f">{last}</text>" in lines[-1]
+    assert TimeAxis(1_000).x(500) == LEFT + WIDTH / 2
+
+
+class Page(HTMLParser):
+    """Notes the headings and the rows of tables, and that tags are closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.rows = 0
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.rows += tag == "tr"
+        if tag not in ("meta", "br", "rect", "path"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("rect", "path"):
+            assert self.open.pop() == tag, tag
+
+
+def test_the_page_is_whole_and_lists_every_partition_and_every_fault(outcome: Outcome) -> None:
+    page = to_html(outcome, "brokerside simulate <x>", ["one & two"])
+    parser = Page()
+    parser.feed(page)
+    assert parser.open == []
+    assert parser.rows == 2 + len(PLAN) + 2
+    assert "<code>brokerside simulate &lt;x&gt;</code>" in page
+    assert "one &amp; two" in page
+    assert not re.search(r"<script|href=|src=|url\(|@import", page)
+
+
+def test_a_page_is_written_by_its_ending_and_other_files_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "run.html"
+    assert run_command(simulate, "simulate", ["--quiet", "--minutes", "0.1", "--chart", str(page)]) == 0
+    assert "brokerside simulate --quiet --minutes 0.1 --seed 0" in page.read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert run_command(simulate, "simulate", ["--chart", "run.png\x1b"]) == 2
+    assert capsys.readouterr().err == "simulate: --chart 'run.png\\x1b': a chart is written as .svg or .html\n"
+    assert run_command(simulate, "simulate", ["--seeds", "3", "--chart", str(page)]) == 2
+    assert capsys.readouterr().err == "simulate: --chart is a picture of one run; --seeds asks for 3\n"
