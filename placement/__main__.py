@@ -8,7 +8,7 @@ import click
 
 from broker.cli import run
 from placement.cli import assign
-from placement.consumer.cli import groups
+from placement.groups_cli import groups
 
 
 @click.group()

@@ -47,12 +47,7 @@ class Answer:
     refusal: RefusedError | None = None
 
 
-@click.group()
-def groups() -> None:
-    """Consumer groups: who gets which partitions, and why."""
-
-
-@groups.command("assign")
+@click.command("assign")
 @click.argument("spec", type=_FILE)
 @click.option(
     "--assignor",

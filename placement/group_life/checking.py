@@ -23,8 +23,9 @@ from broker.ids import TopicPartition
 from placement.group_life import invariants
 from placement.group_life.invariants import Broken
 from placement.group_life.messages import Given, Note, Taken
+from placement.group_life.processes import Process
 from placement.group_life.views import fingerprint
-from placement.group_life.world import Process, Watcher, World
+from placement.group_life.world import Watcher, World
 
 
 @attrs.frozen
@@ -47,6 +48,9 @@ class Checker(Watcher):
         self._accepted: dict[TopicPartition, CommittedOffset] = {}
         self._zombies: set[Ticket] = set()
         """Commits under way of those who were no current members when they asked."""
+        self._must_compare = True
+        """Whether offsets were stored since they were last compared; only then, and by a take-over, do they change."""
+        self._coordinator: GroupService | None = None
         self._has_changed = True
         self._seen: object = None
         self._before: ConsumerGroup | None = None
@@ -84,6 +88,7 @@ class Checker(Watcher):
 
     def stored(self, world: World, entries: tuple[GroupEntry, ...]) -> None:
         """Remember what was accepted."""
+        self._must_compare = True
         for entry in entries:
             if isinstance(entry, OffsetRecord):
                 partition = TopicPartition(entry.key.topic, entry.key.partition)
@@ -97,7 +102,9 @@ class Checker(Watcher):
         service = world.hosting.service
         if service is None:
             return
-        self._note(world, invariants.commits_fenced(self._accepted, service))
+        if self._must_compare or service is not self._coordinator:
+            self._must_compare, self._coordinator = False, service
+            self._note(world, invariants.commits_fenced(self._accepted, service))
         seen = fingerprint(service)
         if not self._has_changed and seen == self._seen:
             return

@@ -293,14 +293,15 @@ class ClassicClient(Client):
         self._must_prepare = True
         if revoked:
             self._is_joining = True
-            self._call_back(lambda: self._finish_assignment(assigned))
+            self._call_back(lambda: self._finish_assignment(sent, assigned))
         else:
-            self._finish_assignment(assigned)
+            self._finish_assignment(sent, assigned)
 
-    def _finish_assignment(self, assigned: frozenset[TopicPartition]) -> None:
+    def _finish_assignment(self, sent: Membership, assigned: frozenset[TopicPartition]) -> None:
+        """Own what was given in the generation `sent`; if it was left meanwhile, the next poll loses it all."""
         self._is_joining = False
         self._own(assigned)
-        self._assignors[str(self._membership.protocol_name)].on_assignment(assigned, self._membership.generation)
+        self._assignors[str(sent.protocol_name)].on_assignment(assigned, sent.generation)
         self._restart_commit_timer()
         self._fetch_offsets()
         self._refresh_topics()

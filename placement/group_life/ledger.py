@@ -36,9 +36,10 @@ from placement.group_life.messages import (
     RebalanceFailed,
     Taken,
 )
+from placement.group_life.processes import Process
 from placement.group_life.story import Event
 from placement.group_life.views import fingerprint, is_settled
-from placement.group_life.world import Process, Watcher, World
+from placement.group_life.world import Watcher, World
 
 _SAMPLE_MS: Final = 1_000
 _POLL: Final = "max.poll.interval.ms"

@@ -41,11 +41,6 @@ class Reader:
         """What the consumer takes for its own."""
         return frozenset(self._positions)
 
-    @property
-    def readable(self) -> frozenset[TopicPartition]:
-        """What it owns and is not about to give back."""
-        return self.owned - self._paused
-
     def assign(self, partitions: frozenset[TopicPartition]) -> None:
         """Own exactly these from now on; what stays keeps its position."""
         self._positions = {one: self._positions.get(one) for one in sorted(partitions)}

@@ -23,8 +23,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-import attrs
-
 from broker.draws import exponential
 from broker.entropy import SplitMix64, derive
 from broker.error_codes import ErrorCode
@@ -35,8 +33,8 @@ from broker.group.messages import CommitRequest, CoordinatorFound, FindCoordinat
 from broker.group.service import GroupEntry
 from broker.group.service import Request as ServiceRequest
 from broker.group.service import Response as ServiceResponse
-from broker.ids import Offset, TopicPartition, partition_id
-from broker.units import SECOND_MS, DurationMs, TimeMs
+from broker.ids import PartitionId, TopicPartition
+from broker.units import DurationMs, TimeMs
 from placement.group_life.classic_client import ClassicClient
 from placement.group_life.client import Client
 from placement.group_life.consumer_client import ConsumerClient
@@ -55,6 +53,7 @@ from placement.group_life.messages import (
 )
 from placement.group_life.modes import client_assignors, service_options
 from placement.group_life.options import ClientSpec
+from placement.group_life.processes import Process, Records
 from placement.group_life.story import Event, EventKind, Mode, Person, Story
 
 GROUP_ID: Final = "group"
@@ -63,23 +62,6 @@ _COORDINATOR_STREAM: Final = 2
 _CLIENT_STREAM: Final = 3
 _WAY_MS_MEAN: Final = 2
 _TWIN: Final = "+"
-
-
-@attrs.define(eq=False)
-class Process:
-    """One process with its consumer. `name` is its person's, with a mark for a twin."""
-
-    name: str
-    client: Client
-    is_alive: bool = True
-    frozen_until_ms: int = 0
-    commits_held_until_ms: int = 0
-    loses_answer: bool = False
-    dies_leading: bool = False
-    wakes_ms: int | None = None
-    inbox: list[Callable[[], None]] = attrs.field(factory=list)
-    clear_ms: dict[bool, int] = attrs.field(factory=lambda: {True: 0, False: 0})
-    """When the last message towards brokers (True) and from them (False) arrives: the next is not before it."""
 
 
 class Watcher:
@@ -105,18 +87,6 @@ class Watcher:
 
     def stepped(self, world: World) -> None:
         """An event was handled: clients and coordinator are as they are now."""
-
-
-class Records:
-    """What arrives in each partition: so many records a second from the moment it is made."""
-
-    def __init__(self, records_per_second: int) -> None:
-        self._rate = records_per_second
-        self.made_ms: dict[TopicPartition, int] = {}
-
-    def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
-        """Return how many have come."""
-        return Offset((now_ms - self.made_ms[partition]) * self._rate // SECOND_MS)
 
 
 class World:
@@ -331,7 +301,7 @@ class World:
         from_count = self.topics.get(topic, 0)
         self.topics[topic] = max(count, from_count)
         for number in range(from_count, count):
-            self.records.made_ms[partition_of(topic, number)] = self.now_ms
+            self.records.made_ms[TopicPartition(topic, PartitionId(number))] = self.now_ms
 
     def _happen(self, event: Event) -> None:
         for watcher in self.watchers:
@@ -393,8 +363,3 @@ class World:
 def _tells(request: ServiceRequest) -> bool:
     """Whether it is a heartbeat, in a consumer group one that reports what the member owns."""
     return isinstance(request, HeartbeatRequest) or (isinstance(request, Heartbeat) and request.owned is not None)
-
-
-def partition_of(topic: str, number: int) -> TopicPartition:
-    """Return a topic's partition by number."""
-    return TopicPartition(topic, partition_id(number))

@@ -7,7 +7,7 @@ import pytest
 from broker.group.classic import GroupState, Ticket
 from broker.group.consumer import Heartbeat, MemberState
 from broker.group.service import GroupEntry, OffsetRecord, Request
-from placement.group_life.life import Life
+from placement.group_life.life import Life, live
 from placement.group_life.stories import STORIES
 from placement.group_life.story import Mode
 from placement.group_life.world import Watcher, World
@@ -28,6 +28,14 @@ def held_by(life: Life, member: str, at_ms: int) -> set[str]:
 @pytest.mark.parametrize(("name", "mode"), [(story.name, mode) for story in STORIES.values() for mode in story.modes])
 def test_no_story_breaks_an_invariant(name: str, mode: Mode) -> None:
     assert told(name, mode).findings == ()
+
+
+@pytest.mark.parametrize("mode", CLASSIC)
+def test_a_classic_member_that_is_out_while_its_application_lets_go_loses_all_and_joins_again(mode: Mode) -> None:
+    life = live(STORIES["S70"], mode, 1)
+    assert life.findings == ()
+    assert held_by(life, "b", 400_000) == held_by(life, "a", 400_000), "a still lets go what b has by now"
+    assert len(held_by(life, "a", 700_000)) == len(held_by(life, "b", 700_000)) == 3
 
 
 @pytest.mark.parametrize("mode", CLASSIC)
