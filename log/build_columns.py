@@ -6,7 +6,8 @@ such as a job that writes segment files.
 Constraints: all batches share the spec; the offsets of all records follow one another; records have no headers.
 
 How: one pass computes sizes, one writes all records where they belong; headers and checksums are set batch by batch.
-Compressed, the records are written first and compressed batch by batch.
+Compressed, the records are written first and compressed batch by batch. A few MiB at a time are quickest: more is
+written to memory that is new.
 
 Example: 250 records by 100 make batches of 100, 100 and 50.
 
@@ -69,9 +70,9 @@ def build_batches(spec: BatchSpec, records: PlainColumns, records_per_batch: int
     if spec.codec is Codec.NONE:
         _seal_in_place(out, starts, ends, headers)
         return out.data
+    view, level = out.data, spec.compression_level
     payloads = [
-        compress(spec.codec, bytes(out.data[a:b]), level=spec.compression_level)
-        for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
+        compress(spec.codec, view[a:b], level=level) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
     headers["length"] = [HEADER.size - LENGTH_BYTES + len(payload) for payload in payloads]
     raw = headers.view(np.uint8).reshape(len(firsts), HEADER.size)

@@ -96,7 +96,7 @@ def codec_of(attributes: int) -> Codec:
     return CODECS[number]
 
 
-def compress(codec: Codec, data: bytes, *, magic: int = 2, level: int | None = None) -> bytes:
+def compress(codec: Codec, data: bytes | memoryview, *, magic: int = 2, level: int | None = None) -> bytes:
     """Return `data` compressed; `level` is on the scale of gzip or zstd, None is Kafka's default."""
     if codec is Codec.GZIP:
         member = bytearray(zlib.compress(data, GZIP_LEVEL if level is None else level, GZIP_WINDOW))
@@ -110,7 +110,7 @@ def compress(codec: Codec, data: bytes, *, magic: int = 2, level: int | None = N
         stream = _CONTEXTS.compressor(ZSTD_LEVEL if level is None else level).compressobj()
         # Java closes its streams from the outside in: all is flushed as a block, then an empty one ends the frame.
         return stream.compress(data) + stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) + stream.flush()
-    return data
+    return bytes(data)
 
 
 def decompress(codec: Codec, data: BytesLike, *, magic: int = 2, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> BytesLike:

@@ -41,6 +41,7 @@ KAFKA_HEADER: Final = MAGIC + DESCRIPTOR + b"\x82"
 BLOCK_SIZE_BYTES: Final = 65_536
 STORED: Final = 0x8000_0000
 END_MARK: Final = bytes(4)
+PACKED_BYTES_MAX: Final = BLOCK_SIZE_BYTES + BLOCK_SIZE_BYTES // 255 + 16  # LZ4's own bound of what a block becomes.
 EXPANSION_MAX: Final = 255  # What one byte of an LZ4 block can stand for, at most.
 _SIZE: Final = struct.Struct("<I")
 _BEGINNING: Final = struct.Struct("<7sI")
@@ -56,10 +57,11 @@ class _Block(NamedTuple):
 
 
 class _Scratch(threading.local):
-    """Where one thread decompresses blocks: making a new buffer costs as much as filling it."""
+    """Where one thread puts blocks, packed or not: making a new buffer costs as much as filling it."""
 
     def __init__(self) -> None:
         self.buffer = bytearray(BLOCK_SIZE_BYTES)
+        self.packed = memoryview(bytearray(PACKED_BYTES_MAX))
 
 
 _SCRATCH: Final = _Scratch()
@@ -70,10 +72,10 @@ def compress_frame(data: bytes | memoryview, *, magic: int) -> bytes:
     hashed = MAGIC + DESCRIPTOR if magic == 0 else DESCRIPTOR
     parts = [MAGIC, DESCRIPTOR, bytes((header_checksum(hashed),))]
     for start in range(0, len(data), BLOCK_SIZE_BYTES):
-        block = data[start : start + BLOCK_SIZE_BYTES]
-        packed = bytes(cramjam.lz4.compress_block(block, store_size=False))
-        if len(packed) < len(block):
-            parts += (_SIZE.pack(len(packed)), packed)
+        block = memoryview(data)[start : start + BLOCK_SIZE_BYTES]
+        size = cramjam.lz4.compress_block_into(block, _SCRATCH.packed, store_size=False)
+        if size < len(block):
+            parts += (_SIZE.pack(size), bytes(_SCRATCH.packed[:size]))
         else:
             parts += (_SIZE.pack(len(block) | STORED), bytes(block))
     parts.append(END_MARK)

@@ -22,12 +22,14 @@ from broker.errors import UsageError
 from replication.explore import ElrModel, ElrScope, Model, Outcome, Progress, TruncationModel, TruncationScope
 from replication.explore.search import search, told
 from replication.explore.variants import FULL, VARIANTS, Variant
-from replication.rules import SWITCHES, Rules, rules_of, without
+from replication.quorum import QuorumModel, QuorumScope
+from replication.rules import CURRENT, SWITCHES, Rules, rules_of, without
 
-_MODELS: Final = ("truncation", "elr")
+_MODELS: Final = ("truncation", "elr", "quorum")
 _BOUNDS: Final = {
     "truncation": ("replicas", "log_size", "records", "epoch_max", "unclean_election"),
     "elr": ("records", "fences", "losses", "restarts", "shrinks"),
+    "quorum": ("records", "voters", "epochs", "restarts", "lost_disks", "directory_ids"),
 }
 
 
@@ -42,8 +44,12 @@ _BOUNDS: Final = {
 @click.option("--unclean-election", is_flag=True, default=None, help="Leaders from outside the ISR (truncation).")
 @click.option("--fences", type=int, help="Brokers fenced in one history (elr).")
 @click.option("--losses", type=int, help="Restarts that lose the end of a log (elr).")
-@click.option("--restarts", type=int, help="Restarts that lose nothing (elr).")
+@click.option("--restarts", type=int, help="Restarts that lose nothing (elr, quorum).")
 @click.option("--shrinks", type=int, help="Followers that the leader drops (elr).")
+@click.option("--voters", type=int, help="Controllers (quorum).")
+@click.option("--epochs", type=int, help="Greatest epoch of the controllers (quorum).")
+@click.option("--lost-disks", type=int, help="Controllers that come back empty (quorum).")
+@click.option("--ids-alone", "directory_ids", flag_value=False, default=None, help="Without KIP-853 (quorum).")
 @click.option("--states", type=click.IntRange(1), help="Give up after so many states.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--list-rules", is_flag=True, help="List the rules that --without takes, and leave.")
@@ -63,12 +69,14 @@ def explore(
     """Search every history within bounds for one in which a committed record is lost.
 
     Rules are those of current Kafka, of a release, or either less some; the models are "truncation" (late orders
-    to lead and follow) and "elr" (fencing, lossy restarts, elections from the ELR).
+    to lead and follow), "elr" (fencing, lossy restarts, elections from the ELR) and "quorum" (controllers that vote,
+    fail and lose their disks; it has no rules to leave out).
 
     \b
     explore --rules 0.10.2
     explore --model elr --without strict_min_isr
     explore --model elr --records 2
+    explore --model quorum --ids-alone
     """
     if list_rules:
         for name, switch in SWITCHES.items():
@@ -86,6 +94,10 @@ def _model(name: str, rules: Rules, bounds: dict[str, int | bool | None]) -> Mod
     if foreign:
         option = foreign[0].replace("_", "-")
         raise UsageError(f"--{option} is not a bound of the model {name!r}; see --help")
+    if name == "quorum":
+        if rules != CURRENT:
+            raise UsageError("the model 'quorum' has no rules to leave out; --ids-alone is what it was before KIP-853")
+        return QuorumModel(attrs.evolve(QuorumScope(), **given))
     if name == "elr":
         return ElrModel(attrs.evolve(ElrScope(), **given), rules)
     return TruncationModel(attrs.evolve(TruncationScope(), **given), rules)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replication.checkers.catalogue import INVARIANTS, Invariant
 from replication.checkers.clients import check_history
-from replication.checkers.durability import DurabilityReport, LostRecord, account
+from replication.checkers.durability import DurabilityReport, LostRecord, account, told
 from replication.checkers.finding import Finding
 from replication.checkers.rare import Rare
 from replication.checkers.steps import StepChecker
@@ -19,4 +19,5 @@ __all__ = (
     "StepChecker",
     "account",
     "check_history",
+    "told",
 )

@@ -65,6 +65,19 @@ class DurabilityReport:
         return tuple(record for record in self.lost if record.acks == ACKS_ALL and not record.cause)
 
 
+def told(lost: Sequence[LostRecord]) -> list[str]:
+    """Return lost records as lines: those that the same event took from the same partition share one."""
+    groups: dict[tuple[int, int, str, str], list[LostRecord]] = {}
+    for record in lost:
+        groups.setdefault((record.acks, record.partition, record.cause, record.event), []).append(record)
+    lines = []
+    for (acks, partition, cause, event), records in sorted(groups.items()):
+        offsets = sorted(record.offset for record in records)
+        what = f"{len(records)} of partition {partition} (acks {acks}), offsets {offsets[0]} to {offsets[-1]}"
+        lines.append(": ".join(part for part in (what, cause, event or "a broker still has them") if part))
+    return lines
+
+
 def account(writes: Sequence[WriteView], ghosts: Mapping[int, Ghost]) -> DurabilityReport:
     """Return what became of every acknowledged write. Cost: linear in writes and logs."""
     readable = {partition: _readable(ghost) for partition, ghost in ghosts.items()}

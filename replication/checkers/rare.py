@@ -88,11 +88,7 @@ class RareStates:
     def note_sent(self, message: Message) -> None:
         """Note an answer."""
         found: Rare | None = None
-        if isinstance(message, Fetched):
-            found = _FETCH_ERRORS.get(message.answer.error)
-            if message.answer.diverging is not None:
-                found = Rare.DIVERGED
-        elif isinstance(message, Produced):
+        if isinstance(message, Produced):
             if message.error is ErrorCode.NONE:
                 return
             found = _WRITE_ERRORS.get(message.error)
@@ -108,6 +104,15 @@ class RareStates:
             found = Rare.REGISTRATION_REFUSED
         if found is not None:
             self.seen[found] += 1
+
+    def note_fetched(self, message: Fetched) -> None:
+        """Note an answer to a fetch: most are plain."""
+        if message.answer.error is not ErrorCode.NONE:
+            found = _FETCH_ERRORS.get(message.answer.error)
+            if found is not None:
+                self.seen[found] += 1
+        elif message.answer.diverging is not None:
+            self.seen[Rare.DIVERGED] += 1
 
     def note_record(self, before: PartitionState, after: PartitionState) -> None:
         """Note a change of a partition."""

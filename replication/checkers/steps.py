@@ -21,6 +21,7 @@ Left out: invariants of the end of a run (`clients`, `durability`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
@@ -54,6 +55,7 @@ from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.terms import Terms
 
+_CHECKED_ANSWERS: Final = frozenset({Produced, Consumed})
 NoteHigh = Callable[[TimeMs, int, BrokerId, int], None]
 FINDING_COUNT_MAX = 100
 """A broken run breaks again and again: the first findings tell."""
@@ -86,13 +88,10 @@ class StepChecker:
             else:
                 self._after_own_message(world, machine, message)
             for _, each in out.sent:
-                if type(each) is Fetched:
-                    # Most answers are of this kind, and say nothing rare.
-                    if each.answer.error is not ErrorCode.NONE or each.answer.diverging is not None:
-                        self.rare.note_sent(each)
-                elif isinstance(each, Produced | Consumed):
-                    self.rare.note_sent(each)
+                if type(each) in _CHECKED_ANSWERS:
                     self._check_answer(world, node, each)
+                elif type(each) is Fetched:
+                    self.rare.note_fetched(each)
         elif node == CONTROLLER:
             for _, each in out.sent:
                 if isinstance(each, IsrTold | Registered):
@@ -160,7 +159,7 @@ class StepChecker:
             shadow = ghost.shadows[node.broker] = Shadow(log, node.life, node.broker, former=shadow)
         role = leader_role(node, partition)
         is_changed = shadow.version != log.version
-        if not is_changed and (role is None or role.state is shadow.claim):
+        if not is_changed and (role is None or _claims_the_same(role.state, shadow.claim)):
             return
         is_cut = self._read_log(world, ghost, node, shadow) if is_changed else False
         if role is not None:
@@ -224,7 +223,8 @@ class StepChecker:
         for code, what in replicas.check_members(world, ghost, self.terms):
             self._find(world, code, ghost.partition, what)
 
-    def _check_answer(self, world: World, node: NodeId, message: Produced | Consumed) -> None:
+    def _check_answer(self, world: World, node: NodeId, message: Message) -> None:
+        self.rare.note_sent(message)
         if isinstance(message, Produced):
             if message.error is not ErrorCode.NONE or message.acks != ACKS_ALL:
                 return
@@ -232,7 +232,7 @@ class StepChecker:
             if message.offset >= len(ghost.committed) and not ghost.is_tainted:
                 what = f"broker {node} acknowledged offset {message.offset} of {len(ghost.committed)} committed"
                 self._find(world, "I19", message.partition, what)
-        elif message.records:
+        elif isinstance(message, Consumed) and message.records:
             ghost = self._ghost(message.partition)
             if ghost.is_tainted:
                 return
@@ -258,3 +258,14 @@ class StepChecker:
     def _find(self, world: World, code: str, partition: int, what: str) -> None:
         if len(self.findings) < FINDING_COUNT_MAX:
             self.findings.append(Finding(code, world.now_ms, partition, what))
+
+
+def _claims_the_same(now: LeaderState, before: LeaderState | None) -> bool:
+    """Whether a leader's state differs at most in what it knows of its followers, as after most fetches."""
+    return now is before or (
+        before is not None
+        and now.isr is before.isr
+        and now.pending is before.pending
+        and now.partition_epoch == before.partition_epoch
+        and now.leader_epoch == before.leader_epoch
+    )

@@ -39,6 +39,7 @@ from broker.ids import BrokerId, TopicPartition
 from broker.units import TimeMs
 from placement.group_life import invariants
 from placement.group_life.invariants import Broken
+from placement.group_life.views import fingerprint
 from replication.checkers import Finding, Invariant
 from replication.groups.guest import CoordinatorGuest
 from replication.groups.journal import records_of
@@ -46,7 +47,7 @@ from replication.groups.layout import Layout
 from replication.groups.member import Member
 from replication.groups.messages import Answered, Asked, ShardRead
 from replication.groups.shard import Shard
-from replication.roles.messages import CONTROLLER, Message, NodeId
+from replication.roles.messages import CONTROLLER, GuestMessage, Message, NodeId, Produced
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import Cluster
 
@@ -69,8 +70,10 @@ GROUP_INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
 
 @attrs.define
 class _Known:
-    """What a coordinator was seen to know of one group's offsets."""
+    """What a coordinator was seen to have of one group."""
 
+    service: GroupService
+    fingerprint: object = None
     values: dict[TopicPartition, CommittedOffset] = attrs.field(factory=dict)
     group: ConsumerGroup | None = None
 
@@ -88,14 +91,16 @@ class GroupChecker:
         """The commits that have arrived where: what the network doubles is taken once."""
         self._zombies: dict[tuple[NodeId, int, Ticket], tuple[MemberId, str]] = {}
         """Commits under way of those who were no current members when they asked, by client, session and ticket."""
-        self._known: dict[tuple[BrokerId, int, int, str], _Known] = {}
+        self._known: dict[tuple[BrokerId, str], _Known] = {}
+        self._held: dict[NodeId, object] = {}
+        """What each member was seen to hold, and as whom."""
 
     def after(self, cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
         """Look at what an event may have changed."""
         if node > CONTROLLER:
-            for member in self._members:
-                if member.node == node:
-                    self._check_owners(cluster, member.plan.spec.group_id)
+            self._look_at_member(cluster, node)
+            return
+        if not isinstance(message, GuestMessage | Produced):
             return
         guest = self._guests.get(BrokerId(node))
         if guest is None or guest.host is not cluster.nodes[BrokerId(node)].role:
@@ -112,8 +117,7 @@ class GroupChecker:
         self._check_fence(cluster, out)
         for group_id, service in sorted(shard.services.items()):
             if not isinstance(message, Asked) or group_id == message.group_id:
-                self._check_service(cluster, guest, shard, service)
-                self._check_owners(cluster, group_id)
+                self._check_service(cluster, guest, service)
             if isinstance(message, ShardRead):
                 self._check_log(cluster, guest, shard, service)
 
@@ -147,6 +151,16 @@ class GroupChecker:
                 self._seen.add(named)
                 self.findings.append(Finding(broken.code, now_ms, -1, named.what))
 
+    def _look_at_member(self, cluster: Cluster, node: NodeId) -> None:
+        """Look at the owners of a member's group, if it holds something else now, or in another generation."""
+        for member in self._members:
+            if member.node == node and member.client is not None:
+                client = member.client
+                held = client.member_id, client.generation, client.reader.owned
+                if held != self._held.get(node):
+                    self._held[node] = held
+                    self._check_owners(cluster, member.plan.spec.group_id)
+
     def _check_owners(self, cluster: Cluster, group_id: str) -> None:
         service = self.authority(cluster, group_id)
         if service is None:
@@ -155,21 +169,29 @@ class GroupChecker:
         clients = [member.client for member in of_group if member.client is not None]
         self.note(cluster.now_ms, invariants.single_owners(service, clients), group_id)
 
-    def _check_service(self, cluster: Cluster, guest: CoordinatorGuest, shard: Shard, service: GroupService) -> None:
-        now_ms, group_id = cluster.now_ms, service.group_id
-        known = self._known.setdefault((guest.broker, shard.partition, id(shard), group_id), _Known())
-        if service.is_consumer_group:
-            group = service.consumer.group
-            if group is not known.group:
-                for check in invariants.CONSUMER_CHECKS:
-                    self.note(now_ms, check(group), group_id)
-                if known.group is not None:
-                    self.note(now_ms, invariants.legal_epochs(known.group, group), group_id)
-                known.group = group
-        else:
+    def _check_service(self, cluster: Cluster, guest: CoordinatorGuest, service: GroupService) -> None:
+        known = self._known.get((guest.broker, service.group_id))
+        if known is None or known.service is not service:
+            known = self._known[guest.broker, service.group_id] = _Known(service)
+        seen = fingerprint(service)
+        if seen != known.fingerprint:
+            known.fingerprint = seen
+            self._check_group(cluster.now_ms, known, service)
+            self._check_owners(cluster, service.group_id)
+        self._check_forgotten(cluster, known, service)
+
+    def _check_group(self, now_ms: TimeMs, known: _Known, service: GroupService) -> None:
+        group_id = service.group_id
+        if not service.is_consumer_group:
             self.note(now_ms, invariants.legal_transition(service.classic.group), group_id)
             self.note(now_ms, invariants.generation_ownership(service.classic.group), group_id)
-        self._check_forgotten(cluster, known, service)
+            return
+        group = service.consumer.group
+        for check in invariants.CONSUMER_CHECKS:
+            self.note(now_ms, check(group), group_id)
+        if known.group is not None:
+            self.note(now_ms, invariants.legal_epochs(known.group, group), group_id)
+        known.group = group
 
     def _check_log(self, cluster: Cluster, guest: CoordinatorGuest, shard: Shard, service: GroupService) -> None:
         """G7: a coordinator shows what is committed in its partition, no more and no less."""

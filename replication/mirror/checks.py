@@ -6,7 +6,8 @@ Decides what counts as broken. Each check has a code:
 - MM3 nothing else: every record of the target is one of the source;
 - MM4 once: without a failure there is one copy of each;
 - MM5 syncs: a pair of offsets names a record and a copy of it;
-- MM6 failover: whoever goes on at a checkpoint's target offset meets every record that its group had not read.
+- MM6 failover: whoever goes on at a checkpoint's target offset meets every record that its group had not read;
+- MM7 bounded: when everything has come to rest, it reads no more than offset.lag.max records again, and duplicates.
 
 Constraints: the checks read bytes of logs and what was emitted; they ask the mirror nothing. A partition that lost
 records by an unclean election, on either side, is not judged: offsets that are used twice tell a mirror nothing.
@@ -33,6 +34,7 @@ PROMISES: Final[Mapping[str, str]] = {
     "MM4": "without a failure there is one copy of each record",
     "MM5": "a pair of offsets names a record and a copy of it",
     "MM6": "a group that goes on at a checkpoint meets every record that it had not read",
+    "MM7": "at rest, a failover reads no more than offset.lag.max records again, and duplicates",
 }
 
 

@@ -1,13 +1,13 @@
 """What a mirrored run came to, and what a failover costs at a time.
 
-Decides nothing but the numbers of a failover, which follow from two logs and two offsets.
+Decides the numbers of a failover, which follow from two logs and two offsets, and whether they keep the promises.
 
 Worked example: a group at 168 whose offset on the target is 102 reads 66 records again, and 4 that were written in
 the last instants are not on the target yet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
@@ -86,3 +86,20 @@ def failovers_of(standing: Standing, copies: Mapping[TopicPartition, Copy]) -> I
             behind_count=sum(value not in there for value in copy.source[: standing.source_ends[copy.partition]]),
             is_sound=copy.is_sound,
         )
+
+
+def check_failovers(
+    failovers: Sequence[Failover], copies: Mapping[TopicPartition, Copy], lag_max: int
+) -> Iterator[MirrorFinding]:
+    """Yield what is wrong with failovers; the last ones are at rest. `copies` are by the target's partition."""
+    duplicates = {copy.partition: copy.duplicate_count for copy in copies.values()}
+    end_ms = max((failover.at_ms for failover in failovers), default=TimeMs(0))
+    for failover in failovers:
+        where = f"{failover.partition}, failover at {failover.at_ms} ms"
+        if failover.missed_count and failover.is_sound:
+            yield MirrorFinding("MM6", f"{where}: the group misses {failover.missed_count} records")
+        # One more: a sync that is not met exactly is translated to the record after it.
+        bound = max(lag_max, 1) + duplicates[failover.partition]
+        if failover.at_ms == end_ms and failover.is_sound and failover.read_again_count > bound:
+            what = f"{failover.read_again_count} records are read again, more than {bound}"
+            yield MirrorFinding("MM7", f"{where}: {what}")

@@ -34,7 +34,7 @@ from replication.mirror.committed import end_of, is_sound, records_of, values_of
 from replication.mirror.flows import Poked, Reader, Side, Writer
 from replication.mirror.layout import Layout
 from replication.mirror.options import SOURCE_INTERNAL, TARGET_INTERNAL, TOPIC, MirrorOptions
-from replication.mirror.outcome import MirrorOutcome, Standing, failovers_of
+from replication.mirror.outcome import MirrorOutcome, Standing, check_failovers, failovers_of
 from replication.mirror.policy import HEARTBEATS
 from replication.mirror.process import End, Groups, MirrorProcess, World, copied_batch, heartbeat_batch
 from replication.mirror.records import read_offset_sync
@@ -235,10 +235,7 @@ class MirrorRun:
                 findings += check_syncs(copy, syncs)
         findings += check_checkpoints(copies, self.mirror.checkpoints)
         failovers = tuple(each for noted in self._noted for each in failovers_of(noted, copies))
-        for failover in failovers:
-            if failover.missed_count and failover.is_sound:
-                where = f"{failover.partition}, failover at {failover.at_ms} ms"
-                findings.append(MirrorFinding("MM6", f"{where}: the group misses {failover.missed_count} records"))
+        findings += check_failovers(failovers, copies, self.options.settings.offset_lag_max)
         for finding in findings:
             self.trace.line(self.source.cluster.now_ms, str(finding))
         return MirrorOutcome(

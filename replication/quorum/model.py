@@ -14,7 +14,7 @@ answered in one step, in any order; a leader that nobody has told of a later epo
 Worked example: three voters, one lost disk, voters known by their id alone: the voter that lost a committed record
 gives its vote to the one that never had it.
 
-Left out: symmetry of the voters' names; messages on their way, as a request that comes late is one that was sent
+Left out: messages on their way, as a request that comes late is one that was sent
 late.
 
 Source: Vanlightly/kafka-tlaplus, kraft-kip-853 (823615e8, 2025-01), for the properties; KAFKA-14077.
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
+from itertools import permutations
 from typing import Final, NamedTuple
 
 import attrs
@@ -103,6 +104,8 @@ class QuorumModel:
     def __init__(self, scope: QuorumScope) -> None:
         self.scope = scope
         self._worlds: Interned[World] = Interned(_BITS)
+        self._orders = tuple(permutations(range(scope.voters)))
+        self._renamed: dict[tuple[Voter, tuple[int, ...]], Voter] = {}
 
     def initial(self) -> int:
         """Return the state of empty logs, in which nobody leads."""
@@ -122,8 +125,11 @@ class QuorumModel:
         return [(words, self._worlds.number(after)) for words, after in found if after != world]
 
     def renamed(self, state: int) -> tuple[int, int]:
-        """Return the state itself."""
-        return state, 1
+        """Return the least of the states that differ in the voters' names alone, and how many they are."""
+        world = self._worlds.values[state]
+        named = {self._named(world, order) for order in self._orders}
+        least = world._replace(voters=min(named))
+        return self._worlds.number(least), len(named)
 
     def broken(self, state: int) -> str | None:
         """Return what is wrong with a state, None if nothing is."""
@@ -146,6 +152,17 @@ class QuorumModel:
             f"{number}: [{_shown(voter.log)}] committed {voter.high_watermark} epoch {voter.epoch}"
             for number, voter in enumerate(self._worlds.values[state].voters)
         )
+
+    def _named(self, world: World, order: tuple[int, ...]) -> tuple[Voter, ...]:
+        """Return the voters once voter `order[i]` is called i."""
+        named = []
+        for number in order:
+            key = (world.voters[number], order)
+            known = self._renamed.get(key)
+            if known is None:
+                known = self._renamed[key] = _renamed(world.voters[number], order)
+            named.append(known)
+        return tuple(named)
 
     def _alone(self, world: World, number: int) -> Iterator[tuple[str, World]]:
         voter = world.voters[number]
@@ -202,6 +219,17 @@ class QuorumModel:
             return candidate
         log = (*candidate.log, Record(LEADER_CHANGE, candidate.epoch))
         return candidate._replace(leader=number, votes=(), log=log, ends=(0,) * self.scope.voters)
+
+
+def _renamed(voter: Voter, order: tuple[int, ...]) -> Voter:
+    """Return what a voter knows once voter `order[i]` is called i."""
+    names = {NOBODY: NOBODY, **{number: name for name, number in enumerate(order)}}
+    return voter._replace(
+        voted_for=names[voter.voted_for],
+        leader=names[voter.leader],
+        votes=tuple(sorted(names[number] for number in voter.votes)),
+        ends=tuple(voter.ends[number] for number in order) if voter.ends else (),
+    )
 
 
 def _shown(log: tuple[Record, ...]) -> str:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from broker.ids import LeaderEpoch, Offset
+from broker.ids import Offset
 from replication.epochs import UNDEFINED_END, end_offset_for, latest_epoch
 from replication.explore.tiny_log import Record, epochs_of
 from replication.partition import LogState

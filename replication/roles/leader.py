@@ -176,7 +176,7 @@ class LeaderRole:
         end_offset = Offset(info.last_offset + 1)
         if write.acks == ACKS_ALL:
             self._waiting.append(WaitingWrite(write, sender, info.first_offset, end_offset))
-            out.wake(self._settings.produce_ms_max, WriteExpired(self.partition, write.number))
+            out.wake(self._settings.produce_ms_max, WriteExpired(self.partition, write.number, sender))
             self._answer_committed(out)
         elif write.acks == 1:
             self._answer(write, sender, ErrorCode.NONE, out, offset=info.first_offset)
@@ -185,7 +185,8 @@ class LeaderRole:
 
     def on_write_expired(self, due: WriteExpired, out: Outbox) -> None:
         """Tell a client that its write is not committed in time."""
-        for waiting in [each for each in self._waiting if each.write.number == due.number]:
+        expired = (due.number, due.client)
+        for waiting in [each for each in self._waiting if (each.write.number, each.sender) == expired]:
             self._waiting.remove(waiting)
             self._end(waiting, WriteInput.EXPIRED, out)
 

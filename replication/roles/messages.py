@@ -48,6 +48,10 @@ class Address:
     life: Life = ANY_LIFE
 
 
+NOBODY: Final = Address(NodeId(-1))
+"""Where nobody is."""
+
+
 @value
 class Fetch:
     """A follower asks a leader for records."""
@@ -334,10 +338,11 @@ class HoldOver:
 
 @value
 class WriteExpired:
-    """To itself: a write has waited for long enough."""
+    """To itself: a write of a client has waited for long enough; clients number their writes each for itself."""
 
     partition: int
     number: int
+    client: Address = NOBODY
 
 
 @value

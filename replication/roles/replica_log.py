@@ -35,6 +35,7 @@ class ReplicaLog:
         self._read = b""
         self.version = 0
         self.cut_to: Offset | None = Offset(0)
+        self._write_epochs()
 
     @property
     def state(self) -> LogState:
@@ -85,6 +86,7 @@ class ReplicaLog:
         if end_offset >= end_before and not self._rules.epoch_cache_always_trimmed:
             return
         self.log.truncate_to(end_offset, now_ms=now_ms)
+        self._write_epochs()
         self._noted_cut(self.log.log_end_offset, end_before)
 
     def start_anew(self, offset: Offset, now_ms: TimeMs) -> None:
@@ -105,6 +107,14 @@ class ReplicaLog:
     def seen(self) -> None:
         """Forget how far the log was cut."""
         self.cut_to = None
+
+    def _write_epochs(self) -> None:
+        """Write epochs that were cut to disk, as Kafka does in the background right after.
+
+        Left for later, an epoch without records would be back after a crash, above records of an older one.
+        """
+        if self.log.epochs is not None:
+            self.log.epochs.flush()
 
     def _noted_cut(self, end_offset: Offset, end_before: Offset) -> None:
         if end_offset < end_before:

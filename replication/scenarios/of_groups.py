@@ -94,6 +94,8 @@ class GroupScenario:
     deaths: int = 0
     topics: tuple[tuple[str, int], ...] = (("t", 3),)
     settings: RoleSettings = attrs.field(default=RoleSettings(produce_ms_max=DurationMs(5_000)))
+    load_ms_max: DurationMs = attrs.field(default=DurationMs(1_500))
+    """How long a coordinator may take to read its partition."""
     duration_ms: DurationMs = attrs.field(default=DurationMs(2 * MINUTE_MS))
 
     def options(self) -> Options:
@@ -109,7 +111,8 @@ class GroupScenario:
     def play(self, tell: Tell = silent) -> Verdict:
         """Run the story and hold it against what it says."""
         options = self.options()
-        life = GroupLife(options, GroupsPlan(layout=Layout(self.topics, 1), members=self.members))
+        plan = GroupsPlan(layout=Layout(self.topics, 1), members=self.members, load_ms_max=self.load_ms_max)
+        life = GroupLife(options, plan)
         stage = _Stage(self, life)
         outcome = run(options, self.faults, tell, extension=stage)
         told = f"{outcome.event_count:,} events; {'; '.join(life.tally.lines())}"

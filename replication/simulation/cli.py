@@ -22,7 +22,7 @@ from broker.cli import EXIT_REFUSED
 from broker.diagrams import FORMS
 from broker.errors import UsageError
 from broker.units import MINUTE_MS, DurationMs
-from replication.checkers import INVARIANTS
+from replication.checkers import INVARIANTS, told
 from replication.groups import GROUP_INVARIANTS, GroupLife, with_groups
 from replication.groups.plan import GROUP_COUNT_MAX
 from replication.roles.states import Machine, find_machines
@@ -94,7 +94,10 @@ def simulate(
     simulate --harsh --seed 3 --chart run.html
     """
     if diagram is not None:
-        click.echo("\n\n".join(machine_lines(machine, form) for machine in find_machines(diagram)))
+        machines = find_machines(diagram)
+        if form == "svg" and len(machines) > 1:
+            raise UsageError(f"a picture shows one machine: --diagram {machines[0].name}, for example")
+        click.echo("\n\n".join(machine_lines(machine, form) for machine in machines))
         return 0
     _check_chart(chart, seeds)
     rules = without(rules_of(release), *left_out)
@@ -190,9 +193,8 @@ def _tell_verdict(outcome: Outcome) -> None:
         f"acknowledged by all: {report.acked_count}, of these lost {len(by_all)}; "
         f"acknowledged by one: {report.acked_by_one_count}, lost {len(report.lost) - len(by_all)}"
     )
-    for record in by_all[:_SHOWN_COUNT_MAX]:
-        why = record.cause or "nothing that may lose it"
-        click.echo(f"  lost: value {record.value}, partition {record.partition}, offset {record.offset}: {why}")
+    for line in told(report.lost)[:_SHOWN_COUNT_MAX]:
+        click.echo(f"  lost: {line}")
     click.echo(f"digest {outcome.digest}")
     if outcome.is_clean:
         click.echo("nothing is broken")

@@ -32,6 +32,7 @@ from replication.roles.messages import (
     ANY_LIFE,
     CLIENT_FIRST,
     CONTROLLER,
+    NOBODY,
     Address,
     AskIsr,
     Create,
@@ -59,7 +60,6 @@ Action = Callable[[], None]
 Watch = Callable[["Cluster", NodeId, Message, Outbox], None]
 _WORLD: Final = NodeId(-1)
 _READ_ONCE: Final = frozenset({AskIsr, Produce})
-_NOBODY: Final = Address(_WORLD)
 _ONLY_LIFE: Final = Life(0)
 """Of a client."""
 _Entry = tuple[TimeMs, int, NodeId, Life, Address, Message | Action]
@@ -182,11 +182,11 @@ class Cluster:
 
     def at(self, at_ms: int, action: Action) -> None:
         """Do something to the world at a time."""
-        self._push(TimeMs(at_ms), _WORLD, ANY_LIFE, _NOBODY, action)
+        self._push(TimeMs(at_ms), _WORLD, ANY_LIFE, NOBODY, action)
 
     def tell(self, receiver: NodeId, message: Message) -> None:
         """Hand a message to a node now, as an operator does."""
-        self._push(self.now_ms, receiver, ANY_LIFE, _NOBODY, message)
+        self._push(self.now_ms, receiver, ANY_LIFE, NOBODY, message)
 
     def run_until(self, end_ms: TimeMs) -> None:
         """Let everything happen up to and including a time."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +37,7 @@ from tests.benchmarks.rounds import Line, Took, in_turn, measured
 from tests.kafka.log_jvm import KafkaLogs
 
 SAMPLE_BYTES_MAX: Final = 64 * MIB
+BYTES_A_CALL: Final = 2 * MIB  # More at once would be written to memory that is new each time.
 RUNS_A_TURN: Final = 3  # Runs are short.
 BOUNDS: Final = {
     Codec.NONE: "copying values, checksums, and a system call a batch",
@@ -50,7 +51,8 @@ def append_lines(case: Case, kafka: KafkaLogs | None, rounds: int, size_bytes: i
     with tempfile.TemporaryDirectory(prefix="append-", dir=folder) as name:
         folder = Path(name)
         sample = write_segment_file(Case(case.value_size_bytes, Codec.NONE), folder, min(size_bytes, SAMPLE_BYTES_MAX))
-        chunks = [columns(case, first) for first in range(0, sample.record_count, RECORDS_AT_ONCE)]
+        firsts = range(0, sample.record_count, RECORDS_AT_ONCE)
+        chunks = [chunk for first in firsts for chunk in split(columns(case, first), BYTES_A_CALL)]
         contestants: dict[str, Callable[[], Took]] = {
             "ours": lambda: repeated(case, chunks, folder / "ours"),
         }
@@ -67,6 +69,22 @@ def append_lines(case: Case, kafka: KafkaLogs | None, rounds: int, size_bytes: i
             bound=BOUNDS[case.codec],
         )
     ]
+
+
+def split(records: PlainColumns, size_bytes: int) -> Iterator[PlainColumns]:
+    """Yield the records in pieces of whole batches with values of about so many bytes."""
+    batch_count = max(1, size_bytes // (RECORDS_PER_BATCH * int(records.value_sizes[0])))
+    step = batch_count * RECORDS_PER_BATCH
+    for start in range(0, len(records), step):
+        rows = slice(start, start + step)
+        yield PlainColumns(
+            data=records.data,
+            timestamps=records.timestamps[rows],
+            key_positions=records.key_positions[rows],
+            key_sizes=records.key_sizes[rows],
+            value_positions=records.value_positions[rows],
+            value_sizes=records.value_sizes[rows],
+        )
 
 
 def append_java(kafka: KafkaLogs, sample: CaseFile, codec: Codec) -> Took:

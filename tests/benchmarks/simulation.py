@@ -1,4 +1,4 @@
-"""Events a core that the simulation plays: `python -m tests.benchmarks.simulation [ROUNDS]`.
+"""Events a core that the simulation plays: `python -m tests.benchmarks.simulation [ROUNDS] [--json]`.
 
 Three shapes: a quiet cluster whose replicas mostly ask each other for news, a swarm of faults over drawn clusters, and
 a busy cluster that writes a hundred records a second. Each with every step checked and without checks. CPU time, as
@@ -21,6 +21,7 @@ from replication.simulation import Options, draw_plan, quiet, run, swarm
 from replication.simulation.cluster import Cluster
 from replication.simulation.trace import Trace
 from replication.simulation.weather import Weather
+from tests.benchmarks.report import describe_machine, show
 
 ROUNDS = 5
 SWARM_SEEDS = range(4)
@@ -69,7 +70,8 @@ def rate(play: Callable[[Options], int], all_options: tuple[Options, ...]) -> tu
 
 
 def main(arguments: list[str]) -> int:
-    rounds = int(arguments[0]) if arguments else ROUNDS
+    given = [argument for argument in arguments if argument != "--json"]
+    rounds = int(given[0]) if given else ROUNDS
     checked(quiet(1, DurationMs(5_000)))  # What is loaded or compiled at first use does not count.
     rates: dict[tuple[str, str], list[float]] = {}
     counts: dict[tuple[str, str], int] = {}
@@ -78,12 +80,19 @@ def main(arguments: list[str]) -> int:
             for name, play in (("checked", checked), ("unchecked", unchecked)):
                 counts[shape, name], a_second = rate(play, all_options)
                 rates.setdefault((shape, name), []).append(a_second)
-    print(f"events a CPU second, median of {rounds} rounds (least to most)")
-    for (shape, name), found in rates.items():
-        print(
-            f"  {shape:<46} {name:<9} {counts[shape, name]:>8,} events  {statistics.median(found):>9,.0f}/s "
-            f"({min(found):,.0f} to {max(found):,.0f})"
-        )
+    rows = [
+        {
+            "shape": shape,
+            "steps": name,
+            "events": counts[shape, name],
+            "events/CPU s": round(statistics.median(found)),
+            "least": round(min(found)),
+            "most": round(max(found)),
+        }
+        for (shape, name), found in rates.items()
+    ]
+    title = f"Events of the simulation a core, median of {rounds} rounds"
+    show(title, describe_machine("attrs", "sortedcontainers"), rows, as_json="--json" in arguments)
     return 0
 
 

@@ -41,7 +41,8 @@ class MirrorJvm(JavaProcess[str]):
         """
         java, javac, maven = (_tool(name) for name in ("java", "javac", "mvn"))
         answer = build_directory / "mirror-class-path.txt"
-        goal = ["-B", "-q", "-f", str(_SOURCES / "pom.xml"), "dependency:build-classpath", f"-Dmdep.outputFile={answer}"]
+        pom = str(_SOURCES / "pom.xml")
+        goal = ["-B", "-q", "-f", pom, "dependency:build-classpath", f"-Dmdep.outputFile={answer}"]
         try:
             _run([maven, "-o", *goal], OFFLINE_SECONDS_MAX)
         except KafkaUnavailableError:

@@ -20,6 +20,13 @@ from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.machines import step, to_text, word
 from broker.registration import BrokerState
 from broker.units import MINUTE_MS, DurationMs, TimeMs
+from log.build import build_batch
+from log.build_spec import BatchSpec
+from log.log_config import LogConfig
+from log.partition_log import PartitionLog
+from log.record import Record
+from log.recovery import LastShutdown
+from log.storage import MemoryStorage
 from replication.alter_partition import Altered
 from replication.fencing import StopProof
 from replication.fetch import FetchAnswer, FetchRequest
@@ -49,6 +56,7 @@ from replication.roles.messages import (
     WriteExpired,
 )
 from replication.roles.outbox import Outbox
+from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
 from replication.roles.states import (
     LIFE_TRANSITIONS,
@@ -76,6 +84,7 @@ from replication.roles.states import (
     standing_input,
     standing_of,
 )
+from replication.rules import CURRENT
 from replication.simulation.cli import simulate
 from replication.simulation.node import Node
 from replication.simulation.options import quiet
@@ -502,5 +511,24 @@ def test_the_command_lists_all_machines_or_says_which_there_are(capsys: pytest.C
     assert run(simulate, "simulate", ["--diagram"]) == 0
     out = capsys.readouterr().out
     assert [f"{machine.name}: {machine.title}" in out for machine in MACHINES] == [True] * len(MACHINES)
+    assert run(simulate, "simulate", ["--diagram", "--format", "svg"]) == 2
+    assert capsys.readouterr().err == "simulate: a picture shows one machine: --diagram registration, for example\n"
     assert run(simulate, "simulate", ["--diagram", "lamp\x1b"]) == 2
     assert capsys.readouterr().err.startswith(r"simulate: there is no state machine 'lamp\x1b'; there are registration")
+
+
+def test_an_epoch_without_records_that_was_cut_stays_cut_after_a_crash() -> None:
+    # Seed 3, harsh, 10 minutes: a leader of epoch 10 wrote nothing, was cut back to the end of epoch 9, took more of
+    # epoch 9 and died; with the cut not on disk it came back with epoch 10 in the midst of epoch 9.
+    storage, now = MemoryStorage(ManualClock()), TimeMs(5)
+
+    def opened() -> PartitionLog:
+        return PartitionLog.open(storage, "t-0", LogConfig(), LastShutdown(clean=False), now_ms=now)
+
+    log = ReplicaLog(opened(), CURRENT)
+    record = Record(Offset(0), now, None, b"x")
+    log.append_as_leader(build_batch(BatchSpec(), (record,)), LeaderEpoch(9), now)
+    log.begin_epoch(LeaderEpoch(10))
+    log.cut(Offset(1), now)
+    log.append_as_leader(build_batch(BatchSpec(), (record,)), LeaderEpoch(9), now)
+    assert [entry.epoch for entry in ReplicaLog(opened(), CURRENT).state.epochs] == [9]

@@ -78,6 +78,7 @@ S63: Final = GroupScenario(
     heard=(
         Heard("CommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1, member="a"),
         Heard("CommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0, member="b"),
+        Heard("HeartbeatResponse", ErrorCode.NOT_COORDINATOR, member="b"),
     ),
     settings=_GIVING_BACK,
     duration_ms=DurationMs(3 * MINUTE_MS),
@@ -149,8 +150,8 @@ S71: Final = GroupScenario(
     "stable, says that it is loading meanwhile, and the rebalance begins anew; no commit is lost.",
     source="Kafka CoordinatorRuntime, GroupMetadataManager.onLoaded",
     members=(
-        _member("a", Mode.EAGER),
-        _member("b", Mode.EAGER, start_ms=3_100),
+        _member("a", Mode.EAGER, start_ms=12_000),
+        _member("b", Mode.EAGER, start_ms=12_100),
         _member("c", Mode.EAGER, start_ms=30_500),
     ),
     faults=(_killed(32_000, 0, 30_000),),
@@ -159,7 +160,11 @@ S71: Final = GroupScenario(
         GroupLook(31_900, coordinator=0, state="PREPARING_REBALANCE", generation=1),
         GroupLook(80_000, coordinator=1, state="STABLE", owned={"a": ("t-0",), "b": ("t-1",), "c": ("t-2",)}),
     ),
-    heard=(Heard("CommitResponse", ErrorCode.ILLEGAL_GENERATION, 0, 0),),
+    heard=(
+        Heard("JoinResponse", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        Heard("CommitResponse", ErrorCode.ILLEGAL_GENERATION, 0, 0),
+    ),
+    load_ms_max=DurationMs(10_000),
 )
 S71_COOPERATIVE: Final = attrs.evolve(
     S71,

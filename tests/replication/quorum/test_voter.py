@@ -11,8 +11,8 @@ from replication.quorum.voter import NOBODY
 OLD, NEW = Record(0, 1), Record(1, 2)
 
 
-def _in(epoch: int, *log: Record, **rest: object) -> Voter:
-    return Voter(epoch, log=log, **rest)  # type: ignore[arg-type]
+def _in(epoch: int, *log: Record, voted_for: int = NOBODY, leader: int = NOBODY, high_watermark: int = 0) -> Voter:
+    return Voter(epoch, voted_for, leader, log=log, high_watermark=high_watermark)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,195 @@
+"""ZooKeeper as brokers see it: sessions, versions, watches that tell once."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from broker.error_codes import ErrorCode
+from broker.errors import UsageError
+from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch
+from broker.registration import BrokerState, Heartbeat
+from broker.units import TimeMs
+from replication.fencing import StopProof
+from replication.partition import AlterPartition, IsrMember, PartitionEpoch, PartitionState
+from replication.roles.messages import (
+    Address,
+    AskIsr,
+    Beat,
+    BeatTold,
+    Create,
+    IsrTold,
+    Message,
+    NodeId,
+    Register,
+    Registered,
+    SessionsDue,
+)
+from replication.roles.outbox import Outbox
+from replication.roles.settings import RoleSettings
+from replication.rules import CURRENT, rules_of
+from replication.terms import Terms
+from replication.zookeeper import ZooKeeperRole
+from replication.zookeeper.messages import (
+    ControlTold,
+    Notified,
+    ReadState,
+    StateRead,
+    StateWritten,
+    TakeControl,
+    WriteState,
+)
+
+ONE, TWO = BrokerId(1), BrokerId(2)
+SETTINGS = RoleSettings(terms=Terms(rules=rules_of("3.5"), min_isr=1), has_zookeeper=True)
+
+
+class Talk:
+    """ZooKeeper with brokers 1 and 2 in session since 0 ms, and partition 0 on both."""
+
+    def __init__(self) -> None:
+        self.role = ZooKeeperRole(SETTINGS)
+        self.epochs: dict[BrokerId, BrokerEpoch] = {}
+        for broker in (ONE, TWO):
+            told = self.say(Register(broker, f"{broker}/1", StopProof()), broker)[-1]
+            assert isinstance(told, Registered)
+            assert told.epoch is not None
+            self.epochs[broker] = told.epoch
+        self.say(Create(0, (ONE, TWO)))
+
+    def say(self, message: Message, broker: BrokerId = ONE, now_ms: int = 0) -> list[Message]:
+        """Return what is sent because of a message."""
+        return [each for _, each in self.send(message, broker, now_ms)]
+
+    def send(self, message: Message, broker: BrokerId = ONE, now_ms: int = 0) -> list[tuple[NodeId, Message]]:
+        """Return what is sent, and to whom."""
+        out = Outbox()
+        self.role.handle(message, Address(NodeId(broker)), TimeMs(now_ms), out)
+        return [(address.node, each) for address, each in out.sent]
+
+    def ping(self, broker: BrokerId, now_ms: int, *, stops: bool = False) -> list[Message]:
+        """Return the answer to a ping of a session."""
+        heartbeat = Heartbeat(metadata_offset=0, want_shutdown=stops)
+        return self.say(Beat(broker, self.epochs[broker], heartbeat), broker, now_ms)
+
+    def control(self, broker: BrokerId) -> ControlTold:
+        """Return the answer to a broker that wants to be controller."""
+        told = self.say(TakeControl(broker, self.epochs[broker]), broker)[0]
+        assert isinstance(told, ControlTold)
+        return told
+
+    @property
+    def state(self) -> PartitionState:
+        """Partition 0."""
+        return self.role.image.partitions[0]
+
+
+def test_the_first_to_make_the_node_is_controller_and_each_controller_has_its_epoch() -> None:
+    talk = Talk()
+    assert talk.control(TWO) == ControlTold(TWO, 1)
+    assert talk.control(ONE) == ControlTold(TWO, 1)
+    talk.ping(ONE, 9_000)
+    assert (NodeId(1), Notified("/controller")) in talk.send(SessionsDue(), now_ms=9_001)
+    assert talk.role.controller == NO_LEADER
+    assert talk.control(ONE) == ControlTold(ONE, 2)
+
+
+def test_a_session_lasts_as_long_as_it_is_heard_of_and_takes_its_node_with_it() -> None:
+    talk = Talk()
+    talk.ping(ONE, 5_000)
+    talk.say(SessionsDue(), now_ms=9_000)
+    assert not talk.role.image.brokers[TWO].fenced
+    talk.say(SessionsDue(), now_ms=9_001)
+    assert talk.role.image.brokers[TWO].fenced
+    assert not talk.role.image.brokers[ONE].fenced
+    assert talk.ping(TWO, 9_002) == [BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED)]
+
+
+def test_a_broker_that_comes_back_waits_until_its_former_node_is_gone() -> None:
+    talk = Talk()
+    again = Register(TWO, "2/2", StopProof())
+    assert talk.say(again, TWO) == [Registered(None)]
+    talk.say(SessionsDue(), now_ms=20_000)
+    told = talk.say(again, TWO, 20_000)[0]
+    assert isinstance(told, Registered)
+    assert told.epoch is not None
+    assert told.epoch > talk.epochs[TWO]
+
+
+def test_a_broker_that_stops_ends_its_session_itself() -> None:
+    talk = Talk()
+    assert talk.ping(ONE, 100, stops=True) == [BeatTold(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW)]
+    assert talk.role.image.brokers[ONE].fenced
+
+
+def test_a_watch_tells_once_that_something_has_changed_and_not_what() -> None:
+    talk = Talk()
+    assert isinstance(talk.say(ReadState(TWO, talk.epochs[TWO]), TWO)[0], StateRead)
+    assert talk.send(Create(1, (ONE,))) == [(NodeId(2), Notified("/brokers/topics"))]
+    assert talk.send(Create(2, (ONE,))) == []
+
+
+def test_who_has_no_session_reads_and_takes_nothing() -> None:
+    talk = Talk()
+    assert talk.say(ReadState(TWO, BrokerEpoch(99)), TWO) == []
+    assert talk.say(TakeControl(TWO, BrokerEpoch(99)), TWO) == []
+
+
+def _moved(state: PartitionState, version: int) -> PartitionState:
+    return attrs.evolve(
+        state, leader=TWO, leader_epoch=LeaderEpoch(1), isr=(TWO,), partition_epoch=PartitionEpoch(version + 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("controller_epoch", "version", "is_written"),
+    [(1, 0, True), (0, 0, False), (2, 0, False), (1, 1, False)],
+    ids=["current", "former controller", "later controller", "old version"],
+)
+def test_a_controller_writes_under_its_epoch_and_on_the_version_it_has_read(
+    controller_epoch: int, version: int, is_written: bool
+) -> None:
+    talk = Talk()
+    talk.control(ONE)
+    before = talk.state
+    told = talk.say(WriteState(ONE, controller_epoch, 0, _moved(before, version)))[0]
+    assert isinstance(told, StateWritten)
+    assert told.is_written is is_written
+    assert (talk.state == _moved(before, 0)) is is_written
+    assert told.state == talk.state
+
+
+def _ask(talk: Talk, *, version: int = 0, epoch: BrokerEpoch | None = None) -> AskIsr:
+    isr = (IsrMember(ONE),)
+    request = AlterPartition(leader=ONE, leader_epoch=LeaderEpoch(0), partition_epoch=PartitionEpoch(version), isr=isr)
+    return AskIsr(0, 1, request, talk.epochs[ONE] if epoch is None else epoch)
+
+
+def test_a_leader_writes_its_isr_on_the_version_that_it_knows() -> None:
+    talk = Talk()
+    told = talk.say(_ask(talk))[-1]
+    assert isinstance(told, IsrTold)
+    assert told.altered.error is ErrorCode.NONE
+    assert (talk.state.isr, talk.state.partition_epoch) == ((ONE,), 1)
+
+
+@pytest.mark.parametrize(
+    ("version", "epoch", "error"),
+    [(1, None, ErrorCode.INVALID_UPDATE_VERSION), (0, BrokerEpoch(99), ErrorCode.STALE_BROKER_EPOCH)],
+    ids=["version", "session"],
+)
+def test_a_refused_write_of_an_isr_changes_nothing(version: int, epoch: BrokerEpoch | None, error: ErrorCode) -> None:
+    talk = Talk()
+    before = talk.state
+    told = talk.say(_ask(talk, version=version, epoch=epoch))[-1]
+    assert isinstance(told, IsrTold)
+    assert told.altered.error is error
+    assert talk.state is before
+
+
+def test_rules_that_zookeeper_never_had_are_refused() -> None:
+    with pytest.raises(UsageError) as refused:
+        ZooKeeperRole(RoleSettings(terms=Terms(rules=CURRENT)))
+    assert str(refused.value) == (
+        "with ZooKeeper there is no ELR, and each shrink begins a leader epoch: take rules before 3.6"
+    )
