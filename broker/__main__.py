@@ -9,7 +9,7 @@ import click
 from broker.cli import run
 from broker.config import CATALOG, find
 from broker.config.table import render_json, render_one, render_table
-from broker.machines import to_mermaid, to_text
+from broker.diagrams import FORMS, drawn
 from broker.registration import BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS
 
 
@@ -34,13 +34,14 @@ def config(name: str | None, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("mode", type=click.Choice(["kraft", "zookeeper"]), default="kraft")
-@click.option("--mermaid", is_flag=True, help="Print a mermaid state diagram instead of lines.")
-def diagram(mode: str, mermaid: bool) -> None:
+@click.option("--format", "form", type=click.Choice(FORMS), default=FORMS[0], show_default=True)
+def diagram(mode: str, form: str) -> None:
     """Print the broker's life cycle as the controller sees it, from the table that the model runs on."""
+    title = f"the life of a broker, {mode}"
     if mode == "kraft":
-        click.echo(to_mermaid(BROKER_TRANSITIONS) if mermaid else to_text(BROKER_TRANSITIONS))
+        click.echo(drawn(BROKER_TRANSITIONS, form, title=title))
     else:
-        click.echo(to_mermaid(ZOOKEEPER_TRANSITIONS) if mermaid else to_text(ZOOKEEPER_TRANSITIONS))
+        click.echo(drawn(ZOOKEEPER_TRANSITIONS, form, title=title))
 
 
 if __name__ == "__main__":

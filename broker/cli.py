@@ -12,16 +12,30 @@ Source: ours; the statuses are those of POSIX utilities and of click.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from broker.errors import BrokersideError, RefusedError
+from broker.errors import BrokersideError, RefusedError, UsageError
 from broker.printable import printable as printable  # Commands take it from here.
 
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT, as shells report it.
+CHART_SUFFIXES: Final = (".svg", ".html")
+
+
+def check_chart(chart: Path | None) -> None:
+    """Raise UsageError for a chart that cannot be written, before anything is run; make the folder it goes to."""
+    if chart is None:
+        return
+    if chart.suffix not in CHART_SUFFIXES:
+        raise UsageError(f"--chart {str(chart)!r}: a chart is written as {' or '.join(CHART_SUFFIXES)}")
+    try:
+        chart.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--chart {str(chart)!r}: {error.strerror}") from None
 
 
 def run(command: click.Command, name: str, arguments: list[str] | None = None) -> int:

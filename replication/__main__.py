@@ -1,4 +1,4 @@
-"""`python -m replication explore|scenario|simulate …`: the same as the commands of `brokerside`."""
+"""`python -m replication explore|mirror|scenario|simulate …`: the same as the commands of `brokerside`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from broker.cli import run
 from replication.cli import explore
+from replication.mirror.cli import mirror
 from replication.scenarios.cli import scenario
 from replication.simulation.cli import simulate
 
@@ -17,7 +18,7 @@ def replication() -> None:
     """Several brokers agreeing, and failing."""
 
 
-for command in (explore, scenario, simulate):
+for command in (explore, mirror, scenario, simulate):
     replication.add_command(command)
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from broker.cli import EXIT_REFUSED, printable
+from broker.cli import EXIT_REFUSED, check_chart, printable
 from broker.errors import UsageError
 from placement.group_life.chart import to_html, to_svg
 from placement.group_life.life import Life, live
@@ -83,8 +83,7 @@ def simulate_command(
         for story in STORIES.values():
             click.echo(f"{story.name:<16}{story.title}")
         return 0
-    if chart is not None and chart.suffix not in (".svg", ".html"):
-        raise UsageError(f"--chart {printable(str(chart))}: a chart is written as .svg or .html")
+    check_chart(chart)
     story = attrs.evolve(_story(seed, **plan), assignor=assignor)
     modes = _modes(story, protocol)
     lives = [live(story, mode, seed) for mode in modes]

@@ -18,7 +18,7 @@ from typing import Final
 
 import click
 
-from broker.cli import EXIT_REFUSED
+from broker.cli import EXIT_REFUSED, check_chart
 from broker.diagrams import FORMS
 from broker.errors import UsageError
 from broker.units import MINUTE_MS, DurationMs
@@ -139,11 +139,8 @@ class _Cast:
 
 def _check_chart(chart: Path | None, seeds: int) -> None:
     """Raise UsageError for a chart that cannot be written, before anything is run."""
-    if chart is None:
-        return
-    if chart.suffix not in (".svg", ".html"):
-        raise UsageError(f"--chart {str(chart)!r}: a chart is written as .svg or .html")
-    if seeds > 1:
+    check_chart(chart)
+    if chart is not None and seeds > 1:
         raise UsageError(f"--chart is a picture of one run; --seeds asks for {seeds}")
 
 

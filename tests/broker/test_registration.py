@@ -237,8 +237,8 @@ def test_a_machine_refuses_what_it_does_not_list() -> None:
     [
         ([], to_text(BROKER_TRANSITIONS)),
         (["zookeeper"], to_text(ZOOKEEPER_TRANSITIONS)),
-        (["--mermaid"], to_mermaid(BROKER_TRANSITIONS)),
-        (["zookeeper", "--mermaid"], to_mermaid(ZOOKEEPER_TRANSITIONS)),
+        (["--format", "mermaid"], to_mermaid(BROKER_TRANSITIONS)),
+        (["zookeeper", "--format", "mermaid"], to_mermaid(ZOOKEEPER_TRANSITIONS)),
     ],
 )
 def test_the_command_draws_the_table_that_the_model_runs_on(arguments: list[str], expected: str) -> None:

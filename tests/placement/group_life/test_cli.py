@@ -130,7 +130,7 @@ def test_a_broken_invariant_is_told_with_status_one(
             "a group of the eager protocol cannot be assigned by 'uniform'",
         ),
         (("--minutes", "3"), "3 minutes are too few for a seeded life; at least 5 are needed"),
-        (("--chart", "picture.png"), "--chart picture.png: a chart is written as .svg or .html"),
+        (("--chart", "picture.png"), "--chart 'picture.png': a chart is written as .svg or .html"),
     ],
 )
 def test_what_cannot_be_played_is_refused_in_a_sentence(
