@@ -8,7 +8,7 @@ import click
 
 from broker.cli import run
 from placement.cli import assign
-from placement.groups_cli import groups
+from placement.group_life.cli import groups
 
 
 @click.group()

@@ -53,7 +53,7 @@ JOINED: Final[Mapping[str, tuple[str, str]]] = {
     "config": ("broker.__main__", "config"),
     "diagram": ("broker.__main__", "diagram"),
     "explore": ("replication.cli", "explore"),
-    "groups": ("placement.groups_cli", "groups"),
+    "groups": ("placement.group_life.cli", "groups"),
     "log": ("log.cli", "log"),
     "mirror": ("replication.mirror.cli", "mirror"),
     "requests": ("broker.requests.cli", "requests_command"),

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from broker.cli import EXIT_REFUSED, check_chart, printable
 from broker.errors import UsageError
+from placement.consumer.cli import assign_command
 from placement.group_life.chart import to_html, to_svg
 from placement.group_life.life import Life, live
 from placement.group_life.modes import assignor_of
@@ -37,7 +38,15 @@ MINUTES_MAX: Final = 24 * 60
 _SHAPE: Final = Shape()
 
 
-@click.command("simulate")
+@click.group()
+def groups() -> None:
+    """Consumer groups: who gets which partitions, and why; and a group's life on a virtual clock."""
+
+
+groups.add_command(assign_command)
+
+
+@groups.command("simulate")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Decides everything.")
 @click.option(
     "--protocol",

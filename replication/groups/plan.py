@@ -90,6 +90,15 @@ class GroupsPlan:
         """The groups, in order."""
         return tuple(sorted({member.spec.group_id for member in self.members}))
 
+    def lines(self) -> Iterator[str]:
+        """Yield a line a group: its protocol, how many members it has, and which partition keeps it."""
+        for group_id in self.group_ids:
+            members = [member for member in self.members if member.spec.group_id == group_id]
+            yield (
+                f"{group_id}: {members[0].mode.value}, {len(members)} members, kept by partition "
+                f"{self.layout.of_group(group_id)}"
+            )
+
 
 def with_groups(options: Options) -> Options:
     """Return options with partitions for `__consumer_offsets`."""

@@ -110,6 +110,8 @@ def simulate(
     for line in options_lines(cast.options):
         click.echo(line)
     life = cast.life()
+    for line in () if life is None else life.plan.lines():
+        click.echo(line)
     outcome = run(cast.options, tell=click.echo, extension=life)
     _tell_verdict(outcome)
     for line in () if life is None else life.tally.lines():

@@ -114,7 +114,7 @@ def test_a_member_whose_end_cannot_be_stored_is_removed_when_it_can() -> None:
 def test_stories_of_groups_look_and_listen() -> None:
     """A story that expects something else says what was otherwise; that they go as told is tested with all stories."""
     look = attrs.evolve(S71.looks[0], generation=9)
-    heard = attrs.evolve(S71.heard[0], count_min=1, count_max=2)
+    heard = attrs.evolve(S71.heard[1], count_min=1, count_max=2)
     verdict = attrs.evolve(S71, looks=(look,), heard=(heard,), deaths=1).play()
     assert verdict.differences == (
         "at 29000 ms generation is 1, expected 9",
@@ -127,6 +127,7 @@ def test_stories_of_groups_look_and_listen() -> None:
 def test_the_command_counts_what_groups_did() -> None:
     result = CliRunner().invoke(simulate, ["--groups", "1", "--seed", "2", "--minutes", "1"], standalone_mode=False)
     assert result.return_value == 0
+    assert "group-0: consumer, 2 members, kept by partition 2" in result.output
     assert "groups were handed" in result.output
     assert "group-0-member-0 starts" in result.output
     result = CliRunner().invoke(simulate, ["--groups", "1", "--seeds", "2", "--minutes", "0.3"], standalone_mode=False)
