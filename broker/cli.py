@@ -11,7 +11,6 @@ Source: ours; the statuses are those of POSIX utilities and of click.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,8 +55,7 @@ def run(command: click.Command, name: str, arguments: list[str] | None = None) -
     except BrokersideError as error:
         click.echo(f"{name}: {printable(str(error))}", err=True)
         return EXIT_REFUSED if isinstance(error, RefusedError) else EXIT_USAGE
-    except BrokenPipeError:
-        # The reader of our output left, as `| head` does; nothing is wrong.
-        sys.stderr.close()
+    except SystemExit:
+        # Not standalone, click leaves so only when the reader of our output has left, as `| head` does: no failure.
         return 0
     return result if isinstance(result, int) else 0

@@ -65,7 +65,8 @@ class ColumnFill:
     def _row_count(self, rows_max: int) -> int:
         left = self.plan[:, int(self.state[kernel.BATCH]) :]
         room = (left[kernel.PAYLOAD_END] - left[kernel.PAYLOAD_START]) // RECORD_BYTES_MIN
-        return max(1, min(int(np.minimum(left[kernel.RECORD_COUNT], room).sum()), rows_max))
+        counts = np.clip(left[kernel.RECORD_COUNT], 0, room)  # A damaged batch may announce fewer than none.
+        return max(1, min(int(counts.sum()), rows_max))
 
 
 def plan_of(batches: HeaderColumns, starts: Int64Array, ends: Int64Array) -> Int64Array:

@@ -32,6 +32,7 @@ from replication.terms import Moment, Terms
 
 MINUTE = DurationMs(60_000)
 THREE_MINUTES = DurationMs(180_000)
+TEN_MINUTES = DurationMs(600_000)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -39,6 +40,21 @@ def test_a_swarm_of_faults_breaks_nothing(seed: int) -> None:
     outcome = run(swarm(seed, MINUTE))
     assert outcome.findings == (), outcome.findings[0]
     assert outcome.event_count > 1_000
+
+
+# Runs that once broke an invariant, with what was wrong.
+PAST_FAILURES = (
+    (
+        harsh(3, TEN_MINUTES),
+        "a leader's epochs were cut in memory alone: one without records was back after a crash (I12)",
+    ),
+)
+
+
+@pytest.mark.parametrize(("options", "story"), PAST_FAILURES)
+def test_what_broke_once_holds_now(options: Options, story: str) -> None:
+    outcome = run(options)
+    assert outcome.findings == (), f"{outcome.findings[0]}; it was: {story}"
 
 
 @pytest.mark.parametrize("seed", range(4))
