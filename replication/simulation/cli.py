@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, check_chart
@@ -36,6 +37,7 @@ from replication.simulation.shrink import shrink
 from replication.simulation.trace import silent
 
 _KINDS: Final = {"quiet": quiet, "swarm": swarm, "harsh": harsh}
+_RELEASES: Final = {False: "current", True: "3.5"}
 _SHOWN_COUNT_MAX: Final = 10
 
 
@@ -46,8 +48,9 @@ _SHOWN_COUNT_MAX: Final = 10
 @click.option("--harsh", "kind", flag_value="harsh", help="Every fault, often.")
 @click.option("--minutes", type=click.FloatRange(0.01, MINUTES_MAX), default=1.0, show_default=True)
 @click.option("--seeds", type=click.IntRange(1), default=1, help="Run so many seeds from --seed on, one line each.")
-@click.option("--rules", "release", metavar="RELEASE", default="current", show_default=True, help="0.10.2 to 4.1.")
+@click.option("--rules", "release", metavar="RELEASE", help="0.10.2 to 4.1; current, or 3.5 with --zookeeper.")
 @click.option("--without", "left_out", metavar="RULE", multiple=True, help="Turn a rule off; may be repeated.")
+@click.option("--zookeeper", "has_zookeeper", is_flag=True, help="One of the brokers controls, as before KRaft.")
 @click.option(
     "--groups",
     type=click.IntRange(0, GROUP_COUNT_MAX),
@@ -74,13 +77,14 @@ def simulate(
     kind: str,
     minutes: float,
     seeds: int,
-    release: str,
+    release: str | None,
     left_out: tuple[str, ...],
     groups: int,
     diagram: str | None,
     form: str,
     chart: Path | None,
     *,
+    has_zookeeper: bool,
     shrinks: bool,
 ) -> int:
     """Run a cluster on a virtual clock, under faults, and check every step.
@@ -89,6 +93,7 @@ def simulate(
     simulate --swarm --seed 7 --minutes 10
     simulate --harsh --seeds 100
     simulate --groups 3 --minutes 5
+    simulate --zookeeper --rules 2.8 --seed 18
     simulate --seed 3 --without strict_min_isr --shrink
     simulate --diagram part --format mermaid
     simulate --harsh --seed 3 --chart run.html
@@ -100,13 +105,18 @@ def simulate(
         click.echo("\n\n".join(machine_lines(machine, form) for machine in machines))
         return 0
     _check_chart(chart, seeds)
-    rules = without(rules_of(release), *left_out)
+    rules = without(rules_of(release or _RELEASES[has_zookeeper]), *left_out)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
-    command = _command(kind, minutes, release, left_out, groups)
+    command = _command(kind, minutes, release, left_out, groups) + " --zookeeper" * has_zookeeper
+
+    def draw(seed: int) -> _Cast:
+        options = _KINDS[kind](seed, duration_ms, rules)
+        settings = attrs.evolve(options.settings, has_zookeeper=has_zookeeper)
+        return _Cast(attrs.evolve(options, settings=settings), groups)
+
     if seeds > 1:
-        drawn = (_KINDS[kind](each, duration_ms, rules) for each in range(seed, seed + seeds))
-        return _many((_Cast(options, groups) for options in drawn), command)
-    cast = _Cast(_KINDS[kind](seed, duration_ms, rules), groups)
+        return _many(map(draw, range(seed, seed + seeds)), command)
+    cast = draw(seed)
     for line in options_lines(cast.options):
         click.echo(line)
     life = cast.life()
@@ -172,11 +182,11 @@ def options_lines(options: Options) -> list[str]:
     ]
 
 
-def _command(kind: str, minutes: float, release: str, left_out: tuple[str, ...], groups: int) -> str:
+def _command(kind: str, minutes: float, release: str | None, left_out: tuple[str, ...], groups: int) -> str:
     parts = [f"brokerside simulate --{kind} --minutes {minutes:g}"]
     if groups:
         parts.append(f"--groups {groups}")
-    if release != "current":
+    if release:
         parts.append(f"--rules {release}")
     return " ".join([*parts, *(f"--without {name}" for name in left_out)])
 

@@ -58,6 +58,15 @@ def test_a_story_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err.startswith(r"scenario: there is no scenario 'S99\x1b'; there are S01, ")
 
 
+def test_the_older_mode_knows_no_elr_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(simulate, "simulate", ["--zookeeper", "--seed", "3", "--rules", "4.0"]) == 2
+    assert "with ZooKeeper there is no ELR" in capsys.readouterr().err
+    assert run(simulate, "simulate", ["--zookeeper", "--seed", "3"]) == 0
+    older = capsys.readouterr().out
+    assert run(simulate, "simulate", ["--seed", "3", "--rules", "3.5"]) == 0
+    assert older.splitlines()[-2] != capsys.readouterr().out.splitlines()[-2], "the digest is that of another history"
+
+
 def test_a_picture_of_the_run_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "run.svg"
     assert run(simulate, "simulate", ["--swarm", "--seed", "2", "--minutes", "1", "--chart", str(file)]) == 0
