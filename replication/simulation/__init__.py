@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.options import FaultKind, NetworkOptions, Options, harsh, quiet, swarm
+from replication.simulation.placing import placed
 from replication.simulation.run import Extension, Outcome, Simulation, run
 from replication.simulation.shrink import shrink
 from replication.simulation.views import OutOfSyncView, PartitionView, ReplicaView
@@ -21,6 +22,7 @@ __all__ = (
     "Simulation",
     "draw_plan",
     "harsh",
+    "placed",
     "quiet",
     "run",
     "shrink",

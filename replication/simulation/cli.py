@@ -19,10 +19,12 @@ from typing import Final
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, check_chart
+from broker.cli import EXIT_REFUSED, check_chart, printable
 from broker.diagrams import FORMS
 from broker.errors import UsageError
 from broker.units import MINUTE_MS, DurationMs
+from placement.registry import load_placer
+from placement.spec import ReplicaPlacer
 from replication.checkers import INVARIANTS, told
 from replication.groups import GROUP_INVARIANTS, GroupLife, with_groups
 from replication.groups.plan import GROUP_COUNT_MAX
@@ -32,6 +34,7 @@ from replication.simulation.chart import to_svg
 from replication.simulation.faults import Fault
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
 from replication.simulation.page import to_html
+from replication.simulation.placing import placed
 from replication.simulation.run import Outcome, run
 from replication.simulation.shrink import shrink
 from replication.simulation.trace import silent
@@ -50,6 +53,7 @@ _SHOWN_COUNT_MAX: Final = 10
 @click.option("--seeds", type=click.IntRange(1), default=1, help="Run so many seeds from --seed on, one line each.")
 @click.option("--rules", "release", metavar="RELEASE", help="0.10.2 to 4.1; current, or 3.5 with --zookeeper.")
 @click.option("--without", "left_out", metavar="RULE", multiple=True, help="Turn a rule off; may be repeated.")
+@click.option("--placer", metavar="NAME", help="Who places partitions: striped, classic, or one that a package offers.")
 @click.option("--zookeeper", "has_zookeeper", is_flag=True, help="One of the brokers controls, as before KRaft.")
 @click.option(
     "--groups",
@@ -80,6 +84,7 @@ def simulate(
     release: str | None,
     left_out: tuple[str, ...],
     groups: int,
+    placer: str | None,
     diagram: str | None,
     form: str,
     chart: Path | None,
@@ -108,11 +113,14 @@ def simulate(
     rules = without(rules_of(release or _RELEASES[has_zookeeper]), *left_out)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
     command = _command(kind, minutes, release, left_out, groups) + " --zookeeper" * has_zookeeper
+    policy = None if placer is None else load_placer(placer)
+    if placer is not None:
+        command += f" --placer {printable(placer)}"
 
     def draw(seed: int) -> _Cast:
         options = _KINDS[kind](seed, duration_ms, rules)
         settings = attrs.evolve(options.settings, has_zookeeper=has_zookeeper)
-        return _Cast(attrs.evolve(options, settings=settings), groups)
+        return _Cast(attrs.evolve(options, settings=settings), groups, policy)
 
     if seeds > 1:
         return _many(map(draw, range(seed, seed + seeds)), command)
@@ -138,10 +146,11 @@ def simulate(
 
 
 class _Cast:
-    """A seed's cluster, and so many groups in it."""
+    """A seed's cluster, so many groups in it, and who places its partitions."""
 
-    def __init__(self, options: Options, groups: int) -> None:
-        self.options = with_groups(options) if groups else options
+    def __init__(self, options: Options, groups: int, placer: ReplicaPlacer | None) -> None:
+        options = with_groups(options) if groups else options
+        self.options = options if placer is None else placed(options, placer)
         self._groups = groups
 
     def life(self) -> GroupLife | None:

@@ -279,6 +279,8 @@ class Cluster:
 
 def replicas_of(partition: int, options: Options) -> tuple[BrokerId, ...]:
     """Return the replicas that a partition is made with: brokers in turn, the first one shifted by the partition."""
+    if options.assignment:
+        return options.assignment[partition]
     return tuple(BrokerId((partition + place) % options.brokers) for place in range(options.replication_factor))
 
 

@@ -25,6 +25,7 @@ import attrs
 
 from broker.entropy import SplitMix64, derive
 from broker.errors import UsageError
+from broker.ids import BrokerId
 from broker.units import MINUTE_MS, DurationMs
 from replication.roles.settings import RoleSettings
 from replication.rules import CURRENT, Rules
@@ -78,7 +79,8 @@ class Options:
     """One simulation. `fault_ms` holds the mean time between faults of a kind; kinds that are absent do not strike.
 
     Producers and consumers use the first `partitions`; the `internal_partitions` after them are written by guests of
-    the brokers. Raises UsageError for what cannot be.
+    the brokers. `assignment` says who holds each partition, the preferred leader first; without it partition p stands
+    on brokers p, p + 1 and so on. Raises UsageError for what cannot be.
     """
 
     seed: int
@@ -99,6 +101,7 @@ class Options:
     is_strict: bool = True
     settings: RoleSettings = attrs.field(default=RoleSettings(produce_ms_max=DurationMs(5_000)))
     name: str = "quiet"
+    assignment: tuple[tuple[BrokerId, ...], ...] = ()
 
     def __attrs_post_init__(self) -> None:
         for what, value, least, most in (
@@ -120,6 +123,18 @@ class Options:
         ):
             if not least <= value <= most:
                 raise UsageError(f"{what} is {value}; allowed are whole numbers from {least} to {most}")
+        self._check_assignment()
+
+    def _check_assignment(self) -> None:
+        if len(self.assignment) not in (0, self.partition_count):
+            raise UsageError(f"the assignment has {len(self.assignment)} partitions of {self.partition_count}")
+        for partition, replicas in enumerate(self.assignment):
+            known = {broker for broker in replicas if 0 <= broker < self.brokers}
+            if len(replicas) != self.replication_factor or len(known) != len(replicas):
+                raise UsageError(
+                    f"partition {partition} is assigned to {', '.join(map(str, replicas)) or 'nobody'}; wanted are "
+                    f"{self.replication_factor} different brokers from 0 to {self.brokers - 1}"
+                )
 
     @property
     def partition_count(self) -> int:
