@@ -63,7 +63,7 @@ class Checker(Watcher):
     def asked(self, world: World, ticket: Ticket, request: Request) -> None:
         """Remember the commits that must not be taken."""
         service = world.hosting.service
-        if isinstance(request, CommitRequest) and service is not None and not _is_from_current(service, request):
+        if isinstance(request, CommitRequest) and service is not None and not is_from_current(service, request):
             self._zombies.add(ticket)
 
     def answered(self, world: World, ticket: Ticket, response: Response) -> None:
@@ -132,7 +132,7 @@ class Checker(Watcher):
                 self.findings.append(Finding(world.now_ms, broken))
 
 
-def _is_from_current(service: GroupService, request: CommitRequest) -> bool:
+def is_from_current(service: GroupService, request: CommitRequest) -> bool:
     """Whether a commit comes from a member, in the group's own generation; between join and sync from none."""
     if service.is_consumer_group:
         member = service.consumer.group.members.get(request.member_id)

@@ -29,7 +29,7 @@ from typing import Final
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.group.classic import GroupState, Ticket
+from broker.group.classic import Ticket
 from broker.group.consumer import ConsumerGroup
 from broker.group.members import MemberId
 from broker.group.messages import CommitRequest, CommitResponse
@@ -38,6 +38,7 @@ from broker.group.service import GroupService
 from broker.ids import BrokerId, TopicPartition
 from broker.units import TimeMs
 from placement.group_life import invariants
+from placement.group_life.checking import is_from_current
 from placement.group_life.invariants import Broken
 from placement.group_life.views import fingerprint
 from replication.checkers import Finding, Invariant
@@ -236,13 +237,3 @@ class GroupChecker:
                 if zombie is not None and ErrorCode.NONE in told.response.errors:
                     member_id, group_id = zombie
                     self.note(cluster.now_ms, [Broken("G7", f"a commit of {member_id} is taken")], group_id)
-
-
-def is_from_current(service: GroupService, request: CommitRequest) -> bool:
-    """Whether a commit comes from a member, in the group's own generation; between join and sync from none."""
-    if service.is_consumer_group:
-        member = service.consumer.group.members.get(request.member_id)
-        return member is not None and member.epoch == request.generation
-    group = service.classic.group
-    is_member = request.member_id in group.members and request.generation == group.generation
-    return is_member and group.state is not GroupState.COMPLETING_REBALANCE
