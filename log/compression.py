@@ -105,12 +105,17 @@ def compress(codec: Codec, data: bytes | memoryview, *, magic: int = 2, level: i
     if codec is Codec.SNAPPY:
         return compress_stream(data)
     if codec is Codec.LZ4:
-        return compress_frame(data, magic=magic)
+        return bytes(compress_frame(data, magic=magic))
     if codec is Codec.ZSTD:
         stream = _CONTEXTS.compressor(ZSTD_LEVEL if level is None else level).compressobj()
         # Java closes its streams from the outside in: all is flushed as a block, then an empty one ends the frame.
         return stream.compress(data) + stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) + stream.flush()
     return bytes(data)
+
+
+def compress_briefly(codec: Codec, data: memoryview, *, level: int | None = None) -> BytesLike:
+    """Return what `compress` returns, maybe in memory that this thread's next call overwrites."""
+    return compress_frame(data, magic=2) if codec is _LZ4 else compress(codec, data, level=level)
 
 
 def decompress(codec: Codec, data: BytesLike, *, magic: int = 2, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> BytesLike:

@@ -109,12 +109,13 @@ class IndexFile(ABC):
 
     def relative(self, offset: int) -> int:
         """Return `offset` relative to the base offset; raise IndexOffsetOverflowError if it is too far from it."""
-        if not self.can_append(offset):
+        relative_offset = offset - self.base_offset
+        if not 0 <= relative_offset <= RELATIVE_OFFSET_MAX:
             raise IndexOffsetOverflowError(
                 f"{self.path}: offset {offset} is not within {RELATIVE_OFFSET_MAX} above the base offset "
                 f"{self.base_offset}"
             )
-        return offset - self.base_offset
+        return relative_offset
 
     @abstractmethod
     def truncate_to(self, offset: int) -> None:
@@ -187,9 +188,10 @@ class IndexFile(ABC):
 
     def _add(self, entry: bytes, key: int, value: int) -> None:
         """Write an entry behind the others."""
-        assert self.entry_count < self.entry_count_max, (self.entry_count, self.entry_count_max)
-        self._file.write_at(self.entry_count * len(entry), entry)
-        self.entry_count += 1
+        count = self.entry_count
+        assert count < self.entry_count_max, (count, self.entry_count_max)
+        self._file.write_at(count * len(entry), entry)
+        self.entry_count = count + 1
         self._arrays = None
         if self._columns is not None:
             self._columns.keys.append(key)

@@ -31,6 +31,7 @@ from typing import Final, NamedTuple
 import cramjam
 import numpy as np
 
+from broker.units import MIB
 from log.errors import DecompressionError
 from log.kernels.xxhash import xxh32
 
@@ -42,6 +43,7 @@ BLOCK_SIZE_BYTES: Final = 65_536
 STORED: Final = 0x8000_0000
 END_MARK: Final = bytes(4)
 PACKED_BYTES_MAX: Final = BLOCK_SIZE_BYTES + BLOCK_SIZE_BYTES // 255 + 16  # LZ4's own bound of what a block becomes.
+KEPT_BYTES_MAX: Final = 2 * MIB  # A batch of a producer with default settings fits; more is not held on to.
 EXPANSION_MAX: Final = 255  # What one byte of an LZ4 block can stand for, at most.
 _SIZE: Final = struct.Struct("<I")
 _BEGINNING: Final = struct.Struct("<7sI")
@@ -56,30 +58,50 @@ class _Block(NamedTuple):
     content_bytes_max: int
 
 
+def frame_bytes_max(size_bytes: int) -> int:
+    """Return how much room `compress_frame` needs for so many bytes."""
+    block_count = -(-size_bytes // BLOCK_SIZE_BYTES)
+    return len(KAFKA_HEADER) + block_count * (_SIZE.size + BLOCK_SIZE_BYTES) + PACKED_BYTES_MAX
+
+
 class _Scratch(threading.local):
     """Where one thread puts blocks, packed or not: making a new buffer costs as much as filling it."""
 
     def __init__(self) -> None:
         self.buffer = bytearray(BLOCK_SIZE_BYTES)
-        self.packed = memoryview(bytearray(PACKED_BYTES_MAX))
+        self.frame = memoryview(bytearray(frame_bytes_max(BLOCK_SIZE_BYTES)))
 
 
 _SCRATCH: Final = _Scratch()
 
 
-def compress_frame(data: bytes | memoryview, *, magic: int) -> bytes:
-    """Return `data` as one frame. `magic` is the messages', for the header checksum of magic 0."""
+def compress_frame(data: bytes | memoryview, *, magic: int) -> memoryview:
+    """Return `data` as one frame, which this thread's next call may overwrite: use or copy it before.
+
+    `magic` is the messages', for the header checksum of magic 0.
+    """
+    size_bytes_max = frame_bytes_max(len(data))
+    frame = _SCRATCH.frame
+    if size_bytes_max > len(frame):
+        frame = memoryview(bytearray(size_bytes_max))
+        if size_bytes_max <= KEPT_BYTES_MAX:
+            _SCRATCH.frame = frame
     hashed = MAGIC + DESCRIPTOR if magic == 0 else DESCRIPTOR
-    parts = [MAGIC, DESCRIPTOR, bytes((header_checksum(hashed),))]
+    position = len(KAFKA_HEADER)
+    frame[:position] = MAGIC + DESCRIPTOR + bytes((header_checksum(hashed),))
     for start in range(0, len(data), BLOCK_SIZE_BYTES):
         block = memoryview(data)[start : start + BLOCK_SIZE_BYTES]
-        size = cramjam.lz4.compress_block_into(block, _SCRATCH.packed, store_size=False)
-        if size < len(block):
-            parts += (_SIZE.pack(size), bytes(_SCRATCH.packed[:size]))
-        else:
-            parts += (_SIZE.pack(len(block) | STORED), bytes(block))
-    parts.append(END_MARK)
-    return b"".join(parts)
+        room = frame[position + _SIZE.size :][:PACKED_BYTES_MAX]
+        field = size = cramjam.lz4.compress_block_into(block, room, store_size=False)
+        if size >= len(block):
+            size = len(block)
+            field = size | STORED
+            room[:size] = block
+        _SIZE.pack_into(frame, position, field)
+        position += _SIZE.size + size
+    end = position + len(END_MARK)
+    frame[position:end] = END_MARK
+    return frame[:end]
 
 
 def decompress_frame(data: memoryview, *, magic: int, bytes_max: int) -> bytes | bytearray:

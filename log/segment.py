@@ -41,7 +41,7 @@ from log.file_names import CLEANED, DELETED, LOG, OFFSET_INDEX, TIME_INDEX, TXN_
 from log.log_config import LogConfig
 from log.offset_index import OffsetIndex
 from log.record import NO_TIMESTAMP
-from log.rolling import fits_relative
+from log.rolling import RELATIVE_OFFSET_MAX, fits_relative
 from log.segment_search import (
     BatchPlace,
     FoundOffset,
@@ -264,14 +264,18 @@ class Segment:
         size_bytes = len(data)
         if size_bytes == 0:
             return
-        if not fits_relative(self.base_offset, last_offset):
+        if not 0 <= last_offset - self.base_offset <= RELATIVE_OFFSET_MAX:  # `fits_relative`, without the call.
             raise SegmentOffsetOverflowError(self.base_offset, last_offset)
-        if self.records.size_bytes > SEGMENT_SIZE_BYTES_MAX - size_bytes:
+        records = self.records
+        if records.size_bytes > SEGMENT_SIZE_BYTES_MAX - size_bytes:
             raise IllegalArgumentError(f"{size_bytes} bytes are too many for {self!r}")
-        position = self.records.append(data)
+        position = records.append(data)
         if position == 0:
             self._first_timestamp_ms = TimeMs(max_timestamp.timestamp)
-        if max_timestamp.timestamp > self.max_timestamp.timestamp:
+        largest = self._max_timestamp
+        if largest is None:
+            largest = self.max_timestamp
+        if max_timestamp.timestamp > largest.timestamp:
             self._max_timestamp = max_timestamp
         if self._bytes_since_index_entry > self.index_interval_bytes:
             self.add_index_entry(last_offset, position)

@@ -27,6 +27,8 @@ AbstractFetcherThread.processFetchRequest, commit 1eb7644 (2024-10); KAFKA-12996
 
 from __future__ import annotations
 
+from typing import Final
+
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.units import TimeMs
@@ -47,6 +49,9 @@ from replication.partition import (
 from replication.rules import Rules, Truncation
 from replication.terms import Moment, Terms
 from replication.truncation import cut_for, truncated
+
+_NONE: Final = ErrorCode.NONE
+"""Looked up once: a member of an enum costs as much as making a value, and this is asked for at every fetch."""
 
 
 @value(kw_only=True)
@@ -91,7 +96,7 @@ def check_topic_id(asked: str, local: str, rules: Rules) -> ErrorCode:
     """Return INCONSISTENT_TOPIC_ID if the request is for another topic of the same name; "" is no id given."""
     if rules.topic_id_check and asked and local and asked != local:
         return ErrorCode.INCONSISTENT_TOPIC_ID
-    return ErrorCode.NONE
+    return _NONE
 
 
 def check_leader_epoch(role: LeaderState | FollowerState, leader_epoch: LeaderEpoch, rules: Rules) -> ErrorCode:
@@ -99,13 +104,13 @@ def check_leader_epoch(role: LeaderState | FollowerState, leader_epoch: LeaderEp
     if rules.fetch_epoch_check and leader_epoch != UNKNOWN_EPOCH and leader_epoch != role.leader_epoch:
         stale = leader_epoch < role.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if stale else ErrorCode.UNKNOWN_LEADER_EPOCH
-    return ErrorCode.NONE if isinstance(role, LeaderState) else ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return _NONE if isinstance(role, LeaderState) else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def answer_fetch(role: LeaderState | FollowerState, log: LogState, request: FetchRequest, rules: Rules) -> FetchAnswer:
     """Return the answer to a follower's fetch; nothing is changed by it."""
     error = check_leader_epoch(role, request.leader_epoch, rules)
-    if error is not ErrorCode.NONE:
+    if error is not _NONE:
         return FetchAnswer(error=error)
     assert isinstance(role, LeaderState), role
     if role.follower(request.replica) is None:
@@ -140,7 +145,7 @@ def serve_follower(leader: LeaderState, log: LogState, request: FetchRequest, mo
     """
     rules = terms.rules
     answer = answer_fetch(leader, log, request, rules)
-    if answer.error is not ErrorCode.NONE or (answer.diverging is not None and rules.diverging_fetch_ignored):
+    if answer.error is not _NONE or (answer.diverging is not None and rules.diverging_fetch_ignored):
         return Served(answer, leader, log.high_watermark)
     if _is_of_former_life(request, moment, rules):
         return Served(FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER), leader, log.high_watermark)
@@ -184,7 +189,7 @@ def recorded(
 
 def after_answer(log: LogState, answer: FetchAnswer, rules: Rules) -> LogState:
     """Return a follower's log after an answer without error, whose records it has appended to `log` already."""
-    assert answer.error is ErrorCode.NONE, answer
+    assert answer.error is _NONE, answer
     if answer.diverging is not None:
         if not rules.truncate_before_high_watermark:
             log = _raised(log, answer.high_watermark)

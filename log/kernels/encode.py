@@ -1,8 +1,8 @@
-"""Keys and values to the records sections of batches: one compiled pass.
+"""Keys and values to batches: one compiled pass.
 
 What it decides: the bytes of many records at once, as `log.build.append_record` (its twin) makes them one by one.
 
-Constraints: `out` is sized by `encoded_sizes` first and never overrun. Records have no headers.
+Constraints: `out` is sized by `measure_batches` first and never overrun. Records have no headers.
 
 How: a record's body size is known from the sizes of its numbers, so each is written once, front to back.
 
@@ -20,6 +20,8 @@ from broker.cluster import Int64Array
 from broker.compiled import compiled_with
 
 ByteArray: TypeAlias = NDArray[np.uint8]
+Fields: TypeAlias = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]
+"""Of N records, int64[N] each: timestamps, starts and sizes of keys, starts and sizes of values; -1 is null's size."""
 
 
 def zigzag(value: int) -> np.uint64:
@@ -53,15 +55,9 @@ def field_size(size: int) -> int:
     return number_size(size) + max(size, 0)
 
 
-def body_size(sizes: Int64Array, record: int, offset_delta: int, timestamp_delta: int) -> int:
+def body_size(key_size: int, value_size: int, offset_delta: int, timestamp_delta: int) -> int:
     """Return the bytes of a record after its length: attributes, two deltas, key, value and no headers."""
-    return (
-        2
-        + number_size(timestamp_delta)
-        + number_size(offset_delta)
-        + field_size(sizes[0, record])
-        + field_size(sizes[1, record])
-    )
+    return 2 + number_size(timestamp_delta) + number_size(offset_delta) + field_size(key_size) + field_size(value_size)
 
 
 def put_field(out: ByteArray, position: int, data: ByteArray, start: int, size: int) -> int:
@@ -72,38 +68,54 @@ def put_field(out: ByteArray, position: int, data: ByteArray, start: int, size: 
     return position + max(size, 0)
 
 
-@compiled_with(zigzag, number_size, field_size, body_size, allocates=False)
-def encoded_sizes(timestamps: Int64Array, sizes: Int64Array, per_batch: int, ends: Int64Array) -> None:
+def is_inside(data_size: int, start: int, size: int) -> bool:
+    """Tell whether a key or value is null or lies within the data."""
+    return size == -1 or (size >= 0 and 0 <= start <= data_size - size)
+
+
+@compiled_with(zigzag, number_size, field_size, body_size, is_inside, allocates=False)
+def measure_batches(fields: Fields, data_size: int, per_batch: int, ends: Int64Array) -> int:
     """Fill `ends` int64[B] with where each batch's records end, were they written one after the other.
 
-    `timestamps` int64[N], `sizes` int64[2, N] of keys and values, -1 for null.
+    Return the first record with a key or value outside the `data_size` bytes of data, -1 if there is none.
     """
+    timestamps, key_starts, key_sizes, value_starts, value_sizes = fields
     total = 0
     for record in range(len(timestamps)):
+        key_size, value_size = key_sizes[record], value_sizes[record]
+        if not is_inside(data_size, key_starts[record], key_size):
+            return record
+        if not is_inside(data_size, value_starts[record], value_size):
+            return record
         delta = record % per_batch
-        body = body_size(sizes, record, delta, timestamps[record] - timestamps[record - delta])
+        body = body_size(key_size, value_size, delta, timestamps[record] - timestamps[record - delta])
         total += number_size(body) + body
         ends[record // per_batch] = total
+    return -1
 
 
 @compiled_with(zigzag, number_size, field_size, body_size, put, put_field, allocates=False)
-def encode_batches(
-    data: ByteArray, timestamps: Int64Array, starts: Int64Array, sizes: Int64Array, plan: Int64Array, out: ByteArray
-) -> None:
-    """Write the records of each batch to `out` where `plan` int64[3, B] says: first record, end, position.
+def encode_batches(data: ByteArray, fields: Fields, headers: ByteArray, plan: Int64Array, out: ByteArray) -> None:
+    """Write each batch, header and records, to `out`.
 
-    `data` uint8[M] holds keys and values, `starts` and `sizes` int64[2, N] tell where.
+    `plan` int64[B, 3] says of each batch: first record, end, position (of which the first one's is taken off);
+    `data` uint8[M] holds keys and values, `headers` uint8[B, H] what stands before the records.
     """
-    for batch in range(plan.shape[1]):
-        first = plan[0, batch]
-        position = plan[2, batch]
-        for record in range(first, plan[1, batch]):
+    timestamps, key_starts, key_sizes, value_starts, value_sizes = fields
+    for batch in range(len(plan)):
+        first = plan[batch, 0]
+        position = plan[batch, 2] - plan[0, 2]
+        for index in range(headers.shape[1]):
+            out[np.uint64(position + index)] = headers[batch, index]
+        position += headers.shape[1]
+        for record in range(first, plan[batch, 1]):
             timestamp_delta = timestamps[record] - timestamps[first]
-            position = put(out, position, body_size(sizes, record, record - first, timestamp_delta))
+            body = body_size(key_sizes[record], value_sizes[record], record - first, timestamp_delta)
+            position = put(out, position, body)
             out[np.uint64(position)] = 0
             position = put(out, position + 1, timestamp_delta)
             position = put(out, position, record - first)
-            position = put_field(out, position, data, starts[0, record], sizes[0, record])
-            position = put_field(out, position, data, starts[1, record], sizes[1, record])
+            position = put_field(out, position, data, key_starts[record], key_sizes[record])
+            position = put_field(out, position, data, value_starts[record], value_sizes[record])
             out[np.uint64(position)] = 0
             position += 1

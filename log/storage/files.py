@@ -61,13 +61,16 @@ class SyncPolicy(Enum):
     NEVER = "never"  # Only when the system feels like it: for tests and throw-away copies.
 
 
+_ALWAYS: Final = SyncPolicy.ALWAYS  # Naming a member of an enum takes 0.2 µs in Python 3.11.
+
+
 class RealFile:
     """An open file. One owner at a time."""
 
     def __init__(self, storage: FileStorage, path: str, descriptor: int) -> None:
         self._storage = storage
         self._descriptor = descriptor
-        self._size_bytes = os.fstat(descriptor).st_size
+        self._size_bytes = SizeBytes(os.fstat(descriptor).st_size)
         self._mapping: mmap.mmap | None = None
         self._mappings: WeakSet[mmap.mmap] = WeakSet()
         self.path = path
@@ -79,7 +82,7 @@ class RealFile:
     @property
     def size_bytes(self) -> SizeBytes:
         """Number of bytes."""
-        return SizeBytes(self._size_bytes)
+        return self._size_bytes
 
     def append(self, data: Buffer) -> int:
         """Add `data` at the end and return the position of its first byte."""
@@ -90,13 +93,22 @@ class RealFile:
     def write_at(self, position: int, data: Buffer) -> None:
         """Put `data` at `position`, over what is there; the file grows where needed."""
         assert position >= 0, position
-        self._storage.check_writable()
-        if not len(data):
+        storage = self._storage
+        if storage.read_only:
+            storage.check_writable()
+        size_bytes = len(data)
+        if not size_bytes:
             return
-        with _Translated("write", self.path):
-            _write_fully(self._descriptor, data, position)
-        self._size_bytes = max(self._size_bytes, position + len(data))
-        self._changed()
+        try:  # What `_Translated` does, without a call: this is the one place where that shows.
+            written = os.pwrite(self._descriptor, data, position)
+            if written < size_bytes:
+                _write_fully(self._descriptor, memoryview(data)[written:], position + written)
+        except OSError as refusal:
+            raise _translated("write", self.path, refusal) from refusal
+        if position + size_bytes > self._size_bytes:
+            self._size_bytes = SizeBytes(position + size_bytes)
+        if storage.sync_policy is _ALWAYS:
+            self.sync()
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
         """Return a copy of up to `size_bytes` bytes from `position`."""
@@ -126,7 +138,7 @@ class RealFile:
                 self._continue_in_copy(size_bytes)
             else:
                 os.ftruncate(self._descriptor, size_bytes)
-        self._size_bytes = size_bytes
+        self._size_bytes = SizeBytes(size_bytes)
         self._changed()
 
     def sync(self) -> None:
@@ -152,7 +164,7 @@ class RealFile:
         self._mapping = None
 
     def _changed(self) -> None:
-        if self._storage.sync_policy is SyncPolicy.ALWAYS:
+        if self._storage.sync_policy is _ALWAYS:
             self.sync()
 
     def _is_looked_at(self) -> bool:
@@ -192,7 +204,7 @@ class FileStorage:
 
     def __init__(self, root: Path, *, sync_policy: SyncPolicy = SyncPolicy.WHEN_ASKED, read_only: bool = False) -> None:
         self.sync_policy = sync_policy
-        self._read_only = read_only
+        self.read_only = read_only
         with _Translated("open", str(root)):
             if not read_only:
                 root.mkdir(parents=True, exist_ok=True)
@@ -204,7 +216,7 @@ class FileStorage:
 
     def check_writable(self) -> None:
         """Raise UsageError if the storage only reads."""
-        if self._read_only:
+        if self.read_only:
             raise UsageError(f"{self._root} was opened to be read only; nothing is written to it")
 
     def real_path(self, path: str) -> str:
@@ -223,9 +235,9 @@ class FileStorage:
     def open(self, path: str, *, create: bool = False) -> RealFile:
         """Open a file; make an empty one if it is missing and `create` is given, else raise MissingFileError."""
         real = self.real_path(path)
-        flags = (os.O_RDONLY if self._read_only else os.O_RDWR) | _OPEN_FLAGS
+        flags = (os.O_RDONLY if self.read_only else os.O_RDWR) | _OPEN_FLAGS
         with _Translated("open", path):
-            if create and not self._read_only:
+            if create and not self.read_only:
                 flags |= os.O_CREAT
             descriptor = os.open(real, flags, 0o644)
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -327,7 +339,7 @@ class FileStorage:
         replace_in_steps(self, path, data)
 
     def _names_changed(self, path: str) -> None:
-        if self.sync_policy is SyncPolicy.ALWAYS:
+        if self.sync_policy is _ALWAYS:
             self.sync_directory(parent_of(path))
 
 
@@ -347,7 +359,11 @@ class _Translated:
         if isinstance(refusal, FileNotFoundError):
             raise MissingFileError(self._operation, self._path, "no such file or directory") from None
         if isinstance(refusal, OSError):
-            raise StorageError(self._operation, self._path, refusal.strerror or str(refusal)) from refusal
+            raise _translated(self._operation, self._path, refusal) from refusal
+
+
+def _translated(operation: str, path: str, refusal: OSError) -> StorageError:
+    return StorageError(operation, path, refusal.strerror or str(refusal))
 
 
 def _write_fully(descriptor: int, data: Buffer, position: int) -> None:

@@ -55,6 +55,7 @@ class Rare(enum.Enum):
     REGISTRATION_REFUSED = "a broker had to wait for its former life's session to end (101)"
 
 
+_NONE: Final = ErrorCode.NONE
 _ISR_ERRORS: Final = {
     ErrorCode.INELIGIBLE_REPLICA: Rare.ISR_INELIGIBLE,
     ErrorCode.INVALID_UPDATE_VERSION: Rare.ISR_OUTDATED,
@@ -89,13 +90,13 @@ class RareStates:
         """Note an answer."""
         found: Rare | None = None
         if isinstance(message, Produced):
-            if message.error is ErrorCode.NONE:
+            if message.error is _NONE:
                 return
             found = _WRITE_ERRORS.get(message.error)
             if message.appended and message.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 found = Rare.WRITE_DEPOSED
         elif isinstance(message, Consumed):
-            if message.error is ErrorCode.NONE:
+            if message.error is _NONE:
                 return
             found = _READ_ERRORS.get(message.error)
         elif isinstance(message, IsrTold):
@@ -107,7 +108,7 @@ class RareStates:
 
     def note_fetched(self, message: Fetched) -> None:
         """Note an answer to a fetch: most are plain."""
-        if message.answer.error is not ErrorCode.NONE:
+        if message.answer.error is not _NONE:
             found = _FETCH_ERRORS.get(message.answer.error)
             if found is not None:
                 self.seen[found] += 1

@@ -190,7 +190,10 @@ class Shadow:
         """Return how many of the first entries are those that are committed. Cost: linear in what is new."""
         entries, agreed = self.entries, min(self.agreed, len(committed))
         end = min(len(entries), len(committed))
-        while agreed < end and entries[agreed] == committed[agreed]:
+        while agreed < end:
+            entry, known = entries[agreed], committed[agreed]
+            if entry is not known and entry != known:
+                break
             agreed += 1
         self.agreed = agreed
         return agreed

@@ -32,10 +32,11 @@ from replication.checkers.finding import Finding
 from replication.checkers.ghost import Ghost
 from replication.checkers.rare import Rare, RareStates
 from replication.checkers.shadow import Decoder, News, Shadow
-from replication.checkers.view import NodeView, World, leader_role
+from replication.checkers.view import NodeView, World
 from replication.partition import LeaderState
 from replication.produce import ACKS_ALL
 from replication.roles.follower import FollowerRole
+from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
     CONTROLLER,
     PARTITION_MESSAGES,
@@ -55,6 +56,7 @@ from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.terms import Terms
 
+_NONE: Final = ErrorCode.NONE
 _CHECKED_ANSWERS: Final = frozenset({Produced, Consumed})
 NoteHigh = Callable[[TimeMs, int, BrokerId, int], None]
 FINDING_COUNT_MAX = 100
@@ -84,14 +86,15 @@ class StepChecker:
                 partition: int = message.partition  # type: ignore[union-attr] # That is what the set says.
                 log = machine.logs.get(partition)
                 if log is not None:
-                    self._look(world, machine, partition, log, by_news=False)
+                    self._look(world, machine, partition, log)
             else:
                 self._after_own_message(world, machine, message)
             for _, each in out.sent:
-                if type(each) in _CHECKED_ANSWERS:
+                if type(each) is Fetched:
+                    if each.answer.error is not _NONE or each.answer.diverging is not None:
+                        self.rare.note_fetched(each)
+                elif type(each) in _CHECKED_ANSWERS:
                     self._check_answer(world, node, each)
-                elif type(each) is Fetched:
-                    self.rare.note_fetched(each)
         elif node == CONTROLLER:
             for _, each in out.sent:
                 if isinstance(each, IsrTold | Registered):
@@ -105,7 +108,7 @@ class StepChecker:
             ghost.shadows = {broker: shadow for broker, shadow in ghost.shadows.items() if broker in replicas_now}
         for _, node in sorted(world.nodes.items()):
             for partition, log in sorted(node.logs.items()):
-                self._look(world, node, partition, log, by_news=False)
+                self._look(world, node, partition, log)
         for _, ghost in sorted(self.ghosts.items()):
             self._check_replicas(world, ghost)
 
@@ -149,7 +152,7 @@ class StepChecker:
         for partition, log in node.logs.items():
             self._look(world, node, partition, log, by_news=by_news)
 
-    def _look(self, world: World, node: NodeView, partition: int, log: ReplicaLog, *, by_news: bool) -> None:
+    def _look(self, world: World, node: NodeView, partition: int, log: ReplicaLog, *, by_news: bool = False) -> None:
         """Look at one partition on one broker."""
         ghost = self.ghosts.get(partition)
         if ghost is None:
@@ -157,27 +160,34 @@ class StepChecker:
         shadow = ghost.shadows.get(node.broker)
         if shadow is None or shadow.log is not log:
             shadow = ghost.shadows[node.broker] = Shadow(log, node.life, node.broker, former=shadow)
-        role = leader_role(node, partition)
+        part = None if node.role is None else node.role.roles.get(partition)
         is_changed = shadow.version != log.version
-        if not is_changed and (role is None or _claims_the_same(role.state, shadow.claim)):
-            return
-        is_cut = self._read_log(world, ghost, node, shadow) if is_changed else False
-        if role is not None:
-            leader = shadow.claim = role.state
-            committed, shown = len(ghost.committed), (shadow.shown_epoch, shadow.shown)
-            if by_news:
-                self._note_overtaken(ghost, leader)
-            for code, what in replicas.check_claims(ghost, leader, shadow, self.terms, by_news=by_news):
-                self._find(world, code, partition, what)
-            if shown != (shadow.shown_epoch, shadow.shown) and self._note_high is not None:
-                self._note_high(world.now_ms, partition, node.broker, shadow.shown)
-            if is_cut or committed != len(ghost.committed):
+        if not isinstance(part, LeaderRole):
+            if is_changed and self._read_log(world, ghost, node, shadow):
                 self._check_replicas(world, ghost)
-            elif ghost.state is not None and leader.leader_epoch == ghost.state.leader_epoch:
-                for code, what in replicas.check_quorum(ghost, leader, self.terms):
-                    self._find(world, code, partition, what)
-        elif is_cut:
+            return
+        leader, claim = part.state, shadow.claim
+        shadow.claim = leader
+        if is_changed or claim is None or not _claims_the_same(leader, claim):
+            is_cut = is_changed and self._read_log(world, ghost, node, shadow)
+            self._look_at_leader(world, ghost, shadow, by_news=by_news, is_cut=is_cut)
+
+    def _look_at_leader(self, world: World, ghost: Ghost, shadow: Shadow, *, by_news: bool, is_cut: bool) -> None:
+        """Look at what a leader claims, and at all replicas if that or its log says something new."""
+        leader, partition = shadow.claim, ghost.partition
+        assert leader is not None
+        committed, shown = len(ghost.committed), (shadow.shown_epoch, shadow.shown)
+        if by_news:
+            self._note_overtaken(ghost, leader)
+        for code, what in replicas.check_claims(ghost, leader, shadow, self.terms, by_news=by_news):
+            self._find(world, code, partition, what)
+        if shown != (shadow.shown_epoch, shadow.shown) and self._note_high is not None:
+            self._note_high(world.now_ms, partition, shadow.broker, shadow.shown)
+        if is_cut or committed != len(ghost.committed):
             self._check_replicas(world, ghost)
+        elif ghost.state is not None and leader.leader_epoch == ghost.state.leader_epoch:
+            for code, what in replicas.check_quorum(ghost, leader, self.terms):
+                self._find(world, code, partition, what)
 
     def _note_overtaken(self, ghost: Ghost, leader: LeaderState) -> None:
         asked = ghost.asked.get(leader.broker)
@@ -226,7 +236,7 @@ class StepChecker:
     def _check_answer(self, world: World, node: NodeId, message: Message) -> None:
         self.rare.note_sent(message)
         if isinstance(message, Produced):
-            if message.error is not ErrorCode.NONE or message.acks != ACKS_ALL:
+            if message.error is not _NONE or message.acks != ACKS_ALL:
                 return
             ghost = self._ghost(message.partition)
             if message.offset >= len(ghost.committed) and not ghost.is_tainted:
@@ -260,11 +270,10 @@ class StepChecker:
             self.findings.append(Finding(code, world.now_ms, partition, what))
 
 
-def _claims_the_same(now: LeaderState, before: LeaderState | None) -> bool:
+def _claims_the_same(now: LeaderState, before: LeaderState) -> bool:
     """Whether a leader's state differs at most in what it knows of its followers, as after most fetches."""
     return now is before or (
-        before is not None
-        and now.isr is before.isr
+        now.isr is before.isr
         and now.pending is before.pending
         and now.partition_epoch == before.partition_epoch
         and now.leader_epoch == before.leader_epoch

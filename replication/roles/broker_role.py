@@ -172,36 +172,34 @@ class BrokerRole:
         self.life = step(LIFE_TRANSITIONS, self.life, event, what="process of the broker")
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
-        """Take one message."""
-        kind = type(message)
+        """Take one message: asked in the order of how often they come."""
         try:
-            if kind in PARTITION_MESSAGES:
-                self._on_partition_message(message, sender, now_ms, out)
+            if isinstance(message, FetchDue):
+                if isinstance(role := self.roles.get(message.partition), FollowerRole):
+                    role.on_fetch_due(message, out)
+                return
+            moment = Moment(now_ms, self.image.brokers)
+            if isinstance(message, Fetch):
+                self._on_fetch(message, sender, moment, out)
+            elif isinstance(message, Fetched):
+                if isinstance(role := self.roles.get(message.partition), FollowerRole):
+                    role.on_fetched(message, moment, out)
+            elif isinstance(message, HoldOver):
+                if isinstance(role := self.roles.get(message.partition), LeaderRole):
+                    role.on_hold_over(message, moment, out)
+            elif type(message) in PARTITION_MESSAGES:
+                self._on_partition_message(message, sender, moment, out)
             else:
-                self._on_own_message(message, sender, Moment(now_ms, self.image.brokers), out)
+                self._on_own_message(message, sender, moment, out)
         except StorageError as error:
             self._lose_directory(error.path, now_ms, out)
             self._refuse(message, sender, out)
 
-    def _on_partition_message(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
-        """Take a message of one partition: asked in the order of how often they come."""
-        if isinstance(message, FetchDue):
-            if isinstance(role := self.roles.get(message.partition), FollowerRole):
-                role.on_fetch_due(message, out)
-            return
+    def _on_partition_message(self, message: Message, sender: Address, moment: Moment, out: Outbox) -> None:
+        """Take a message of one partition that is no part of a follower's usual round."""
         if isinstance(message, WriteExpired):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_write_expired(message, out)
-            return
-        moment = Moment(now_ms, self.image.brokers)
-        if isinstance(message, Fetch):
-            self._on_fetch(message, sender, moment, out)
-        elif isinstance(message, Fetched):
-            if isinstance(role := self.roles.get(message.partition), FollowerRole):
-                role.on_fetched(message, moment, out)
-        elif isinstance(message, HoldOver):
-            if isinstance(role := self.roles.get(message.partition), LeaderRole):
-                role.on_hold_over(message, moment, out)
         elif isinstance(message, Produce):
             self._on_produce(message, sender, moment, out)
         elif isinstance(message, Consume):

@@ -47,6 +47,13 @@ from replication.roles.states.part import PART_TRANSITIONS, PartInput, PartState
 from replication.terms import Moment
 from replication.truncation import FencedReaction, FirstStep, cut_for, first_step, may_apply, on_fenced, out_of_range
 
+# Looked up once: a member of an enum costs as much as making a message, and these are asked for at every fetch.
+_NO_ERROR: Final = ErrorCode.NONE
+_FETCHING: Final = PartState.FETCHING
+_TRUNCATING: Final = PartState.TRUNCATING
+_PARKED: Final = PartState.PARKED
+_TO_ASK_AGAIN: Final = PartInput.TO_ASK_AGAIN
+
 _NEWS: Final = {
     FirstStep.CUT_TO_HIGH_WATERMARK: PartInput.TOLD_TO_FETCH,
     FirstStep.ASK_EPOCH_END: PartInput.TOLD_TO_TRUNCATE,
@@ -69,6 +76,7 @@ class FollowerRole:
         self.log = log
         self.part = PartState.NONE
         self._settings = settings
+        self._patience_ms = DurationMs(settings.fetch_wait_ms + settings.answer_ms_max)
         self._number = 0
         self._sent_offset = UNKNOWN_OFFSET
         self._prepare_request(log.state)
@@ -95,15 +103,15 @@ class FollowerRole:
 
     def on_fetch_due(self, due: FetchDue, out: Outbox) -> None:
         """Ask again if the last question was not answered, or its answer said to wait."""
-        if due.number == self._number and (self.part, PartInput.TO_ASK_AGAIN) in PART_TRANSITIONS:
-            self._move(PartInput.TO_ASK_AGAIN)
+        if due.number == self._number and (self.part, _TO_ASK_AGAIN) in PART_TRANSITIONS:
+            self._move(_TO_ASK_AGAIN)
             self._ask(out)
 
     def _ask(self, out: Outbox) -> None:
         self._number += 1
-        settings, log = self._settings, self.log.state
+        log = self.log.state
         self._sent_offset = log.end_offset
-        if self.part is PartState.TRUNCATING:
+        if self.part is _TRUNCATING:
             asked = latest_epoch(log.epochs)
             ask = AskEpochEnd(self.partition, self._number, asked, self.state.leader_epoch)
             out.send(Address(NodeId(self.state.leader)), ask)
@@ -111,8 +119,7 @@ class FollowerRole:
             if log is not self._asked_log or self.state is not self._asked_state:
                 self._prepare_request(log)
             out.send(self._leader, Fetch(self.partition, self._number, self._request))
-        patience_ms = DurationMs(settings.fetch_wait_ms + settings.answer_ms_max)
-        out.wake(patience_ms, FetchDue(self.partition, self._number))
+        out.wake(self._patience_ms, FetchDue(self.partition, self._number))
 
     def _prepare_request(self, log: LogState) -> None:
         """Make the request that is asked with until log or news change: an idle follower asks the same again."""
@@ -129,13 +136,14 @@ class FollowerRole:
 
     def on_fetched(self, told: Fetched, moment: Moment, out: Outbox) -> None:
         """Take the leader's answer to the question under way: append, cut, or wait."""
-        if self.part is not PartState.FETCHING or not self._is_awaited(told.number):
+        if self.part is not _FETCHING or not self._is_awaited(told.number):
             return
-        answer, rules = told.answer, self._settings.terms.rules
-        if answer.error is not ErrorCode.NONE:
+        answer = told.answer
+        if answer.error is not _NO_ERROR:
             self._on_error(answer.error, out)
             return
         if answer.diverging is not None:
+            rules = self._settings.terms.rules
             after = after_answer(self.log.state, answer, rules)
             self.log.cut(cut_for(self.log.state, answer.diverging, rules).end_offset, moment.now_ms)
             self.log.set_high_watermark(after.high_watermark)
@@ -186,8 +194,9 @@ class FollowerRole:
         self._ask(out)
 
     def _is_awaited(self, number: int) -> bool:
-        is_parked = self.part is PartState.PARKED
-        return number == self._number and may_apply(self._sent_offset, self.log.log.log_end_offset, parked=is_parked)
+        if number != self._number:
+            return False
+        return may_apply(self._sent_offset, self.log.log.log_end_offset, parked=self.part is _PARKED)
 
     def _on_error(self, error: ErrorCode, out: Outbox) -> None:
         if error is ErrorCode.FENCED_LEADER_EPOCH:

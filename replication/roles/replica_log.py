@@ -64,6 +64,8 @@ class ReplicaLog:
     def set_high_watermark(self, offset: Offset) -> None:
         """Set the high watermark, kept within the log."""
         log = self.log
+        if offset == log.high_watermark:
+            return  # As with most answers: it lies within the log already.
         offset = max(log.log_start_offset, min(offset, log.log_end_offset))
         if offset != log.high_watermark:
             log.update_high_watermark(offset)

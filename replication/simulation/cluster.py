@@ -106,6 +106,8 @@ class Cluster:
             BrokerId(broker): Node(BrokerId(broker), broker % options.racks, options.settings, self.clock)
             for broker in range(options.brokers)
         }
+        self._machines: dict[int, Node] = {int(broker): node for broker, node in self.nodes.items()}
+        """The same, by what a message calls its receiver."""
         self.clients: dict[NodeId, Client] = {**_clients(options, self.history)}
         self.watches: list[Watch] = []
         """Asked after every event."""
@@ -191,53 +193,59 @@ class Cluster:
     def run_until(self, end_ms: TimeMs) -> None:
         """Let everything happen up to and including a time."""
         assert end_ms >= self.now_ms, (end_ms, self.now_ms)
-        heap, deliver, clock, pop = self._heap, self._deliver, self.clock, heapq.heappop
+        heap, clock, pop, out, post = self._heap, self.clock, heapq.heappop, self._out, self._post
+        hand_over, note, watches = self._hand_over, self.trace.event, self.watches
         while heap and heap[0][0] <= end_ms:
             entry = pop(heap)
-            self.now_ms = clock.at_ms = entry[0]
-            deliver(entry)
+            at_ms, _, receiver, _, _, message = entry
+            self.now_ms = clock.at_ms = at_ms
+            own_life = hand_over(entry)
+            if own_life is None:
+                continue
+            self.event_count += 1
+            note(at_ms, receiver, type(message))
+            # An action has no receiver that is a process.
+            assert not callable(message)
+            if receiver == CONTROLLER:
+                for watch in self.controller_watches:
+                    watch(self, receiver, message, out)
+            for watch in watches:
+                watch(self, receiver, message, out)
+            if out.sent or out.woken:
+                post(receiver, own_life, out)
         self.now_ms = clock.at_ms = end_ms
 
     def _push(self, at_ms: TimeMs, receiver: NodeId, life: Life, sender: Address, message: Message | Action) -> None:
         self._asked += 1
         heapq.heappush(self._heap, (at_ms, self._asked, receiver, life, sender, message))
 
-    def _deliver(self, entry: _Entry) -> None:
+    def _hand_over(self, entry: _Entry) -> Life | None:
+        """Let a process handle what arrives; return the life that did, None if nobody's."""
         at_ms, _, receiver, life, sender, message = entry
         # Asked in the order of how often it happens: this is where every event passes.
         if callable(message):
             message()
-            return
-        kind = type(message)
-        if kind in _READ_ONCE and not self._is_newest(sender, message):
-            return
-        out = self._out
+            return None
+        if type(message) in _READ_ONCE and not self._is_newest(sender, message):
+            return None
         if receiver < CONTROLLER:
-            node = self.nodes[BrokerId(receiver)]
+            node = self._machines[receiver]
             role, own_life = node.role, node.life
             if role is None or (life != own_life and life != ANY_LIFE):
-                return
+                return None
             if node.is_paused:
                 self._standing.setdefault(node.broker, []).append(entry)
-                return
-            role.handle(message, sender, TimeMs(WALL_CLOCK_MS + at_ms + node.clock_ahead_ms), out)
-        elif receiver == CONTROLLER:
+                return None
+            role.handle(message, sender, TimeMs(WALL_CLOCK_MS + at_ms + node.clock_ahead_ms), self._out)
+            return own_life
+        if receiver == CONTROLLER:
             own_life = self.controller_life
             if life != own_life and life != ANY_LIFE:
-                return
-            self.controller.handle(message, sender, self.now_ms, out)
-        else:
-            own_life = _ONLY_LIFE
-            self.clients[receiver].handle(message, self.now_ms, out)
-        self.event_count += 1
-        self.trace.event(at_ms, receiver, kind)
-        if receiver == CONTROLLER:
-            for watch in self.controller_watches:
-                watch(self, receiver, message, out)
-        for watch in self.watches:
-            watch(self, receiver, message, out)
-        if out.sent or out.woken:
-            self._post(receiver, own_life, out)
+                return None
+            self.controller.handle(message, sender, at_ms, self._out)
+            return own_life
+        self.clients[receiver].handle(message, at_ms, self._out)
+        return _ONLY_LIFE
 
     def _is_newest(self, sender: Address, message: Message) -> bool:
         """Whether a request that changes something is newer than those that arrived from its sender.

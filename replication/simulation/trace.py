@@ -45,13 +45,15 @@ class Trace:
 
     def event(self, at_ms: int, node: int, message_type: type) -> None:
         """Fold a delivered message in; types are numbered as they first occur."""
-        kind = self._types.get(message_type)
-        if kind is None:
+        events = self._events
+        try:
+            kind = self._types[message_type]
+        except KeyError:
             kind = self._types[message_type] = len(self._types)
-        self._events.append(at_ms << 20 ^ node << 6 ^ kind)
-        if len(self._events) == _BLOCK:
-            self._hash.update(_as_bytes(self._events))
-            self._events.clear()
+        events.append(at_ms << 20 ^ node << 6 ^ kind)
+        if len(events) == _BLOCK:
+            self._hash.update(_as_bytes(events))
+            events.clear()
 
     @property
     def digest(self) -> str:

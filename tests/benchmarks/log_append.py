@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MIB, TimeMs
-from log.build_columns import PlainColumns, build_batches
+from log.build_columns import PlainColumns, each_batch
 from log.build_spec import BatchSpec
 from log.compression import Codec
-from log.header_scan import scan_headers
 from log.log_config import LogConfig
 from log.segment import Segment, SegmentPlace
 from log.storage import FileStorage
@@ -37,7 +36,6 @@ from tests.benchmarks.rounds import Line, Took, in_turn, measured
 from tests.kafka.log_jvm import KafkaLogs
 
 SAMPLE_BYTES_MAX: Final = 64 * MIB
-BYTES_A_CALL: Final = 2 * MIB  # More at once would be written to memory that is new each time.
 RUNS_A_TURN: Final = 3  # Runs are short.
 BOUNDS: Final = {
     Codec.NONE: "copying values, checksums, and a system call a batch",
@@ -52,7 +50,7 @@ def append_lines(case: Case, kafka: KafkaLogs | None, rounds: int, size_bytes: i
         folder = Path(name)
         sample = write_segment_file(Case(case.value_size_bytes, Codec.NONE), folder, min(size_bytes, SAMPLE_BYTES_MAX))
         firsts = range(0, sample.record_count, RECORDS_AT_ONCE)
-        chunks = [chunk for first in firsts for chunk in split(columns(case, first), BYTES_A_CALL)]
+        chunks = [columns(case, first) for first in firsts]
         contestants: dict[str, Callable[[], Took]] = {
             "ours": lambda: repeated(case, chunks, folder / "ours"),
         }
@@ -69,22 +67,6 @@ def append_lines(case: Case, kafka: KafkaLogs | None, rounds: int, size_bytes: i
             bound=BOUNDS[case.codec],
         )
     ]
-
-
-def split(records: PlainColumns, size_bytes: int) -> Iterator[PlainColumns]:
-    """Yield the records in pieces of whole batches with values of about so many bytes."""
-    batch_count = max(1, size_bytes // (RECORDS_PER_BATCH * int(records.value_sizes[0])))
-    step = batch_count * RECORDS_PER_BATCH
-    for start in range(0, len(records), step):
-        rows = slice(start, start + step)
-        yield PlainColumns(
-            data=records.data,
-            timestamps=records.timestamps[rows],
-            key_positions=records.key_positions[rows],
-            key_sizes=records.key_sizes[rows],
-            value_positions=records.value_positions[rows],
-            value_sizes=records.value_sizes[rows],
-        )
 
 
 def append_java(kafka: KafkaLogs, sample: CaseFile, codec: Codec) -> Took:
@@ -117,14 +99,11 @@ def append_ours(case: Case, chunks: Sequence[PlainColumns], segment: Segment) ->
     first = 0
     for records in chunks:
         spec = BatchSpec(Offset(first), codec=case.codec, partition_leader_epoch=LeaderEpoch(0))
-        data = memoryview(build_batches(spec, records, RECORDS_PER_BATCH))
-        headers = scan_headers(data)
-        places = (headers.position, headers.size_bytes, headers.last_offset, headers.max_timestamp)
-        for position, size, last_offset, timestamp in zip(*(column.tolist() for column in places), strict=True):
+        for batch in each_batch(spec, records, RECORDS_PER_BATCH):
             segment.append(
-                data[position : position + size],
-                last_offset=last_offset,
-                max_timestamp=TimestampOffset(timestamp, last_offset),
+                batch.data,
+                last_offset=batch.last_offset,
+                max_timestamp=TimestampOffset(batch.max_timestamp, batch.last_offset),
             )
         first += len(records)
     return first

@@ -12,7 +12,7 @@ from broker.errors import UsageError
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.build import build_batch
-from log.build_columns import PlainColumns, build_batches
+from log.build_columns import PIECE_BYTES, PlainColumns, build_batches, each_batch
 from log.build_spec import BatchSpec
 from log.compression import Codec
 from log.record import Record, TimestampType
@@ -60,6 +60,35 @@ def test_the_bytes_are_those_of_batches_built_one_by_one(
         each = attrs.evolve(spec, base_offset=Offset(spec.base_offset + first), base_sequence=sequence)
         expected.append(build_batch(each, records[first : first + per_batch]))
     assert bytes(build_batches(spec, columns_of(records), per_batch)) == b"".join(expected)
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+def test_batches_that_fill_the_buffer_many_times_are_those_built_one_by_one(codec: Codec) -> None:
+    generator = np.random.default_rng(1)
+    records = [
+        Record(Offset(index), TimeMs(1000 + index), None, generator.bytes(size))
+        for index, size in enumerate((PIECE_BYTES // 3, 10, PIECE_BYTES, 2 * PIECE_BYTES, 0, PIECE_BYTES // 2, 7, 9))
+    ]
+    expected = [build_batch(BatchSpec(Offset(at), codec=codec), records[at : at + 1]) for at in range(len(records))]
+    batches = each_batch(BatchSpec(codec=codec), columns_of(records), 1)
+    found = [(bytes(batch.data), batch.last_offset, batch.max_timestamp) for batch in batches]
+    assert found == [(expected[at], at, 1000 + at) for at in range(len(records))]
+
+
+def test_a_batch_too_large_for_its_length_field_is_refused_before_memory_is_taken() -> None:
+    count, size = 2100, 1 << 20
+    same, sizes = np.zeros(count, np.int64), np.full(count, size)
+    records = PlainColumns(
+        data=np.zeros(size, np.uint8),
+        timestamps=same,
+        key_positions=same,
+        key_sizes=same - 1,
+        value_positions=same,
+        value_sizes=sizes,
+    )
+    with pytest.raises(UsageError) as refusal:
+        each_batch(BatchSpec(), records, count)
+    assert str(refusal.value) == "a batch would have 2202038997 bytes; allowed are 2147483647"
 
 
 ONE = columns_of([Record(Offset(0), TimeMs(5), b"key", b"value")])

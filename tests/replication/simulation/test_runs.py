@@ -45,6 +45,10 @@ def test_a_swarm_of_faults_breaks_nothing(seed: int) -> None:
 # Runs that once broke an invariant, with what was wrong.
 PAST_FAILURES = (
     (
+        swarm(531, TEN_MINUTES),
+        "a session that ended just after the last fault was taken for unrest (L9, of the checker)",
+    ),
+    (
         harsh(3, TEN_MINUTES),
         "a leader's epochs were cut in memory alone: one without records was back after a crash (I12)",
     ),
