@@ -38,6 +38,7 @@ from weakref import WeakSet
 from broker.errors import UsageError
 from broker.units import SizeBytes, TimeMs
 from log.errors import LockedError, MissingFileError, StorageError
+from log.storage.overwriting import Overwriting
 from log.storage.protocol import (
     TEMPORARY_SUFFIX,
     Buffer,
@@ -73,6 +74,7 @@ class RealFile:
         self._size_bytes = SizeBytes(os.fstat(descriptor).st_size)
         self._mapping: mmap.mmap | None = None
         self._mappings: WeakSet[mmap.mmap] = WeakSet()
+        self._over: Overwriting | None = None
         self.path = path
 
     def __del__(self) -> None:
@@ -99,14 +101,16 @@ class RealFile:
         size_bytes = len(data)
         if not size_bytes:
             return
+        end = position + size_bytes
         try:  # What `_Translated` does, without a call: this is the one place where that shows.
-            written = os.pwrite(self._descriptor, data, position)
-            if written < size_bytes:
-                _write_fully(self._descriptor, memoryview(data)[written:], position + written)
+            if end > self._size_bytes or not self._is_put_over(position, end, data):
+                written = os.pwrite(self._descriptor, data, position)
+                if written < size_bytes:
+                    _write_fully(self._descriptor, memoryview(data)[written:], position + written)
         except OSError as refusal:
             raise _translated("write", self.path, refusal) from refusal
-        if position + size_bytes > self._size_bytes:
-            self._size_bytes = SizeBytes(position + size_bytes)
+        if end > self._size_bytes:
+            self._size_bytes = SizeBytes(end)
         if storage.sync_policy is _ALWAYS:
             self.sync()
 
@@ -133,6 +137,7 @@ class RealFile:
         if size_bytes == self._size_bytes:
             return
         self._storage.check_writable()
+        self._over = None
         with _Translated("truncate", self.path):
             if size_bytes < self._size_bytes and self._is_looked_at():
                 self._continue_in_copy(size_bytes)
@@ -161,7 +166,17 @@ class RealFile:
         """Give the file back; views stay."""
         os.close(self._descriptor)
         self._descriptor = -1
-        self._mapping = None
+        self._mapping = self._over = None
+
+    def _is_put_over(self, position: int, end: int, data: Buffer) -> bool:
+        """Write over what is there through memory; tell whether that could be done."""
+        over = self._over
+        if over is None or end > over.size_bytes:
+            over = self._over = Overwriting(self._descriptor, self._size_bytes)
+        if not over.can_put(position, end):
+            return False
+        over.put(position, end, data)
+        return True
 
     def _changed(self) -> None:
         if self._storage.sync_policy is _ALWAYS:

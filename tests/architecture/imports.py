@@ -37,6 +37,8 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("broker/compiled.py", frozenset({"numba"})),
     # The one place that opens files.
     ("log/storage/files.py", frozenset({"os", "mmap", "shutil"})),
+    # What it opens, as memory.
+    ("log/storage/overwriting.py", frozenset({"os", "mmap"})),
     # A codec's kept state serves one thread.
     ("log/compression.py", frozenset({"threading"})),
     ("log/lz4_frame.py", frozenset({"threading"})),
