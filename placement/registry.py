@@ -16,7 +16,7 @@ Source: ours; entry points are those of Python packaging.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Final
@@ -30,15 +30,24 @@ PLACER_GROUP: Final = "brokerside.placers"
 KAFKAS: Final[Mapping[str, ReplicaPlacer]] = MappingProxyType({"classic": ClassicPlacer(), "striped": StripedPlacer()})
 
 
+def load_offered(kind: str, name: str, group: str, known: Iterable[str]) -> object:
+    """Return a new object of the class that a package offers as `name` under the entry point `group`.
+
+    Raises UsageError naming those there are, `known` ones included, and of which `kind` they are.
+    """
+    offered = {point.name: point for point in entry_points(group=group)}
+    if name not in offered:
+        raise UsageError(f"{kind} {name!r} is not installed; there are {', '.join(sorted({*offered, *known}))}")
+    made: object = offered[name].load()()
+    return made
+
+
 @functools.cache
 def load_placer(name: str) -> ReplicaPlacer:
     """Return the placer of this name; raise UsageError naming those there are, or if it is no placer."""
     if name in KAFKAS:
         return KAFKAS[name]
-    offered = {point.name: point for point in entry_points(group=PLACER_GROUP)}
-    if name not in offered:
-        raise UsageError(f"placer {name!r} is not installed; there are {', '.join(sorted({*offered, *KAFKAS}))}")
-    placer = offered[name].load()()
+    placer = load_offered("placer", name, PLACER_GROUP, KAFKAS)
     if not isinstance(placer, ReplicaPlacer):
         raise UsageError(f"placer {name!r} has no method place(spec, brokers, entropy)")
     return placer

@@ -213,6 +213,18 @@ def views(draw: st.DrawFn, *, racks: Racks = Racks.ANY) -> ClusterView:
     )
 
 
+def searching(example_count: int) -> settings:
+    """Return how a policy is searched for a fault: the same examples every time, and the smallest that fails."""
+    return settings(
+        max_examples=example_count,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        report_multiple_bugs=False,
+        phases=(Phase.generate, Phase.shrink),
+    )
+
+
 def check_placer(
     placer: ReplicaPlacer,
     *,
@@ -227,14 +239,7 @@ def check_placer(
     The placer may refuse cases with a RefusedError; it is hypothesis that complains if it refuses almost all.
     """
 
-    @settings(
-        max_examples=example_count,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        report_multiple_bugs=False,
-        phases=(Phase.generate, Phase.shrink),
-    )
+    @searching(example_count)
     @given(cases(racks=racks, fenced=fenced))
     def property_holds(case: Case) -> None:
         _check_case(placer, case, constraints)

@@ -38,11 +38,12 @@ from operator import itemgetter
 from typing import Final
 
 import attrs
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import DurationMs, TimeMs
+from placement.strategies import searching
 from replication.controller_events import fenced, restarted_uncleanly, unfenced
 from replication.election import Ballot, Elected, Election, ElectionPolicy, elect
 from replication.partition import PartitionState
@@ -223,14 +224,7 @@ def check_policy(policy: ElectionPolicy, *, example_count: int = 300) -> None:
     must be in the ISR, or in the ELR while the ISR is empty.
     """
 
-    @settings(
-        max_examples=example_count,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        report_multiple_bugs=False,
-        phases=(Phase.generate, Phase.shrink),
-    )
+    @searching(example_count)
     @given(ballots(), st.sampled_from(Election))
     def property_holds(ballot: Ballot, election: Election) -> None:
         _check_ballot(policy, ballot, election)

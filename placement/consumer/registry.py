@@ -17,7 +17,6 @@ packaging's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Final
 
@@ -28,6 +27,7 @@ from placement.consumer.round_robin import RoundRobinAssignor
 from placement.consumer.server_range import ServerRangeAssignor
 from placement.consumer.server_uniform import UniformAssignor
 from placement.consumer.sticky import CooperativeStickyAssignor, StickyAssignor
+from placement.registry import load_offered
 
 ASSIGNOR_GROUP: Final = "brokerside.assignors"
 KAFKAS: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = MappingProxyType(
@@ -59,10 +59,7 @@ def load_assignor(name: str, *, corrected: bool = False) -> ConsumerAssignor:
         return CORRECTED[name]()
     if name in KAFKAS:
         return KAFKAS[name]()
-    offered = {point.name: point for point in entry_points(group=ASSIGNOR_GROUP)}
-    if name not in offered:
-        raise UsageError(f"assignor {name!r} is not installed; there are {', '.join(sorted({*offered, *KAFKAS}))}")
-    assignor = offered[name].load()()
+    assignor = load_offered("assignor", name, ASSIGNOR_GROUP, KAFKAS)
     if not isinstance(assignor, ConsumerAssignor):
         raise UsageError(f"assignor {name!r} has no method assign(group, entropy)")
     return assignor

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from hypothesis import Phase, given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from broker.entropy import SplitMix64
@@ -34,6 +34,7 @@ from broker.ids import PartitionId, TopicPartition
 from placement.consumer.assignor import ConsumerAssignor
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.invariants import Broken, check_assignment
+from placement.strategies import searching
 
 # "Aa" and "BB" have the same hash in Java; the emoji sorts before "\uffee" there and after it in Python.
 NAMES: Final = ("a", "b", "B", "Aa", "BB", "10", "9", "\N{GRINNING FACE}", "\uffee")
@@ -106,14 +107,7 @@ def check_assignor(
     `withheld` are those of `placement.consumer.invariants.check_assignment`.
     """
 
-    @settings(
-        max_examples=example_count,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        report_multiple_bugs=False,
-        phases=(Phase.generate, Phase.shrink),
-    )
+    @searching(example_count)
     @given(groups(), st.integers(0, SEED_MAX))
     def property_holds(group: Group, seed: int) -> None:
         try:

@@ -27,7 +27,7 @@ from replication import controller_events
 from replication.alter_partition import alter, react
 from replication.election import ElectionPolicy
 from replication.epochs import assigned, latest_epoch
-from replication.explore.tiny_log import Record, epochs_of
+from replication.explore.tiny_log import LATER, Record, epochs_of
 from replication.fetch import FetchRequest, after_answer, answer_fetch, recorded
 from replication.high_watermark import leader_high_watermark
 from replication.isr import is_caught_up, may_join, propose_expand, propose_shrink
@@ -45,8 +45,6 @@ from replication.terms import Moment, Terms
 from replication.truncation import out_of_range, truncated
 
 NOW: Final = TimeMs(0)
-LATER: Final = TimeMs(10**9)
-"""A time at which nobody counts as caught up for what was at NOW: how long a follower lags is not modelled."""
 
 PAST: Final = PartitionEpoch(0)
 PRESENT: Final = PartitionEpoch(1)

@@ -14,10 +14,14 @@ Source: ours.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from broker.ids import LeaderEpoch, Offset
+from broker.units import TimeMs
 from replication.partition import EpochStart
+
+LATER: Final = TimeMs(10**9)
+"""A time at which nobody counts as caught up for what was long ago: how long a follower lags is not modelled."""
 
 
 class Record(NamedTuple):

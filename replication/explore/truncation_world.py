@@ -22,10 +22,9 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
-from broker.units import TimeMs
 from replication.alter_partition import validate
 from replication.epochs import assigned, latest_epoch
-from replication.explore.tiny_log import Record, epochs_of
+from replication.explore.tiny_log import LATER, Record, epochs_of
 from replication.fetch import FetchAnswer, FetchRequest, after_answer, answer_fetch
 from replication.high_watermark import leader_high_watermark
 from replication.isr import is_caught_up, may_join, propose_expand, propose_shrink
@@ -42,8 +41,6 @@ from replication.terms import Moment, Terms
 from replication.truncation import FirstStep, answer_epoch_end, cut_for, first_step, out_of_range, truncated
 
 NOBODY: Final = -1
-LATER: Final = TimeMs(10**9)
-"""A time at which nobody counts as caught up for what was long ago: how long a follower lags is not modelled."""
 
 _LIFE: Final = BrokerEpoch(0)
 _UNCHANGED: Final = PartitionEpoch(0)
