@@ -136,7 +136,17 @@ def test_another_version_is_refused() -> None:
         read_checkpoint(good.key, b"\x00\x01" + good.value[2:])
 
 
-@given(st.binary(max_size=40), st.binary(max_size=40))
+NUMBERS = st.binary(min_size=8, max_size=8)
+STRINGS = st.sampled_from([b"\0\0", b"\0\1g", b"\0\2\xc3\xa9"])
+TAILS = st.binary(max_size=20)
+KEYS = st.one_of(TAILS, st.builds(b"".join, st.tuples(STRINGS, STRINGS, TAILS)))
+VALUES = st.one_of(
+    TAILS,
+    st.builds(b"".join, st.tuples(st.sampled_from([b"", b"\0\0"]), NUMBERS, NUMBERS, STRINGS, TAILS)),
+)
+
+
+@given(KEYS, VALUES)
 def test_bytes_are_refused_or_are_what_is_read_from_them(key: bytes, value: bytes) -> None:
     for read in (read_offset_sync, read_checkpoint, read_heartbeat):
         try:
