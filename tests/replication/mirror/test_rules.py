@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.errors import CorruptDataError, UsageError
@@ -146,6 +146,7 @@ VALUES = st.one_of(
 )
 
 
+@settings(max_examples=300)
 @given(KEYS, VALUES)
 def test_bytes_are_refused_or_are_what_is_read_from_them(key: bytes, value: bytes) -> None:
     for read in (read_offset_sync, read_checkpoint, read_heartbeat):
