@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from broker.group.zookeeper.herd import Herd, HerdOptions, HerdReport
-from broker.group.zookeeper.store import NodeStore, Session
 
-__all__ = ("Herd", "HerdOptions", "HerdReport", "NodeStore", "Session")
+__all__ = ("Herd", "HerdOptions", "HerdReport")

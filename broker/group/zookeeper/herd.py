@@ -19,7 +19,7 @@ Example: 20 consumers, one of which dies: 19 are woken, and each reads the group
 Left out: several topics and threads, rebalances for new brokers, offsets (kept in ZooKeeper too).
 
 Source: kafka.consumer.ZookeeperConsumerConnector (syncedRebalance, rebalance, reflectPartitionOwnershipDecision),
-0.8.2; rebalance.max.retries, rebalance.backoff.ms, zookeeper.session.timeout.ms."""
+0.8.2; kafka.utils.ZkUtils for the paths; rebalance.max.retries, rebalance.backoff.ms, zookeeper.session.timeout.ms."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ import attrs
 from broker.draws import exponential
 from broker.entropy import RandomSource
 from broker.errors import UsageError
-from broker.group.zookeeper.store import NodeStore, Session
 from broker.units import DurationMs
+from broker.zookeeper import Kind, Session, Told, ZnodeCode, ZnodeRefusedError, ZnodeTree
 
-IDS: Final = "ids"
-OWNERS: Final = "owners"
+IDS: Final = "/consumers/group/ids"
+OWNERS: Final = "/consumers/group/owners/topic"
 _TICK: Final = 1
 
 
@@ -95,7 +95,9 @@ class Herd:
     def __init__(self, options: HerdOptions, entropy: RandomSource) -> None:
         self.options = options
         self.entropy = entropy
-        self.nodes = NodeStore()
+        self.nodes: ZnodeTree[None] = ZnodeTree()
+        for path in (IDS, OWNERS):
+            self.nodes.make_way(path)
         self.now_ms = 0
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._step_count = 0
@@ -104,6 +106,7 @@ class Herd:
         self._unowned_ms = 0
         self._owned_count = 0
         self._woken = self._rebalances = self._conflicts = self._disagreements = 0
+        self._reads = self._writes = 0
 
     def start(self) -> HerdReport:
         """Let the consumers come one after the other, `arrival_ms` apart, and the group settle."""
@@ -116,9 +119,9 @@ class Herd:
         """Let a consumer come."""
         consumer = _Consumer(Session(name))
         self._consumers[consumer.session] = consumer
-        told = self.nodes.create(IDS, name, consumer.session)
-        assert told is not None, f"{name} is here already"
-        self._tell(told)
+        self.nodes.open(consumer.session)
+        self._writes += 1
+        self._tell(self.nodes.create(f"{IDS}/{name}", kind=Kind.EPHEMERAL, session=consumer.session).told)
         self._begin(consumer)
 
     def crash(self, name: str) -> None:
@@ -144,13 +147,13 @@ class Herd:
             conflict_count=self._conflicts,
             disagreement_count=self._disagreements,
             failed_consumer_count=sum(consumer.has_failed for consumer in self._consumers.values()),
-            read_count=self.nodes.read_count,
-            write_count=self.nodes.write_count,
+            read_count=self._reads,
+            write_count=self._writes,
             unowned_partition_ms=self._unowned_ms,
             settled_ms=self.now_ms - start_ms,
         )
         self._woken = self._rebalances = self._conflicts = self._disagreements = self._unowned_ms = 0
-        self.nodes.read_count = self.nodes.write_count = 0
+        self._reads = self._writes = 0
         return report
 
     def owners(self) -> dict[int, Session]:
@@ -171,9 +174,9 @@ class Herd:
         turn = consumer.turn
         self._after(_TICK + exponential(self.entropy, mean_ms), lambda: action() if consumer.turn == turn else None)
 
-    def _tell(self, sessions: tuple[Session, ...]) -> None:
-        for session in sessions:
-            consumer = self._consumers[session]
+    def _tell(self, told: tuple[Told, ...]) -> None:
+        for each in told:
+            consumer = self._consumers[each.session]
             if consumer.is_alive and not consumer.has_failed:
                 delay_ms = _TICK + exponential(self.entropy, self.options.notice_ms)
                 self._after(delay_ms, partial(self._wake, consumer))
@@ -197,14 +200,16 @@ class Herd:
 
     def _release(self, consumer: _Consumer, partitions: list[int]) -> None:
         for partition in partitions:
-            self.nodes.delete(OWNERS, str(partition), consumer.session)
+            self.nodes.delete(f"{OWNERS}/{partition}", session=consumer.session)
+        self._writes += len(partitions)
         if partitions is consumer.owned:
             self._owned_count -= len(partitions)
         partitions.clear()
 
     def _read(self, consumer: _Consumer) -> None:
         consumer.view = tuple(sorted(self.nodes.children(IDS, consumer.session)))
-        self.nodes.children(OWNERS)
+        # Each list is one read, and each node in it another one.
+        self._reads += 2 + len(consumer.view) + len(self.nodes.children(OWNERS))
         others = (c for c in self._consumers.values() if c is not consumer and c.is_alive and c.view)
         self._disagreements += any(other.view != consumer.view for other in others)
         self._later(consumer, self.options.round_trip_ms, lambda: self._claim(consumer))
@@ -213,7 +218,8 @@ class Herd:
         """Make a node for each partition of its range, in one go; all of them, or none is kept."""
         start, end = range_of(consumer.view.index(consumer.session), len(consumer.view), self.options.partition_count)
         for partition in range(start, end):
-            if self.nodes.create(OWNERS, str(partition), consumer.session) is None:
+            self._writes += 1
+            if not self._is_claimed(consumer, partition):
                 self._conflicts += 1
                 self._release(consumer, consumer.claims)
                 self._retry(consumer)
@@ -221,6 +227,16 @@ class Herd:
             consumer.claims.append(partition)
         consumer.owned, consumer.claims = consumer.claims, []
         self._owned_count += len(consumer.owned)
+
+    def _is_claimed(self, consumer: _Consumer, partition: int) -> bool:
+        """Try to make a partition's owner node, and return whether that was possible."""
+        try:
+            self.nodes.create(f"{OWNERS}/{partition}", kind=Kind.EPHEMERAL, session=consumer.session)
+        except ZnodeRefusedError as refused:
+            if refused.code is not ZnodeCode.NODE_EXISTS:
+                raise
+            return False
+        return True
 
     def _retry(self, consumer: _Consumer) -> None:
         consumer.attempt += 1
@@ -231,7 +247,7 @@ class Herd:
         self._after(self.options.backoff_ms, lambda: self._rebalance(consumer) if consumer.turn == turn else None)
 
     def _expire(self, consumer: _Consumer) -> None:
-        self._tell(self.nodes.expire(consumer.session))
+        self._tell(self.nodes.close(consumer.session))
 
 
 def range_of(place: int, consumer_count: int, partition_count: int) -> tuple[int, int]:

@@ -8,43 +8,9 @@ from hypothesis import strategies as st
 
 from broker.entropy import SplitMix64
 from broker.errors import UsageError
-from broker.group.zookeeper import Herd, HerdOptions, NodeStore, Session
+from broker.group.zookeeper import Herd, HerdOptions
 from broker.group.zookeeper.herd import range_of
 from broker.units import DurationMs
-
-A, B = Session("a"), Session("b")
-
-
-def test_a_node_is_made_once_and_goes_with_its_session() -> None:
-    nodes = NodeStore()
-    assert nodes.create("ids", "x", A) == ()
-    assert nodes.create("ids", "x", B) is None
-    assert nodes.children("ids") == {"x": A}
-    nodes.expire(A)
-    assert nodes.children("ids") == {}
-
-
-def test_only_its_maker_removes_a_node() -> None:
-    nodes = NodeStore()
-    nodes.create("ids", "x", A)
-    nodes.delete("ids", "x", B)
-    assert nodes.children("ids") == {"x": A}
-
-
-def test_a_watch_tells_everybody_once() -> None:
-    nodes = NodeStore()
-    nodes.children("ids", A)
-    nodes.children("ids", B)
-    assert nodes.create("ids", "x", A) == (A, B)
-    assert nodes.create("ids", "y", A) == ()
-
-
-def test_a_session_that_has_ended_is_told_of_nothing() -> None:
-    nodes = NodeStore()
-    nodes.create("ids", "x", A)
-    nodes.children("ids", A)
-    nodes.children("ids", B)
-    assert nodes.expire(A) == (B,)
 
 
 def settled(**named: int) -> Herd:

@@ -1,0 +1,55 @@
+"""What ZooKeeper refuses, by its own codes.
+
+Decides nothing; `broker.zookeeper.tree` says when each is due.
+
+Constraints: a refused operation has changed nothing and set no watch.
+
+Example: str(ZnodeRefusedError(ZnodeCode.NO_NODE, "/a")) is "KeeperErrorCode = NoNode for /a", as ZooKeeper has it.
+
+Left out: codes of the ensemble (ConnectionLoss, Rolledback) and of access control lists.
+
+Source: Apache ZooKeeper KeeperException.Code, 3.5 to 3.9.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from broker.errors import RefusedError
+
+
+class ZnodeCode(enum.Enum):
+    """Why an operation was refused, and ZooKeeper's number for it."""
+
+    BAD_ARGUMENTS = -8
+    """The path is none."""
+
+    NO_NODE = -101
+    """The node, or the parent of the one to be made, is not there."""
+
+    BAD_VERSION = -103
+    """The node has another version than the caller believes: somebody else has written it."""
+
+    NO_CHILDREN_FOR_EPHEMERALS = -108
+    """A node that goes with its session has no children."""
+
+    NODE_EXISTS = -110
+    """The node is there already."""
+
+    NOT_EMPTY = -111
+    """The node has children."""
+
+    SESSION_EXPIRED = -112
+    """The session has ended, or never began."""
+
+
+class ZnodeRefusedError(RefusedError):
+    """ZooKeeper refuses an operation on `path` with `code`."""
+
+    kafka_class = "org.apache.zookeeper.KeeperException"
+
+    def __init__(self, code: ZnodeCode, path: str) -> None:
+        self.code = code
+        self.path = path
+        shown = "".join(part.capitalize() for part in code.name.split("_"))
+        super().__init__(f"KeeperErrorCode = {shown} for {path}")

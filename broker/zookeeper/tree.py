@@ -1,0 +1,315 @@
+"""One ZooKeeper: a tree of nodes with versions, the sessions that made some of them, and who waits for a change.
+
+It decides which operation is refused, what each changes, and who has to be told of it. What the data mean is the
+caller's, and so is time: when a session has been silent for too long, the caller closes it.
+
+Goals, most important first
+1. A write on an old version changes nothing, so that of two who read the same one writes.
+2. A session that has ended does nothing any more, and its nodes are gone.
+3. Whoever watches is told of the next change, once, and has to read what it is.
+
+Constraints: a refused operation changes nothing and sets no watch. Whoever is told must be told before the answer to
+the operation is given, or to any later read: operations return whom, and the caller keeps that order. Nodes and
+watchers are kept in the order in which they came, so that a run is the same each time.
+
+How: a watch on data is set by `get` and `exists`, one on children by `children`. A node made fires the data watches
+on it (those of `exists`) and the children watches on its parent; a node written fires its data watches; a node removed
+fires both of its own, a session that set both being told once, and the children watches of its parent. A sequential
+node's number counts the children that its parent ever had. A transaction number rises with each change.
+
+Worked example: two sessions create "/controller"; the first succeeds, the second is refused with NODE_EXISTS and sets
+a watch by `exists`. `close(first)` removes the node and returns that the second is to be told NODE_DELETED.
+
+Left out: the ensemble and its quorum, quotas and access control lists, containers and times to live, watches that
+stay (3.6), local sessions. Several operations as one are a row of calls here, as nobody can come between them.
+
+Cost: each operation takes the depth of the path; `close` the nodes of its session and all paths that are watched.
+
+Source: Apache ZooKeeper DataTree, PrepRequestProcessor and WatchManager, 3.5; ZooKeeper Programmer's Guide.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final, Generic, NewType, TypeVar
+
+import attrs
+
+from broker.zookeeper.refusals import ZnodeCode, ZnodeRefusedError
+
+Session = NewType("Session", str)
+Data = TypeVar("Data")
+
+ANY_VERSION: Final = -1
+"""In place of a version: whichever the node has."""
+
+_ROOT: Final = "/"
+_NUMBER_FORM: Final = "{:010d}"
+
+
+class Kind(enum.Flag):
+    """What kind of node is made; both may be said."""
+
+    PERSISTENT = 0
+    """It stays until it is removed, under the name given."""
+
+    EPHEMERAL = enum.auto()
+    """It goes with the session that made it."""
+
+    SEQUENTIAL = enum.auto()
+    """A number is put behind its name, one above the one before under the same parent."""
+
+
+class WatchKind(enum.Enum):
+    """What somebody who watches is told; names as ZooKeeper's event types."""
+
+    NODE_CREATED = enum.auto()
+    """A node that was not there when it was asked for is."""
+
+    NODE_DELETED = enum.auto()
+    """The node is gone."""
+
+    NODE_DATA_CHANGED = enum.auto()
+    """The node was written."""
+
+    NODE_CHILDREN_CHANGED = enum.auto()
+    """A child was made or removed."""
+
+
+@attrs.frozen
+class Told:
+    """Somebody has to be told that what was watched has changed: where, and in which way, not to what."""
+
+    session: Session
+    kind: WatchKind
+    path: str
+
+
+@attrs.frozen(kw_only=True)
+class Stat:
+    """A node beside its data. `created` and `modified` are transactions; `owner` is the session it goes with.
+
+    `version` counts the writes of the data, `child_version` the children made and removed.
+    """
+
+    version: int
+    child_version: int
+    created: int
+    modified: int
+    owner: Session | None
+
+
+@attrs.frozen
+class Znode(Generic[Data]):
+    """A node as it was read; `data` is None if it was made without any."""
+
+    data: Data | None
+    stat: Stat
+
+
+@attrs.frozen
+class Made:
+    """A node that was made: its path, which the caller does not know if it is sequential, and who has to be told."""
+
+    path: str
+    told: tuple[Told, ...]
+
+
+@attrs.define(eq=False)
+class _Node(Generic[Data]):
+    data: Data | None
+    created: int
+    modified: int
+    owner: Session | None = None
+    version: int = 0
+    made_count: int = 0
+    children: dict[str, None] = attrs.field(factory=dict)
+
+    @property
+    def stat(self) -> Stat:
+        return Stat(
+            version=self.version,
+            # Each child was made, and those that are missing were removed, too.
+            child_version=2 * self.made_count - len(self.children),
+            created=self.created,
+            modified=self.modified,
+            owner=self.owner,
+        )
+
+
+class ZnodeTree(Generic[Data]):
+    """The nodes and the open sessions. `transaction` is the number of the last change."""
+
+    def __init__(self) -> None:
+        self.transaction = 0
+        self._nodes: dict[str, _Node[Data]] = {_ROOT: _Node(None, 0, 0)}
+        self._sessions: dict[Session, dict[str, None]] = {}
+        """The nodes that go with each session that is open."""
+        self._data_watches: dict[str, dict[Session, None]] = {}
+        self._child_watches: dict[str, dict[Session, None]] = {}
+
+    # Sessions.
+
+    def open(self, session: Session) -> None:
+        """Begin a session; one that is open goes on."""
+        self._sessions.setdefault(session, {})
+
+    def is_open(self, session: Session) -> bool:
+        """Return whether a session goes on."""
+        return session in self._sessions
+
+    def close(self, session: Session) -> tuple[Told, ...]:
+        """End a session, at its own wish or because it was silent, and remove its nodes; one that is over is none."""
+        for watches in (self._data_watches, self._child_watches):
+            for watchers in watches.values():
+                watchers.pop(session, None)
+        told: list[Told] = []
+        for path in self._sessions.pop(session, {}):
+            told += self._removed(path)
+        return tuple(told)
+
+    # Reading.
+
+    def get(self, path: str, watcher: Session | None = None) -> Znode[Data]:
+        """Return a node and let `watcher` wait for its next change; raise NO_NODE, and set no watch, without one."""
+        node = self._node(path)
+        self._watch(self._data_watches, path, watcher)
+        return Znode(node.data, node.stat)
+
+    def exists(self, path: str, watcher: Session | None = None) -> Stat | None:
+        """Return what a node is, None if it is not there, and let `watcher` wait for its next change, or for it."""
+        self._watch(self._data_watches, path, watcher)
+        node = self._nodes.get(path)
+        return None if node is None else node.stat
+
+    def children(self, path: str, watcher: Session | None = None) -> tuple[str, ...]:
+        """Return the names below a node, oldest first, and let `watcher` wait for the next one that comes or goes."""
+        node = self._node(path)
+        self._watch(self._child_watches, path, watcher)
+        return tuple(node.children)
+
+    # Writing.
+
+    def create(
+        self, path: str, data: Data | None = None, kind: Kind = Kind.PERSISTENT, session: Session | None = None
+    ) -> Made:
+        """Make a node; an ephemeral one is `session`'s.
+
+        Raise SESSION_EXPIRED, BAD_ARGUMENTS for a path that is none, NO_NODE without a parent, NODE_EXISTS, and
+        NO_CHILDREN_FOR_EPHEMERALS, looked for in this order.
+        """
+        is_ephemeral = Kind.EPHEMERAL in kind
+        assert session is not None or not is_ephemeral, path
+        self._check_session(session, path)
+        _check_path(path)
+        parent_path = _parent_of(path)
+        parent = self._nodes.get(parent_path)
+        if parent is None:
+            raise ZnodeRefusedError(ZnodeCode.NO_NODE, path)
+        if Kind.SEQUENTIAL in kind:
+            path += _NUMBER_FORM.format(parent.made_count)
+        if path in self._nodes:
+            raise ZnodeRefusedError(ZnodeCode.NODE_EXISTS, path)
+        if parent.owner is not None:
+            raise ZnodeRefusedError(ZnodeCode.NO_CHILDREN_FOR_EPHEMERALS, path)
+        self.transaction += 1
+        self._nodes[path] = _Node(data, self.transaction, self.transaction, session if is_ephemeral else None)
+        parent.children[_name_of(path)] = None
+        parent.made_count += 1
+        if session is not None and is_ephemeral:
+            self._sessions[session][path] = None
+        told = self._fired(self._data_watches, path, WatchKind.NODE_CREATED)
+        return Made(path, (*told, *self._fired(self._child_watches, parent_path, WatchKind.NODE_CHILDREN_CHANGED)))
+
+    def make_way(self, path: str) -> tuple[Told, ...]:
+        """Make the persistent nodes without data that are missing on the way down to `path`, and `path` itself."""
+        told: list[Told] = []
+        names = path.strip(_ROOT).split(_ROOT)
+        for depth in range(1, len(names) + 1):
+            part = _ROOT + _ROOT.join(names[:depth])
+            if part not in self._nodes:
+                told += self.create(part).told
+        return tuple(told)
+
+    def check(self, path: str, version: int) -> None:
+        """Raise NO_NODE or BAD_VERSION unless a node is there in that version."""
+        node = self._node(path)
+        if version not in (ANY_VERSION, node.version):
+            raise ZnodeRefusedError(ZnodeCode.BAD_VERSION, path)
+
+    def write(
+        self, path: str, data: Data, version: int = ANY_VERSION, session: Session | None = None
+    ) -> tuple[Told, ...]:
+        """Write a node in the version that is believed to be its; raise SESSION_EXPIRED, NO_NODE or BAD_VERSION."""
+        self._check_session(session, path)
+        self.check(path, version)
+        node = self._nodes[path]
+        self.transaction += 1
+        node.data, node.version, node.modified = data, node.version + 1, self.transaction
+        return self._fired(self._data_watches, path, WatchKind.NODE_DATA_CHANGED)
+
+    def delete(self, path: str, version: int = ANY_VERSION, session: Session | None = None) -> tuple[Told, ...]:
+        """Remove a node; raise SESSION_EXPIRED, BAD_ARGUMENTS for the root, NO_NODE, BAD_VERSION or NOT_EMPTY."""
+        self._check_session(session, path)
+        _check_path(path)
+        self.check(path, version)
+        if self._nodes[path].children:
+            raise ZnodeRefusedError(ZnodeCode.NOT_EMPTY, path)
+        return self._removed(path)
+
+    def check_invariants(self) -> None:
+        """Assert that every node has its parent, and that ephemeral ones belong to open sessions and have no child."""
+        for path, node in self._nodes.items():
+            if path != _ROOT:
+                assert _name_of(path) in self._nodes[_parent_of(path)].children, path
+            for name in node.children:
+                assert f"{path.rstrip(_ROOT)}/{name}" in self._nodes, (path, name)
+            if node.owner is not None:
+                assert not node.children, path
+                assert path in self._sessions[node.owner], path
+        owned = sum(len(paths) for paths in self._sessions.values())
+        assert owned == sum(node.owner is not None for node in self._nodes.values()), owned
+
+    def _removed(self, path: str) -> tuple[Told, ...]:
+        node, parent_path = self._nodes.pop(path), _parent_of(path)
+        self.transaction += 1
+        del self._nodes[parent_path].children[_name_of(path)]
+        if node.owner in self._sessions:
+            del self._sessions[node.owner][path]
+        told = self._fired(self._data_watches, path, WatchKind.NODE_DELETED)
+        twice = self._fired(self._child_watches, path, WatchKind.NODE_DELETED)
+        told += tuple(each for each in twice if each not in told)
+        return told + self._fired(self._child_watches, parent_path, WatchKind.NODE_CHILDREN_CHANGED)
+
+    def _fired(self, watches: dict[str, dict[Session, None]], path: str, kind: WatchKind) -> tuple[Told, ...]:
+        return tuple(Told(session, kind, path) for session in watches.pop(path, {}))
+
+    def _watch(self, watches: dict[str, dict[Session, None]], path: str, watcher: Session | None) -> None:
+        if watcher is not None:
+            self._check_session(watcher, path)
+            watches.setdefault(path, {})[watcher] = None
+
+    def _node(self, path: str) -> _Node[Data]:
+        node = self._nodes.get(path)
+        if node is None:
+            raise ZnodeRefusedError(ZnodeCode.NO_NODE, path)
+        return node
+
+    def _check_session(self, session: Session | None, path: str) -> None:
+        if session is not None and session not in self._sessions:
+            raise ZnodeRefusedError(ZnodeCode.SESSION_EXPIRED, path)
+
+
+def _check_path(path: str) -> None:
+    """Raise BAD_ARGUMENTS for a path that is relative, the root, ends in a slash or has an empty or dotted part."""
+    names = path.split(_ROOT)
+    if path == _ROOT or names[0] or any(name in ("", ".", "..") or "\0" in name for name in names[1:]):
+        raise ZnodeRefusedError(ZnodeCode.BAD_ARGUMENTS, path)
+
+
+def _parent_of(path: str) -> str:
+    return path.rpartition(_ROOT)[0] or _ROOT
+
+
+def _name_of(path: str) -> str:
+    return path.rpartition(_ROOT)[2]

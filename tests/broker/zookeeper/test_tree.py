@@ -1,0 +1,309 @@
+"""ZooKeeper's rules: what is refused, what counts up, who is told, and what goes with a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.zookeeper import (
+    ANY_VERSION,
+    Kind,
+    Session,
+    Told,
+    WatchKind,
+    ZnodeCode,
+    ZnodeRefusedError,
+    ZnodeTree,
+)
+
+A, B, GONE = Session("a"), Session("b"), Session("gone")
+EPHEMERAL = Kind.EPHEMERAL
+Tree = ZnodeTree[int]
+
+
+def grown() -> Tree:
+    """A tree with /a, /a/b and /e, which is A's; A and B are in session, GONE was."""
+    tree = Tree()
+    for session in (A, B, GONE):
+        tree.open(session)
+    tree.create("/a", 1)
+    tree.create("/a/b", 2)
+    tree.create("/e", 3, EPHEMERAL, A)
+    tree.close(GONE)
+    return tree
+
+
+def seen(tree: Tree) -> object:
+    """All that can be read of a tree."""
+    found = {}
+    left = ["/"]
+    while left:
+        path = left.pop()
+        found[path] = tree.get(path)
+        left += [f"{path.rstrip('/')}/{name}" for name in tree.children(path)]
+    return found, tree.transaction
+
+
+REFUSALS: list[tuple[ZnodeCode, str, Callable[[Tree], object]]] = [
+    (ZnodeCode.NO_NODE, "/x/y", lambda tree: tree.create("/x/y")),
+    (ZnodeCode.NO_NODE, "/x", lambda tree: tree.get("/x", A)),
+    (ZnodeCode.NO_NODE, "/x", lambda tree: tree.children("/x", A)),
+    (ZnodeCode.NO_NODE, "/x", lambda tree: tree.write("/x", 1)),
+    (ZnodeCode.NO_NODE, "/x", lambda tree: tree.delete("/x")),
+    (ZnodeCode.NO_NODE, "/x", lambda tree: tree.check("/x", ANY_VERSION)),
+    (ZnodeCode.NODE_EXISTS, "/a", lambda tree: tree.create("/a")),
+    (ZnodeCode.NODE_EXISTS, "/e", lambda tree: tree.create("/e", 3, EPHEMERAL, B)),
+    (ZnodeCode.NO_CHILDREN_FOR_EPHEMERALS, "/e/x", lambda tree: tree.create("/e/x")),
+    (ZnodeCode.BAD_VERSION, "/a", lambda tree: tree.write("/a", 9, 1)),
+    (ZnodeCode.BAD_VERSION, "/a/b", lambda tree: tree.delete("/a/b", 1)),
+    (ZnodeCode.BAD_VERSION, "/a", lambda tree: tree.delete("/a", 1)),
+    (ZnodeCode.BAD_VERSION, "/a", lambda tree: tree.check("/a", 7)),
+    (ZnodeCode.NOT_EMPTY, "/a", lambda tree: tree.delete("/a")),
+    (ZnodeCode.SESSION_EXPIRED, "/n", lambda tree: tree.create("/n", 1, EPHEMERAL, GONE)),
+    (ZnodeCode.SESSION_EXPIRED, "/a", lambda tree: tree.write("/a", 9, session=GONE)),
+    (ZnodeCode.SESSION_EXPIRED, "/a/b", lambda tree: tree.delete("/a/b", session=GONE)),
+    (ZnodeCode.SESSION_EXPIRED, "/a", lambda tree: tree.get("/a", GONE)),
+    (ZnodeCode.SESSION_EXPIRED, "/a", lambda tree: tree.children("/a", GONE)),
+    (ZnodeCode.SESSION_EXPIRED, "/x", lambda tree: tree.exists("/x", GONE)),
+    *((ZnodeCode.BAD_ARGUMENTS, path, lambda tree, path=path: tree.create(path)) for path in ("/", "x", "/x/", "//x")),
+    *((ZnodeCode.BAD_ARGUMENTS, path, lambda tree, path=path: tree.create(path)) for path in ("/.", "/a/..", "/\0")),
+    (ZnodeCode.BAD_ARGUMENTS, "/", lambda tree: tree.delete("/")),
+]
+
+
+@pytest.mark.parametrize(("code", "path", "act"), REFUSALS, ids=[f"{code.name} {path!r}" for code, path, _ in REFUSALS])
+def test_what_zookeeper_refuses_is_refused_with_its_code_and_changes_nothing(
+    code: ZnodeCode, path: str, act: Callable[[Tree], object]
+) -> None:
+    tree = grown()
+    before = seen(tree)
+    with pytest.raises(ZnodeRefusedError) as refused:
+        act(tree)
+    assert (refused.value.code, refused.value.path) == (code, path)
+    assert seen(tree) == before
+    # And no watch was set.
+    assert tree.create("/later").told == ()
+
+
+def test_a_refusal_is_told_in_zookeepers_words() -> None:
+    assert str(ZnodeRefusedError(ZnodeCode.NO_CHILDREN_FOR_EPHEMERALS, "/a/b")) == (
+        "KeeperErrorCode = NoChildrenForEphemerals for /a/b"
+    )
+
+
+def test_of_two_that_read_the_same_version_one_writes() -> None:
+    tree = grown()
+    version = tree.get("/a").stat.version
+    tree.write("/a", 10, version)
+    with pytest.raises(ZnodeRefusedError):
+        tree.write("/a", 20, version)
+    assert (tree.get("/a").data, tree.get("/a").stat.version) == (10, version + 1)
+    tree.write("/a", 30)
+    assert tree.get("/a").data == 30
+
+
+def test_a_node_made_anew_begins_at_version_0_in_a_later_transaction() -> None:
+    tree = grown()
+    tree.write("/a/b", 5)
+    before = tree.get("/a/b").stat
+    tree.delete("/a/b")
+    tree.create("/a/b", 6)
+    after = tree.get("/a/b").stat
+    assert (before.version, after.version) == (1, 0)
+    assert before.created < before.modified < after.created == after.modified
+
+
+def test_the_version_of_the_children_counts_those_that_came_and_those_that_went() -> None:
+    tree = Tree()
+    tree.create("/p")
+    for _ in range(2):
+        tree.create("/p/x")
+        tree.delete("/p/x")
+    tree.create("/p/y")
+    assert tree.get("/p").stat.child_version == 5
+    assert tree.get("/p").stat.version == 0
+
+
+def test_sequential_nodes_are_numbered_by_the_children_that_the_parent_ever_had() -> None:
+    tree = Tree()
+    tree.open(A)
+    tree.create("/p")
+    tree.create("/p/other")
+    paths = [tree.create("/p/n-", kind=Kind.SEQUENTIAL).path for _ in range(2)]
+    tree.delete(paths[0])
+    paths.append(tree.create("/p/n-", kind=Kind.SEQUENTIAL | EPHEMERAL, session=A).path)
+    assert paths == ["/p/n-0000000001", "/p/n-0000000002", "/p/n-0000000003"]
+    tree.close(A)
+    assert tree.children("/p") == ("other", "n-0000000002")
+
+
+def test_a_session_that_ends_takes_its_nodes_with_it_and_no_other() -> None:
+    tree = grown()
+    tree.create("/a/e", 1, EPHEMERAL, A)
+    tree.create("/a/f", 1, EPHEMERAL, B)
+    tree.close(A)
+    assert (tree.children("/"), tree.children("/a")) == (("a",), ("b", "f"))
+    assert not tree.is_open(A)
+    assert tree.is_open(B)
+    assert tree.close(A) == ()
+
+
+def test_a_watch_on_data_tells_of_the_next_write_once() -> None:
+    tree = grown()
+    tree.get("/a", B)
+    tree.create("/a/c")
+    assert tree.write("/a", 2) == (Told(B, WatchKind.NODE_DATA_CHANGED, "/a"),)
+    assert tree.write("/a", 3) == ()
+
+
+def test_a_watch_on_what_is_not_there_tells_that_it_comes() -> None:
+    tree = grown()
+    assert tree.exists("/new", B) is None
+    assert tree.create("/new").told == (Told(B, WatchKind.NODE_CREATED, "/new"),)
+    assert tree.delete("/new") == ()
+
+
+def test_a_watch_on_children_tells_of_the_next_that_comes_or_goes_and_of_no_write() -> None:
+    tree = grown()
+    tree.children("/a", A)
+    tree.children("/a", B)
+    assert tree.write("/a/b", 7) == ()
+    changed = WatchKind.NODE_CHILDREN_CHANGED
+    assert tree.delete("/a/b") == (Told(A, changed, "/a"), Told(B, changed, "/a"))
+    assert tree.create("/a/c").told == ()
+
+
+def test_who_watches_a_node_and_its_children_is_told_once_that_it_is_gone() -> None:
+    tree = grown()
+    tree.get("/a/b", A)
+    tree.children("/a/b", A)
+    tree.children("/a/b", B)
+    tree.children("/a", B)
+    assert tree.delete("/a/b") == (
+        Told(A, WatchKind.NODE_DELETED, "/a/b"),
+        Told(B, WatchKind.NODE_DELETED, "/a/b"),
+        Told(B, WatchKind.NODE_CHILDREN_CHANGED, "/a"),
+    )
+
+
+def test_a_session_that_ends_tells_the_others_and_not_itself() -> None:
+    tree = grown()
+    for session in (A, B):
+        tree.exists("/e", session)
+    assert tree.close(A) == (Told(B, WatchKind.NODE_DELETED, "/e"),)
+
+
+def test_the_way_down_is_made_where_it_is_missing() -> None:
+    tree = grown()
+    tree.children("/a", B)
+    assert tree.make_way("/a/x/y") == (Told(B, WatchKind.NODE_CHILDREN_CHANGED, "/a"),)
+    assert tree.make_way("/a/x/y") == ()
+    assert tree.children("/a/x") == ("y",)
+
+
+PATHS = ("/a", "/b", "/a/c", "/a/d", "/a/c/e")
+ACTIONS = st.tuples(
+    st.sampled_from(("create", "ephemeral", "write", "delete", "open", "close", "watch")),
+    st.sampled_from(PATHS),
+    st.sampled_from((A, B)),
+    st.integers(-1, 2),
+)
+
+
+class Plain:
+    """The same in the plainest way: path to (version, owner), and who waits for a change of a path's data."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, tuple[int, Session | None]] = {}
+        self.sessions: set[Session] = set()
+        self.waiting: set[tuple[str, Session]] = set()
+
+    def parent(self, path: str) -> str:
+        return path.rsplit("/", 1)[0]
+
+    def may_create(self, path: str) -> bool:
+        parent = self.parent(path)
+        is_there = parent == "" or (parent in self.nodes and self.nodes[parent][1] is None)
+        return is_there and path not in self.nodes
+
+    def may_delete(self, path: str, version: int) -> bool:
+        return self.has(path, version) and not any(self.parent(other) == path for other in self.nodes)
+
+    def has(self, path: str, version: int) -> bool:
+        return path in self.nodes and version in (-1, self.nodes[path][0])
+
+    def fire(self, path: str) -> set[tuple[str, Session]]:
+        fired = {each for each in self.waiting if each[0] == path}
+        self.waiting -= fired
+        return fired
+
+    def do(self, name: str, path: str, session: Session, version: int) -> set[tuple[str, Session]] | None:
+        """Return who is told; None where it is refused."""
+        if name == "open":
+            self.sessions.add(session)
+        elif name == "close":
+            self.sessions.discard(session)
+            self.waiting = {each for each in self.waiting if each[1] != session}
+            gone = [each for each, (_, owner) in self.nodes.items() if owner == session]
+            for each in gone:
+                del self.nodes[each]
+            return {told for each in gone for told in self.fire(each)}
+        elif session not in self.sessions:
+            return None
+        elif name == "watch":
+            self.waiting.add((path, session))
+        elif name in ("create", "ephemeral"):
+            if not self.may_create(path):
+                return None
+            self.nodes[path] = (0, session if name == "ephemeral" else None)
+            return self.fire(path)
+        elif name == "write":
+            if not self.has(path, version):
+                return None
+            self.nodes[path] = (self.nodes[path][0] + 1, self.nodes[path][1])
+            return self.fire(path)
+        elif not self.may_delete(path, version):
+            return None
+        else:
+            del self.nodes[path]
+            return self.fire(path)
+        return set()
+
+
+def done(tree: Tree, name: str, path: str, session: Session, version: int) -> tuple[Told, ...]:
+    if name == "open":
+        tree.open(session)
+    elif name == "close":
+        return tree.close(session)
+    elif name == "watch":
+        tree.exists(path, session)
+    elif name == "create":
+        return tree.create(path, 0, session=session).told
+    elif name == "ephemeral":
+        return tree.create(path, 0, EPHEMERAL, session).told
+    elif name == "write":
+        return tree.write(path, 0, version, session)
+    else:
+        return tree.delete(path, version, session)
+    return ()
+
+
+@given(st.lists(ACTIONS, max_size=60))
+def test_any_row_of_operations_does_what_a_plain_dictionary_says(
+    actions: list[tuple[str, str, Session, int]],
+) -> None:
+    tree, plain = Tree(), Plain()
+    for action in actions:
+        expected = plain.do(*action)
+        try:
+            told = done(tree, *action)
+        except ZnodeRefusedError:
+            assert expected is None, action
+        else:
+            assert {(each.path, each.session) for each in told} == expected, action
+        tree.check_invariants()
+        found = {path: stat for path in PATHS if (stat := tree.exists(path)) is not None}
+        assert {path: (stat.version, stat.owner) for path, stat in found.items()} == plain.nodes
