@@ -13,7 +13,7 @@ Constraints: a refused fetch changes nothing. The leader's end that counts is th
 appends during the read do not make a follower late. The high watermark is looked at again only if the follower's
 recorded end changed, and a follower may be added to the ISR before that.
 
-How: `answer_fetch` decides without changing anything; `serve_follower` does all of it for a follower's fetch.
+How: `answer_fetch` decides without changing anything; a `FollowerDesk` does all of it for a follower's fetch.
 
 Worked example: a leader in epoch 4 (epochs 1 at 0, 4 at 10) gets a fetch at 12 with last fetched epoch 3. Epoch 3 is
 answered as epoch 1 ending at 10; 1 < 3, so the logs part: the follower gets (1, 10), no records, and stays where
@@ -27,6 +27,7 @@ AbstractFetcherThread.processFetchRequest, commit 1eb7644 (2024-10); KAFKA-12996
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from broker.error_codes import ErrorCode
@@ -40,6 +41,7 @@ from replication.partition import (
     UNKNOWN_BROKER_EPOCH,
     UNKNOWN_EPOCH,
     UNKNOWN_OFFSET,
+    BrokerStatus,
     EpochEnd,
     Follower,
     FollowerState,
@@ -92,6 +94,27 @@ class Served:
     high_watermark: Offset
 
 
+@value
+class _Told:
+    """An answer, and what it follows from; `counts` says that the leader learns from the question."""
+
+    request: FetchRequest
+    log: LogState
+    leader_epoch: LeaderEpoch
+    brokers: Mapping[BrokerId, BrokerStatus]
+    answer: FetchAnswer
+    counts: bool
+
+    def holds(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> bool:
+        """Whether a follower of the leader is told the same again: these values are replaced, never changed."""
+        return (
+            request is self.request
+            and log is self.log
+            and moment.brokers is self.brokers
+            and leader.leader_epoch == self.leader_epoch
+        )
+
+
 def check_topic_id(asked: str, local: str, rules: Rules) -> ErrorCode:
     """Return INCONSISTENT_TOPIC_ID if the request is for another topic of the same name; "" is no id given."""
     if rules.topic_id_check and asked and local and asked != local:
@@ -138,27 +161,46 @@ def answer_fetch(role: LeaderState | FollowerState, log: LogState, request: Fetc
     )
 
 
-def serve_follower(leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment, terms: Terms) -> Served:
-    """Return the answer to a follower's fetch and what the leader learned: ends, ISR, high watermark.
+class FollowerDesk:
+    """Serves the followers of one leader, and remembers what it told each last.
 
-    If `Served.leader.pending` is new, its request is to be sent to the controller.
+    An idle follower asks the same again and again. An answer follows from the leader's epoch, its log, the question and
+    the registered brokers; while these are what they were, so is the answer.
     """
-    rules = terms.rules
-    answer = answer_fetch(leader, log, request, rules)
-    if answer.error is not _NONE or (answer.diverging is not None and rules.diverging_fetch_ignored):
-        return Served(answer, leader, log.high_watermark)
-    if _is_of_former_life(request, moment, rules):
-        return Served(FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER), leader, log.high_watermark)
-    before = leader.follower(request.replica)
-    assert before is not None, request
-    follower = recorded(before, request, leader.leader_epoch, log.end_offset, moment.now_ms)
-    leader = leader.with_follower(follower)
-    if may_join(leader, log, follower, moment, terms):
-        own = moment.brokers.get(leader.broker)
-        leader = propose_expand(leader, follower.broker, UNKNOWN_BROKER_EPOCH if own is None else own.epoch)
-    if follower.end_offset == before.end_offset:
-        return Served(answer, leader, log.high_watermark)
-    return Served(answer, leader, leader_high_watermark(leader, log, moment, terms))
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._told: dict[BrokerId, _Told] = {}
+
+    def serve(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> Served:
+        """Return the answer to a follower's fetch and what the leader learned: ends, ISR, high watermark.
+
+        If `Served.leader.pending` is new, its request is to be sent to the controller.
+        """
+        before = leader.follower(request.replica)
+        if before is None:
+            return Served(answer_fetch(leader, log, request, self._terms.rules), leader, log.high_watermark)
+        told = self._told.get(request.replica)
+        if told is None or not told.holds(leader, log, request, moment):
+            told = self._told[request.replica] = self._answer(leader, log, request, moment)
+        if not told.counts:
+            return Served(told.answer, leader, log.high_watermark)
+        follower = recorded(before, request, leader.leader_epoch, log.end_offset, moment.now_ms)
+        leader = leader.with_follower(follower)
+        if may_join(leader, log, follower, moment, self._terms):
+            own = moment.brokers.get(leader.broker)
+            leader = propose_expand(leader, follower.broker, UNKNOWN_BROKER_EPOCH if own is None else own.epoch)
+        if follower.end_offset == before.end_offset:
+            return Served(told.answer, leader, log.high_watermark)
+        return Served(told.answer, leader, leader_high_watermark(leader, log, moment, self._terms))
+
+    def _answer(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> _Told:
+        rules = self._terms.rules
+        answer = answer_fetch(leader, log, request, rules)
+        counts = answer.error is _NONE and (answer.diverging is None or not rules.diverging_fetch_ignored)
+        if counts and _is_of_former_life(request, moment, rules):
+            answer, counts = FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER), False
+        return _Told(request, log, leader.leader_epoch, moment.brokers, answer, counts)
 
 
 def recorded(
@@ -169,17 +211,19 @@ def recorded(
     The follower was caught up now if it asks for that end; or at its previous fetch, if it asks for what was the
     end then: so a follower under steady load, always one batch behind, stays in the ISR.
     """
-    offset = request.offset
-    caught_up_at_ms = follower.caught_up_at_ms
+    offset, end_before, caught_up_at_ms = request.offset, follower.leader_end_offset, follower.caught_up_at_ms
+    had_all_at_ms = caught_up_at_ms
     if offset >= leader_end_offset:
-        caught_up_at_ms = max(caught_up_at_ms, now_ms)
-    elif offset >= follower.leader_end_offset:
-        caught_up_at_ms = max(caught_up_at_ms, follower.fetched_at_ms)
+        had_all_at_ms = now_ms
+    elif offset >= end_before:
+        had_all_at_ms = follower.fetched_at_ms
+    if had_all_at_ms > caught_up_at_ms:
+        caught_up_at_ms = had_all_at_ms
     return Follower(
         follower.broker,
         offset,
         request.start_offset,
-        max(leader_end_offset, follower.leader_end_offset),
+        leader_end_offset if leader_end_offset > end_before else end_before,
         now_ms,
         caught_up_at_ms,
         request.broker_epoch,

@@ -198,7 +198,7 @@ class Follower:
     leader_epoch: LeaderEpoch = UNKNOWN_EPOCH
 
 
-@value(kw_only=True)
+@value
 class LeaderState:
     """A partition in its leader's eyes.
 
@@ -229,15 +229,15 @@ class LeaderState:
 
     def with_follower(self, changed: Follower) -> LeaderState:
         """Return the state with one follower replaced."""
-        # Spelt out, as this happens with every fetch and attrs.evolve takes three times as long.
+        # Spelt out and by place, as this happens with every fetch: attrs.evolve takes five times as long.
         return LeaderState(
-            broker=self.broker,
-            leader_epoch=self.leader_epoch,
-            partition_epoch=self.partition_epoch,
-            epoch_start_offset=self.epoch_start_offset,
-            isr=self.isr,
-            followers=tuple([changed if known.broker == changed.broker else known for known in self.followers]),
-            pending=self.pending,
+            self.broker,
+            self.leader_epoch,
+            self.partition_epoch,
+            self.epoch_start_offset,
+            self.isr,
+            tuple([changed if known.broker == changed.broker else known for known in self.followers]),
+            self.pending,
         )
 
 

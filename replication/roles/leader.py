@@ -32,7 +32,7 @@ from broker.ids import BrokerEpoch, BrokerId, Offset
 from broker.values import value
 from log.errors import StorageError
 from replication.alter_partition import Reaction, react
-from replication.fetch import FetchAnswer, check_leader_epoch, serve_follower
+from replication.fetch import FetchAnswer, FollowerDesk, check_leader_epoch
 from replication.high_watermark import leader_high_watermark
 from replication.isr import lagging, propose_shrink
 from replication.partition import UNKNOWN_BROKER_EPOCH, LeaderState, PartitionState
@@ -98,6 +98,7 @@ class LeaderRole:
         self.state = state
         self.log = log
         self._settings = settings
+        self._desk = FollowerDesk(settings.terms)
         self._held: dict[BrokerId, HeldFetch] = {}
         self._waiting: list[WaitingWrite] = []
         self._attempts = 0
@@ -123,7 +124,7 @@ class LeaderRole:
 
     def _serve(self, fetch: Fetch, sender: Address, moment: Moment, out: Outbox, *, may_wait: bool) -> bool:
         request = fetch.request
-        served = serve_follower(self.state, self.log.state, request, moment, self._settings.terms)
+        served = self._desk.serve(self.state, self.log.state, request, moment)
         answer = served.answer
         records = b""
         is_served = answer.error is _NO_ERROR

@@ -9,8 +9,9 @@ Goals, most important first
 Constraints: answers reach only the life that asked; a paused node handles its messages when it goes on; wake-up calls
 die with the process. The clock moves only here.
 
-How: a heap of (time, number, receiver, life, sender, message). `watch` is called after each event with the node that
-handled it: checkers and trace hang there.
+How: a heap of (time, number, receiver, sender, message). What happens to the world itself, as a fault does, is an
+action: its entry is for nobody, and the action is kept beside the heap. `watch` is called after each event with the node
+that handled it: checkers and trace hang there.
 
 Left out: threads and locks within a broker: an event is atomic.
 
@@ -36,6 +37,7 @@ from replication.roles.messages import (
     Address,
     AskIsr,
     Create,
+    GuestMessage,
     Life,
     Message,
     NodeId,
@@ -58,11 +60,10 @@ CREATE_MS: Final = 1_000
 
 Action = Callable[[], None]
 Watch = Callable[["Cluster", NodeId, Message, Outbox], None]
-_WORLD: Final = NodeId(-1)
 _READ_ONCE: Final = frozenset({AskIsr, Produce})
-_ONLY_LIFE: Final = Life(0)
-"""Of a client."""
-_Entry = tuple[TimeMs, int, NodeId, Life, Address, Message | Action]
+_ACTION: Final = GuestMessage()
+"""Stands in the heap for an action."""
+_Entry = tuple[int, int, Address, Address, Message]
 
 
 class VirtualClock:
@@ -101,7 +102,7 @@ class Cluster:
         self.history = History()
         self.network = Network(options.network, SplitMix64(derive(options.seed, _NETWORK_STREAM)))
         self.controller = (ZooKeeperRole if options.settings.has_zookeeper else ControllerRole)(options.settings)
-        self.controller_life = Life(0)
+        self.controller_address = Address(CONTROLLER, Life(0))
         self.nodes = {
             BrokerId(broker): Node(BrokerId(broker), broker % options.racks, options.settings, self.clock)
             for broker in range(options.brokers)
@@ -118,10 +119,11 @@ class Cluster:
         self._out = Outbox()
         """Of the event that is being handled; empty between events."""
         self._asked = 0
+        self._actions: dict[int, Action] = {}
+        """What is to happen to the world, by the number of its entry."""
         self._standing: dict[BrokerId, list[_Entry]] = {}
         """What has arrived at brokers that stand still."""
-        self._senders: dict[NodeId, Address] = {}
-        """The address of each node's present life, once it has sent anything."""
+        self._client_addresses: dict[NodeId, Address] = {}
         self._newest: dict[tuple[NodeId, Life, type, int], int] = {}
 
     def host(self, make: GuestMaker) -> None:
@@ -139,12 +141,13 @@ class Cluster:
         """Start every process."""
         out = Outbox()
         self.controller.start(self.now_ms, out)
-        self._post(CONTROLLER, self.controller_life, out)
+        self._post(self.controller_address, out)
         for broker in self.nodes:
             self.start_broker(broker)
-        for node, client in self.clients.items():
+        for client_node, client in self.clients.items():
+            address = self._client_addresses[client_node] = Address(client_node, Life(0))
             client.begin(out)
-            self._post(node, Life(0), out)
+            self._post(address, out)
         self.at(CREATE_MS, self._create)
 
     def _create(self) -> None:
@@ -161,20 +164,20 @@ class Cluster:
         role = node.start()
         out = Outbox()
         role.begin(out)
-        self._post(NodeId(broker), node.life, out)
+        self._post(node.address, out)
 
     def resume(self, broker: BrokerId) -> None:
         """Let a broker that stands still go on, with everything that has arrived meanwhile."""
         self.nodes[broker].is_paused = False
-        for _, _, receiver, life, sender, message in self._standing.pop(broker, []):
-            self._push(self.now_ms, receiver, life, sender, message)
+        for _, _, receiver, sender, message in self._standing.pop(broker, []):
+            self._push(self.now_ms, receiver, sender, message)
 
     def fail_over(self) -> None:
         """Let another controller take over: the log stays, messages under way to the former one are lost."""
-        self.controller_life = Life(self.controller_life + 1)
+        self.controller_address = Address(CONTROLLER, Life(self.controller_address.life + 1))
         out = Outbox()
         self.controller.start(self.now_ms, out)
-        self._post(CONTROLLER, self.controller_life, out)
+        self._post(self.controller_address, out)
 
     def stop_writing(self) -> None:
         """Let producers finish what they have begun, and begin nothing more."""
@@ -184,11 +187,12 @@ class Cluster:
 
     def at(self, at_ms: int, action: Action) -> None:
         """Do something to the world at a time."""
-        self._push(TimeMs(at_ms), _WORLD, ANY_LIFE, NOBODY, action)
+        self._push(at_ms, NOBODY, NOBODY, _ACTION)
+        self._actions[self._asked] = action
 
     def tell(self, receiver: NodeId, message: Message) -> None:
         """Hand a message to a node now, as an operator does."""
-        self._push(self.now_ms, receiver, ANY_LIFE, NOBODY, message)
+        self._push(self.now_ms, Address(receiver), NOBODY, message)
 
     def run_until(self, end_ms: TimeMs) -> None:
         """Let everything happen up to and including a time."""
@@ -197,55 +201,54 @@ class Cluster:
         hand_over, note, watches = self._hand_over, self.trace.event, self.watches
         while heap and heap[0][0] <= end_ms:
             entry = pop(heap)
-            at_ms, _, receiver, _, _, message = entry
-            self.now_ms = clock.at_ms = at_ms
-            own_life = hand_over(entry)
-            if own_life is None:
+            at_ms, number, receiver, _, message = entry
+            self.now_ms = clock.at_ms = TimeMs(at_ms)
+            if receiver is NOBODY:
+                self._actions.pop(number)()
                 continue
+            own = hand_over(entry)
+            if own is None:
+                continue
+            node = own.node
             self.event_count += 1
-            note(at_ms, receiver, type(message))
-            # An action has no receiver that is a process.
-            assert not callable(message)
-            if receiver == CONTROLLER:
+            note(at_ms, node, type(message))
+            if node == CONTROLLER:
                 for watch in self.controller_watches:
-                    watch(self, receiver, message, out)
+                    watch(self, node, message, out)
             for watch in watches:
-                watch(self, receiver, message, out)
+                watch(self, node, message, out)
             if out.sent or out.woken:
-                post(receiver, own_life, out)
+                post(own, out)
         self.now_ms = clock.at_ms = end_ms
 
-    def _push(self, at_ms: TimeMs, receiver: NodeId, life: Life, sender: Address, message: Message | Action) -> None:
+    def _push(self, at_ms: int, receiver: Address, sender: Address, message: Message) -> None:
         self._asked += 1
-        heapq.heappush(self._heap, (at_ms, self._asked, receiver, life, sender, message))
+        heapq.heappush(self._heap, (at_ms, self._asked, receiver, sender, message))
 
-    def _hand_over(self, entry: _Entry) -> Life | None:
-        """Let a process handle what arrives; return the life that did, None if nobody's."""
-        at_ms, _, receiver, life, sender, message = entry
+    def _hand_over(self, entry: _Entry) -> Address | None:
+        """Let a process handle what arrives; return the address of its life, None if there is none that it is for."""
+        at_ms, _, receiver, sender, message = entry
         # Asked in the order of how often it happens: this is where every event passes.
-        if callable(message):
-            message()
-            return None
         if type(message) in _READ_ONCE and not self._is_newest(sender, message):
             return None
-        if receiver < CONTROLLER:
-            node = self._machines[receiver]
-            role, own_life = node.role, node.life
-            if role is None or (life != own_life and life != ANY_LIFE):
+        if receiver.node < CONTROLLER:
+            node = self._machines[receiver.node]
+            role, own = node.role, node.address
+            if role is None or (receiver is not own and receiver.life not in (own.life, ANY_LIFE)):
                 return None
             if node.is_paused:
                 self._standing.setdefault(node.broker, []).append(entry)
                 return None
             role.handle(message, sender, TimeMs(WALL_CLOCK_MS + at_ms + node.clock_ahead_ms), self._out)
-            return own_life
-        if receiver == CONTROLLER:
-            own_life = self.controller_life
-            if life != own_life and life != ANY_LIFE:
+            return own
+        if receiver.node == CONTROLLER:
+            own = self.controller_address
+            if receiver.life not in (own.life, ANY_LIFE):
                 return None
-            self.controller.handle(message, sender, at_ms, self._out)
-            return own_life
-        self.clients[receiver].handle(message, at_ms, self._out)
-        return _ONLY_LIFE
+            self.controller.handle(message, sender, TimeMs(at_ms), self._out)
+            return own
+        self.clients[receiver.node].handle(message, TimeMs(at_ms), self._out)
+        return self._client_addresses[receiver.node]
 
     def _is_newest(self, sender: Address, message: Message) -> bool:
         """Whether a request that changes something is newer than those that arrived from its sender.
@@ -260,26 +263,22 @@ class Cluster:
         self._newest[way] = message.number
         return True
 
-    def _post(self, node: NodeId, life: Life, out: Outbox) -> None:
-        """Take what a node wants sent and woken, and empty its outbox."""
-        now_ms, heap, asked = self.now_ms, self._heap, self._asked
+    def _post(self, own: Address, out: Outbox) -> None:
+        """Take what a process wants sent and woken, and empty its outbox."""
+        now_ms, heap, asked, node = self.now_ms, self._heap, self._asked, own.node
         push, arrivals = heapq.heappush, self.network.arrivals
-        sender = self._senders.get(node)
-        if sender is None or sender.life != life:
-            sender = self._senders[node] = Address(node, life)
-        for address, message in out.sent:
-            receiver = address.node
-            if receiver == node:
+        for receiver, message in out.sent:
+            if receiver.node == node:
                 # What a guest and its broker say to each other does not pass the network.
                 asked += 1
-                push(heap, (now_ms, asked, node, life, sender, message))
+                push(heap, (now_ms, asked, own, own, message))
                 continue
-            for at_ms in arrivals(node, receiver, message, now_ms):
+            for at_ms in arrivals(node, receiver.node, message, now_ms):
                 asked += 1
-                push(heap, (at_ms, asked, receiver, address.life, sender, message))
+                push(heap, (at_ms, asked, receiver, own, message))
         for delay_ms, message in out.woken:
             asked += 1
-            push(heap, (TimeMs(now_ms + delay_ms), asked, node, life, sender, message))
+            push(heap, (now_ms + delay_ms, asked, own, own, message))
         self._asked = asked
         out.sent.clear()
         out.woken.clear()

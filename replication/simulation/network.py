@@ -13,6 +13,7 @@ Left out: bandwidth.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Final
 
 import attrs
@@ -46,9 +47,10 @@ class Network:
     """The ways between nodes, some of them cut, slow or leading astray."""
 
     def __init__(self, options: NetworkOptions, entropy: RandomSource) -> None:
-        self.options = options
+        self._options = options
         self._draw = entropy.next_int
-        self._last: dict[tuple[NodeId, NodeId], int] = {}
+        self._last: defaultdict[NodeId, dict[NodeId, int]] = defaultdict(dict)
+        """When the last message from one node to another arrived or will."""
         self._cuts: dict[tuple[NodeId, NodeId], int] = {}
         self.slow_ms: dict[NodeId, int] = {}
         self.holds: list[Hold] = []
@@ -74,16 +76,14 @@ class Network:
         self._cuts.clear()
         self.slow_ms.clear()
         self.holds.clear()
-        self.options = attrs.evolve(self.options, loss=0, duplicates=0, stragglers=0)
+        self._options = attrs.evolve(self._options, loss=0, duplicates=0, stragglers=0)
 
-    def arrivals(self, sender: NodeId, receiver: NodeId, message: object, now_ms: TimeMs) -> tuple[TimeMs, ...]:
-        """Return when the message arrives, at most twice."""
-        options = self.options
+    def arrivals(self, sender: NodeId, receiver: NodeId, message: object, now_ms: TimeMs) -> tuple[int, ...]:
+        """Return when the message arrives, in ms, at most twice."""
+        options = self._options
         drawn = self._draw() & _MASK
         luck, rest = drawn % PER_MILLE, drawn // PER_MILLE
-        if self._cuts and (sender, receiver) in self._cuts:
-            return ()
-        if luck < options.loss:
+        if luck < options.loss or (self._cuts and (sender, receiver) in self._cuts):
             return ()
         at_ms = now_ms + 1 + rest % options.delay_ms_max
         if PER_MILLE - luck <= options.stragglers:
@@ -96,14 +96,13 @@ class Network:
             is_ordered = False
         # What guests and their clients say goes over one connection, however bad the network is.
         if is_ordered or isinstance(message, GuestMessage):
-            way = (sender, receiver)
-            last_ms = self._last.get(way, 0)
-            if at_ms < last_ms:
-                at_ms = last_ms
-            self._last[way] = at_ms
+            last = self._last[sender]
+            if at_ms < last.get(receiver, 0):
+                at_ms = last[receiver]
+            last[receiver] = at_ms
         if luck < options.loss + options.duplicates:
-            return (TimeMs(at_ms), TimeMs(at_ms + 1 + rest % options.straggler_ms_max))
-        return (TimeMs(at_ms),)
+            return (at_ms, at_ms + 1 + rest % options.straggler_ms_max)
+        return (at_ms,)
 
     def _held(self, sender: NodeId, receiver: NodeId, message: object, now_ms: TimeMs, at_ms: int) -> int:
         self.holds = [hold for hold in self.holds if hold.left and now_ms < hold.until_ms]

@@ -28,7 +28,7 @@ from replication.fencing import StopProof, proof_at_stop, proof_while_loading
 from replication.partition import UNKNOWN_BROKER_EPOCH
 from replication.roles.broker_role import BrokerRole, BrokerStart
 from replication.roles.guest import GuestMaker
-from replication.roles.messages import Life
+from replication.roles.messages import Address, Life, NodeId
 from replication.roles.metadata import MetadataImage
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
@@ -43,12 +43,13 @@ DEFAULT_CONFIG: Final = LogConfig(segment_size_bytes=SizeBytes(MIB), index_inter
 
 
 class Node:
-    """One broker's machine. `role` is None while the process is down; `life` counts its starts."""
+    """One broker's machine. `role` is None while the process is down."""
 
     def __init__(self, broker: BrokerId, rack: int, settings: RoleSettings, clock: Clock) -> None:
         self.broker = broker
         self.rack = rack
-        self.life = Life(0)
+        self.address = Address(NodeId(broker), Life(0))
+        """Where the present life is reached, or the last one while the process is down."""
         self.role: BrokerRole | None = None
         self.is_paused = False
         self.clock_ahead_ms = 0
@@ -70,6 +71,11 @@ class Node:
         """The name of the topic of each log, by its id."""
 
     @property
+    def life(self) -> Life:
+        """How often the process was started."""
+        return self.address.life
+
+    @property
     def now_ms(self) -> TimeMs:
         """The time by this machine's clock."""
         return TimeMs(WALL_CLOCK_MS + self._clock.now_ms() + self.clock_ahead_ms)
@@ -77,7 +83,7 @@ class Node:
     def start(self) -> BrokerRole:
         """Start the process and return its role."""
         assert self.role is None, self.broker
-        self.life = Life(self.life + 1)
+        self.address = Address(self.address.node, Life(self.life + 1))
         found = self._proof
         self._proof = proof_while_loading(found, self._settings.terms.rules)
         self.logs = {}

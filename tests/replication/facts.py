@@ -14,7 +14,7 @@ from replication.alter_partition import alter
 from replication.controller_events import directories_assigned, fenced, fenced_together, restarted_uncleanly
 from replication.epochs import UNDEFINED_END, end_offset_for
 from replication.fencing import StopProof, check_control_request, is_clean_registration, proof_while_loading
-from replication.fetch import FetchAnswer, after_answer, answer_fetch, check_topic_id, serve_follower
+from replication.fetch import FetchAnswer, FollowerDesk, after_answer, answer_fetch, check_topic_id
 from replication.follower_read import Reader, latest_offset, preferred_replica
 from replication.high_watermark import leader_high_watermark, restarted_high_watermark
 from replication.isr import lagging, may_join, propose_expand, propose_shrink
@@ -77,7 +77,7 @@ def a_fetch_below_the_start_is_out_of_range_though_logs_part(rules: Rules) -> No
 
 
 def the_end_of_a_log_that_parts_is_not_counted(rules: Rules) -> None:
-    served = serve_follower(leader(), log(4, (1, 0), (5, 2)), fetch(2, 3, last=3, life=0), moment(), terms(rules))
+    served = FollowerDesk(terms(rules)).serve(leader(), log(4, (1, 0), (5, 2)), fetch(2, 3, last=3, life=0), moment())
     assert served.answer.diverging == EpochEnd(LeaderEpoch(1), Offset(2))
     assert served.leader == leader()
 
