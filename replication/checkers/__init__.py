@@ -6,6 +6,9 @@ from replication.checkers.catalogue import INVARIANTS, Invariant
 from replication.checkers.clients import check_history
 from replication.checkers.durability import DurabilityReport, LostRecord, account, told
 from replication.checkers.finding import Finding
+from replication.checkers.kept import may_skip
+from replication.checkers.kept_report import KeptReport, check_keys, kept_report
+from replication.checkers.kept_steps import KeptStepChecker
 from replication.checkers.rare import Rare
 from replication.checkers.steps import StepChecker
 
@@ -14,10 +17,15 @@ __all__ = (
     "DurabilityReport",
     "Finding",
     "Invariant",
+    "KeptReport",
+    "KeptStepChecker",
     "LostRecord",
     "Rare",
     "StepChecker",
     "account",
     "check_history",
+    "check_keys",
+    "kept_report",
+    "may_skip",
     "told",
 )

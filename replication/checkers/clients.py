@@ -13,7 +13,7 @@ nonmonotonic-poll, and its reports on Redpanda 21.10.1 and Bufstream 0.1.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from broker.units import TimeMs
@@ -67,6 +67,14 @@ class SightingView(Protocol):
         ...
 
 
+MaySkip = Callable[[int, int], bool]
+"""Whether a consumer may skip an offset of a partition, as compaction may have taken it."""
+
+
+def _nothing(_partition: int, _offset: int) -> bool:
+    return False
+
+
 def check_history(
     writes: Sequence[WriteView],
     sightings: Sequence[SightingView],
@@ -74,10 +82,14 @@ def check_history(
     now_ms: TimeMs,
     *,
     is_idempotent: bool,
+    may_skip: MaySkip = _nothing,
 ) -> list[Finding]:
-    """Return what is impossible in a history. Cost: linear in it, but for one sort."""
+    """Return what is impossible in a history; `may_skip` tells which offsets need not be seen.
+
+    Cost: linear in the history, but for one sort.
+    """
     broken: list[tuple[str, int, str]] = []
-    broken.extend(_reads(sightings, ghosts))
+    broken.extend(_reads(sightings, ghosts, may_skip))
     for write in writes:
         ghost = ghosts.get(write.partition)
         if write.fate is Fate.FAILED and ghost is not None and write.value in ghost.appended:
@@ -95,7 +107,9 @@ def _is_safe(write: WriteView) -> bool:
     return write.acks == ACKS_ALL and write.fate is Fate.ACKED
 
 
-def _reads(sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost]) -> Iterator[tuple[str, int, str]]:
+def _reads(
+    sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost], may_skip: MaySkip
+) -> Iterator[tuple[str, int, str]]:
     positions: dict[tuple[int, int], int] = {}
     offsets: dict[int, tuple[int, int]] = {}
     for seen in sightings:
@@ -106,7 +120,7 @@ def _reads(sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost]) -> It
         if not is_tainted and not seen.is_reset:
             if seen.offset < due:
                 yield "H1", seen.partition, f"consumer {seen.consumer} saw offset {seen.offset} after {due - 1}"
-            elif seen.offset > due:
+            elif not all(may_skip(seen.partition, offset) for offset in range(due, seen.offset)):
                 yield "H3", seen.partition, f"consumer {seen.consumer} saw offset {seen.offset}, {due} was next"
         first = offsets.setdefault(seen.value, (seen.partition, seen.offset))
         if first != (seen.partition, seen.offset) and not is_tainted:

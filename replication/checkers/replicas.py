@@ -25,6 +25,16 @@ Broken = tuple[str, str]
 
 def check_log(ghost: Ghost, node: NodeView, shadow: Shadow, news: News, agreed_before: int) -> Iterator[Broken]:
     """Check one log after a change (I12, I13, I16); `agreed_before` is how far it agreed before it was cut."""
+    yield from check_bounds(ghost, node, shadow, news, agreed_before)
+    cache = shadow.log.log.epochs
+    if cache is not None and (
+        news.is_cut or cache.entries != shadow.epochs or _begins_epoch(shadow, news.first_offset)
+    ):
+        yield from _check_epochs(node, shadow, cache.entries)
+
+
+def check_bounds(ghost: Ghost, node: NodeView, shadow: Shadow, news: News, agreed_before: int) -> Iterator[Broken]:
+    """Check where one log begins and ends after a change, and what it has lost by a cut (I13, I16)."""
     log = shadow.log.log
     if not log.log_start_offset <= log.last_stable_offset <= log.high_watermark <= log.log_end_offset:
         yield "I13", f"broker {node.broker} has the bounds {log}"
@@ -35,11 +45,6 @@ def check_log(ghost: Ghost, node: NodeView, shadow: Shadow, news: News, agreed_b
         # The first reading of a log is no cut; nor is anything after the end of an old history.
         if is_member and not ghost.is_tainted and kept < min(agreed_before, len(ghost.committed)):
             yield "I16", f"broker {node.broker} cut to {kept} what is committed to {len(ghost.committed)}"
-    cache = log.epochs
-    if cache is not None and (
-        news.is_cut or cache.entries != shadow.epochs or _begins_epoch(shadow, news.first_offset)
-    ):
-        yield from _check_epochs(node, shadow, cache.entries)
 
 
 def _begins_epoch(shadow: Shadow, first_new: int) -> bool:

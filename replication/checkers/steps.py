@@ -20,7 +20,7 @@ Left out: invariants of the end of a run (`clients`, `durability`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from broker.error_codes import ErrorCode
@@ -159,7 +159,7 @@ class StepChecker:
             ghost = self._ghost(partition)
         shadow = ghost.shadows.get(node.broker)
         if shadow is None or shadow.log is not log:
-            shadow = ghost.shadows[node.broker] = Shadow(log, node.life, node.broker, former=shadow)
+            shadow = ghost.shadows[node.broker] = self._new_shadow(ghost, node, log, shadow)
         part = None if node.role is None else node.role.roles.get(partition)
         is_changed = shadow.version != log.version
         if not isinstance(part, LeaderRole):
@@ -214,7 +214,7 @@ class StepChecker:
                     self._find(world, "I11", ghost.partition, what)
                 entries[offset] = known[0]
             ghost.appended.add(entry.value)
-        for code, what in replicas.check_log(ghost, node, shadow, news, agreed_before):
+        for code, what in self._check_log(ghost, node, shadow, news, agreed_before):
             self._find(world, code, ghost.partition, what)
         return news.is_cut
 
@@ -246,9 +246,24 @@ class StepChecker:
             ghost = self._ghost(message.partition)
             if ghost.is_tainted:
                 return
-            base_offset, _ = OFFSET_AND_SIZE.unpack_from(message.records)
-            for place, entry in enumerate(self._decoder.entries(message.records, base_offset)):
-                self._check_shown(world, ghost, base_offset + place, entry.value)
+            for offset, shown in self._shown_in(message.records):
+                self._check_shown(world, ghost, offset, shown)
+
+    # What another kind of log needs otherwise; see `kept_steps`.
+
+    def _new_shadow(self, ghost: Ghost, node: NodeView, log: ReplicaLog, former: Shadow | None) -> Shadow:
+        return Shadow(log, node.life, node.broker, former=former)
+
+    def _check_log(
+        self, ghost: Ghost, node: NodeView, shadow: Shadow, news: News, agreed_before: int
+    ) -> Iterator[replicas.Broken]:
+        return replicas.check_log(ghost, node, shadow, news, agreed_before)
+
+    def _shown_in(self, records: bytes) -> Iterator[tuple[int, int]]:
+        """Yield offset and value of what a consumer is shown."""
+        base_offset, _ = OFFSET_AND_SIZE.unpack_from(records)
+        for place, entry in enumerate(self._decoder.entries(records, base_offset)):
+            yield base_offset + place, entry.value
 
     def _check_shown(self, world: World, ghost: Ghost, offset: int, value: int) -> None:
         if offset >= len(ghost.committed):

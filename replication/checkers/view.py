@@ -23,6 +23,11 @@ class NodeView(Protocol):
     role: BrokerRole | None
 
     @property
+    def clock_ahead_ms(self) -> int:
+        """By how much its clock is wrong."""
+        ...
+
+    @property
     def life(self) -> int:
         """How often the process was started."""
         ...

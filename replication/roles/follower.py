@@ -150,10 +150,11 @@ class FollowerRole:
         else:
             if told.records and not self._append(told.records, moment, out):
                 return
-            if answer.start_offset > self.log.log.log_start_offset:
-                self.log.raise_start(answer.start_offset)
             # `follower_high_watermark`, which the log keeps by itself.
             self.log.set_high_watermark(answer.high_watermark)
+            if answer.start_offset > self.log.log.log_start_offset:
+                # Never above the high watermark: the leader's starts at or below the offset that was fetched.
+                self.log.raise_start(answer.start_offset)
         self._ask(out)
 
     def _append(self, records: bytes, moment: Moment, out: Outbox) -> bool:

@@ -34,6 +34,8 @@ class ReplicaLog:
         self._asked: tuple[Offset, SizeBytes, int] | None = None
         self._read = b""
         self.version = 0
+        self.cleaning_count = 0
+        """How often records within the log were taken out by compaction."""
         self.cut_to: Offset | None = Offset(0)
         self._write_epochs()
 
@@ -72,9 +74,19 @@ class ReplicaLog:
             self._changed()
 
     def raise_start(self, offset: Offset) -> None:
-        """Let the log begin at `offset`, or at its high watermark if that is less."""
-        if self.log.increment_log_start_offset(min(offset, self.log.high_watermark)):
+        """Let the log begin at `offset`, which lies at or below its high watermark, unless it begins later."""
+        if self.log.increment_log_start_offset(offset):
             self._changed()
+
+    def forget_old(self, now_ms: TimeMs) -> None:
+        """Delete the segments that retention lets go; the log begins behind them."""
+        if self.log.delete_old_segments(now_ms=now_ms):
+            self._changed()
+
+    def note_cleaned(self) -> None:
+        """Note that compaction has taken records out of the log."""
+        self.cleaning_count += 1
+        self._changed()
 
     def begin_epoch(self, epoch: LeaderEpoch) -> None:
         """Note that `epoch` begins at the log's end, where the rules say that this is noted."""

@@ -32,7 +32,7 @@ _CUT: Final = frozenset(
     {FaultKind.ISOLATE, FaultKind.DEAF, FaultKind.MUTE, FaultKind.CUT_CONTROLLER, FaultKind.CUT_PEERS}
 )
 _SLOW: Final = frozenset({FaultKind.PAUSE, FaultKind.SLOW})
-_WIDE: Final = frozenset({FaultKind.CONTROLLER_FAILOVER, FaultKind.HOLD, FaultKind.REASSIGN})
+_WIDE: Final = frozenset({FaultKind.CONTROLLER_FAILOVER, FaultKind.HOLD, FaultKind.REASSIGN, FaultKind.DELETE_RECORDS})
 """What strikes no broker."""
 _STYLES: Final = (("gone", _GONE), ("cut", _CUT), ("slow", _SLOW))
 _KEY: Final = (("gone", "gone"), ("cut", "cut off"), ("slow", "slow"), ("once", "at an instant"))

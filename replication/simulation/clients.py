@@ -43,6 +43,8 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.simulation.history import History, Sighting, Write
 from replication.simulation.options import WALL_CLOCK_MS, Options
+from replication.upkeep.keyed import identity_of, keyed_record
+from replication.upkeep.policy import Reset
 
 VALUE_BYTES: Final = 8
 RETRY_MS: Final = DurationMs(200)
@@ -147,7 +149,12 @@ class Producer(_Client):
             spec = BatchSpec(
                 producer_id=ProducerId(self._producer_id), producer_epoch=ProducerEpoch(0), base_sequence=sequence
             )
-        return build_batch(spec, (Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), None, value),))
+        timestamp_ms, upkeep = TimeMs(WALL_CLOCK_MS + now_ms), self._options.upkeep
+        if upkeep is not None and upkeep.compacts:
+            return build_batch(
+                spec, (keyed_record(value, upkeep.key_count, upkeep.tombstones_one_in, timestamp_ms),)
+            )
+        return build_batch(spec, (Record(Offset(0), timestamp_ms, None, value),))
 
     def _send(self, write: Write, leader: BrokerId, out: Outbox) -> None:
         self._wait(self._options.settings.produce_ms_max + self._options.settings.answer_ms_max, out)
@@ -231,17 +238,30 @@ class Consumer(_Client):
             self._leader = self._asked
             self._note(told.records, now_ms)
         elif told.error is ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._position = max(told.start_offset, told.high_watermark)
-            self._is_reset = True
+            if not self._reset(told):
+                return
         self._wait(POLL_MS, out)
+
+    def _reset(self, told: Consumed) -> bool:
+        """Find a new place after the position was out of range; return False for a consumer that stops instead."""
+        policy = Reset.LATEST if self._options.upkeep is None else self._options.upkeep.reset
+        if policy is Reset.NONE:
+            return False
+        self._is_reset = True
+        self._position = told.start_offset
+        if policy is Reset.LATEST:
+            self._position = max(told.start_offset, told.high_watermark)
+        return True
 
     def _note(self, records: bytes, now_ms: TimeMs) -> None:
         for batch in batches_in(records):
             for record in batch.records():
                 if record.offset >= self._position:
-                    value = int.from_bytes(record.value or b"", "big")
+                    value = identity_of(record)
                     self._history.sightings.append(
                         Sighting(self.node, self._partition, record.offset, value, now_ms, self._is_reset)
                     )
                     self._position = Offset(record.offset + 1)
                     self._is_reset = False
+            # A batch that compaction has emptied still takes its room.
+            self._position = max(self._position, batch.next_offset)

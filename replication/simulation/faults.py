@@ -41,6 +41,8 @@ QUIET_MS: Final = 3_000
 _DOWN_MS: Final = (200, 40_000)
 """For how long; brokers that die come back after 0.2 to 40 seconds."""
 
+_OF_PARTITIONS: Final = (FaultKind.REASSIGN, FaultKind.DELETE_RECORDS)
+
 HELD_KINDS: Final = ("AskIsr", "IsrTold", "MetadataTold", "Fetch", "Fetched", "Register", "Beat", "Produce")
 """The messages that a HOLD may hold back, by `detail`."""
 
@@ -92,5 +94,5 @@ def draw_plan(options: Options) -> tuple[Fault, ...]:
 def fault_bounds(kind: FaultKind, options: Options) -> FaultBounds:
     """Return between what the numbers of a fault of one kind are drawn."""
     least, most = _DURATION_MS.get(kind, _DOWN_MS)
-    count = options.partitions if kind is FaultKind.REASSIGN else options.brokers
+    count = options.partitions if kind in _OF_PARTITIONS else options.brokers
     return FaultBounds(options.racks if kind is FaultKind.RACK_OUTAGE else count, least, most)

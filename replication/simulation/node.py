@@ -67,6 +67,10 @@ class Node:
         self._high_watermarks: dict[int, Offset] = {}
         self.logs: dict[int, ReplicaLog] = {}
         """The logs that the present life has opened, by partition."""
+        self.kept: dict[int, LogConfig] = {}
+        """The configs of the logs that have one of their own, by partition."""
+        self._starts: dict[int, Offset] = {}
+        """Where logs begin that begin within a segment, as it was last written down."""
         self._topics: dict[int, str] = {}
         """The name of the topic of each log, by its id."""
 
@@ -121,10 +125,20 @@ class Node:
         for partition, log in sorted(self.logs.items()):
             self._high_watermarks[partition] = log.log.high_watermark
             log.log.close(now_ms=self.now_ms)
+        self.note_starts()
         epoch = UNKNOWN_BROKER_EPOCH if role.epoch is None else role.epoch
         self._proof = proof_at_stop(epoch, logs_recovered=True, rules=self._settings.terms.rules)
         self.role = None
         self._was_clean = True
+
+    def note_starts(self) -> None:
+        """Write down where logs begin that begin within a segment, as log-start-offset-checkpoint has it."""
+        for partition, log in self.logs.items():
+            start_offset = log.log.log_start_offset
+            if start_offset > log.log.segments[0].base_offset:
+                self._starts[partition] = start_offset
+            else:
+                self._starts.pop(partition, None)
 
     def lose_tails(self, entropy: RandomSource) -> int:
         """Cut each log's last file at a drawn byte above what was flushed; return how many bytes went."""
@@ -148,6 +162,7 @@ class Node:
         self.storage = MemoryStorage(self._clock)
         self._proof = StopProof()
         self._high_watermarks.clear()
+        self._starts.clear()
         self._was_clean = True
         self.lossy_life = self.life
 
@@ -160,8 +175,8 @@ class Node:
         log = PartitionLog.open(
             self.storage,
             self.directory_of(partition),
-            self.config,
-            LastShutdown(clean=self._was_clean),
+            self.kept.get(partition, self.config),
+            LastShutdown(clean=self._was_clean, log_start_offset=self._starts.get(partition, Offset(0))),
             now_ms=self.now_ms,
             topic_id=topic_id_of(partition) if self._settings.terms.rules.topic_id_check else None,
         )
@@ -179,6 +194,7 @@ class Node:
         """Remove a log that this broker has no part in any more; none is fine."""
         self.logs.pop(partition, None)
         self._high_watermarks.pop(partition, None)
+        self._starts.pop(partition, None)
         if self.storage.is_directory(self.directory_of(partition)):
             self.storage.remove_directory(self.directory_of(partition))
 

@@ -30,6 +30,7 @@ from broker.units import MINUTE_MS, DurationMs
 from replication.roles.settings import RoleSettings
 from replication.rules import CURRENT, Rules
 from replication.terms import Terms
+from replication.upkeep.policy import Upkeep
 
 BROKER_COUNT_MAX: Final = 100
 PARTITION_COUNT_MAX: Final = 1_000
@@ -60,6 +61,9 @@ class FaultKind(enum.Enum):
     CRASH_AT_COMMIT = "a leader dies right after its high watermark rose"
     CRASH_AT_ISR = "a leader dies right after the controller changed its ISR"
     REASSIGN = "an operator moves a partition"
+    DELETE_RECORDS = "a client has records of a partition deleted"
+    UPKEEP = "retention and cleaner of a broker run at once"
+    UPKEEP_AT_CHANGE = "retention and cleaner of a broker run right after it has another part, or cut its log"
 
 
 @attrs.frozen(kw_only=True)
@@ -102,6 +106,8 @@ class Options:
     settings: RoleSettings = attrs.field(default=RoleSettings(produce_ms_max=DurationMs(5_000)))
     name: str = "quiet"
     assignment: tuple[tuple[BrokerId, ...], ...] = ()
+    upkeep: Upkeep | None = None
+    """How the logs that clients write to are cut and compacted; None keeps everything."""
 
     def __attrs_post_init__(self) -> None:
         for what, value, least, most in (

@@ -20,18 +20,32 @@ Source: the two phases are TigerBeetle's VOPR's.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 import attrs
 
 from broker.errors import UsageError
 from broker.units import TimeMs
-from replication.checkers import DurabilityReport, Finding, Rare, StepChecker, account, check_history
+from replication.checkers import (
+    DurabilityReport,
+    Finding,
+    KeptReport,
+    KeptStepChecker,
+    Rare,
+    StepChecker,
+    account,
+    check_history,
+    check_keys,
+    kept_report,
+    may_skip,
+)
 from replication.simulation.cluster import Cluster, settled
 from replication.simulation.faults import Fault, draw_plan
-from replication.simulation.options import Options
+from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.recording import Recording
 from replication.simulation.trace import Tell, Trace, silent
+from replication.simulation.upkeep import join_upkeep
 from replication.simulation.views import PartitionView, view_of
 from replication.simulation.weather import Weather
 from replication.terms import Terms
@@ -78,6 +92,8 @@ class Outcome:
     recording: Recording
     rare: Mapping[Rare, int]
     election_count: int
+    kept: KeptReport | None = None
+    """What retention and compaction have taken; None without them."""
 
     @property
     def is_clean(self) -> bool:
@@ -128,8 +144,15 @@ class Simulation:
         self.cluster = Cluster(options, self.trace)
         self.weather = Weather(self.cluster, self.plan)
         self.recording = Recording()
-        self.checker = StepChecker(options.terms if expected is None else expected, self.recording.note_high)
+        terms, upkeep = options.terms if expected is None else expected, options.upkeep
+        self.checker = (
+            StepChecker(terms, self.recording.note_high)
+            if upkeep is None
+            else KeptStepChecker(terms, upkeep, WALL_CLOCK_MS, self.recording.note_high)
+        )
         self._extension = extension
+        if upkeep is not None:
+            join_upkeep(self.cluster, upkeep)
         # Before the weather: targeted faults may end the broker that has just handled the event.
         self.cluster.watches.insert(0, self.checker.after)
         self.cluster.controller_watches.append(self.recording.watch)
@@ -208,8 +231,14 @@ class Simulation:
         if failed:
             findings.append(Finding("A", now_ms, -1, failed))
         findings += check_history(
-            history.writes, history.sightings, ghosts, now_ms, is_idempotent=options.is_idempotent
+            history.writes,
+            history.sightings,
+            ghosts,
+            now_ms,
+            is_idempotent=options.is_idempotent,
+            may_skip=partial(may_skip, ghosts),
         )
+        findings += check_keys(history.sightings, ghosts, now_ms)
         durability = self.durability()
         if options.is_strict and not failed:
             for lost in durability.lost_for_no_reason:
@@ -233,6 +262,7 @@ class Simulation:
             recording=self.recording,
             rare=rare,
             election_count=rare[Rare.ELECTED_CLEANLY] + rare[Rare.ELECTED_FROM_ELR],
+            kept=None if options.upkeep is None else kept_report(history.writes, history.sightings, ghosts),
         )
 
 

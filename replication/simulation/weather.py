@@ -30,6 +30,7 @@ from replication.simulation.cluster import DISK_STREAM, Cluster
 from replication.simulation.faults import HELD_KINDS, Fault
 from replication.simulation.network import Hold, one_way, two_ways
 from replication.simulation.options import FaultKind
+from replication.simulation.upkeep import UPKEEP_KINDS, UpkeepFaults
 
 _SLOW_MS_MAX = 2_000
 
@@ -43,6 +44,7 @@ class Weather:
         self._lossy: set[BrokerId] = set()
         self._armed: list[Fault] = []
         self._highs: dict[tuple[BrokerId, int], int] = {}
+        self._upkeep = UpkeepFaults(cluster)
         self.is_over = False
         self.loss_count = 0
         """How often a broker lost records."""
@@ -55,6 +57,7 @@ class Weather:
         cluster = self._cluster
         self.is_over = True
         self._armed.clear()
+        self._upkeep.armed.clear()
         cluster.network.heal_all()
         cluster.trace.line(cluster.now_ms, "all faults are over")
         for broker, node in sorted(cluster.nodes.items()):
@@ -93,6 +96,8 @@ class Weather:
             self._armed.append(fault)
         elif kind is FaultKind.REASSIGN:
             self._reassign(fault)
+        elif kind in UPKEEP_KINDS:
+            self._upkeep.strike(fault)
         else:
             self._cut(fault)
 

@@ -1,0 +1,223 @@
+"""What the checkers know of logs that are cut at their start and compacted: what was where, and what is still there.
+
+It decides what counts as held. The truth of a partition stays whole: what was once committed at an offset, for ever.
+A replica's shadow is whole, too: where its log has nothing any more, below its start or in a gap that compaction left,
+it stands for what is committed there. So all that holds of logs that only grow (`steps`, `replicas`) is asked of these
+as well: who is in sync holds all that is committed, or held it, or has copied it from a log that did. What is
+physically there is kept beside that, as gaps; whether a gap may be is another question (`kept_logs`).
+
+What the invariants mean on such a log: I4 to I7 speak of what a replica has been told, gaps included; I11 of each
+record that is there; I12 of each record that is there from the first offset of the cache on; H3 of each record that is
+the last of its key. A record below a log's start is expired, one that a later record of its key has replaced is
+superseded; neither is lost.
+
+Constraints: what a gap stood for is looked up in what is committed, else in what this broker's log held in its life
+before. After an unclean election neither may know: such an entry is like no other.
+
+Example: committed a1 b1 a2, log b1 a2 (offsets 1 and 2): the shadow is a1 b1 a2, its only gap 0.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from broker.ids import BrokerId, Offset
+from broker.units import TimeMs
+from broker.values import value
+from log.batches import OFFSET_AND_SIZE, batches_in
+from replication.checkers.ghost import Ghost
+from replication.checkers.shadow import CHUNK_BYTES, REMEMBERED_COUNT_MAX, Decoder, Entry, News, Shadow
+from replication.roles.replica_log import ReplicaLog
+from replication.upkeep.keyed import identity_of
+
+NO_KEY: Final = b""
+
+
+@value
+class Held:
+    """One record that is there; `key` is empty for none."""
+
+    offset: int
+    entry: Entry
+    key: bytes
+    is_tombstone: bool
+    timestamp_ms: TimeMs
+
+
+@value
+class HeldBatch:
+    """One batch that is there, perhaps without records; it ends before `next_offset`."""
+
+    records: tuple[Held, ...]
+    next_offset: int
+
+
+class KeptGhost(Ghost):
+    """One partition's truth, with keys."""
+
+    def __init__(self, partition: int) -> None:
+        super().__init__(partition)
+        self.known: dict[int, Held] = {}
+        """Each record by its value, as it was first seen."""
+        self.last: dict[bytes, int] = {}
+        """The last committed offset of each key."""
+        self.told_start = 0
+        """The greatest start that a leader has told, or that an order has asked for."""
+        self.ordered: dict[int, tuple[Offset, dict[BrokerId, int]]] = {}
+        """Orders to delete by number: the offset, and each broker's life when its leader took the order."""
+        self._noted = 0
+
+    def note_committed(self) -> None:
+        """Take the keys of what is committed into account."""
+        if self.is_tainted:
+            return  # What is the last of a key is no longer certain, and not asked for.
+        for offset in range(self._noted, len(self.committed)):
+            record = self.known.get(self.committed[offset].value)
+            if record is not None and record.key:
+                self.last[record.key] = offset
+        self._noted = len(self.committed)
+
+    def is_superseded(self, offset: int) -> bool:
+        """Whether a later record of the same key is committed."""
+        record = self.record_at(offset)
+        return record is not None and self.last.get(record.key, -1) > offset
+
+    def is_tombstone(self, offset: int) -> bool:
+        """Whether the record that is committed at `offset` takes its key away."""
+        record = self.record_at(offset)
+        return record is not None and record.is_tombstone
+
+    def record_at(self, offset: int) -> Held | None:
+        """Return what is committed at `offset`, as it was first seen; None if it was not."""
+        return self.known.get(self.committed[offset].value) if offset < len(self.committed) else None
+
+
+def may_skip(ghosts: Mapping[int, Ghost], partition: int, offset: int) -> bool:
+    """Whether a consumer may pass over an offset: a later record of its key is committed, or it is a tombstone."""
+    ghost = ghosts.get(partition)
+    return isinstance(ghost, KeptGhost) and (ghost.is_superseded(offset) or ghost.is_tombstone(offset))
+
+
+class BatchReader:
+    """Reads batches as they are; the same bytes are decoded once."""
+
+    def __init__(self) -> None:
+        self._remembered: dict[bytes, HeldBatch] = {}
+
+    def batches(self, data: bytes) -> Iterator[HeldBatch]:
+        """Yield the whole batches in `data`."""
+        position, end = 0, len(data)
+        while end - position >= OFFSET_AND_SIZE.size:
+            size_bytes = OFFSET_AND_SIZE.unpack_from(data, position)[1] + OFFSET_AND_SIZE.size
+            if size_bytes > end - position:
+                return
+            yield self._batch(data[position : position + size_bytes])
+            position += size_bytes
+
+    def _batch(self, data: bytes) -> HeldBatch:
+        known = self._remembered.get(data)
+        if known is not None:
+            return known
+        (batch,) = batches_in(data)
+        records = tuple(
+            Held(
+                record.offset,
+                Entry(batch.partition_leader_epoch, identity_of(record), batch.producer_id, record.sequence),
+                record.key or NO_KEY,
+                record.value is None,
+                record.timestamp,
+            )
+            for record in batch.records()
+        )
+        if len(self._remembered) >= REMEMBERED_COUNT_MAX:
+            self._remembered.clear()
+        made = self._remembered[data] = HeldBatch(records, batch.next_offset)
+        return made
+
+
+class _Filling(Decoder):
+    """Turns batches into entries without gaps, for one shadow."""
+
+    def __init__(self, shadow: KeptShadow) -> None:
+        super().__init__()
+        self._shadow = shadow
+
+    def entries(self, data: bytes, base_offset: int) -> list[Entry]:
+        """Return the entries from `base_offset` on; what is not there is what it stands for, and noted as a gap."""
+        shadow, due = self._shadow, base_offset
+        found: list[Entry] = []
+        for batch in shadow.reader.batches(data):
+            for held in batch.records:
+                if held.offset >= due:
+                    found += shadow.filled(due, held.offset)
+                    shadow.truth.known.setdefault(held.entry.value, held)
+                    found.append(held.entry)
+                    due = held.offset + 1
+            found += shadow.filled(due, batch.next_offset)
+            due = max(due, batch.next_offset)
+        return found
+
+
+class KeptShadow(Shadow):
+    """One replica's log, whole, and the gaps in it. `new_gaps` came with the last reading."""
+
+    def __init__(
+        self, truth: KeptGhost, reader: BatchReader, log: ReplicaLog, place: tuple[BrokerId, int], former: Shadow | None
+    ) -> None:
+        broker, life = place
+        super().__init__(log, life, broker, former)
+        self.truth = truth
+        self.reader = reader
+        self.gaps: set[int] = set()
+        self.new_gaps: list[int] = []
+        self.cleaning_count = log.cleaning_count
+        self.start_max = former.start_max if isinstance(former, KeptShadow) else 0
+        """The latest start that a log of this broker ever had."""
+        self._told = [] if former is None else list(former.entries)
+        self._filling = _Filling(self)
+
+    def read_on(self, decoder: Decoder) -> News:
+        """Take over what was cut and what was appended."""
+        self.new_gaps = []
+        cut_to = self.log.cut_to
+        if cut_to is not None:
+            self.gaps = {gap for gap in self.gaps if gap < cut_to}
+        news = super().read_on(self._filling)
+        self._told = []
+        self.start_max = max(self.start_max, self.log.log.log_start_offset)
+        return news
+
+    def filled(self, start: int, end: int) -> list[Entry]:
+        """Return what stood from `start` to before `end`, and note that it is not there."""
+        committed, told = self.truth.committed, self._told
+        found = []
+        for offset in range(start, end):
+            source = committed if offset < len(committed) else told
+            found.append(source[offset] if offset < len(source) else Entry(-1, -1 - offset))
+            self.gaps.add(offset)
+            self.new_gaps.append(offset)
+        return found
+
+    def held(self) -> Iterator[HeldBatch]:
+        """Yield the batches that are there, from the log's start on."""
+        position, end = self.log.log.log_start_offset, self.log.log.log_end_offset
+        while position < end:
+            before = position
+            for batch in self.reader.batches(bytes(self.log.log.read(position, CHUNK_BYTES).records)):
+                yield batch
+                position = Offset(batch.next_offset)
+            if position <= before:
+                return  # A cut left nothing up to the end.
+
+    def _read_through(self, decoder: Decoder, end_offset: int) -> None:
+        start_offset = min(int(self.log.log.log_start_offset), end_offset)
+        if len(self.entries) < start_offset:
+            self.entries += self.filled(len(self.entries), start_offset)
+        while len(self.entries) < end_offset:
+            before = len(self.entries)
+            self.entries += decoder.entries(bytes(self.log.log.read(Offset(before), CHUNK_BYTES).records), before)
+            if len(self.entries) == before:
+                self.entries += self.filled(before, end_offset)
