@@ -82,6 +82,7 @@ def log() -> None:
 @click.option("--verify-index-only", is_flag=True, help="Compare indexes with the log without printing them.")
 @click.option("--key-decoder", type=click.Choice(sorted(DECODERS)), default="utf-8", show_default=True)
 @click.option("--value-decoder", type=click.Choice(sorted(DECODERS)), default="utf-8", show_default=True)
+@click.option("--cluster-metadata-decoder", "metadata", is_flag=True, help="Decode the records of cluster metadata.")
 @click.option("--start-offset", type=click.IntRange(0), default=0, help="First offset to print.")
 @click.option("--end-offset", type=click.IntRange(0), help="Offset to stop before.")
 @click.option("--max-bytes", "bytes_max", type=click.IntRange(1, INT32_MAX), default=INT32_MAX, help="Bytes to read.")
@@ -98,9 +99,11 @@ def dump(
     \b
     brokerside log dump orders-0/00000000000000000000.log --deep-iteration
     brokerside log dump orders-0 --print-data-log --value-decoder hex --start-offset 100 --end-offset 200
+    brokerside log dump __cluster_metadata-0 --cluster-metadata-decoder
     brokerside log dump orders-0 --json
     brokerside log dump /var/lib/kafka --out tables
     """
+    how["print_data"] = how["print_data"] or how["metadata"]
     how["deep"] = how["deep"] or how["print_data"]
     options = DumpOptions(**how)
     if options.end_offset is not None and options.end_offset < options.start_offset:

@@ -45,6 +45,8 @@ class DumpOptions:
     end_offset: int | None = None
     bytes_max: int = INT32_MAX
     keep_going: bool = False
+    metadata: bool = False
+    """Whether values are records of the cluster's metadata, to be shown decoded."""
 
     @property
     def is_whole(self) -> bool:

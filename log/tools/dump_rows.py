@@ -17,16 +17,21 @@ Source: ours.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from broker.errors import InputError
 from log.batch import RecordBatch
 from log.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
+from log.metadata.control import decode_control
+from log.metadata.files import SNAPSHOT
+from log.metadata.json_text import control_json
 from log.offset_index import offset_index_entries
 from log.producer_snapshot import parse_snapshot
 from log.record import Record, control_type, marker_of
 from log.time_index import time_index_entries
+from log.tools.dump_metadata import payload_row
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
 from log.tools.problems import Problems
 from log.tools.small_files import small_file_rows
@@ -36,7 +41,7 @@ from log.txn_index import aborted_transactions
 
 def file_rows(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[dict[str, Any]]:
     """Yield the rows of one file of any kind; raises InputError for another, CorruptDataError at damage."""
-    if file.kind == LOG:
+    if file.kind in (LOG, SNAPSHOT):
         rows = _log_rows(file, options, problems)
     elif file.kind == OFFSET_INDEX:
         rows = _offset_index_rows(file)
@@ -100,6 +105,11 @@ def _record_row(batch: RecordBatch, record: Record, options: DumpOptions) -> dic
         marker = marker_of(record)
         row["controlType"] = control_type(record.key).name
         row["coordinatorEpoch"] = None if marker is None else marker.coordinator_epoch
+        control = decode_control(record)
+        if control.data:
+            row["data"] = json.loads(control_json(control))
+    elif options.metadata:
+        row["payload"] = payload_row(record)
     elif options.print_data:
         row["key"] = _shown(record.key, options.key_decoder)
         row["value"] = _shown(record.value, options.value_decoder)

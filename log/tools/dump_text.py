@@ -16,8 +16,7 @@ How: each kind of file has one generator of lines. A batch is one line; with `de
 
 Example: offset: 7 position: 4096
 
-Left out: decoders of internal topics (offsets, transaction state, share groups, cluster metadata) and the fields of
-KRaft's control records, which show their type only.
+Left out: decoders of internal topics (offsets, transaction state, share groups).
 
 Source: kafka.tools.DumpLogSegments, trunk 1eb7644 (2024-10) and 4.0.1.
 """
@@ -33,8 +32,12 @@ from log.batch import RecordBatch
 from log.batches import Reader, batches_in
 from log.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
 from log.legacy import LegacyBatch
-from log.record import Record, control_type, marker_of
+from log.metadata.control import CONTROL_SCHEMAS, decode_control
+from log.metadata.files import SNAPSHOT, snapshot_id
+from log.metadata.json_text import control_json
+from log.record import ControlType, Record, control_type, marker_of
 from log.tools.dump_index import offset_index_lines, optional_long, snapshot_lines, time_index_lines, txn_index_lines
+from log.tools.dump_metadata import metadata_payload
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
 from log.tools.problems import ProblemKind, Problems
 from log.tools.small_files import small_file_lines
@@ -47,7 +50,7 @@ RECORD_START: Final = "| "
 def file_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
     """Yield the lines for one file of any kind; raises InputError for another, CorruptDataError at damage."""
     yield f"Dumping {file.shown}"
-    if file.kind == LOG:
+    if file.kind in (LOG, SNAPSHOT):
         yield from log_lines(file, options, problems)
     elif file.kind == OFFSET_INDEX:
         yield from offset_index_lines(file, options, problems)
@@ -65,7 +68,7 @@ def file_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> It
 
 def log_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
     """Yield a line for each batch of a segment and, with `deep`, for each record; raises CorruptDataError at damage."""
-    yield f"Log starting offset: {file.base_offset}"
+    yield _heading(file)
     end_position = 0
     last_offset: int | None = None
     for batch in wanted_batches(file, options, problems):
@@ -80,6 +83,15 @@ def log_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Ite
     trailing_bytes = file.size_bytes - end_position
     if trailing_bytes > 0 and options.is_whole and options.start_offset == 0:
         yield f"Found {trailing_bytes} invalid bytes at the end of {file.name}"
+
+
+def _heading(file: SourceFile) -> str:
+    if file.kind == LOG:
+        return f"Log starting offset: {file.base_offset}"
+    found = snapshot_id(file.name)
+    if found is None:
+        return "KRaft bootstrap snapshot"
+    return f"Snapshot end offset: {found.end_offset}, epoch: {found.epoch}"
 
 
 def batch_line(batch: RecordBatch) -> str:
@@ -109,6 +121,10 @@ def record_lines(batch: RecordBatch, options: DumpOptions) -> Iterator[tuple[Rec
             continue
         line = "" if options.skip_record_metadata else RECORD_START + " ".join(_metadata(batch, record, check))
         if options.print_data and not batch.is_control:
+            if options.metadata:
+                line += f" payload: {metadata_payload(record)}"
+                yield record, line
+                continue
             if record.key is not None:
                 line += f"{' ' if line else RECORD_START}key: {DECODERS[options.key_decoder](record.key)}"
             if record.value is not None:
@@ -144,6 +160,9 @@ def _control(record: Record) -> str:
     if marker is not None:
         return f"endTxnMarker: {marker.control_type.name} coordinatorEpoch: {marker.coordinator_epoch}"
     assert record.key is not None
+    control = decode_control(record)
+    if control.type in CONTROL_SCHEMAS and control.type is not ControlType.LEADER_CHANGE:
+        return f"{CONTROL_SCHEMAS[control.type].name} {control_json(control)}"
     return f"controlType: {control_type(record.key).name}({int.from_bytes(record.key[2:4], 'big', signed=True)})"
 
 

@@ -32,6 +32,7 @@ from log.checkpoints import CLEANER_FILE, LEADER_EPOCH_FILE, LOG_START_FILE, REC
 from log.directory_names import UnexpectedDirectoryError, parse_directory_name
 from log.errors import StorageError
 from log.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX, base_offset_of, kind_of
+from log.metadata.files import BOOTSTRAP_FILE, SNAPSHOT, snapshot_id
 from log.metadata_files import CLEAN_SHUTDOWN_FILE, META_PROPERTIES_FILE, PARTITION_METADATA_FILE
 from log.storage import FileStorage, Storage
 
@@ -64,7 +65,7 @@ class SourceFile:
     @property
     def kind(self) -> str:
         """The ending that says what a segment's file holds, or the whole name of a file with a name of its own."""
-        return self.name if self.name in SMALL_FILES else kind_of(self.name)
+        return self.name if self.name in SMALL_FILES else SNAPSHOT if is_snapshot_name(self.name) else kind_of(self.name)
 
     @property
     def base_offset(self) -> int:
@@ -125,7 +126,7 @@ class SourceFolder:
 def expand(path: Path) -> tuple[SourceFolder, ...]:
     """Return the folders that `path` names, those with no known files left out; raises InputError if it names none."""
     if not path.is_dir():
-        if path.name not in SMALL_FILES and kind_of(path.name) not in SEGMENT_KINDS:
+        if path.name not in SMALL_FILES and kind_of(path.name) not in (*SEGMENT_KINDS, SNAPSHOT):
             raise InputError("is no segment, checkpoint or other file of a log", source=str(path))
         storage = FileStorage(path.parent, read_only=True)
         file = SourceFile(storage, path.name, str(path))
@@ -142,7 +143,14 @@ def expand(path: Path) -> tuple[SourceFolder, ...]:
 
 def is_log_file(name: str) -> bool:
     """Tell whether a file of this name is part of a log."""
-    return name in SMALL_FILES or (base_offset_of(name) is not None and kind_of(name) in SEGMENT_KINDS)
+    if name in SMALL_FILES or is_snapshot_name(name):
+        return True
+    return base_offset_of(name) is not None and kind_of(name) in SEGMENT_KINDS
+
+
+def is_snapshot_name(name: str) -> bool:
+    """Tell whether a file of this name is a snapshot of the metadata log, or what a new one begins with."""
+    return name == BOOTSTRAP_FILE or snapshot_id(name) is not None
 
 
 def _folder(storage: Storage, directory: str, shown: str) -> SourceFolder:

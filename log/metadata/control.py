@@ -1,0 +1,92 @@
+"""The records that KRaft writes for itself: who leads, who votes, where a snapshot begins and ends.
+ Decides what a control record of the metadata log says. Its key is a version and a type, as every control record's;
+its value is a structure that begins with its own version.
+
+Constraints: a version above the known is read as the newest known one, as Kafka does.
+
+Example: decode_control(record).data["leaderId"]
+
+Source: org.apache.kafka.common.record.ControlRecordUtils and
+common/message/{LeaderChangeMessage,SnapshotHeaderRecord,
+SnapshotFooterRecord,KRaftVersionRecord,VotersRecord}.json, 4.0."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from log.metadata.fields import Field, Fields, Kind, Schema
+from log.metadata.wire import Reader, encode_fields, read_fields
+from log.record import CONTROL_VERSION, ControlType, Record, control_type
+
+_KEY: Final = struct.Struct(">hh")
+_VERSION: Final = Field("version", Kind.INT16)
+_VOTER: Final = (Field("voterId", Kind.INT32), Field("voterDirectoryId", Kind.UUID, since=1))
+_KRAFT_VOTER: Final = (
+    Field("voterId", Kind.INT32),
+    Field("voterDirectoryId", Kind.UUID),
+    Field(
+        "endpoints",
+        Kind.STRUCT,
+        is_array=True,
+        fields=(Field("name", Kind.STRING), Field("host", Kind.STRING), Field("port", Kind.UINT16)),
+    ),
+    Field(
+        "kRaftVersionFeature",
+        Kind.STRUCT,
+        fields=(Field("minSupportedVersion", Kind.INT16), Field("maxSupportedVersion", Kind.INT16)),
+    ),
+)
+
+CONTROL_SCHEMAS: Final[Mapping[ControlType, Schema]] = {
+    ControlType.LEADER_CHANGE: Schema(
+        "LeaderChange",
+        1,
+        (
+            _VERSION,
+            Field("leaderId", Kind.INT32),
+            Field("voters", Kind.STRUCT, is_array=True, fields=_VOTER),
+            Field("grantingVoters", Kind.STRUCT, is_array=True, fields=_VOTER),
+        ),
+    ),
+    ControlType.SNAPSHOT_HEADER: Schema(
+        "SnapshotHeader", 0, (_VERSION, Field("lastContainedLogTimestamp", Kind.INT64))
+    ),
+    ControlType.SNAPSHOT_FOOTER: Schema("SnapshotFooter", 0, (_VERSION,)),
+    ControlType.KRAFT_VERSION: Schema("KRaftVersion", 0, (_VERSION, Field("kRaftVersion", Kind.INT16))),
+    ControlType.KRAFT_VOTERS: Schema(
+        "KRaftVoters", 0, (_VERSION, Field("voters", Kind.STRUCT, is_array=True, fields=_KRAFT_VOTER))
+    ),
+}
+"""The control records that have fields, under the names that kafka-dump-log gives them."""
+
+
+@attrs.frozen
+class ControlRecord:
+    """One control record; `data` is empty for a type that has no fields here."""
+
+    type: ControlType
+    data: Fields
+
+    def key(self) -> bytes:
+        """Return the key of the record in the log."""
+        return _KEY.pack(CONTROL_VERSION, self.type)
+
+    def value(self) -> bytes:
+        """Return the value of the record in the log; raises UsageError for fields that are not there."""
+        schema = CONTROL_SCHEMAS[self.type]
+        return encode_fields(schema.fields, self.data.get("version", 0), self.data)
+
+
+def decode_control(record: Record) -> ControlRecord:
+    """Return what a control record says; raises CorruptDataError."""
+    kind = control_type(record.key)
+    schema = CONTROL_SCHEMAS.get(kind)
+    if schema is None:
+        return ControlRecord(kind, {})
+    value = b"" if record.value is None else record.value
+    version = int.from_bytes(Reader(value).take(2), "big", signed=True)
+    return ControlRecord(kind, read_fields(Reader(value), schema.fields, min(version, schema.version_max)))

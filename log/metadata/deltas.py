@@ -1,0 +1,83 @@
+"""What one record changed: before and after, for whoever tells a story of it.
+
+Constraints: what is None was not there. A record that changes nothing gives no delta.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import attrs
+
+from broker.ids import BrokerId, LeaderEpoch, PartitionId
+from broker.values import value
+from log.metadata.image import BrokerImage, PartitionImage, Resource, TopicId
+from log.metadata.schemas import RecordType
+
+
+@attrs.frozen
+class BrokerDelta:
+    """A broker was registered, changed or unregistered."""
+
+    before: BrokerImage | None
+    after: BrokerImage | None
+
+
+@attrs.frozen
+class TopicDelta:
+    """A topic was created, or deleted with so many partitions."""
+
+    id: TopicId
+    name: str
+    deleted: bool
+    partition_count: int = 0
+
+
+@value
+class PartitionDelta:
+    """A partition appeared, changed, or went with its topic."""
+
+    topic: str
+    partition: PartitionId
+    before: PartitionImage | None
+    after: PartitionImage | None
+
+
+@attrs.frozen
+class ConfigDelta:
+    """A setting of a resource was set, changed or taken away."""
+
+    resource: Resource
+    name: str
+    before: str | None
+    after: str | None
+
+
+@attrs.frozen
+class FeatureDelta:
+    """A feature's level; 0 is none."""
+
+    name: str
+    before: int
+    after: int
+
+
+@attrs.frozen
+class ControllerDelta:
+    """Another controller leads the quorum, or the same one in a new epoch."""
+
+    leader: BrokerId
+    epoch: LeaderEpoch
+
+
+@attrs.frozen
+class OtherDelta:
+    """A quota, an access rule, a credential or a token came, changed or went; `subject` names it, without secrets."""
+
+    type: RecordType
+    subject: str
+
+
+Delta: TypeAlias = BrokerDelta | TopicDelta | PartitionDelta | ConfigDelta | FeatureDelta | ControllerDelta | OtherDelta

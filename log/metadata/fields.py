@@ -1,0 +1,97 @@
+"""What a schema is made of: fields with a kind, the versions that have them, a tag, a default.
+
+Decides how the tables of `log.metadata.schemas` are written down: one `Field` a line, in the order of the wire.
+
+Constraints: every version is flexible (KIP-482), as all of the metadata log's are: lengths are unsigned varints, one
+more than the size, 0 for null, and every structure ends with tagged fields.
+
+Values: whole numbers are int, `float64` is float, `uuid` is the 22 letters by which Kafka shows it, arrays are
+tuples, structures are mappings by the field's name in Kafka's JSON.
+
+Example: Field("isr", Kind.INT32, is_array=True, tag=0, is_nullable=True, default=None) may be left out of a record,
+which means None.
+
+Left out: versions that end, since no field of these records was ever dropped; fixed-length lengths.
+
+Source: the *.json files of Kafka's message generator, their README, and KIP-482.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+Fields: TypeAlias = Mapping[str, Any]
+"""The values of a structure by name, in the order of the schema."""
+
+UUID_ZERO: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+class Kind(enum.Enum):
+    """What one value is on the wire."""
+
+    BOOL = "bool"
+    """One byte, 0 for false."""
+    INT8 = "int8"
+    """One byte, signed."""
+    INT16 = "int16"
+    """Two bytes, signed."""
+    UINT16 = "uint16"
+    """Two bytes, unsigned."""
+    INT32 = "int32"
+    """Four bytes, signed."""
+    INT64 = "int64"
+    """Eight bytes, signed."""
+    FLOAT64 = "float64"
+    """Eight bytes, IEEE 754."""
+    UUID = "uuid"
+    """Sixteen bytes."""
+    STRING = "string"
+    """A length and UTF-8."""
+    BYTES = "bytes"
+    """A length and bytes."""
+    STRUCT = "struct"
+    """The fields of `Field.fields`, then tagged ones."""
+
+
+_DEFAULTS: Final[Mapping[Kind, Any]] = {
+    Kind.BOOL: False,
+    Kind.FLOAT64: 0.0,
+    Kind.UUID: UUID_ZERO,
+    Kind.STRING: "",
+    Kind.BYTES: b"",
+    Kind.STRUCT: None,
+}
+
+
+def _default(field: Field) -> Any:
+    return () if field.is_array else _DEFAULTS.get(field.kind, 0)
+
+
+@attrs.frozen
+class Field:
+    """One field. `since` is the first version that has it; with a `tag` it may be left out, which means `default`."""
+
+    name: str
+    kind: Kind
+    since: int = attrs.field(default=0, kw_only=True)
+    is_array: bool = attrs.field(default=False, kw_only=True)
+    is_nullable: bool = attrs.field(default=False, kw_only=True)
+    tag: int | None = attrs.field(default=None, kw_only=True)
+    fields: tuple[Field, ...] = attrs.field(default=(), kw_only=True)
+    default: Any = attrs.field(default=attrs.Factory(_default, takes_self=True), kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        assert bool(self.fields) == (self.kind is Kind.STRUCT), self.name
+
+
+@attrs.frozen
+class Schema:
+    """The fields of one structure, and its highest version."""
+
+    name: str
+    version_max: int
+    fields: tuple[Field, ...]

@@ -1,0 +1,146 @@
+"""What the metadata log says of a cluster after some offset: a value, every part of it.
+
+Decides how a cluster's metadata is held: brokers, controllers, topics by id, settings by resource, features, and the
+rest by its records' own keys.
+
+Constraints: an image never changes; two images are equal exactly if they say the same, wherever they came from (a
+snapshot or the records before it). Ids are in their 22 letters, ISR and replicas in the log's order.
+
+Example: image.topics[image.topic_id("orders")].partitions[0].isr
+
+Left out: indexes over topics by name or by broker; whoever needs one builds it once.
+
+Source: org.apache.kafka.image.MetadataImage and its parts, org.apache.kafka.metadata.{PartitionRegistration,
+BrokerRegistration}, 4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NewType, TypeAlias
+
+import attrs
+
+from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionId
+from broker.units import TimeMs
+from broker.values import value
+from log.metadata.fields import UUID_ZERO, Fields
+
+TopicId = NewType("TopicId", str)
+DirectoryId = NewType("DirectoryId", str)
+
+MIGRATING: Final = DirectoryId(UUID_ZERO)
+"""The directory is not known yet, as the cluster's metadata once had no directories."""
+UNASSIGNED: Final = DirectoryId("AAAAAAAAAAAAAAAAAAAAAQ")
+"""The broker has not chosen a directory."""
+LOST: Final = DirectoryId("AAAAAAAAAAAAAAAAAAAAAg")
+"""The replica is in a directory that is offline."""
+
+RESOURCE_TOPIC: Final = 2
+RESOURCE_BROKER: Final = 4
+CLUSTER_DEFAULT: Final = ""
+"""The name under which settings of all brokers stand."""
+METADATA_VERSION: Final = "metadata.version"
+_PROVENANCE: Final = ("offset", "epoch", "time_ms")
+
+
+@attrs.frozen(order=True)
+class Resource:
+    """What a setting belongs to: Kafka's number of its type, and its name."""
+
+    type: int
+    name: str
+
+
+@value
+class PartitionImage:
+    """One partition as the controller sees it; `recovering` from an unclean election until its leader says it has."""
+
+    replicas: tuple[BrokerId, ...]
+    isr: tuple[BrokerId, ...]
+    leader: BrokerId = NO_LEADER
+    leader_epoch: LeaderEpoch = LeaderEpoch(0)
+    partition_epoch: int = 0
+    removing: tuple[BrokerId, ...] = ()
+    adding: tuple[BrokerId, ...] = ()
+    elr: tuple[BrokerId, ...] = ()
+    last_known_elr: tuple[BrokerId, ...] = ()
+    directories: tuple[DirectoryId, ...] = ()
+    recovering: bool = False
+
+
+@attrs.frozen
+class TopicImage:
+    """One topic and its partitions."""
+
+    name: str
+    id: TopicId
+    partitions: Mapping[PartitionId, PartitionImage]
+
+
+@attrs.frozen
+class Endpoint:
+    """Where a node listens."""
+
+    name: str
+    host: str
+    port: int
+    security_protocol: int
+
+
+@attrs.frozen(kw_only=True)
+class BrokerImage:
+    """One registered broker; `directories` are those of its log directories that are online."""
+
+    id: BrokerId
+    epoch: BrokerEpoch
+    incarnation_id: str
+    rack: str | None
+    fenced: bool
+    in_controlled_shutdown: bool
+    is_migrating: bool
+    endpoints: tuple[Endpoint, ...]
+    features: tuple[tuple[str, int, int], ...]
+    directories: tuple[DirectoryId, ...]
+
+
+QuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]
+"""Types and names, such as (("user", "alice"),), sorted by type; None is the type's default."""
+
+
+@attrs.frozen(kw_only=True)
+class MetadataImage:
+    """Everything that the log says. `offset` is the last that is contained; -1 for none, and for no epoch or time."""
+
+    offset: Offset
+    epoch: LeaderEpoch
+    time_ms: TimeMs
+    brokers: Mapping[BrokerId, BrokerImage]
+    controllers: Mapping[BrokerId, Fields]
+    topics: Mapping[TopicId, TopicImage]
+    configs: Mapping[Resource, Mapping[str, str]]
+    features: Mapping[str, int]
+    quotas: Mapping[QuotaEntity, Mapping[str, float]]
+    acls: Mapping[str, Fields]
+    scram: Mapping[tuple[str, int], Fields]
+    tokens: Mapping[str, Fields]
+    next_producer_id: int
+    zk_migration_state: int
+
+    def topic_id(self, name: str) -> TopicId | None:
+        """Return the id of the topic of this name, None if there is none. Cost: linear in topics."""
+        return next((topic.id for topic in self.topics.values() if topic.name == name), None)
+
+    def differences(self, other: MetadataImage) -> Iterator[str]:
+        """Yield where two images say different things, in words; where they came from does not count."""
+        for field in attrs.fields(MetadataImage):
+            if field.name in _PROVENANCE:
+                continue
+            one, two = getattr(self, field.name), getattr(other, field.name)
+            if one == two:
+                continue
+            if not isinstance(one, Mapping):
+                yield f"{field.name}: {one} and {two}"
+                continue
+            keys = [key for key in sorted({*one, *two}, key=repr) if one.get(key) != two.get(key)]
+            yield f"{field.name}: {', '.join(map(str, keys[:3]))}{' …' if len(keys) > 3 else ''}"

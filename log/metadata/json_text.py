@@ -1,0 +1,103 @@
+"""Records as the JSON that Kafka's tools print.
+ Decides the text of a record: fields in the order of the schema, tagged ones only where they are not their default,
+ids in their 22 letters, bytes in Base64, no spaces.
+
+Constraints: the text is what Kafka's generated JsonConverter classes and Jackson make, letter for letter; so numbers
+with a fraction look as in Java (1048576.0, 1.0E7).
+
+Example: record_json(record) == '{"type":"TOPIC_RECORD","version":0,"data":{"name":"a","topicId":"…"}}'
+
+Left out: reading such text.
+
+Source: org.apache.kafka.message.JsonConverterGenerator, 4.0, and Jackson 2.16; Double.toString of Java 17 up to its
+rare texts that are longer than they need to be.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from base64 import b64encode
+from decimal import Decimal
+from typing import Any, Final
+
+from log.metadata.control import CONTROL_SCHEMAS, ControlRecord
+from log.metadata.fields import Field, Fields, Kind
+from log.metadata.records import MetadataRecord
+from log.metadata.schemas import SCHEMAS
+
+_ESCAPES: Final = {code: f"\\u{code:04X}" for code in range(0x20)} | {
+    ord(char): escape
+    for char, escape in {
+        '"': '\\"',
+        "\\": "\\\\",
+        "\b": "\\b",
+        "\t": "\\t",
+        "\n": "\\n",
+        "\f": "\\f",
+        "\r": "\\r",
+    }.items()
+}
+"""What Jackson does not write as it is."""
+_PLAIN_EXPONENT_MIN: Final = -3  # Java writes 0.001 to below 10,000,000 without an exponent.
+_PLAIN_EXPONENT_MAX: Final = 6
+
+
+def record_json(record: MetadataRecord) -> str:
+    """Return the record in one line: type, version, data."""
+    data = fields_json(SCHEMAS[record.type].fields, record.version, record.data)
+    return f'{{"type":"{record.type.name}","version":{record.version},"data":{data}}}'
+
+
+def control_json(record: ControlRecord) -> str:
+    """Return the fields of a control record that has a schema, in one line."""
+    schema = CONTROL_SCHEMAS[record.type]
+    return fields_json(schema.fields, min(record.data["version"], schema.version_max), record.data)
+
+
+def fields_json(fields: tuple[Field, ...], version: int, values: Fields) -> str:
+    """Return a structure."""
+    shown = (
+        f'"{field.name}":{_value_json(field, version, values[field.name])}'
+        for field in fields
+        if field.since <= version and (field.tag is None or values[field.name] != field.default)
+    )
+    return "{" + ",".join(shown) + "}"
+
+
+def _value_json(field: Field, version: int, value: Any) -> str:
+    if value is None:
+        return "null"
+    if field.is_array:
+        return "[" + ",".join(_one_json(field, version, each) for each in value) + "]"
+    return _one_json(field, version, value)
+
+
+def _one_json(field: Field, version: int, value: Any) -> str:
+    if field.kind is Kind.STRUCT:
+        return fields_json(field.fields, version, value)
+    if field.kind is Kind.BYTES:
+        return f'"{b64encode(value).decode("ascii")}"'
+    if field.kind is Kind.FLOAT64:
+        return double_text(value) if math.isfinite(value) else f'"{double_text(value)}"'
+    if isinstance(value, str):
+        return f'"{value.translate(_ESCAPES)}"'
+    return json.dumps(value)
+
+
+def double_text(value: float) -> str:
+    """Return what Java's Double.toString gives."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int)
+    start = "-" if sign else ""
+    if value == 0:
+        return f"{start}0.0"
+    text = "".join(map(str, digits)).rstrip("0")
+    power = len(digits) - 1 + exponent  # Of ten, that the first digit stands for.
+    if _PLAIN_EXPONENT_MIN <= power <= _PLAIN_EXPONENT_MAX:
+        text = "0" * -power + text if power < 0 else text.ljust(power + 2, "0")
+        cut = 1 if power < 0 else power + 1
+        return f"{start}{text[:cut]}.{text[cut:]}"
+    return f"{start}{text[0]}.{text[1:] or '0'}E{power}"

@@ -1,0 +1,110 @@
+"""A metadata log's file, or a snapshot, as entries: one record after another with its place.
+
+Decides what is read of a file's bytes: every record, those of KRaft itself included, with offset, epoch and time.
+
+Goals, most important first
+1. A record that cannot be read is told with file, offset and type, or put aside when asked to keep going.
+2. Memory is bounded by a piece of the file, as `log.scan` reads it.
+
+Constraints: a file is recognised by what it holds, not by its name: a batch of magic 2 at its beginning.
+
+Example: [entry.offset for entry in entries_of(data, source="0.log")]
+
+Source: ours; batches are read by `log.scan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from broker.errors import CorruptDataError
+from broker.ids import LeaderEpoch, Offset
+from broker.units import TimeMs
+from broker.values import value
+from log.batch_v2 import CONTROL_BIT
+from log.batches import MAGIC_POSITION, SIZE_MIN
+from log.columns import RecordColumns
+from log.crc import BytesLike
+from log.metadata.control import ControlRecord, decode_control
+from log.metadata.records import MetadataRecord, decode_record
+from log.record import ControlType
+from log.scan import ScanOptions, scan
+
+HEAD_SIZE_BYTES: Final = 61  # Of a batch: its header, which every batch of magic 2 has whole.
+_MAGIC: Final = 2
+_SIZE_AT: Final = slice(8, 12)
+
+
+class UnreadableEntryError(CorruptDataError):
+    """A record that cannot be read or contradicts the ones before it; `offset` is where it stands in the log."""
+
+    def __init__(self, what: str, *, source: str, offset: Offset) -> None:
+        self.offset = offset
+        super().__init__(f"offset {offset}: {what}", source=source)
+
+
+@value
+class MetadataEntry:
+    """One record of the log and its place; in a snapshot offsets count from 0 and mean nothing else."""
+
+    offset: Offset
+    epoch: LeaderEpoch
+    time_ms: TimeMs
+    record: MetadataRecord | ControlRecord
+
+
+@attrs.define
+class Aside:
+    """What could not be read and was passed over: in `errors`, one each, in order."""
+
+    errors: list[CorruptDataError] = attrs.field(factory=list)
+
+
+def entries_of(data: BytesLike, *, source: str, aside: Aside | None = None) -> Iterator[MetadataEntry]:
+    """Yield the records of one file.
+
+    Raises CorruptDataError at damage and UnreadableEntryError at a record that cannot be read; with `aside` both are
+    put there, and reading goes on. A torn end is no damage, as the file may still be written to.
+    """
+    for columns in scan(data, options=ScanOptions(keep_going=aside is not None), source=source):
+        for row in range(len(columns)):
+            try:
+                yield _entry(columns, row)
+            except CorruptDataError as error:
+                unreadable = UnreadableEntryError(error.what, source=source, offset=Offset(int(columns.offset[row])))
+                if aside is None:
+                    raise unreadable from None
+                aside.errors.append(unreadable)
+        if aside is not None:
+            aside.errors.extend(damage.error for damage in columns.damages if not damage.is_torn_tail)
+
+
+def looks_like_metadata(head: bytes) -> bool:
+    """Tell whether a file that begins with `head` (61 bytes suffice) can be a segment or a snapshot: no text can."""
+    if len(head) < HEAD_SIZE_BYTES or head[MAGIC_POSITION] != _MAGIC or head[0] & 0x80:
+        return False
+    return int.from_bytes(head[_SIZE_AT], "big", signed=True) >= SIZE_MIN and b"\0" in head[:16]
+
+
+def is_snapshot(data: BytesLike, *, source: str) -> bool:
+    """Tell whether a file is a snapshot: its first record says so. Raises CorruptDataError."""
+    first = next(entries_of(data, source=source), None)
+    return first is not None and first.record.type is ControlType.SNAPSHOT_HEADER
+
+
+def _entry(columns: RecordColumns, row: int) -> MetadataEntry:
+    batch = int(columns.batch_index[row])
+    record: MetadataRecord | ControlRecord
+    if int(columns.batches.attributes[batch]) & CONTROL_BIT:
+        record = decode_control(columns.record(row))
+    else:
+        record = decode_record(columns.value(row) or b"")
+    return MetadataEntry(
+        Offset(int(columns.offset[row])),
+        LeaderEpoch(int(columns.batches.partition_leader_epoch[batch])),
+        TimeMs(int(columns.timestamp[row])),
+        record,
+    )

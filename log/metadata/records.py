@@ -1,0 +1,95 @@
+"""One metadata record: its frame, its type and version, its fields.
+
+Decides what the value of a record of `__cluster_metadata` says. The frame is three unsigned varints: frame version 1,
+type, version; the fields follow, and nothing after them.
+
+Goals: what Kafka's MetadataRecordSerde reads is read, and what it refuses is refused with its words.
+
+Constraints: a version that Kafka 4.1 does not have is refused, where Kafka's own code reads it as its newest.
+
+Example: decode_record(b"\\1\\x14\\0\\0").type is RecordType.NO_OP_RECORD
+
+Source: org.apache.kafka.server.common.serialization.AbstractApiMessageSerde and metadata/MetadataRecordSerde, 4.0.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.errors import CorruptDataError, UsageError
+from log.metadata.fields import Fields
+from log.metadata.schemas import SCHEMAS, RecordType
+from log.metadata.wire import Reader, encode_fields, read_fields, unsigned_varint
+
+FRAME_VERSION: Final = 1
+_INT16_MAX: Final = 2**15 - 1
+_TYPES: Final = {int(kind): kind for kind in RecordType}
+
+
+@attrs.frozen
+class MetadataRecord:
+    """One record; `data` has the fields of its version by Kafka's names, see `log.metadata.fields` for the values."""
+
+    type: RecordType
+    version: int
+    data: Fields
+
+    def to_bytes(self) -> bytes:
+        """Return the value of the record in the log; raises UsageError for fields or a version that are not there."""
+        schema = SCHEMAS[self.type]
+        if not 0 <= self.version <= schema.version_max:
+            raise UsageError(f"{self.type.name} has versions 0 to {schema.version_max}, not {self.version}")
+        frame = b"".join(map(unsigned_varint, (FRAME_VERSION, self.type, self.version)))
+        return frame + encode_fields(schema.fields, self.version, self.data)
+
+
+def decode_record(data: bytes) -> MetadataRecord:
+    """Return the record that `data` is; raises CorruptDataError, with the position in `data`."""
+    reader = Reader(data)
+    frame_version = _int16(reader, "frame version")
+    if frame_version == 0:
+        raise reader.corrupt(
+            "Could not deserialize metadata record with frame version 0. "
+            "Note that upgrades from the preview release of KRaft in 2.8 to newer versions are not supported."
+        )
+    if frame_version != FRAME_VERSION:
+        raise reader.corrupt(
+            f"Could not deserialize metadata record due to unknown frame version {frame_version}"
+            f"(only frame version {FRAME_VERSION} is supported)"
+        )
+    number, version = _int16(reader, "type"), _int16(reader, "version")
+    kind = _TYPES.get(number)
+    if kind is None:
+        raise reader.corrupt(
+            f"org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id {number}"
+        )
+    schema = SCHEMAS[kind]
+    if version > schema.version_max:
+        raise reader.corrupt(f"{kind.name} has version {version}; known are 0 to {schema.version_max}")
+    try:
+        fields = read_fields(reader, schema.fields, version)
+    except CorruptDataError as error:
+        raise RecordFieldsError(kind, error) from None
+    if reader.left:
+        raise reader.corrupt(f"Found {reader.left} byte(s) of garbage after {number}")
+    return MetadataRecord(kind, version, fields)
+
+
+class RecordFieldsError(CorruptDataError):
+    """A record of a known type whose fields cannot be read; `kafka_message` is what Kafka says of it."""
+
+    def __init__(self, kind: RecordType, error: CorruptDataError) -> None:
+        self.kafka_message = f"Failed to deserialize record with type {int(kind)}"
+        super().__init__(f"{kind.name}: {error.what}", position=error.position)
+
+
+def _int16(reader: Reader, entity: str) -> int:
+    try:
+        number = reader.unsigned_varint()
+    except CorruptDataError:
+        raise reader.corrupt(f"Error while reading {entity}") from None
+    if number > _INT16_MAX:
+        raise reader.corrupt(f"Value for {entity} was too large.")
+    return number

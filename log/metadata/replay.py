@@ -1,0 +1,232 @@
+"""A metadata log played from its beginning: what changed at every offset, and the image at any moment.
+
+Decides when a record counts. Outside of a transaction it counts at once; records between BeginTransaction and
+EndTransaction count when it ends, those before AbortTransaction never. A snapshot counts whole.
+
+Goals, most important first
+1. The image at an offset is the one that a broker has that has read up to there.
+2. Where a snapshot and the records before it disagree, it is said.
+3. One pass in bounded memory, whatever the log's length.
+
+Constraints: a record that contradicts what stands before it is an error that names its offset and type; with
+`aside` it is put there and passed over.
+
+How: `steps` yields a step for each record that counts, and `image` may be asked between two steps.
+
+Example:
+
+    replay = Replay(arrange(files))
+    for step in replay.steps():
+        print(step.offset, step.deltas)
+    replay.image().brokers
+
+Left out: the leader epochs of a log that was truncated; a file holds what was kept.
+
+Source: org.apache.kafka.image.loader.{MetadataLoader,MetadataBatchLoader}, 4.0; KIP-868 for transactions.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
+
+import attrs
+
+from broker.errors import CorruptDataError
+from broker.ids import LeaderEpoch, Offset
+from broker.units import TimeMs
+from broker.values import value
+from log.metadata.control import ControlRecord
+from log.metadata.deltas import ControllerDelta, Delta
+from log.metadata.files import MetadataFile, MetadataFiles
+from log.metadata.image import MetadataImage
+from log.metadata.reading import Aside, MetadataEntry, UnreadableEntryError, entries_of
+from log.metadata.records import MetadataRecord
+from log.metadata.schemas import RecordType
+from log.metadata.state import NONE, MetadataState
+from log.record import ControlType
+
+NO_OFFSET: Final = Offset(-1)
+_BEGIN: Final = RecordType.BEGIN_TRANSACTION_RECORD
+_ENDS: Final = (RecordType.END_TRANSACTION_RECORD, RecordType.ABORT_TRANSACTION_RECORD)
+
+
+class Placed(Protocol):
+    """Whatever has a place in the log."""
+
+    @property
+    def offset(self) -> Offset:
+        """The offset."""
+
+    @property
+    def time_ms(self) -> TimeMs:
+        """When it was appended."""
+
+
+@value
+class Step:
+    """One record that counts: its place, and what it changed. `from_snapshot` if it only says how things stood."""
+
+    offset: Offset
+    time_ms: TimeMs
+    deltas: tuple[Delta, ...]
+    from_snapshot: bool = False
+
+
+class Replay:
+    """Plays files once. `offset`, `epoch` and `time_ms` are of the last record that counts, -1 for none."""
+
+    def __init__(self, files: MetadataFiles, *, aside: Aside | None = None) -> None:
+        self._files = files
+        self._aside = aside
+        self._transaction: list[MetadataEntry] | None = None
+        self._checks = list(files.checks)
+        self._entries: Iterator[tuple[MetadataEntry, str]] = self._all_entries()
+        self._has_begun = False
+        self.state = MetadataState()
+        self._next_offset = Offset(0)
+        self.offset = NO_OFFSET
+        self.epoch = LeaderEpoch(-1)
+        self.time_ms = TimeMs(-1)
+        self.entry_count = 0
+        self.disagreements: list[str] = []
+        """Where a later snapshot says something else than the records before its end."""
+
+    def image(self) -> MetadataImage:
+        """Return how things stand after the last step. Cost: linear in what there is."""
+        return self.state.image(offset=self.offset, epoch=self.epoch, time_ms=self.time_ms)
+
+    def steps(self, until: Callable[[Placed], bool] | None = None) -> Iterator[Step]:
+        """Yield what every record changed, in order, up to before the first for which `until` says true.
+
+        Called again, it goes on from there. Raises CorruptDataError of some kind unless there is `aside`.
+        """
+        if not self._has_begun and self._files.start is not None:
+            yield from self._snapshot(self._files.start)
+        self._has_begun = True
+        for entry, source in self._entries:
+            if until is not None and until(entry):
+                self._entries = itertools.chain([(entry, source)], self._entries)
+                return
+            if entry.offset < self._next_offset:
+                continue
+            self._check(entry.offset)
+            if entry.offset > self._next_offset:
+                self._refuse(f"the records from offset {self._next_offset} are missing", entry, source)
+            self._next_offset = Offset(entry.offset + 1)
+            yield from self._play(entry, source)
+        self._check(self._next_offset)
+
+    def _all_entries(self) -> Iterator[tuple[MetadataEntry, str]]:
+        for segment in self._files.segments:
+            for entry in entries_of(segment.data, source=segment.source, aside=self._aside):
+                yield entry, segment.source
+
+    def _play(self, entry: MetadataEntry, source: str) -> Iterator[Step]:
+        self.entry_count += 1
+        record = entry.record
+        if isinstance(record, ControlRecord):
+            yield self._control(entry, record)
+        elif record.type is _BEGIN or record.type in _ENDS:
+            yield from self._frame(entry, record, source)
+        elif self._transaction is not None:
+            self._transaction.append(entry)
+        else:
+            yield self._count(entry, source)
+
+    def _frame(self, entry: MetadataEntry, record: MetadataRecord, source: str) -> Iterator[Step]:
+        """Begin a transaction, or end it: then its records count, or none of them does."""
+        held = self._transaction
+        if record.type is _BEGIN:
+            if held is not None:
+                self._refuse("Encountered BeginTransactionRecord while already in a transaction", entry, source)
+            self._transaction = []
+            return
+        if held is None:
+            self._refuse(f"{record.type.name} without having seen a BeginTransactionRecord", entry, source)
+        self._transaction = None
+        if record.type is RecordType.END_TRANSACTION_RECORD:
+            for each in held or ():
+                yield self._count(each, source)
+        self._moved_to(entry)
+
+    def _count(self, entry: MetadataEntry, source: str) -> Step:
+        assert isinstance(entry.record, MetadataRecord)
+        deltas: tuple[Delta, ...] = NONE
+        try:
+            deltas = self.state.apply(entry.record)
+        except CorruptDataError as error:
+            self._refuse(f"{entry.record.type.name}: {error.what}", entry, source)
+        self._moved_to(entry)
+        return Step(entry.offset, entry.time_ms, deltas)
+
+    def _control(self, entry: MetadataEntry, record: ControlRecord) -> Step:
+        if self._transaction is None:
+            self._moved_to(entry)
+        if record.type is not ControlType.LEADER_CHANGE:
+            return Step(entry.offset, entry.time_ms, NONE)
+        return Step(entry.offset, entry.time_ms, (ControllerDelta(record.data["leaderId"], entry.epoch),))
+
+    def _moved_to(self, entry: MetadataEntry) -> None:
+        self.offset, self.epoch, self.time_ms = entry.offset, entry.epoch, entry.time_ms
+
+    def _refuse(self, what: str, entry: MetadataEntry, source: str) -> None:
+        error = UnreadableEntryError(what, source=source, offset=entry.offset)
+        if self._aside is None:
+            raise error
+        self._aside.errors.append(error)
+
+    def _snapshot(self, file: MetadataFile) -> Iterator[Step]:
+        """Begin with what a snapshot holds; its records have no offsets of the log, and the time of its header."""
+        header = loaded(file, self._aside)
+        for entry in header.entries:
+            self.entry_count += 1
+            if isinstance(entry.record, MetadataRecord):
+                yield attrs.evolve(self._count(entry, file.source), from_snapshot=True)
+        if self._files.start_id is not None:
+            self._next_offset = self._files.start_id.end_offset
+            self.offset = Offset(self._next_offset - 1)
+            self.epoch = self._files.start_id.epoch
+        self.time_ms = header.time_ms
+
+    def _check(self, next_offset: Offset) -> None:
+        """Compare with the snapshots that end at or before the next record to count."""
+        while self._checks and self._checks[0][0].end_offset <= next_offset:
+            found, file = self._checks.pop(0)
+            other = Replay(MetadataFiles(file, (), (), found), aside=self._aside)
+            for _ in other.steps():
+                pass
+            differences = "; ".join(self.image().differences(other.image()))
+            if differences:
+                self.disagreements.append(
+                    f"{file.source}: the snapshot up to offset {found.end_offset} differs from the log: {differences}"
+                )
+
+
+@attrs.frozen
+class LoadedSnapshot:
+    """The records of a snapshot, and when the last record in it was appended to the log."""
+
+    entries: tuple[MetadataEntry, ...]
+    time_ms: TimeMs
+
+
+def loaded(file: MetadataFile, aside: Aside | None) -> LoadedSnapshot:
+    """Return a snapshot's records; raises CorruptDataError of some kind, and where its header or footer is missing."""
+    entries = tuple(entries_of(file.data, source=file.source, aside=aside))
+    types = [entry.record.type for entry in entries]
+    for kind in (ControlType.SNAPSHOT_HEADER, ControlType.SNAPSHOT_FOOTER):
+        if kind not in types:
+            error = CorruptDataError(
+                f"a snapshot without {kind.name}; it was not written to its end", source=file.source
+            )
+            if aside is None:
+                raise error
+            aside.errors.append(error)
+    times = [
+        TimeMs(entry.record.data["lastContainedLogTimestamp"])
+        for entry in entries
+        if entry.record.type is ControlType.SNAPSHOT_HEADER and isinstance(entry.record, ControlRecord)
+    ]
+    return LoadedSnapshot(entries, times[0] if times else TimeMs(-1))

@@ -1,0 +1,193 @@
+"""A metadata image as a ClusterView: the value that every measure and every report takes.
+
+Decides how what the controller knows is told in the words of `broker.cluster`.
+
+- A broker is listed if it is registered, or named by a partition; fenced is as registered. The rack is the broker's
+own. - min.insync.replicas is the topic's setting, else the cluster's default, else Kafka's default. - A replica is
+offline if its broker is not registered or fenced, or if its directory is not one of the broker's that are online:
+what kafka-topics calls offline.
+
+Constraints: topics stand in order of name, partitions in order of number, so that equal images give equal views.
+
+Example: view_of(replay.image(), name="prod", source="__cluster_metadata-0").partitions.isr
+
+Left out: listeners (a broker that lacks the one that was asked counts as offline for who asked); sizes of replicas,
+which the metadata log does not have; settings of single brokers, which are theirs and no topic's: a note says so
+where one has a min.insync.replicas of its own.
+
+Source: kafka.server.metadata.KRaftMetadataCache.getOfflineReplicas, org.apache.kafka.common.DirectoryId.isOnline and
+org.apache.kafka.controller.ConfigurationControlManager.getTopicConfig, 4.0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, PartitionTable, TopicView
+from broker.config import Scope, lookup
+from broker.ids import BrokerId
+from log.java_text import parse_number
+from log.metadata.image import (
+    CLUSTER_DEFAULT,
+    LOST,
+    METADATA_VERSION,
+    MIGRATING,
+    RESOURCE_BROKER,
+    RESOURCE_TOPIC,
+    UNASSIGNED,
+    DirectoryId,
+    MetadataImage,
+    PartitionImage,
+    Resource,
+    TopicImage,
+)
+
+FORMAT: Final = "kraft-metadata"
+MIN_ISR: Final = "min.insync.replicas"
+_MIN_ISR_DEFAULT: Final = int(str(lookup(MIN_ISR, Scope.TOPIC).default))
+
+
+def view_of(image: MetadataImage, *, name: str, source: str) -> ClusterView:
+    """Return the view of an image. Cost: linear in replicas, and a sort of the topics by name."""
+    topics = sorted(image.topics.values(), key=lambda topic: topic.name)
+    rows = [
+        (index, topic.partitions[number], number)
+        for index, topic in enumerate(topics)
+        for number in sorted(topic.partitions)
+    ]
+    partitions = [partition for _, partition, _ in rows]
+
+    def column(members: Callable[[PartitionImage], Sequence[int]]) -> Int32Array:
+        return _matrix([members(partition) for partition in partitions])
+
+    table = PartitionTable(
+        topic_index=[index for index, _, _ in rows],
+        partition_ids=[number for _, _, number in rows],
+        leader=[partition.leader for partition in partitions],
+        replicas=column(lambda partition: partition.replicas),
+        isr=column(lambda partition: partition.isr),
+        elr=column(lambda partition: partition.elr),
+        last_known_elr=column(lambda partition: partition.last_known_elr),
+        adding=column(lambda partition: partition.adding),
+        removing=column(lambda partition: partition.removing),
+        offline=column(lambda partition: offline_replicas(image, partition)),
+    )
+    brokers = (
+        BrokerView(
+            id=broker.id,
+            rack=broker.rack,
+            fenced=broker.fenced,
+            host=next((each.host for each in broker.endpoints), None),
+        )
+        for broker in image.brokers.values()
+    )
+    return ClusterView.build(
+        name=name,
+        source=source,
+        format=FORMAT,
+        brokers=brokers,
+        topics=tuple(_topic(image, topic) for topic in topics),
+        partitions=table,
+        facts=tuple(_facts(image)),
+        notes=tuple(_notes(image)),
+    )
+
+
+def min_insync_replicas(image: MetadataImage, topic: str) -> int:
+    """Return what holds for a topic: its own setting, else the cluster's default, else Kafka's."""
+    own = image.configs.get(Resource(RESOURCE_TOPIC, topic), {}).get(MIN_ISR)
+    default = image.configs.get(Resource(RESOURCE_BROKER, CLUSTER_DEFAULT), {}).get(MIN_ISR)
+    return effective_min_isr(own, default)
+
+
+def effective_min_isr(own: str | None, default: str | None) -> int:
+    """Return the first of two settings that is there and is a number, else Kafka's default."""
+    for text in (own, default):
+        number = None if text is None else parse_number(text, bits=32)
+        if number is not None:
+            return number
+    return _MIN_ISR_DEFAULT
+
+
+def offline_replicas(image: MetadataImage, partition: PartitionImage) -> tuple[BrokerId, ...]:
+    """Return the replicas of a partition that cannot serve, in the order of replicas."""
+    directories = partition.directories or (MIGRATING,) * len(partition.replicas)
+    return tuple(
+        broker_id
+        for broker_id, directory in zip(partition.replicas, directories, strict=True)
+        if not _is_online(image, broker_id, directory)
+    )
+
+
+def _is_online(image: MetadataImage, broker_id: BrokerId, directory: DirectoryId) -> bool:
+    broker = image.brokers.get(broker_id)
+    if broker is None or broker.fenced or directory == LOST:
+        return False
+    return directory in (MIGRATING, UNASSIGNED) or not broker.directories or directory in broker.directories
+
+
+def _topic(image: MetadataImage, topic: TopicImage) -> TopicView:
+    configs = image.configs.get(Resource(RESOURCE_TOPIC, topic.name), {})
+    return TopicView(
+        topic.name,
+        partition_count=len(topic.partitions),
+        replication_factor=_factor(topic),
+        min_insync_replicas=min_insync_replicas(image, topic.name),
+        topic_id=topic.id,
+        configs=tuple(sorted(configs.items())),
+    )
+
+
+def _factor(topic: TopicImage) -> int | None:
+    """Return how many replicas the first partition has, those being added left out, as kafka-topics says it."""
+    if not topic.partitions:
+        return None
+    first = topic.partitions[min(topic.partitions)]
+    return len(first.replicas) - len(first.adding)
+
+
+def _facts(image: MetadataImage) -> Iterator[tuple[str, str]]:
+    yield "offset", str(image.offset)
+    yield "epoch", str(image.epoch)
+    for name, level in sorted(image.features.items()):
+        yield name, str(level)
+    held = Counter(
+        (broker_id, directory)
+        for topic in image.topics.values()
+        for partition in topic.partitions.values()
+        for broker_id, directory in zip(partition.replicas, partition.directories, strict=False)
+    )
+    for broker in sorted(image.brokers.values(), key=lambda broker: broker.id):
+        for directory in broker.directories:
+            count = held[broker.id, directory]
+            yield f"directory {directory} of broker {broker.id}", f"{count} replica{'' if count == 1 else 's'}"
+
+
+def _notes(image: MetadataImage) -> Iterator[str]:
+    stopping = sorted(
+        broker.id for broker in image.brokers.values() if broker.in_controlled_shutdown and not broker.fenced
+    )
+    if stopping:
+        yield f"in controlled shutdown: broker {', '.join(map(str, stopping))}"
+    own = sorted(
+        resource.name
+        for resource, settings in image.configs.items()
+        if resource.type == RESOURCE_BROKER and resource.name != CLUSTER_DEFAULT and MIN_ISR in settings
+    )
+    if own:
+        yield f"{MIN_ISR} that single brokers set are not looked at: broker {', '.join(own)}"
+    if METADATA_VERSION not in image.features:
+        yield f"no {METADATA_VERSION} is set: the log holds less than a whole cluster's metadata"
+
+
+def _matrix(rows: Sequence[Sequence[int]]) -> Int32Array:
+    """Return rows of different lengths as int32[rows, longest], padded."""
+    width = max(map(len, rows), default=0)
+    matrix = np.full((len(rows), width), PAD, dtype=np.int32)
+    for place, row in enumerate(rows):
+        matrix[place, : len(row)] = row
+    return matrix
