@@ -105,6 +105,10 @@ def _no_strays(_image: MetadataImage) -> None:
     pass
 
 
+def _say_nothing(_line: str) -> None:
+    pass
+
+
 def _none_beside(_path: str) -> frozenset[int]:
     return frozenset()
 
@@ -124,6 +128,8 @@ class BrokerStart:
     """Tells which replicas are lost with the directory that a path lies in."""
     drop_strays: Callable[[MetadataImage], None] = _no_strays
     """Removes the logs on disk that belong to no partition of this broker."""
+    tell: Callable[[str], None] = _say_nothing
+    """Takes a line of the process's log."""
 
 
 class BrokerRole:

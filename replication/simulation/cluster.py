@@ -107,6 +107,8 @@ class Cluster:
             BrokerId(broker): Node(BrokerId(broker), broker % options.racks, options.settings, self.clock)
             for broker in range(options.brokers)
         }
+        for node in self.nodes.values():
+            node.tell = self._tell
         self._machines: dict[int, Node] = {int(broker): node for broker, node in self.nodes.items()}
         """The same, by what a message calls its receiver."""
         self.clients: dict[NodeId, Client] = {**_clients(options, self.history)}
@@ -125,6 +127,9 @@ class Cluster:
         """What has arrived at brokers that stand still."""
         self._client_addresses: dict[NodeId, Address] = {}
         self._newest: dict[tuple[NodeId, Life, type, int], int] = {}
+
+    def _tell(self, line: str) -> None:
+        self.trace.line(self.now_ms, line)
 
     def host(self, make: GuestMaker) -> None:
         """Let every broker host a further role; to be asked for before the cluster begins."""

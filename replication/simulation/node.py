@@ -13,6 +13,7 @@ Source: what Kafka's LogManager does at shutdown and start; KIP-966 for the proo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from broker.clock import Clock
@@ -57,6 +58,8 @@ class Node:
         """The last life whose end took records along."""
         self.guests: list[GuestMaker] = []
         """Makers of the further roles that each life hosts from its start on."""
+        self.tell: Callable[[str], None] = _unheard
+        """Takes the lines of the process's log."""
         self._settings = settings
         self._clock = clock
         self.config = DEFAULT_CONFIG
@@ -102,6 +105,7 @@ class Node:
             partitions_beside=self._partitions_beside,
             drop_strays=self._drop_strays,
             guests=tuple(self.guests),
+            tell=self.tell,
         )
         self.role = (ZooKeeperBrokerRole if self._settings.has_zookeeper else BrokerRole)(start, self._settings)
         return self.role
@@ -219,6 +223,10 @@ class Node:
                     rules,
                 ):
                     self.storage.remove_directory(f"{disk}/{topic}")
+
+
+def _unheard(_line: str) -> None:
+    pass
 
 
 def topic_id_of(partition: int) -> str:

@@ -1,43 +1,40 @@
 """A broker of the ZooKeeper era: it obeys the controller's requests, and may be the controller itself.
- It decides which requests of a controller it obeys, what it does as controller about who came and went, and when it
-tries to become controller. Its parts in partitions are those of every broker.
+
+It decides which requests of a controller it obeys, when it tries to become controller, and how it stops.
 
 Goals, most important first
 1. Of two controllers the one of the older epoch is not obeyed.
 2. A request for a former life of the broker, or of an older leader epoch, changes nothing.
-3. What the controller tells brokers is in ZooKeeper already.
+3. A broker that stops hands over what it leads before its session ends.
 
 Constraints: brokers are told one by one, by messages that may come in any order: a broker knows of a partition what
 it was told last, not what was decided last. That is the older mode's weakness, and why leader epochs are checked
 wherever replicas meet.
 
-How: every broker tries to make the node /controller; one succeeds. It reads everything, watches, writes a new state
-for each partition that lost a member or has no leader, and tells the replicas as soon as the write has succeeded. A
-notification, or the passing of a heartbeat's time, makes it read again; a write on an old version is forgotten, and
-read again.
+How: every broker tries to make the node /controller; one succeeds, and its term begins (`replication.zookeeper.term`).
+A notification, or the passing of a heartbeat's time, makes the controller read. A broker that wants to stop asks the
+controller at each heartbeat; when it is let go, or has asked `STOP_ATTEMPTS_MAX` times, it ends its session.
 
 Worked example: broker 0 leads and dies; after its session the controller, 1, is notified, reads, writes leader 1 in
 epoch 1, and tells 1 and 2.
 
-Left out: the queue of state changes, partition and replica state machines by name, batching of requests.
+Left out: a stop that is called off ends the session too, and begins another one: a controller knows no way back.
 
-Source: Kafka core KafkaController, ControllerChannelManager and ReplicaManager.becomeLeaderOrFollower, 2.8; KIP-380,
-KAFKA-6082.
+Source: Kafka core KafkaController, KafkaServer.controlledShutdown, ControllerChannelManager and
+ReplicaManager.becomeLeaderOrFollower and stopReplicas, 2.8; KIP-380, KIP-570.
 """
 
 from __future__ import annotations
 
-import attrs
+from typing import Final
 
 from broker.error_codes import ErrorCode
-from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch
+from broker.ids import NO_LEADER, BrokerId
 from broker.units import TimeMs
-from replication.controller_events import active_brokers, election_requested, fenced, unfenced
 from replication.fencing import check_control_request
-from replication.partition import PartitionState
-from replication.partition_change import change, target_of
-from replication.reassign import started
+from replication.partition import UNKNOWN_BROKER_EPOCH
 from replication.roles.broker_role import BrokerRole, BrokerStart
+from replication.roles.follower import FollowerRole
 from replication.roles.messages import (
     CONTROLLER,
     Address,
@@ -53,8 +50,10 @@ from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.roles.states.life import LifeInput, LifeState
 from replication.terms import Moment
-from replication.zookeeper.ensemble import CONTROLLER_NODE
+from replication.zookeeper.deletion import EPOCH_DURING_DELETE
 from replication.zookeeper.messages import (
+    AskToStop,
+    CloseSession,
     ControlTold,
     LeaderAndIsr,
     Notified,
@@ -62,49 +61,52 @@ from replication.zookeeper.messages import (
     ReadState,
     StateRead,
     StateWritten,
+    StopGranted,
+    Stopped,
     StopReplica,
     TakeControl,
     UpdateMetadata,
-    WriteState,
 )
+from replication.zookeeper.term import ControllerTerm, Office
+from replication.zookeeper.znodes import CONTROLLER_NODE
 
-_NOBODY_YET = 0
+STOP_ATTEMPTS_MAX: Final = 3
+"""How often a broker that stops asks the controller; Kafka's controlled.shutdown.max.retries."""
+
+_FOR_THE_CONTROLLER: Final = (StateRead, StateWritten, Obeyed, Stopped, AskToStop, Elect, Reassign)
 
 
 class ZooKeeperBrokerRole(BrokerRole):
-    """One life of a broker; `controls` is the controller epoch in which it is controller, 0 if it is not."""
+    """One life of a broker; `term` is its term of office while it is controller."""
 
     def __init__(self, start: BrokerStart, settings: RoleSettings) -> None:
         super().__init__(start, settings)
-        self.controls = _NOBODY_YET
-        self.obeys = _NOBODY_YET
+        self.term: ControllerTerm | None = None
+        self.obeys = 0
         """The greatest controller epoch that it has heard of."""
-        self._read: StateRead | None = None
+        self._controller = NO_LEADER
+        self._stop_attempts = 0
+        self._may_close = False
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         """Take one message."""
-        moment = Moment(now_ms, self.image.brokers)
-        if isinstance(message, LeaderAndIsr):
-            out.send(sender, Obeyed(message.partition, self._obey(message, moment, out)))
+        if isinstance(message, _FOR_THE_CONTROLLER):
+            if self.term is not None:
+                self._in_office(self.term, message, sender, out)
+        elif isinstance(message, LeaderAndIsr | StopReplica):
+            self._on_control(message, sender, Moment(now_ms, self.image.brokers), out)
         elif isinstance(message, UpdateMetadata):
             self._on_update(message)
-        elif isinstance(message, StopReplica):
-            if self._is_obeyed(message.controller_epoch):
-                self._remove(message.partition, out)
         elif isinstance(message, Notified):
             self._on_notified(message, out)
         elif isinstance(message, ControlTold):
             self._on_control_told(message, out)
-        elif isinstance(message, StateRead):
-            self._on_read(message, out)
-        elif isinstance(message, StateWritten):
-            self._on_written(message, out)
-        elif isinstance(message, Obeyed):
-            pass  # Orders are given again at each reading until they show; a refusal needs no more.
-        elif isinstance(message, Elect | Reassign):
-            self._on_order(message, out)
+        elif isinstance(message, StopGranted):
+            self._may_close = message.epoch == self.epoch
+            self._beat(out)
         elif isinstance(message, BeatTold) and message.error is ErrorCode.STALE_BROKER_EPOCH:
-            self._open_again(out)
+            if not self._is_closing:
+                self._open_again(out)
         else:
             super().handle(message, sender, now_ms, out)
             if isinstance(message, BeatDue):
@@ -125,14 +127,31 @@ class ZooKeeperBrokerRole(BrokerRole):
         self._seek(out)
 
     def _beat(self, out: Outbox) -> None:
-        if self.epoch is not None:
+        if self.epoch is None:
+            return
+        if self._stop_attempts > 0 and self.life is LifeState.RUNNING:
+            out.send(Address(CONTROLLER), CloseSession(self.broker, self.epoch))
+            self._open_again(out)
+        elif self._is_closing:
+            out.send(Address(CONTROLLER), CloseSession(self.broker, self.epoch))
+        else:
             super()._beat(out)
+            if self.life is LifeState.PENDING_CONTROLLED_SHUTDOWN:
+                self._stop_attempts += 1
+                if self._controller != NO_LEADER:
+                    out.send(Address(NodeId(self._controller)), AskToStop(self.broker, self.epoch))
+
+    @property
+    def _is_closing(self) -> bool:
+        """Whether it stops and has been let go, or has given up waiting for it."""
+        return self.life is not LifeState.RUNNING and (self._may_close or self._stop_attempts > STOP_ATTEMPTS_MAX)
 
     def _open_again(self, out: Outbox) -> None:
-        """Begin another session: the former one has ended, and with it the broker's control."""
-        self.controls = _NOBODY_YET
+        """Begin another session: the former one has ended, and with it the broker's control, or its wish to stop."""
+        self.term = None
         if self.epoch is not None:
             self.epoch = None
+            self._stop_attempts, self._may_close = 0, False
             self._register(out)
 
     def _ask_metadata(self, out: Outbox) -> None:
@@ -146,19 +165,47 @@ class ZooKeeperBrokerRole(BrokerRole):
         self.obeys = controller_epoch
         return True
 
+    def _on_control(self, order: LeaderAndIsr | StopReplica, sender: Address, moment: Moment, out: Outbox) -> None:
+        """Take an order of the controller, or answer why not."""
+        own_epoch = UNKNOWN_BROKER_EPOCH if self.epoch is None else self.epoch
+        error = ErrorCode.STALE_CONTROLLER_EPOCH
+        if self._is_obeyed(order.controller_epoch):
+            error = check_control_request(own_epoch, order.broker_epoch, self.settings.terms.rules)
+        is_taken = error is ErrorCode.NONE and self.epoch is not None
+        if isinstance(order, LeaderAndIsr):
+            error = self._obey(order, moment, out) if is_taken else error
+            out.send(sender, Obeyed(order.partition, error, own_epoch))
+        else:
+            error = self._stop(order, moment, out) if is_taken else error
+            out.send(sender, Stopped(order.partition, order.deletes, error, own_epoch))
+
     def _obey(self, order: LeaderAndIsr, moment: Moment, out: Outbox) -> ErrorCode:
-        """Take an order of the controller, or return why not; one of a leader epoch that is known is taken already."""
-        if not self._is_obeyed(order.controller_epoch):
-            return ErrorCode.STALE_CONTROLLER_EPOCH
-        own_epoch = BrokerEpoch(-1) if self.epoch is None else self.epoch
-        error = check_control_request(own_epoch, order.broker_epoch, self.settings.terms.rules)
+        """Lead or follow; an order of a leader epoch that is known is taken already."""
         role = self.roles.get(order.partition)
-        is_known = role is not None and role.state.leader_epoch >= order.state.leader_epoch
-        if error is not ErrorCode.NONE or is_known or self.epoch is None:
-            return error
-        self.image.partitions[order.partition] = order.state
-        self.image.topics[order.partition] = order.topic
-        self._publish(order.partition, order.state, moment, out)
+        if order.partition in self.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if role is None or role.state.leader_epoch < order.state.leader_epoch:
+            led_epoch = self._led_epoch(order.partition)
+            self.image.partitions[order.partition] = order.state
+            self.image.topics[order.partition] = order.topic
+            self._publish(order.partition, order.state, moment, out)
+            self._tell_guests(order.partition, led_epoch, moment.now_ms, out)
+        return ErrorCode.NONE
+
+    def _stop(self, order: StopReplica, moment: Moment, out: Outbox) -> ErrorCode:
+        """Fetch and serve no more, and remove the log if it is to be deleted; a replica of a later epoch goes on."""
+        role = self.roles.get(order.partition)
+        if order.partition in self.offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if role is not None and EPOCH_DURING_DELETE != order.leader_epoch < role.state.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        if order.deletes:
+            led_epoch = self._led_epoch(order.partition)
+            self._remove(order.partition, out)
+            self.start.drop_log(order.partition)
+            self._tell_guests(order.partition, led_epoch, moment.now_ms, out)
+        elif isinstance(role, FollowerRole):
+            del self.roles[order.partition]
         return ErrorCode.NONE
 
     def _on_update(self, news: UpdateMetadata) -> None:
@@ -175,86 +222,38 @@ class ZooKeeperBrokerRole(BrokerRole):
         """Try to become controller, or read everything again as controller."""
         if self.epoch is None:
             return
-        if self.controls:
-            out.send(Address(CONTROLLER), ReadState(self.broker, self.epoch))
-        else:
+        if self.term is None:
             out.send(Address(CONTROLLER), TakeControl(self.broker, self.epoch))
+        else:
+            out.send(Address(CONTROLLER), ReadState(self.broker, self.epoch))
 
     def _on_control_told(self, told: ControlTold, out: Outbox) -> None:
-        if told.controller == self.broker and not self.controls:
-            self.controls = told.controller_epoch
+        self._controller = told.controller
+        if told.controller == self.broker and self.term is None:
+            self.term = ControllerTerm(Office(self.broker, told.controller_epoch, self.settings.terms, self.start.tell))
             self._seek(out)
-        elif told.controller_epoch > self.controls and told.controller != self.broker:
-            self.controls = _NOBODY_YET
+        elif self.term is not None and told.controller_epoch > self.term.epoch and told.controller != self.broker:
+            self.term = None
 
     def _on_notified(self, notified: Notified, out: Outbox) -> None:
         if notified.path == CONTROLLER_NODE:
-            self.controls = _NOBODY_YET
+            self.term = None
         self._seek(out)
 
-    def _on_read(self, read: StateRead, out: Outbox) -> None:
-        if not self.controls:
-            return
-        before_all = {} if self._read is None else self._read.partitions
-        self._read = read
-        for partition, state in sorted(read.partitions.items()):
-            after = self._repaired(state, read)
-            if after is not None:
-                out.send(Address(CONTROLLER), WriteState(self.broker, self.controls, partition, after))
-            else:
-                self._tell_replicas(partition, state, read, out)
-        for broker in sorted(active_brokers(read.brokers)):
-            out.send(Address(NodeId(broker)), UpdateMetadata(self.controls, read))
-            for partition, before in sorted(before_all.items()):
-                if _is_dropped(broker, before, read.partitions.get(partition)):
-                    out.send(Address(NodeId(broker)), StopReplica(self.controls, partition))
-
-    def _repaired(self, state: PartitionState, read: StateRead) -> PartitionState | None:
-        """Return a partition without a member that is gone, moved if it can be, or led; None if all is well."""
-        active, terms = active_brokers(read.brokers), self.settings.terms
-        for member in state.isr:
-            if member not in active and (state.leader == member or len(state.isr) > 1):
-                return fenced(state, member, active, terms)
-        if state.is_reassigning:
-            # Complete it, if all that it waits for are in sync.
-            return change(state, target_of(state, state.isr, terms), active, terms)
-        back = next((broker for broker in state.replicas if broker in active), None)
-        return unfenced(state, back, active, terms) if back is not None and state.leader == NO_LEADER else None
-
-    def _on_written(self, told: StateWritten, out: Outbox) -> None:
-        read = self._read
-        if told.is_written and self.controls and read is not None:
-            self._tell_replicas(told.partition, told.state, read, out)
-        # There may be more to repair; and whoever lost a race has to read what won.
-        self._seek(out)
-
-    def _tell_replicas(self, partition: int, state: PartitionState, read: StateRead, out: Outbox) -> None:
-        for broker in state.replicas:
-            status = read.brokers.get(broker)
-            if status is not None and status.is_active:
-                topic = read.topics[partition]
-                order = LeaderAndIsr(self.controls, status.epoch, partition, topic, state)
-                out.send(Address(NodeId(broker)), order)
-
-    def _on_order(self, order: Elect | Reassign, out: Outbox) -> None:
-        """Do what an operator asks, as far as this mode has it: an election, or another order of the replicas."""
-        if not self.controls or self._read is None:
-            return
-        state, terms = self._read.partitions[order.partition], self.settings.terms
-        active = active_brokers(self._read.brokers)
-        after: PartitionState | None
-        if isinstance(order, Elect):
-            _, after = election_requested(state, order.election, active, terms)
-        else:
-            target = target_of(state, state.isr, terms)
-            after = change(state, attrs.evolve(target, phase=started(state, order.replicas)), active, terms)
-            if after is not None and after.leader_epoch == state.leader_epoch:
-                # Replicas look at an order of a new leader epoch only.
-                after = attrs.evolve(after, leader_epoch=LeaderEpoch(state.leader_epoch + 1))
-        if after is not None and after is not state:
-            out.send(Address(CONTROLLER), WriteState(self.broker, self.controls, order.partition, after))
-
-
-def _is_dropped(broker: BrokerId, before: PartitionState, after: PartitionState | None) -> bool:
-    """Return whether a broker has lost its part in a partition, or all have."""
-    return broker in before.replicas and (after is None or broker not in after.replicas)
+    def _in_office(self, term: ControllerTerm, message: Message, sender: Address, out: Outbox) -> None:
+        """Take a message that is for the controller."""
+        broker = BrokerId(sender.node)
+        if isinstance(message, StateRead):
+            term.on_read(message, out)
+        elif isinstance(message, StateWritten):
+            term.on_written(message, out)
+            # Others may have written meanwhile; and whoever lost a race has to read what won.
+            self._seek(out)
+        elif isinstance(message, Obeyed):
+            term.on_obeyed(message, broker, out)
+        elif isinstance(message, Stopped):
+            term.on_stopped(message, broker, out)
+        elif isinstance(message, AskToStop):
+            term.on_ask_to_stop(message, out)
+        elif isinstance(message, Elect | Reassign):
+            term.on_order(message, out)

@@ -1,23 +1,25 @@
-"""ZooKeeper as one process: nodes with versions, nodes that go with their session, watches that tell once.
- It decides who is alive (an ephemeral node under /brokers/ids), who is controller (the ephemeral node /controller),
+"""ZooKeeper as one process: it takes requests, keeps Kafka's nodes, ends silent sessions and tells who watches.
+
+It decides who is alive (an ephemeral node under /brokers/ids), who is controller (the ephemeral node /controller),
 and whether a write comes from a state that is still current (versions). It knows nothing of replication: what is to
 become of a partition it is told.
 
 Goals, most important first
 1. A write on an old version changes nothing.
 2. A session that has ended can write nothing, and its nodes are gone.
-3. Who watches is told of the next change, later, once, and has to read what it is.
+3. Who watches is told of the next change, once, before the request that made it is answered.
 
-Constraints: the version of a partition's node is its partition epoch; a broker's epoch is the transaction that made
-its node. A controller writes only under the controller epoch of its election (KAFKA-6082).
+Constraints: the life of each broker's node is the table `ZOOKEEPER_TRANSITIONS` of `broker.registration`.
 
-How: it stands where the KRaft controller stands, and keeps the same log of what was changed, for whoever looks on.
+How: it stands where the KRaft controller stands, and keeps the same log of what was changed, for whoever looks on;
+the nodes (`replication.zookeeper.znodes`) are what it answers by. A connection is taken for lost after two thirds of a
+session's time without a ping, as ZooKeeper's client takes it.
 
 Worked example: broker 1 is silent for a session: its node goes, and the controller, which watched, is notified.
 
 Left out: the ensemble behind it, other nodes, quotas.
 
-Source: Kafka KafkaZkClient and ZkPartitionStateStore, 2.8; Apache ZooKeeper Programmer's Guide.
+Source: Kafka KafkaZkClient and ZkPartitionStateStore, 2.8; Apache ZooKeeper ClientCnxn, 3.5, and Programmer's Guide.
 """
 
 from __future__ import annotations
@@ -27,12 +29,19 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId
-from broker.registration import BrokerState
-from broker.units import TimeMs
+from broker.registration import (
+    ZOOKEEPER_TRANSITIONS,
+    BrokerState,
+    ZookeeperInput,
+    ZookeeperState,
+    zookeeper_step,
+)
+from broker.units import DurationMs, TimeMs
+from broker.zookeeper import Told, ZnodeRefusedError
 from replication.alter_partition import Altered
 from replication.fencing import is_session_valid
 from replication.partition import BrokerStatus, PartitionEpoch
-from replication.roles.controller import ControllerRole, Session
+from replication.roles.controller import ControllerRole
 from replication.roles.messages import (
     Address,
     AskIsr,
@@ -55,7 +64,9 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.zookeeper.messages import (
+    CloseSession,
     ControlTold,
+    ForgetTopic,
     Notified,
     ReadState,
     StateRead,
@@ -63,14 +74,11 @@ from replication.zookeeper.messages import (
     TakeControl,
     WriteState,
 )
-
-IDS = "/brokers/ids"
-TOPICS = "/brokers/topics"
-CONTROLLER_NODE = "/controller"
+from replication.zookeeper.znodes import KafkaZnodes
 
 
 class ZooKeeperRole(ControllerRole):
-    """ZooKeeper in a controller's place. `controller` is whose node /controller is, -1 for nobody's."""
+    """ZooKeeper in a controller's place. `broker_nodes` is what each broker's node is, by the table."""
 
     def __init__(self, settings: RoleSettings) -> None:
         super().__init__(settings)
@@ -79,16 +87,14 @@ class ZooKeeperRole(ControllerRole):
             raise UsageError(
                 "with ZooKeeper there is no ELR, and each shrink begins a leader epoch: take rules before 3.6"
             )
-        self.controller = NO_LEADER
-        self.controller_epoch = 0
-        self._watchers: dict[str, dict[BrokerId, None]] = {IDS: {}, TOPICS: {}, CONTROLLER_NODE: {}}
+        self.nodes = KafkaZnodes()
+        self.broker_nodes: dict[BrokerId, ZookeeperState] = {}
+        self._heard_at_ms: dict[BrokerId, TimeMs] = {}
 
     def start(self, now_ms: TimeMs, out: Outbox) -> None:
-        """Begin; later, let the controller's connection break, so that another one is elected."""
-        if self.controller != NO_LEADER:
-            self._drop_controller(out)
-        for session in self._sessions.values():
-            session.heard_at_ms = now_ms
+        """Begin; later, let an operator remove the node /controller, so that another one is elected."""
+        self._tell(self.nodes.drop_controller(), out)
+        self._heard_at_ms = dict.fromkeys(self._heard_at_ms, now_ms)
         out.wake(self.settings.session_check_ms, SessionsDue())
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
@@ -105,115 +111,158 @@ class ZooKeeperRole(ControllerRole):
             self._on_take_control(message, sender, out)
         elif isinstance(message, Register):
             self._on_open_session(message, sender, now_ms, out)
+        elif isinstance(message, CloseSession):
+            if self._is_open(message.broker, message.epoch):
+                self._end_session(message.broker, ZookeeperInput.SESSION_CLOSED, out)
+            out.send(sender, BeatTold(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW))
         elif isinstance(message, SessionsDue):
-            self._expire_sessions(now_ms, out)
+            self._look_at_sessions(now_ms, out)
             out.wake(self.settings.session_check_ms, SessionsDue())
-        elif isinstance(message, Create):
-            self._create(message)
-            self._fire(TOPICS, out)
+        elif isinstance(message, ForgetTopic):
+            self._on_forget(message, out)
+        else:
+            self._on_order(message, out)
+
+    def _on_order(self, message: Message, out: Outbox) -> None:
+        """Take what an operator writes, or hand it to the controller."""
+        if isinstance(message, Create):
+            order = attrs.evolve(message, topic=message.topic or f"topic-{message.partition}")
+            self._tell(self.nodes.make_topic(order), out)
         elif isinstance(message, Delete):
-            if message.partition in self.image.partitions:
-                self._write(PartitionRemoved(message.partition))
-                self._fire(TOPICS, out)
+            name = self.nodes.topic_of(message.partition)
+            self._tell(() if name is None else self.nodes.order_deletion(name), out)
         elif isinstance(message, Elect | Reassign):
-            if self.controller != NO_LEADER:
-                out.send(Address(NodeId(self.controller)), message)
+            if self.nodes.controller != NO_LEADER:
+                out.send(Address(NodeId(self.nodes.controller)), message)
         else:
             raise UsageError(f"ZooKeeper takes no {type(message).__name__}")
 
     # Sessions.
 
     def _on_open_session(self, request: Register, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
-        broker, status = request.broker, self.image.brokers.get(request.broker)
-        if status is not None and not status.fenced:
+        broker = request.broker
+        if (self._node_of(broker), ZookeeperInput.CREATE_NODE) not in ZOOKEEPER_TRANSITIONS:
             # The node of a former session is still there: it has to end first.
             out.send(sender, Registered(None))
             return
-        epoch = BrokerEpoch(len(self.log))
-        self._sessions[broker] = Session(now_ms)
+        epoch, told = self.nodes.register(broker)
+        self._step(broker, ZookeeperInput.CREATE_NODE)
+        self._heard_at_ms[broker] = now_ms
         self._write(BrokerRecord(broker, BrokerStatus(epoch=epoch)))
+        self._tell(told, out)
         out.send(sender, Registered(epoch))
-        self._fire(IDS, out)
 
     def _on_ping(self, beat: Beat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
-        if not self._is_open(beat.broker, beat.epoch):
+        broker = beat.broker
+        if not self._is_open(broker, beat.epoch):
             out.send(sender, BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED))
             return
-        self._sessions[beat.broker].heard_at_ms = now_ms
+        self._heard_at_ms[broker] = now_ms
+        if self._node_of(broker) is ZookeeperState.DISCONNECTED:
+            self._step(broker, ZookeeperInput.RECONNECTED)
         if beat.heartbeat.want_shutdown:
-            self._end_session(beat.broker, out)
-            out.send(sender, BeatTold(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW))
-            return
+            self._step(broker, ZookeeperInput.WANTS_SHUTDOWN)
         out.send(sender, BeatTold(ErrorCode.NONE, BrokerState.UNFENCED))
 
-    def _expire_sessions(self, now_ms: TimeMs, out: Outbox) -> None:
-        for broker, status in sorted(self.image.brokers.items()):
-            heard_at_ms = self._sessions[broker].heard_at_ms
-            if not status.fenced and not is_session_valid(heard_at_ms, now_ms, self.settings.session_ms):
-                self._end_session(broker, out)
+    def _look_at_sessions(self, now_ms: TimeMs, out: Outbox) -> None:
+        session_ms = self.settings.session_ms
+        connection_ms = DurationMs(session_ms * 2 // 3)
+        for broker, heard_at_ms in sorted(self._heard_at_ms.items()):
+            if self._node_of(broker) is ZookeeperState.ABSENT:
+                continue
+            if not is_session_valid(heard_at_ms, now_ms, session_ms):
+                self._end_session(broker, ZookeeperInput.SESSION_EXPIRED, out)
+            elif self._node_of(broker) is ZookeeperState.ALIVE and not is_session_valid(
+                heard_at_ms, now_ms, connection_ms
+            ):
+                self._step(broker, ZookeeperInput.CONNECTION_LOST)
 
-    def _end_session(self, broker: BrokerId, out: Outbox) -> None:
-        """Remove every node of a session."""
+    def _end_session(self, broker: BrokerId, event: ZookeeperInput, out: Outbox) -> None:
+        """End a session, with which every node of its goes."""
+        self._step(broker, event)
         self._write(BrokerRecord(broker, attrs.evolve(self.image.brokers[broker], fenced=True)))
-        for watchers in self._watchers.values():
-            watchers.pop(broker, None)
-        if self.controller == broker:
-            self._drop_controller(out)
-        self._fire(IDS, out)
+        self._tell(self.nodes.end_session(broker), out)
 
     def _is_open(self, broker: BrokerId, epoch: BrokerEpoch) -> bool:
         status = self.image.brokers.get(broker)
         return status is not None and not status.fenced and status.epoch == epoch
 
+    def _node_of(self, broker: BrokerId) -> ZookeeperState:
+        return self.broker_nodes.get(broker, ZookeeperState.ABSENT)
+
+    def _step(self, broker: BrokerId, event: ZookeeperInput) -> None:
+        self.broker_nodes[broker] = zookeeper_step(self._node_of(broker), event)
+
     # The controller.
 
     def _on_take_control(self, request: TakeControl, sender: Address, out: Outbox) -> None:
-        if not self._is_open(request.broker, request.epoch):
-            return
-        if self.controller == NO_LEADER:
-            self.controller = request.broker
-            self.controller_epoch += 1
-        else:
-            self._watchers[CONTROLLER_NODE][request.broker] = None
-        out.send(sender, ControlTold(self.controller, self.controller_epoch))
+        if self._is_open(request.broker, request.epoch):
+            self._tell(self.nodes.take_control(request.broker), out)
+            out.send(sender, ControlTold(self.nodes.controller, self.nodes.controller_epoch))
 
     def _on_read(self, request: ReadState, sender: Address, out: Outbox) -> None:
         if self._is_open(request.broker, request.epoch):
-            self._watchers[IDS][request.broker] = None
-            self._watchers[TOPICS][request.broker] = None
-            image = self.image
-            out.send(sender, StateRead(image.brokers, dict(image.partitions), dict(image.topics), image.offset))
+            image, topics = self.image, self.nodes.read_topics(request.broker)
+            read = StateRead(
+                brokers=image.brokers,
+                partitions=dict(image.partitions),
+                topics=dict(image.topics),
+                unmade=topics.unmade,
+                deleted=topics.deleted,
+                offset=image.offset,
+                transaction=self.nodes.tree.transaction,
+            )
+            out.send(sender, read)
 
-    def _drop_controller(self, out: Outbox) -> None:
-        self.controller = NO_LEADER
-        self._fire(CONTROLLER_NODE, out)
+    def _is_controller(self, broker: BrokerId, controller_epoch: int) -> bool:
+        return (self.nodes.controller, self.nodes.controller_epoch) == (broker, controller_epoch)
 
     def _on_write(self, request: WriteState, sender: Address, out: Outbox) -> None:
-        known = self.image.partitions.get(request.partition)
-        is_current = request.controller_epoch == self.controller_epoch and request.broker == self.controller
-        is_written = known is not None and is_current and request.state.partition_epoch == known.partition_epoch + 1
-        if is_written:
-            self._write(PartitionRecord(request.partition, request.state))
-        state = request.state if known is None or is_written else known
-        out.send(sender, StateWritten(request.partition, state, is_written))
+        partition, state = request.partition, request.state
+        known, name = self.image.partitions.get(partition), self.nodes.topic_of(partition)
+        is_written = name is not None and self._is_controller(request.broker, request.controller_epoch)
+        if name is not None and is_written:
+            try:
+                told = self.nodes.write_state(name, state)
+            except ZnodeRefusedError:
+                is_written = False
+            else:
+                self._write(PartitionRecord(partition, state, name))
+                self._tell(told, out)
+        out.send(sender, StateWritten(partition, state if known is None or is_written else known, is_written))
 
     def _on_isr_write(self, ask: AskIsr, sender: Address, out: Outbox) -> None:
         """Let a leader write its ISR, if it knows the version of the node; nothing but its session is asked for."""
-        known, request = self.image.partitions[ask.partition], ask.request
+        known, request = self.image.partitions.get(ask.partition), ask.request
+        if known is None:
+            return  # Its topic is gone, which the leader is about to be told.
         error = ErrorCode.NONE
         if not self._is_open(request.leader, ask.broker_epoch):
             error = ErrorCode.STALE_BROKER_EPOCH
-        elif request.partition_epoch != known.partition_epoch:
-            error = ErrorCode.INVALID_UPDATE_VERSION
         else:
-            known = attrs.evolve(known, isr=request.members, partition_epoch=PartitionEpoch(known.partition_epoch + 1))
-            self._write(PartitionRecord(ask.partition, known))
-            self._fire(TOPICS, out)
+            epoch = PartitionEpoch(request.partition_epoch + 1)
+            following = attrs.evolve(known, isr=request.members, partition_epoch=epoch)
+            try:
+                told = self.nodes.write_state(self.image.topics[ask.partition], following)
+            except ZnodeRefusedError:
+                error = ErrorCode.INVALID_UPDATE_VERSION
+            else:
+                known = following
+                self._write(PartitionRecord(ask.partition, known))
+                self._tell((*told, *self.nodes.note_isr_change(request.leader)), out)
         out.send(sender, IsrTold(ask.partition, request, Altered(error, known)))
 
-    def _fire(self, path: str, out: Outbox) -> None:
-        """Tell everybody who watches a path, each once."""
-        watchers = self._watchers[path]
-        for broker in sorted(watchers):
-            out.send(Address(NodeId(broker)), Notified(path))
-        watchers.clear()
+    def _on_forget(self, request: ForgetTopic, out: Outbox) -> None:
+        """Let the controller remove a topic whose replicas are all gone."""
+        name = self.nodes.topic_of(request.partition)
+        if name is None or not self._is_controller(request.broker, request.controller_epoch):
+            return
+        told = self.nodes.remove_topic(name)
+        if request.partition in self.image.partitions:
+            self._write(PartitionRemoved(request.partition))
+        self._tell(told, out)
+
+    def _tell(self, told: tuple[Told, ...], out: Outbox) -> None:
+        """Tell everybody whose watch has fired."""
+        for each in told:
+            out.send(Address(NodeId(self.nodes.brokers[each.session])), Notified(each.path))

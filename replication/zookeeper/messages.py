@@ -4,9 +4,8 @@ It decides the contents of the messages; those that both modes have are in `repl
 
 Constraints: frozen values. A session is a broker's life: its epoch is the transaction that made its node.
 
-Source: Kafka LeaderAndIsrRequest, UpdateMetadataRequest, KafkaZkClient and KafkaController, 2.8; Apache ZooKeeper
-Programmer's Guide (ephemeral nodes, versions, watches).
-"""
+Source: Kafka LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest, ControlledShutdownRequest,
+KafkaZkClient and KafkaController, 2.8; Apache ZooKeeper Programmer's Guide (ephemeral nodes, versions, watches)."""
 
 from __future__ import annotations
 
@@ -15,9 +14,9 @@ from collections.abc import Mapping
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.ids import BrokerEpoch, BrokerId
+from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch
 from replication.partition import BrokerStatus, PartitionState
-from replication.roles.messages import GuestMessage
+from replication.roles.messages import Create, GuestMessage
 
 
 @attrs.frozen
@@ -38,20 +37,26 @@ class ControlTold(GuestMessage):
 
 @attrs.frozen
 class ReadState(GuestMessage):
-    """To ZooKeeper: read all, and watch /brokers/ids and /brokers/topics."""
+    """To ZooKeeper: read all, and watch whatever the controller watches."""
 
     broker: BrokerId
     epoch: BrokerEpoch
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class StateRead(GuestMessage):
-    """The answer: who is alive, every partition, and the last transaction."""
+    """The answer: who is alive and every partition, as of a transaction; `offset` counts the changes of those two.
+
+    `unmade` are topics whose partition has no state yet, `deleted` the partitions of those that are to be deleted.
+    """
 
     brokers: Mapping[BrokerId, BrokerStatus]
     partitions: Mapping[int, PartitionState]
     topics: Mapping[int, str]
+    unmade: Mapping[int, Create]
+    deleted: frozenset[int]
     offset: int
+    transaction: int
 
 
 @attrs.frozen
@@ -74,6 +79,23 @@ class StateWritten(GuestMessage):
 
 
 @attrs.frozen
+class ForgetTopic(GuestMessage):
+    """To ZooKeeper, from a controller: every replica of a partition is deleted, so remove its topic's nodes."""
+
+    broker: BrokerId
+    controller_epoch: int
+    partition: int
+
+
+@attrs.frozen
+class CloseSession(GuestMessage):
+    """To ZooKeeper: end the broker's session now; the answer is that it may stop."""
+
+    broker: BrokerId
+    epoch: BrokerEpoch
+
+
+@attrs.frozen
 class Notified(GuestMessage):
     """From ZooKeeper: something that was watched has changed; a watch tells once, and not what."""
 
@@ -93,10 +115,11 @@ class LeaderAndIsr(GuestMessage):
 
 @attrs.frozen
 class Obeyed(GuestMessage):
-    """The answer to LeaderAndIsr."""
+    """The answer to LeaderAndIsr, from the broker's life of `broker_epoch`."""
 
     partition: int
     error: ErrorCode
+    broker_epoch: BrokerEpoch
 
 
 @attrs.frozen
@@ -107,9 +130,40 @@ class UpdateMetadata(GuestMessage):
     read: StateRead
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class StopReplica(GuestMessage):
-    """From the controller to a broker: it has no part in a partition any more; the log goes."""
+    """From the controller to a broker: stop a replica, and if it `deletes`, remove its log.
+
+    `leader_epoch` is -2 while the topic is deleted, which no epoch known to the replica outranks.
+    """
 
     controller_epoch: int
+    broker_epoch: BrokerEpoch
     partition: int
+    leader_epoch: LeaderEpoch
+    deletes: bool
+
+
+@attrs.frozen
+class Stopped(GuestMessage):
+    """The answer to StopReplica, from the broker's life of `broker_epoch`."""
+
+    partition: int
+    deletes: bool
+    error: ErrorCode
+    broker_epoch: BrokerEpoch
+
+
+@attrs.frozen
+class AskToStop(GuestMessage):
+    """To the controller: a broker wants to stop, and to hand over what it leads (ControlledShutdown)."""
+
+    broker: BrokerId
+    epoch: BrokerEpoch
+
+
+@attrs.frozen
+class StopGranted(GuestMessage):
+    """The answer, given when the broker leads nothing any more that another one could lead."""
+
+    epoch: BrokerEpoch

@@ -8,7 +8,7 @@ import pytest
 from broker.error_codes import ErrorCode
 from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch
-from broker.registration import BrokerState, Heartbeat
+from broker.registration import BrokerState, Heartbeat, ZookeeperState
 from broker.units import TimeMs
 from replication.fencing import StopProof
 from replication.partition import AlterPartition, IsrMember, PartitionEpoch, PartitionState
@@ -18,6 +18,7 @@ from replication.roles.messages import (
     Beat,
     BeatTold,
     Create,
+    Delete,
     IsrTold,
     Message,
     NodeId,
@@ -31,7 +32,9 @@ from replication.rules import CURRENT, rules_of
 from replication.terms import Terms
 from replication.zookeeper import ZooKeeperRole
 from replication.zookeeper.messages import (
+    CloseSession,
     ControlTold,
+    ForgetTopic,
     Notified,
     ReadState,
     StateRead,
@@ -45,7 +48,7 @@ SETTINGS = RoleSettings(terms=Terms(rules=rules_of("3.5"), min_isr=1), has_zooke
 
 
 class Talk:
-    """ZooKeeper with brokers 1 and 2 in session since 0 ms, and partition 0 on both."""
+    """ZooKeeper with brokers 1 and 2 in session since 0 ms, and a topic on both whose partition 0 has no state yet."""
 
     def __init__(self) -> None:
         self.role = ZooKeeperRole(SETTINGS)
@@ -67,6 +70,11 @@ class Talk:
         self.role.handle(message, Address(NodeId(broker)), TimeMs(now_ms), out)
         return [(address.node, each) for address, each in out.sent]
 
+    def make(self) -> None:
+        """Let 1 be controller and write the first state of partition 0."""
+        self.control(ONE)
+        self.say(WriteState(ONE, 1, 0, PartitionState(replicas=(ONE, TWO), isr=(ONE, TWO), leader=ONE)))
+
     def ping(self, broker: BrokerId, now_ms: int, *, stops: bool = False) -> list[Message]:
         """Return the answer to a ping of a session."""
         heartbeat = Heartbeat(metadata_offset=0, want_shutdown=stops)
@@ -74,7 +82,7 @@ class Talk:
 
     def control(self, broker: BrokerId) -> ControlTold:
         """Return the answer to a broker that wants to be controller."""
-        told = self.say(TakeControl(broker, self.epochs[broker]), broker)[0]
+        told = self.say(TakeControl(broker, self.epochs[broker]), broker)[-1]
         assert isinstance(told, ControlTold)
         return told
 
@@ -90,7 +98,7 @@ def test_the_first_to_make_the_node_is_controller_and_each_controller_has_its_ep
     assert talk.control(ONE) == ControlTold(TWO, 1)
     talk.ping(ONE, 9_000)
     assert (NodeId(1), Notified("/controller")) in talk.send(SessionsDue(), now_ms=9_001)
-    assert talk.role.controller == NO_LEADER
+    assert talk.role.nodes.controller == NO_LEADER
     assert talk.control(ONE) == ControlTold(ONE, 2)
 
 
@@ -118,13 +126,32 @@ def test_a_broker_that_comes_back_waits_until_its_former_node_is_gone() -> None:
 
 def test_a_broker_that_stops_ends_its_session_itself() -> None:
     talk = Talk()
-    assert talk.ping(ONE, 100, stops=True) == [BeatTold(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW)]
+    assert talk.ping(ONE, 100, stops=True) == [BeatTold(ErrorCode.NONE, BrokerState.UNFENCED)]
+    assert talk.role.broker_nodes[ONE] is ZookeeperState.SHUTTING_DOWN
+    close = CloseSession(ONE, talk.epochs[ONE])
+    assert talk.say(close) == [BeatTold(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW)]
     assert talk.role.image.brokers[ONE].fenced
+    # The answer may have been lost.
+    assert talk.say(close) == [BeatTold(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW)]
+
+
+def test_a_broker_that_is_silent_for_two_thirds_of_a_session_has_lost_its_connection_and_finds_it_again() -> None:
+    talk = Talk()
+    talk.ping(TWO, 5_000)
+    talk.say(SessionsDue(), now_ms=6_000)
+    assert talk.role.broker_nodes[ONE] is ZookeeperState.ALIVE
+    talk.say(SessionsDue(), now_ms=6_001)
+    assert talk.role.broker_nodes == {ONE: ZookeeperState.DISCONNECTED, TWO: ZookeeperState.ALIVE}
+    assert not talk.role.image.brokers[ONE].fenced
+    talk.ping(ONE, 6_002)
+    assert talk.role.broker_nodes[ONE] is ZookeeperState.ALIVE
 
 
 def test_a_watch_tells_once_that_something_has_changed_and_not_what() -> None:
     talk = Talk()
-    assert isinstance(talk.say(ReadState(TWO, talk.epochs[TWO]), TWO)[0], StateRead)
+    read = talk.say(ReadState(TWO, talk.epochs[TWO]), TWO)[0]
+    assert isinstance(read, StateRead)
+    assert read.unmade == {0: Create(0, (ONE, TWO), "topic-0")}
     assert talk.send(Create(1, (ONE,))) == [(NodeId(2), Notified("/brokers/topics"))]
     assert talk.send(Create(2, (ONE,))) == []
 
@@ -150,9 +177,9 @@ def test_a_controller_writes_under_its_epoch_and_on_the_version_it_has_read(
     controller_epoch: int, version: int, is_written: bool
 ) -> None:
     talk = Talk()
-    talk.control(ONE)
+    talk.make()
     before = talk.state
-    told = talk.say(WriteState(ONE, controller_epoch, 0, _moved(before, version)))[0]
+    told = talk.say(WriteState(ONE, controller_epoch, 0, _moved(before, version)))[-1]
     assert isinstance(told, StateWritten)
     assert told.is_written is is_written
     assert (talk.state == _moved(before, 0)) is is_written
@@ -167,6 +194,7 @@ def _ask(talk: Talk, *, version: int = 0, epoch: BrokerEpoch | None = None) -> A
 
 def test_a_leader_writes_its_isr_on_the_version_that_it_knows() -> None:
     talk = Talk()
+    talk.make()
     told = talk.say(_ask(talk))[-1]
     assert isinstance(told, IsrTold)
     assert told.altered.error is ErrorCode.NONE
@@ -180,11 +208,54 @@ def test_a_leader_writes_its_isr_on_the_version_that_it_knows() -> None:
 )
 def test_a_refused_write_of_an_isr_changes_nothing(version: int, epoch: BrokerEpoch | None, error: ErrorCode) -> None:
     talk = Talk()
+    talk.make()
     before = talk.state
     told = talk.say(_ask(talk, version=version, epoch=epoch))[-1]
     assert isinstance(told, IsrTold)
     assert told.altered.error is error
     assert talk.state is before
+
+
+def test_the_controller_is_told_that_a_leader_has_written_its_isr_and_of_the_next_time_only_after_it_has_read() -> None:
+    talk = Talk()
+    talk.make()
+    note = (NodeId(2), Notified("/isr_change_notification"))
+    for version, notes in ((0, [note]), (1, [])):
+        if version == 0:
+            talk.say(ReadState(TWO, talk.epochs[TWO]), TWO)
+        assert [each for each in talk.send(_ask(talk, version=version)) if isinstance(each[1], Notified)] == notes
+    talk.say(ReadState(TWO, talk.epochs[TWO]), TWO)
+    assert note in talk.send(_ask(talk, version=2))
+
+
+def test_the_controller_too_is_told_that_its_node_was_removed() -> None:
+    talk = Talk()
+    talk.control(ONE)
+    out = Outbox()
+    talk.role.start(TimeMs(0), out)
+    assert [(address.node, each) for address, each in out.sent] == [(NodeId(1), Notified("/controller"))]
+    assert talk.control(TWO) == ControlTold(TWO, 2)
+
+
+def test_a_topic_is_gone_when_its_controller_says_so_and_not_before() -> None:
+    talk = Talk()
+    talk.make()
+    talk.say(ReadState(ONE, talk.epochs[ONE]))
+    assert talk.send(Delete(0)) == [(NodeId(1), Notified("/admin/delete_topics"))]
+    assert talk.send(Delete(0)) == []
+    read = talk.say(ReadState(ONE, talk.epochs[ONE]))[0]
+    assert isinstance(read, StateRead)
+    assert read.deleted == {0}
+    assert talk.say(ForgetTopic(ONE, 0, 0)) == talk.say(ForgetTopic(TWO, 1, 0)) == []
+    assert 0 in talk.role.image.partitions
+    assert talk.send(ForgetTopic(ONE, 1, 0)) == [
+        (NodeId(1), Notified("/brokers/topics")),
+        (NodeId(1), Notified("/admin/delete_topics")),
+    ]
+    assert talk.role.image.partitions == {}
+    assert talk.say(_ask(talk)) == []
+    talk.say(Create(1, (TWO,), "topic-0"))
+    assert talk.role.nodes.topic_of(1) == "topic-0"
 
 
 def test_rules_that_zookeeper_never_had_are_refused() -> None:

@@ -1,0 +1,79 @@
+"""Which brokers the ZooKeeper-style controller holds for alive, and which replicas have gone with a former life.
+
+It decides who may lead a partition: a broker whose session stands, whose replica's directory has not failed, and which
+does not want to stop.
+
+Goals, most important first
+1. A replica of a broker's former life is gone, though the broker is back: its leaderships are given away first.
+2. A broker that wants to stop serves what nobody else can take over.
+
+Constraints: knows only what was read from ZooKeeper and what brokers said; a broker's life is its epoch.
+
+Worked example: broker 1 is brought online in epoch 5 and read again with epoch 9: its replicas are gone until each has
+been taken offline, from when on they are of the life 9.
+
+Source: Kafka core ControllerContext (isReplicaOnline, replicasOnOfflineDirs, shuttingDownBrokerIds) and
+KafkaController.processBrokerChange (bounced brokers), 2.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from broker.ids import BrokerEpoch, BrokerId
+from replication.partition import BrokerStatus
+
+
+class Census:
+    """Brokers as they were read last. `stopping` holds those that want to stop, with the life that does."""
+
+    def __init__(self) -> None:
+        self.stopping: dict[BrokerId, BrokerEpoch] = {}
+        self._brokers: Mapping[BrokerId, BrokerStatus] = {}
+        self._lives: dict[tuple[int, BrokerId], BrokerEpoch] = {}
+        self._failed: dict[tuple[int, BrokerId], BrokerEpoch] = {}
+
+    def count(self, brokers: Mapping[BrokerId, BrokerStatus]) -> None:
+        """Take in a reading of the brokers; who wanted to stop in a former life does no longer."""
+        self._brokers = brokers
+        self.stopping = {broker: epoch for broker, epoch in self.stopping.items() if self.life(broker) == epoch}
+
+    def life(self, broker: BrokerId) -> BrokerEpoch | None:
+        """Return the epoch of a broker whose session stands."""
+        status = self._brokers.get(broker)
+        return status.epoch if status is not None and status.is_active else None
+
+    def alive(self) -> tuple[BrokerId, ...]:
+        """Return the brokers whose sessions stand, ascending."""
+        return tuple(broker for broker in sorted(self._brokers) if self.life(broker) is not None)
+
+    def settle(self, partition: int, broker: BrokerId) -> None:
+        """Note that a replica is of its broker's present life."""
+        life = self.life(broker)
+        assert life is not None, (partition, broker)
+        self._lives[partition, broker] = life
+
+    def is_settled(self, partition: int, broker: BrokerId) -> bool:
+        """Return whether it was noted of which life a replica is."""
+        return (partition, broker) in self._lives
+
+    def unsettle(self, partition: int, broker: BrokerId) -> None:
+        """Forget of which life a replica is: it is in none."""
+        self._lives.pop((partition, broker), None)
+
+    def fail(self, partition: int, broker: BrokerId, epoch: BrokerEpoch) -> None:
+        """Note that a replica's directory has failed in a life of its broker."""
+        self._failed[partition, broker] = epoch
+
+    def is_gone(self, partition: int, broker: BrokerId) -> bool:
+        """Return whether a replica is of no broker that is alive, or of a former life, or its directory has failed."""
+        life = self.life(broker)
+        if life is None or self._failed.get((partition, broker)) == life:
+            return True
+        return self._lives.get((partition, broker), life) != life
+
+    def live(self, partition: int, replicas: Iterable[BrokerId]) -> frozenset[BrokerId]:
+        """Return the brokers that may be elected: with a replica that is not gone, and not about to stop."""
+        return frozenset(
+            broker for broker in replicas if broker not in self.stopping and not self.is_gone(partition, broker)
+        )

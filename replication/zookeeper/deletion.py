@@ -1,0 +1,120 @@
+"""The deletion of a topic by the ZooKeeper-style controller.
+
+It decides when each replica of a deleted topic's partition is stopped, deleted and given up for the time being, and
+when all of the topic may be forgotten.
+
+Goals, most important first
+1. A topic is forgotten only after every replica has said that its log is gone: a broker that was away must not come
+   back with the log of a topic that nobody knows.
+2. A replica that cannot be deleted now is tried again in its broker's next life.
+
+Constraints: every step is one of the tables'; one that they lack is told and left out.
+
+How: the partition goes offline and is forgotten at once, so that nobody is elected. A replica on a live broker is
+stopped (OFFLINE), told to delete its log (STARTED) until it answers, and SUCCESSFUL after it has; one that is gone or
+answers with an error is INELIGIBLE until its broker is back. When all are SUCCESSFUL the topic's nodes are removed.
+
+Worked example: 1 and 2 are told to delete, 0 is dead: 1 and 2 become SUCCESSFUL, 0 is INELIGIBLE; 0 starts, is told
+to delete, answers, and the topic is gone.
+
+Left out: the ISR is not rewritten for each replica that stops, as nobody reads it any more; topics of several
+partitions.
+
+Source: Kafka core controller TopicDeletionManager, 2.8 and commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.ids import BrokerId, LeaderEpoch
+from replication.roles.messages import Address, NodeId
+from replication.roles.outbox import Outbox
+from replication.roles.states.zookeeper import ZkPartitionInput, ZkPartitionState, ZkReplicaInput, ZkReplicaState
+from replication.zookeeper.book import StateBook
+from replication.zookeeper.census import Census
+from replication.zookeeper.messages import StopReplica
+
+EPOCH_DURING_DELETE: Final = LeaderEpoch(-2)
+"""A leader epoch that no replica holds for old."""
+
+_R = ZkReplicaState
+_STANDING: Final = (_R.NEW_REPLICA, _R.ONLINE_REPLICA)
+_TO_STOP: Final = (*_STANDING, _R.REPLICA_DELETION_INELIGIBLE)
+_UNFINISHED: Final = (_R.OFFLINE_REPLICA, _R.REPLICA_DELETION_STARTED)
+
+
+class TopicDeletion:
+    """Deletions under way in one controller's term of office."""
+
+    def __init__(self, controller_epoch: int, book: StateBook, census: Census) -> None:
+        self._controller_epoch = controller_epoch
+        self._book = book
+        self._census = census
+        self._begun: dict[int, None] = {}
+
+    def advance(self, topic: str, partition: int, replicas: tuple[BrokerId, ...], out: Outbox) -> bool:
+        """Do what can be done now, and return whether all replicas are deleted."""
+        if partition not in self._begun:
+            self._begun[partition] = None
+            self._begin(topic, partition, replicas)
+        for broker in replicas:
+            if self._census.is_gone(partition, broker):
+                self._give_up(topic, partition, broker)
+            else:
+                self._delete(topic, partition, broker, out)
+        return all(self._book.replica(partition, broker) is _R.REPLICA_DELETION_SUCCESSFUL for broker in replicas)
+
+    def confirm(self, topic: str, partition: int, broker: BrokerId) -> None:
+        """Take a broker's word that its replica is deleted; it is asked until it answers, and may answer twice."""
+        if self._book.replica(partition, broker) is _R.REPLICA_DELETION_STARTED:
+            self._book.step_replica(topic, partition, broker, ZkReplicaInput.CONFIRM_DELETION)
+
+    def forget(self, topic: str, partition: int) -> None:
+        """Take a partition out of the book, as its topic is gone."""
+        self._begun.pop(partition, None)
+        for broker in self._book.replicas(partition):
+            self._book.step_replica(topic, partition, broker, ZkReplicaInput.FORGET)
+            self._census.unsettle(partition, broker)
+
+    def stop(self, partition: int, broker: BrokerId, epoch: LeaderEpoch, out: Outbox, *, deletes: bool) -> None:
+        """Tell a broker to stop a replica, and perhaps to delete it; a broker that is not there is told nothing."""
+        life = self._census.life(broker)
+        if life is not None:
+            order = StopReplica(
+                controller_epoch=self._controller_epoch,
+                broker_epoch=life,
+                partition=partition,
+                leader_epoch=epoch,
+                deletes=deletes,
+            )
+            out.send(Address(NodeId(broker)), order)
+
+    def _begin(self, topic: str, partition: int, replicas: tuple[BrokerId, ...]) -> None:
+        book = self._book
+        if book.partition(partition) is ZkPartitionState.NON_EXISTENT_PARTITION:
+            book.step_partition(topic, partition, ZkPartitionInput.ASSIGN)
+        for broker in replicas:
+            if book.replica(partition, broker) is _R.NON_EXISTENT_REPLICA:
+                book.step_replica(topic, partition, broker, ZkReplicaInput.ASSIGN)
+        book.step_partition(topic, partition, ZkPartitionInput.TAKE_OFFLINE)
+        book.step_partition(topic, partition, ZkPartitionInput.FORGET)
+
+    def _give_up(self, topic: str, partition: int, broker: BrokerId) -> None:
+        book, was_settled = self._book, self._census.is_settled(partition, broker)
+        self._census.unsettle(partition, broker)
+        if book.replica(partition, broker) in _STANDING:
+            book.step_replica(topic, partition, broker, ZkReplicaInput.TAKE_OFFLINE)
+        if was_settled or book.replica(partition, broker) in _UNFINISHED:
+            book.step_replica(topic, partition, broker, ZkReplicaInput.GIVE_UP_DELETION)
+
+    def _delete(self, topic: str, partition: int, broker: BrokerId, out: Outbox) -> None:
+        book = self._book
+        self._census.settle(partition, broker)
+        if book.replica(partition, broker) in _TO_STOP:
+            book.step_replica(topic, partition, broker, ZkReplicaInput.TAKE_OFFLINE)
+            self.stop(partition, broker, EPOCH_DURING_DELETE, out, deletes=False)
+        if book.replica(partition, broker) is _R.OFFLINE_REPLICA:
+            book.step_replica(topic, partition, broker, ZkReplicaInput.DELETE)
+        if book.replica(partition, broker) is _R.REPLICA_DELETION_STARTED:
+            self.stop(partition, broker, EPOCH_DURING_DELETE, out, deletes=True)

@@ -1,0 +1,163 @@
+"""The elections of the ZooKeeper-style controller: four strategies, and what an election writes.
+
+It decides which replica leads, by the occasion; the change of the partition that follows from it is made by
+`replication.partition_change`.
+
+Goals, most important first
+1. Whoever is elected is in sync, but for an offline partition whose topic allows an unclean election.
+2. An election that finds nobody has failed: it writes nothing, and the partition stays as it was.
+
+Constraints: ties are decided by the order of the assignment; a leader that could stay has no claim to.
+
+How
+- OFFLINE, for new partitions and those whose leader is gone: the first live replica in sync; all others that are not
+  live leave the ISR in the same write. If none is in sync and unclean election is allowed, the first live replica.
+- REASSIGN, when all replicas of the target are in sync: the leader if it stays a replica and lives, else the first
+  live replica of the target in sync.
+- PREFERRED: the first replica of the assignment, or nobody.
+- CONTROLLED_SHUTDOWN: the first replica in sync on a broker that does not stop; those on stopping brokers leave.
+
+Worked example: replicas (0, 1, 2), ISR (0, 1, 2); 0, which leads, and 1 are gone: OFFLINE elects 2 with ISR (2,),
+in one leader epoch.
+
+Left out: several partitions in one write.
+
+Source: Kafka core controller Election and PartitionLeaderElectionAlgorithms, KafkaController.
+moveReassignedPartitionLeaderIfRequired, 2.8 and commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+import attrs
+
+from broker.ids import BrokerId, LeaderEpoch
+from replication.election import NOBODY, Ballot, Choice, Elected, Election
+from replication.partition import PartitionState
+from replication.partition_change import Target, change, target_of
+from replication.reassign import Phase, completed
+from replication.rules import Rules
+from replication.terms import Terms
+
+
+class Strategy(enum.Enum):
+    """On what occasion a leader is elected; names as Kafka's strategies."""
+
+    OFFLINE = enum.auto()
+    """The partition is new or has lost its leader."""
+
+    REASSIGN = enum.auto()
+    """The replicas that a partition moves to are in sync."""
+
+    PREFERRED = enum.auto()
+    """An operator wants the first replica to lead."""
+
+    CONTROLLED_SHUTDOWN = enum.auto()
+    """The leader's broker wants to stop."""
+
+
+def first_in_sync(ballot: Ballot, election: Election, _rules: Rules) -> Elected:
+    """Elect the first acceptable replica of the ISR; of an UNCLEAN election, then the first acceptable replica."""
+    for broker in ballot.replicas:
+        if broker in ballot.acceptable and broker in ballot.isr:
+            return _in_sync(ballot, broker)
+    if election is Election.UNCLEAN:
+        for broker in ballot.replicas:
+            if broker in ballot.acceptable:
+                return Elected(broker, Choice.UNCLEAN)
+    return NOBODY
+
+
+def leader_if_it_stays(ballot: Ballot, election: Election, rules: Rules) -> Elected:
+    """Elect the leader again if it is one of the replicas and acceptable, else as `first_in_sync`."""
+    if ballot.leader in ballot.replicas and ballot.leader in ballot.acceptable:
+        return Elected(ballot.leader, Choice.STAYS)
+    return first_in_sync(ballot, election, rules)
+
+
+def preferred_only(ballot: Ballot, _election: Election, _rules: Rules) -> Elected:
+    """Elect the first replica of the assignment if it is acceptable and in sync."""
+    first = ballot.replicas[0]
+    return _in_sync(ballot, first) if first in ballot.acceptable and first in ballot.isr else NOBODY
+
+
+def nobody(_ballot: Ballot, _election: Election, _rules: Rules) -> Elected:
+    """Elect nobody."""
+    return NOBODY
+
+
+def as_before(ballot: Ballot, _election: Election, _rules: Rules) -> Elected:
+    """Leave the leader as it is, whatever it is."""
+    return Elected(ballot.leader, Choice.STAYS)
+
+
+_POLICIES: Final = {
+    Strategy.OFFLINE: first_in_sync,
+    Strategy.REASSIGN: leader_if_it_stays,
+    Strategy.PREFERRED: preferred_only,
+    Strategy.CONTROLLED_SHUTDOWN: first_in_sync,
+}
+_SHRINKING: Final = (Strategy.OFFLINE, Strategy.CONTROLLED_SHUTDOWN)
+
+
+def elected(
+    partition: PartitionState, strategy: Strategy, live: frozenset[BrokerId], terms: Terms
+) -> PartitionState | None:
+    """Return the partition after an election; None if it failed. `live` are the brokers that may lead."""
+    isr = partition.isr
+    if strategy in _SHRINKING:
+        isr = tuple(broker for broker in isr if broker in live) or isr
+    target = target_of(partition, isr, terms)
+    if strategy is not Strategy.OFFLINE:
+        target = attrs.evolve(target, election=Election.ONLINE)
+    after = change(partition, target, live, terms, _POLICIES[strategy])
+    return after if after is not None and after.has_leader else None
+
+
+def elected_uncleanly(partition: PartitionState, live: frozenset[BrokerId], terms: Terms) -> PartitionState | None:
+    """Return the partition after the unclean election that an operator asked for; None if nobody is live."""
+    return elected(partition, Strategy.OFFLINE, live, attrs.evolve(terms, unclean_election=True))
+
+
+def without(partition: PartitionState, broker: BrokerId, terms: Terms) -> PartitionState | None:
+    """Return the partition after a replica went offline; None if it is not in the ISR, or nothing changes.
+
+    The last member stays in the ISR, and a leader that goes leaves the partition without one: nobody is elected here.
+    """
+    if broker not in partition.isr:
+        return None
+    isr = tuple(member for member in partition.isr if member != broker) or partition.isr
+    policy = nobody if partition.leader == broker else as_before
+    return change(partition, target_of(partition, isr, terms), (), terms, policy)
+
+
+def reassigned(
+    partition: PartitionState, phase: Phase, live: frozenset[BrokerId], terms: Terms
+) -> PartitionState | None:
+    """Return the partition in a phase of its move, or behind the last one if all targets are in sync; None if nothing
+    changes, or nobody could lead behind it.
+
+    Replicas look at orders of a new leader epoch only, so each phase begins one.
+    """
+    is_over = completed(phase, terms.rules) is not None
+    # Until it is over nobody is elected: whoever leads stays, and is looked after when it is gone.
+    may_lead = live if is_over else live | {partition.leader}
+    target = Target(phase=phase, recovering=partition.recovering)
+    after = change(partition, target, may_lead, terms, leader_if_it_stays)
+    if after is None or (is_over and not after.has_leader):
+        return None
+    if after.leader_epoch > partition.leader_epoch:
+        return after
+    return attrs.evolve(after, leader_epoch=LeaderEpoch(after.leader_epoch + 1))
+
+
+def first_state(replicas: tuple[BrokerId, ...], live: frozenset[BrokerId]) -> PartitionState | None:
+    """Return the state that a new partition begins with: its live replicas in sync, the first leads; None without."""
+    isr = tuple(broker for broker in replicas if broker in live)
+    return PartitionState(replicas=replicas, isr=isr, leader=isr[0]) if isr else None
+
+
+def _in_sync(ballot: Ballot, broker: BrokerId) -> Elected:
+    return Elected(broker, Choice.STAYS if broker == ballot.leader else Choice.IN_SYNC)

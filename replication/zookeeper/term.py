@@ -1,0 +1,336 @@
+"""One broker's term of office as the ZooKeeper-style controller: what it holds everything for, and what it does next.
+
+It decides, of each partition, the next state to be written, by the states in its book and the strategies of election,
+and whom to tell. Every replica and every partition moves by the tables of `replication.roles.states.zookeeper`.
+
+Goals, most important first
+1. What the controller tells brokers is in ZooKeeper already.
+2. One write of a partition at a time, each on the result of the one before.
+3. A lost message costs time only: what was not written or not told is done again at the next reading.
+
+Constraints: a term knows what it has read and written; a later controller begins a new one.
+
+How: the first reading fills the book as Kafka's controller does after a fail-over. Then, at each reading and after
+each write: complete a move whose targets are in sync; bring replicas online whose brokers are there; take a partition
+offline whose leader is gone and elect, by the strategy of the occasion; take replicas offline that are gone, out of
+the ISR one by one. When nothing has to be written, the replicas are told. A write that was refused is followed by
+another reading.
+
+Worked example: broker 0 leads (0, 1, 2) and dies: OFFLINE_PARTITION; 1 is elected with ISR (1, 2), ONLINE_PARTITION;
+replica 0 leaves no ISR any more, OFFLINE_REPLICA; 1 and 2 are told. 0 comes back: ONLINE_REPLICA, and is told.
+
+Left out: the queue of events, as a reading holds all of them; batching of requests; the regular election of preferred
+leaders; that after a move a replica leaves the ISR in a write of its own: moving the leader, shrinking the ISR and
+the new assignment are one write here, and one leader epoch.
+
+Source: Kafka core KafkaController (onBrokerStartup, onReplicasBecomeOffline, onNewPartitionCreation,
+onPartitionReassignment, doControlledShutdown), ReplicaStateMachine and PartitionStateMachine, 2.8 and commit 1eb7644
+(2024-10); KIP-380, KIP-455, KAFKA-6082.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.ids import BrokerId
+from replication.election import Election
+from replication.partition import PartitionState
+from replication.reassign import Phase, cancelled, completed, started
+from replication.roles.messages import CONTROLLER, Address, Elect, NodeId, Reassign
+from replication.roles.outbox import Outbox
+from replication.roles.states.zookeeper import ZkPartitionInput, ZkPartitionState, ZkReplicaInput, ZkReplicaState
+from replication.terms import Terms
+from replication.zookeeper.book import StateBook
+from replication.zookeeper.census import Census
+from replication.zookeeper.deletion import TopicDeletion
+from replication.zookeeper.messages import (
+    AskToStop,
+    ForgetTopic,
+    LeaderAndIsr,
+    Obeyed,
+    StateRead,
+    StateWritten,
+    StopGranted,
+    Stopped,
+    UpdateMetadata,
+    WriteState,
+)
+from replication.zookeeper.strategies import Strategy, elected, elected_uncleanly, first_state, reassigned, without
+
+_R, _P = ZkReplicaState, ZkPartitionState
+_TOLD: Final = (_R.NEW_REPLICA, _R.ONLINE_REPLICA)
+_AWAY: Final = (_R.OFFLINE_REPLICA, _R.REPLICA_DELETION_INELIGIBLE)
+_TO_TAKE_OFFLINE: Final = (*_TOLD, _R.REPLICA_DELETION_INELIGIBLE)
+
+
+@attrs.frozen
+class Office:
+    """Who is controller, in which controller epoch, by which terms; `tell` takes the lines of its state change log."""
+
+    broker: BrokerId
+    epoch: int
+    terms: Terms
+    tell: Callable[[str], None]
+
+
+class ControllerTerm:
+    """What one controller knows and has under way. `book` holds the states of replicas and partitions."""
+
+    def __init__(self, office: Office) -> None:
+        self.office = office
+        self.epoch = office.epoch
+        self.book = StateBook(office.broker, office.epoch, office.tell)
+        self._census = Census()
+        self._deletion = TopicDeletion(office.epoch, self.book, self._census)
+        self._read: StateRead | None = None
+        self._states: dict[int, PartitionState] = {}
+        self._topics: dict[int, str] = {}
+        self._ungranted: dict[BrokerId, AskToStop] = {}
+
+    # What arrives.
+
+    def on_read(self, read: StateRead, out: Outbox) -> None:
+        """Take in everything that ZooKeeper holds, do what follows, and tell every broker what there is."""
+        if self._read is not None and read.transaction < self._read.transaction:
+            return  # A later one has overtaken it.
+        is_first = self._read is None
+        self._read = read
+        self._census.count(read.brokers)
+        present = {**{partition: order.topic for partition, order in read.unmade.items()}, **read.topics}
+        for partition in sorted(set(self._topics) - set(present)):
+            self._deletion.forget(self._topics.pop(partition), partition)
+            self._states.pop(partition, None)
+        for partition, topic in sorted(present.items()):
+            self._topics[partition] = topic
+            if partition in read.partitions:
+                self._take_in(partition, read.partitions[partition], out)
+            if is_first:
+                self._enter(partition)
+            self._look_at(partition, out)
+        for broker in self._census.alive():
+            out.send(Address(NodeId(broker)), UpdateMetadata(self.epoch, read))
+        self._grant_stops(out)
+
+    def on_written(self, told: StateWritten, out: Outbox) -> None:
+        """Go on after a write that succeeded."""
+        if told.is_written and told.partition in self._topics:
+            self._take_in(told.partition, told.state, out)
+            self._look_at(told.partition, out)
+            self._grant_stops(out)
+
+    def on_obeyed(self, told: Obeyed, broker: BrokerId, out: Outbox) -> None:
+        """Take in that a replica cannot obey as its directory has failed; other refusals need no more than time."""
+        if told.error is ErrorCode.KAFKA_STORAGE_ERROR and told.partition in self._topics:
+            self._census.fail(told.partition, broker, told.broker_epoch)
+            self._look_at(told.partition, out)
+
+    def on_stopped(self, told: Stopped, broker: BrokerId, out: Outbox) -> None:
+        """Take in how deleting a replica went; of moved partitions nobody waits for it."""
+        if told.deletes and self._is_deleted(told.partition):
+            if told.error is ErrorCode.NONE:
+                self._deletion.confirm(self._topics[told.partition], told.partition, broker)
+            else:
+                self._census.fail(told.partition, broker, told.broker_epoch)
+            self._look_at(told.partition, out)
+
+    def on_ask_to_stop(self, ask: AskToStop, out: Outbox) -> None:
+        """Give away what a broker leads and take it out of the ISRs, then let it go."""
+        if self._census.life(ask.broker) == ask.epoch:
+            self._census.stopping[ask.broker] = ask.epoch
+            self._ungranted[ask.broker] = ask
+            for partition in sorted(self._topics):
+                self._look_at(partition, out)
+            self._grant_stops(out)
+
+    def on_order(self, order: Elect | Reassign, out: Outbox) -> None:
+        """Do what an operator asks: an election, or another order of the replicas."""
+        state = self._states.get(order.partition)
+        if state is None or self._is_deleted(order.partition):
+            return
+        after = self._elected(order, state) if isinstance(order, Elect) else self._moved(order, state)
+        if after is not None:
+            self._write(order.partition, after, out)
+
+    def _elected(self, order: Elect, state: PartitionState) -> PartitionState | None:
+        live = self._census.live(order.partition, state.replicas)
+        if order.election is Election.PREFERRED:
+            is_needed = state.leader != state.replicas[0]
+            return elected(state, Strategy.PREFERRED, live, self.office.terms) if is_needed else None
+        return None if state.leader in live else elected_uncleanly(state, live, self.office.terms)
+
+    def _moved(self, order: Reassign, state: PartitionState) -> PartitionState | None:
+        live = self._census.live(order.partition, (*state.replicas, *order.replicas))
+        if order.replicas:
+            return reassigned(state, started(state, order.replicas), live, self.office.terms)
+        if not state.is_reassigning or cancelled(state).loses:
+            return None
+        return reassigned(state, cancelled(state), live, self.office.terms)
+
+    # The book.
+
+    def _enter(self, partition: int) -> None:
+        """Note a partition and its replicas as a controller does that begins its term."""
+        state = self._states.get(partition)
+        for broker in self._replicas_of(partition):
+            if self._census.is_gone(partition, broker):
+                self.book.enter_replica(partition, broker, _R.REPLICA_DELETION_INELIGIBLE)
+            else:
+                self.book.enter_replica(partition, broker, _R.ONLINE_REPLICA)
+                self._census.settle(partition, broker)
+        if state is None:
+            self.book.enter_partition(partition, _P.NEW_PARTITION)
+        else:
+            leads = state.has_leader and not self._census.is_gone(partition, state.leader)
+            self.book.enter_partition(partition, _P.ONLINE_PARTITION if leads else _P.OFFLINE_PARTITION)
+
+    def _take_in(self, partition: int, state: PartitionState, out: Outbox) -> None:
+        """Take a state for the newest unless a newer one is known, and let go of the replicas that it has no more."""
+        known = self._states.get(partition)
+        if known is not None and known.partition_epoch >= state.partition_epoch:
+            return
+        self._states[partition] = state
+        for broker in self.book.replicas(partition):
+            if broker not in state.replicas:
+                self._drop(partition, broker, state, out)
+        is_online = self.book.partition(partition) is _P.ONLINE_PARTITION
+        if known is not None and is_online and state.leader != known.leader and state.has_leader:
+            self._step_partition(partition, ZkPartitionInput.ELECT)
+
+    def _drop(self, partition: int, broker: BrokerId, state: PartitionState, out: Outbox) -> None:
+        """Let go of a replica that a move has removed, whether or not its broker ever answers."""
+        steps = ZkReplicaInput
+        for event in (steps.TAKE_OFFLINE, steps.DELETE, steps.CONFIRM_DELETION, steps.FORGET):
+            self._step_replica(partition, broker, event)
+        self._census.unsettle(partition, broker)
+        self._deletion.stop(partition, broker, state.leader_epoch, out, deletes=True)
+
+    # What comes next.
+
+    def _look_at(self, partition: int, out: Outbox) -> None:
+        """Do what a partition needs next: a step of its deletion, a write, or telling its replicas."""
+        state = self._states.get(partition)
+        if self._is_deleted(partition) and not (state is not None and state.is_reassigning):
+            topic, replicas = self._topics[partition], self._replicas_of(partition)
+            if self._deletion.advance(topic, partition, replicas, out):
+                out.send(Address(CONTROLLER), ForgetTopic(self.office.broker, self.epoch, partition))
+            return
+        self._assign(partition)
+        live = self._census.live(partition, self._replicas_of(partition))
+        if state is None:
+            self._bring_online(partition, ())
+            after = first_state(self._replicas_of(partition), live)
+        else:
+            after = self._next_of(partition, state, live, out)
+        if after is not None:
+            self._write(partition, after, out)
+        elif state is not None:
+            self._tell_replicas(partition, state, out)
+
+    def _assign(self, partition: int) -> None:
+        """Note what is new: the partition, or replicas that it is to be moved to."""
+        if self.book.partition(partition) is _P.NON_EXISTENT_PARTITION:
+            self._step_partition(partition, ZkPartitionInput.ASSIGN)
+        for broker in self._replicas_of(partition):
+            if self.book.replica(partition, broker) is _R.NON_EXISTENT_REPLICA:
+                self._step_replica(partition, broker, ZkReplicaInput.ASSIGN)
+
+    def _next_of(
+        self, partition: int, state: PartitionState, live: frozenset[BrokerId], out: Outbox
+    ) -> PartitionState | None:
+        """Return what is to be written of a partition; None, with the book up to date, if nothing is."""
+        terms = self.office.terms
+        phase = Phase(replicas=state.replicas, isr=state.isr, adding=state.adding, removing=state.removing)
+        if completed(phase, terms.rules) is not None:
+            after = reassigned(state, phase, live, terms)
+            if after is not None:
+                return after
+        self._bring_online(partition, state.adding)
+        return self._next_leader(partition, state, live) or self._next_isr(partition, state, out)
+
+    def _bring_online(self, partition: int, adding: tuple[BrokerId, ...]) -> None:
+        """Bring the replicas online whose brokers are there; one that is added stays new until the move is over."""
+        for broker in self._replicas_of(partition):
+            if broker in self._census.stopping or self._census.is_gone(partition, broker):
+                continue
+            state = self.book.replica(partition, broker)
+            if state in _AWAY or (state is _R.NEW_REPLICA and broker not in adding and partition in self._states):
+                self._step_replica(partition, broker, ZkReplicaInput.BRING_ONLINE)
+            self._census.settle(partition, broker)
+
+    def _next_leader(self, partition: int, state: PartitionState, live: frozenset[BrokerId]) -> PartitionState | None:
+        """Note whether a partition is led, and return it after an election if one is due and finds somebody."""
+        leads = state.has_leader and not self._census.is_gone(partition, state.leader)
+        is_online = self.book.partition(partition) is _P.ONLINE_PARTITION
+        if leads != is_online:
+            self._step_partition(partition, ZkPartitionInput.ELECT if leads else ZkPartitionInput.TAKE_OFFLINE)
+        if not leads:
+            return elected(state, Strategy.OFFLINE, live, self.office.terms)
+        if state.leader in self._census.stopping and len(state.replicas) > 1:
+            return elected(state, Strategy.CONTROLLED_SHUTDOWN, live, self.office.terms)
+        return None
+
+    def _next_isr(self, partition: int, state: PartitionState, out: Outbox) -> PartitionState | None:
+        """Take replicas offline, and return the partition without one that is still in the ISR."""
+        for broker in state.replicas:
+            is_gone = self._census.is_gone(partition, broker)
+            stops = broker in self._census.stopping and broker != state.leader and len(state.replicas) > 1
+            if self.book.replica(partition, broker) not in _TO_TAKE_OFFLINE or not (is_gone or stops):
+                continue
+            after = without(state, broker, self.office.terms)
+            if after is not None:
+                return after
+            self._step_replica(partition, broker, ZkReplicaInput.TAKE_OFFLINE)
+            self._census.unsettle(partition, broker)
+            if not is_gone:
+                self._deletion.stop(partition, broker, state.leader_epoch, out, deletes=False)
+            elif not self._census.is_gone(partition, broker):
+                # It was of a former life.
+                self._bring_online(partition, state.adding)
+        return None
+
+    # What is sent.
+
+    def _write(self, partition: int, state: PartitionState, out: Outbox) -> None:
+        out.send(Address(CONTROLLER), WriteState(self.office.broker, self.epoch, partition, state))
+
+    def _tell_replicas(self, partition: int, state: PartitionState, out: Outbox) -> None:
+        for broker in state.replicas:
+            life = self._census.life(broker)
+            if life is not None and self.book.replica(partition, broker) in _TOLD:
+                order = LeaderAndIsr(self.epoch, life, partition, self._topics[partition], state)
+                out.send(Address(NodeId(broker)), order)
+
+    def _grant_stops(self, out: Outbox) -> None:
+        """Let brokers go that have no part any more in a partition that others have, too."""
+        for broker, ask in sorted(self._ungranted.items()):
+            if self._census.stopping.get(broker) != ask.epoch:
+                del self._ungranted[broker]
+            elif not any(self._holds_up(partition, broker) for partition in self._topics):
+                del self._ungranted[broker]
+                out.send(Address(NodeId(broker)), StopGranted(ask.epoch))
+
+    def _holds_up(self, partition: int, broker: BrokerId) -> bool:
+        is_alone = len(self._replicas_of(partition)) == 1
+        return not is_alone and self.book.replica(partition, broker) in _TOLD
+
+    # Short words.
+
+    def _is_deleted(self, partition: int) -> bool:
+        return self._read is not None and partition in self._read.deleted
+
+    def _replicas_of(self, partition: int) -> tuple[BrokerId, ...]:
+        state = self._states.get(partition)
+        if state is not None:
+            return state.replicas
+        assert self._read is not None, partition
+        return self._read.unmade[partition].replicas
+
+    def _step_replica(self, partition: int, broker: BrokerId, event: ZkReplicaInput) -> None:
+        self.book.step_replica(self._topics[partition], partition, broker, event)
+
+    def _step_partition(self, partition: int, event: ZkPartitionInput) -> None:
+        self.book.step_partition(self._topics[partition], partition, event)

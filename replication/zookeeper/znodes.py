@@ -1,0 +1,176 @@
+"""Kafka's nodes in ZooKeeper: their paths, what they hold, and how brokers and the controller write them.
+
+It decides which nodes a broker, a controller and an operator touch, on which version each write depends, and what one
+reading of the controller's holds. The rules of the nodes themselves are in `broker.zookeeper`.
+
+Goals, most important first
+1. A controller writes only while the epoch of its election is the last one (KAFKA-6082), and on the version that it
+   has read.
+2. Each has to be told of all that it did not write itself.
+
+Constraints: the version of a partition's state is its partition epoch; the version of /controller_epoch is the
+controller epoch; a broker's epoch is the transaction that made its node (KIP-380).
+
+How: every method is one request, and returns who has to be told because of it, before the request is answered.
+A topic has one partition. What makes a topic writes its replicas; the controller writes the partition's first state.
+
+Worked example: a leader writes its ISR: the state in version 4 becomes version 5, and a sequential node under
+/isr_change_notification tells the controller, which removes it when it reads.
+
+Left out: the JSON that Kafka keeps in its nodes; configs, feature versions, log directory events.
+
+Source: Kafka zk ZkData and KafkaZkClient, 2.8; ReplicationUtils for the notification of ISR changes.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import attrs
+
+from broker.ids import NO_LEADER, BrokerEpoch, BrokerId
+from broker.zookeeper import Kind, Session, Told, ZnodeCode, ZnodeRefusedError, ZnodeTree
+from replication.partition import PartitionState
+from replication.roles.messages import Create
+
+IDS: Final = "/brokers/ids"
+TOPICS: Final = "/brokers/topics"
+CONTROLLER_NODE: Final = "/controller"
+CONTROLLER_EPOCH: Final = "/controller_epoch"
+DELETIONS: Final = "/admin/delete_topics"
+ISR_CHANGES: Final = "/isr_change_notification"
+
+_WATCHED: Final = (IDS, TOPICS, DELETIONS)
+Held: TypeAlias = Create | PartitionState | BrokerId | int
+"""What nodes hold: a topic its replicas, a partition its state, /controller a broker, /controller_epoch a number."""
+
+
+@attrs.frozen
+class Topics:
+    """What a reading holds of topics beside their partitions' states: those without one, and those to be deleted."""
+
+    unmade: dict[int, Create]
+    deleted: frozenset[int]
+
+
+class KafkaZnodes:
+    """The tree with Kafka's nodes, and which session is whose."""
+
+    def __init__(self) -> None:
+        self.tree: ZnodeTree[Held] = ZnodeTree()
+        for path in (IDS, TOPICS, DELETIONS, ISR_CHANGES):
+            self.tree.make_way(path)
+        self.tree.create(CONTROLLER_EPOCH, 0)
+        self.brokers: dict[Session, BrokerId] = {}
+        self._sessions: dict[BrokerId, Session] = {}
+
+    # Brokers.
+
+    def register(self, broker: BrokerId) -> tuple[BrokerEpoch, tuple[Told, ...]]:
+        """Begin a session, make the broker's node with it, and return the epoch; raise NODE_EXISTS while one stands."""
+        session = Session(f"{broker}-{self.tree.transaction}")
+        self.tree.open(session)
+        made = self.tree.create(f"{IDS}/{broker}", broker, Kind.EPHEMERAL, session)
+        self.brokers[session] = broker
+        self._sessions[broker] = session
+        return BrokerEpoch(self.tree.get(made.path).stat.created), made.told
+
+    def end_session(self, broker: BrokerId) -> tuple[Told, ...]:
+        """End a broker's session."""
+        session = self._sessions.pop(broker)
+        del self.brokers[session]
+        return self.tree.close(session)
+
+    def take_control(self, broker: BrokerId) -> tuple[Told, ...]:
+        """Make the node /controller a broker's, under the next epoch, unless it is somebody's; watch it in any case."""
+        session = self._sessions[broker]
+        told: tuple[Told, ...] = ()
+        try:
+            told = self.tree.create(CONTROLLER_NODE, broker, Kind.EPHEMERAL, session).told
+        except ZnodeRefusedError as refused:
+            if refused.code is not ZnodeCode.NODE_EXISTS:
+                raise
+        else:
+            told += self.tree.write(CONTROLLER_EPOCH, self.controller_epoch + 1)
+        self.tree.exists(CONTROLLER_NODE, session)
+        return told
+
+    @property
+    def controller(self) -> BrokerId:
+        """Whose the node /controller is, -1 for nobody's."""
+        if self.tree.exists(CONTROLLER_NODE) is None:
+            return NO_LEADER
+        holder = self.tree.get(CONTROLLER_NODE).data
+        assert isinstance(holder, int), holder
+        return BrokerId(holder)
+
+    @property
+    def controller_epoch(self) -> int:
+        """How many controllers there have been."""
+        return self.tree.get(CONTROLLER_EPOCH).stat.version
+
+    def drop_controller(self) -> tuple[Told, ...]:
+        """Remove the node /controller, as an operator does who wants another controller; none is fine."""
+        return () if self.controller == NO_LEADER else self.tree.delete(CONTROLLER_NODE)
+
+    # Topics.
+
+    def make_topic(self, order: Create) -> tuple[Told, ...]:
+        """Write a topic's replicas; a topic that is there stays as it is."""
+        path = f"{TOPICS}/{order.topic}"
+        return () if self.tree.exists(path) is not None else self.tree.create(path, order).told
+
+    def order_deletion(self, topic: str) -> tuple[Told, ...]:
+        """Ask for a topic's deletion; one that is asked for already, or is of no topic, is none."""
+        path = f"{DELETIONS}/{topic}"
+        is_idle = self.tree.exists(f"{TOPICS}/{topic}") is None or self.tree.exists(path) is not None
+        return () if is_idle else self.tree.create(path).told
+
+    def remove_topic(self, topic: str) -> tuple[Told, ...]:
+        """Remove a topic's nodes, the deepest first, and the wish for its deletion."""
+        told: tuple[Told, ...] = ()
+        for path in (_state_path(topic), f"{TOPICS}/{topic}/partitions/0", f"{TOPICS}/{topic}/partitions"):
+            if self.tree.exists(path) is not None:
+                told += self.tree.delete(path)
+        return told + self.tree.delete(f"{TOPICS}/{topic}") + self.tree.delete(f"{DELETIONS}/{topic}")
+
+    def read_topics(self, controller: BrokerId) -> Topics:
+        """Read what the controller reads of topics, remove the notes on ISR changes, and watch for whatever comes."""
+        tree, session = self.tree, self._sessions[controller]
+        for note in tree.children(ISR_CHANGES):
+            tree.delete(f"{ISR_CHANGES}/{note}")
+        for path in (*_WATCHED, ISR_CHANGES):
+            tree.children(path, session)
+        unmade, numbers = {}, {}
+        for topic in tree.children(TOPICS):
+            order = tree.get(f"{TOPICS}/{topic}").data
+            assert isinstance(order, Create), order
+            numbers[topic] = order.partition
+            if tree.exists(_state_path(topic)) is None:
+                unmade[order.partition] = order
+        return Topics(unmade, frozenset(numbers[topic] for topic in tree.children(DELETIONS)))
+
+    def topic_of(self, partition: int) -> str | None:
+        """Return the name of the topic that has a partition."""
+        for topic in self.tree.children(TOPICS):
+            order = self.tree.get(f"{TOPICS}/{topic}").data
+            if isinstance(order, Create) and order.partition == partition:
+                return topic
+        return None
+
+    def write_state(self, topic: str, state: PartitionState) -> tuple[Told, ...]:
+        """Write a partition's state on the version before its own, or its first one; raise NO_NODE or BAD_VERSION."""
+        path = _state_path(topic)
+        if state.partition_epoch > 0:
+            return self.tree.write(path, state, state.partition_epoch - 1)
+        self.tree.check(f"{TOPICS}/{topic}", 0)
+        told = self.tree.make_way(path.rpartition("/")[0])
+        return told + self.tree.create(path, state).told
+
+    def note_isr_change(self, broker: BrokerId) -> tuple[Told, ...]:
+        """Leave a note for the controller that a leader has written its ISR."""
+        return self.tree.create(f"{ISR_CHANGES}/isr_change_", kind=Kind.SEQUENTIAL, session=self._sessions[broker]).told
+
+
+def _state_path(topic: str) -> str:
+    return f"{TOPICS}/{topic}/partitions/0/state"

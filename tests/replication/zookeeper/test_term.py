@@ -1,0 +1,374 @@
+"""What the ZooKeeper-style controller does as brokers come and go, topics are made, moved and deleted."""
+
+from __future__ import annotations
+
+from broker.error_codes import ErrorCode
+from broker.ids import BrokerId
+from replication.election import Election
+from replication.roles.messages import Create, Delete, Elect, Reassign
+from replication.roles.outbox import Outbox
+from replication.roles.states import ZkPartitionState
+from replication.zookeeper.deletion import EPOCH_DURING_DELETE
+from replication.zookeeper.messages import Obeyed, StopGranted, Stopped, UpdateMetadata
+from tests.replication.zookeeper.desk import BOSS, Desk
+
+ONLINE = {0: "ONLINE", 1: "ONLINE", 2: "ONLINE"}
+ON, OFF = ZkPartitionState.ONLINE_PARTITION, ZkPartitionState.OFFLINE_PARTITION
+NEW, NONE = ZkPartitionState.NEW_PARTITION, ZkPartitionState.NON_EXISTENT_PARTITION
+
+
+def ids(*brokers: int) -> tuple[BrokerId, ...]:
+    return tuple(map(BrokerId, brokers))
+
+
+def stopped(desk: Desk, broker: int, error: ErrorCode = ErrorCode.NONE) -> Stopped:
+    return Stopped(0, True, error, desk.epochs[broker])
+
+
+def test_a_new_topic_gets_its_first_live_replica_as_leader_and_all_live_ones_in_sync() -> None:
+    desk = Desk()
+    assert (desk.led, desk.partition, desk.replicas) == ((0, 0, (0, 1, 2)), ON, ONLINE)
+    assert desk.orders(2)[0] == (0, 0)
+    desk.go(1)
+    desk.give(Create(1, ids(1, 2, 3)))
+    assert desk.zookeeper.image.partitions[1].isr == (2, 3)
+    assert desk.lines == []
+
+
+def test_a_topic_whose_replicas_are_all_dead_is_new_until_one_is_back() -> None:
+    desk = Desk()
+    desk.go(3)
+    desk.give(Create(1, ids(3)))
+    assert desk.term.book.partition(1) is NEW
+    assert 1 not in desk.zookeeper.image.partitions
+    desk.come(3)
+    desk.read()
+    assert desk.term.book.partition(1) is ON
+    assert desk.zookeeper.image.partitions[1].leader == 3
+
+
+def test_of_replicas_that_die_together_one_election_takes_all_out_of_the_isr() -> None:
+    desk = Desk()
+    desk.go(0, 1)
+    desk.read()
+    assert (desk.led, desk.partition) == ((2, 1, (2,)), ON)
+    assert desk.replicas == {0: "OFFLINE", 1: "OFFLINE", 2: "ONLINE"}
+
+
+def test_a_follower_that_dies_leaves_the_isr_in_a_leader_epoch_of_its_own() -> None:
+    desk = Desk()
+    desk.go(1, 2)
+    desk.read()
+    assert desk.led == (0, 2, (0,))
+
+
+def test_a_leader_that_is_alone_in_sync_leaves_the_partition_offline_until_it_is_back() -> None:
+    desk = Desk()
+    desk.write_isr(0)
+    desk.go(0)
+    desk.read()
+    assert (desk.led, desk.partition, desk.replicas[0]) == ((-1, 1, (0,)), OFF, "OFFLINE")
+    desk.come(0)
+    desk.orders(0)
+    desk.read()
+    assert (desk.led, desk.partition, desk.replicas) == ((0, 2, (0,)), ON, ONLINE)
+    assert desk.orders(0) == [(0, 2)]
+
+
+def test_an_offline_partition_that_allows_it_is_led_by_the_first_live_replica_though_it_lacks_records() -> None:
+    desk = Desk(unclean=True)
+    desk.write_isr(0)
+    desk.go(0)
+    desk.read()
+    assert (desk.led, desk.partition) == ((1, 1, (1,)), ON)
+
+
+def test_a_leader_that_was_away_between_two_readings_leads_no_longer() -> None:
+    desk = Desk()
+    desk.go(0)
+    desk.come(0)
+    desk.orders(0)
+    desk.read()
+    assert (desk.led, desk.replicas) == ((1, 1, (1, 2)), ONLINE)
+    assert desk.orders(0)[-1] == (1, 1)
+
+
+def test_a_replica_whose_directory_has_failed_is_offline_until_its_broker_begins_another_life() -> None:
+    desk = Desk()
+    out = Outbox()
+    desk.term.on_obeyed(Obeyed(0, ErrorCode.KAFKA_STORAGE_ERROR, desk.epochs[0]), BrokerId(0), out)
+    desk.read()
+    assert (desk.led, desk.replicas[0]) == ((1, 1, (1, 2)), "OFFLINE")
+    desk.go(0)
+    desk.come(0)
+    desk.read()
+    assert desk.replicas == ONLINE
+
+
+def test_a_read_that_was_overtaken_is_dropped() -> None:
+    desk = Desk()
+    out, late = Outbox(), desk.term._read
+    assert late is not None
+    desk.go(0)
+    desk.read()
+    desk.term.on_read(late, out)
+    assert out.sent == []
+
+
+def test_who_takes_over_finds_the_dead_ineligible_and_takes_them_offline() -> None:
+    desk = Desk()
+    desk.go(0)
+    desk.begin_term()
+    assert (desk.led, desk.partition) == ((1, 1, (1, 2)), ON)
+    assert desk.replicas == {0: "OFFLINE", 1: "ONLINE", 2: "ONLINE"}
+    assert desk.lines == []
+
+
+# Elections that an operator asks for.
+
+
+def ordered(desk: Desk, order: Elect | Reassign) -> None:
+    out = Outbox()
+    desk.term.on_order(order, out)
+    desk._deliver(out)
+
+
+def test_the_preferred_leader_is_elected_if_it_is_in_sync_and_nobody_in_its_place() -> None:
+    desk = Desk()
+    desk.go(0)
+    desk.read()
+    desk.come(0)
+    desk.read()
+    ordered(desk, Elect(0, Election.PREFERRED))
+    assert desk.led == (1, 1, (1, 2))
+    desk.write_isr(1, 2, 0)
+    ordered(desk, Elect(0, Election.PREFERRED))
+    assert desk.led[:2] == (0, 2)
+    before = desk.state
+    ordered(desk, Elect(0, Election.PREFERRED))
+    assert desk.state is before
+
+
+def test_an_unclean_election_is_held_where_nobody_leads_and_not_elsewhere() -> None:
+    desk = Desk()
+    before = desk.state
+    ordered(desk, Elect(0, Election.UNCLEAN))
+    assert desk.state is before
+    desk.write_isr(0)
+    desk.go(0)
+    desk.read()
+    ordered(desk, Elect(0, Election.UNCLEAN))
+    assert (desk.led, desk.partition) == ((1, 2, (1,)), ON)
+
+
+# Moves.
+
+
+def test_a_replica_that_is_added_is_new_until_the_move_is_over_and_one_that_is_removed_is_deleted() -> None:
+    desk = Desk()
+    ordered(desk, Reassign(0, ids(3, 1, 2)))
+    assert desk.led == (0, 1, (0, 1, 2))
+    assert (desk.replicas[3], desk.orders(3)[0]) == ("NEW", (0, 1))
+    desk.told.clear()
+    desk.write_isr(0, 1, 2, 3)
+    assert desk.led == (3, 2, (1, 2, 3))
+    assert desk.replicas == {1: "ONLINE", 2: "ONLINE", 3: "ONLINE"}
+    assert desk.stops(0) == [(True, 2)]
+    assert desk.lines == []
+
+
+def test_a_leader_that_stays_a_replica_leads_on_in_another_epoch() -> None:
+    desk = Desk()
+    ordered(desk, Reassign(0, ids(3, 0, 1)))
+    desk.write_isr(0, 1, 2, 3)
+    assert (desk.led, desk.state.replicas) == ((0, 2, (0, 1, 3)), ids(3, 0, 1))
+
+
+def test_a_move_that_is_cancelled_lets_go_of_what_was_added() -> None:
+    desk = Desk()
+    ordered(desk, Reassign(0, ids(3, 1, 2)))
+    ordered(desk, Reassign(0, ()))
+    assert (set(desk.state.replicas), desk.state.is_reassigning) == ({0, 1, 2}, False)
+    assert desk.replicas == ONLINE
+    before = desk.state
+    ordered(desk, Reassign(0, ()))
+    assert desk.state is before
+
+
+# Controlled shutdown.
+
+
+def test_a_broker_that_stops_hands_over_what_it_leads_leaves_the_isrs_and_is_let_go() -> None:
+    desk = Desk()
+    desk.told.clear()
+    desk.wants_to_stop(0)
+    assert desk.led == (1, 1, (1, 2))
+    assert desk.replicas == {0: "OFFLINE", 1: "ONLINE", 2: "ONLINE"}
+    assert StopGranted(desk.epochs[0]) in desk.told[0]
+    assert desk.stops(0) == [(False, 1)]
+    # It stays out of everything until its session has ended and another one has begun.
+    desk.read()
+    assert desk.replicas[0] == "OFFLINE"
+    desk.go(0)
+    desk.come(0)
+    desk.read()
+    assert desk.replicas == ONLINE
+
+
+def test_a_broker_that_follows_leaves_the_isr_before_it_is_let_go() -> None:
+    desk = Desk()
+    desk.wants_to_stop(2)
+    assert (desk.led, desk.replicas[2]) == ((0, 1, (0, 1)), "OFFLINE")
+    assert StopGranted(desk.epochs[2]) in desk.told[2]
+
+
+def test_a_broker_that_alone_can_lead_is_not_let_go_and_leads_on() -> None:
+    desk = Desk()
+    desk.write_isr(0)
+    desk.told.clear()
+    desk.wants_to_stop(0)
+    desk.read()
+    assert (desk.led, desk.replicas) == ((0, 0, (0,)), ONLINE)
+    assert not any(isinstance(each, StopGranted) for each in desk.told[0])
+    desk.write_isr(0, 1)
+    assert desk.led == (1, 1, (1,))
+    assert StopGranted(desk.epochs[0]) in desk.told[0]
+
+
+def test_a_partition_without_other_replicas_keeps_nobody_from_stopping() -> None:
+    desk = Desk()
+    desk.give(Create(1, ids(3)))
+    desk.wants_to_stop(3)
+    assert StopGranted(desk.epochs[3]) in desk.told[3]
+    assert desk.zookeeper.image.partitions[1].leader == 3
+
+
+# Deletion.
+
+
+def test_a_topic_is_gone_when_every_replica_has_said_that_it_is_deleted() -> None:
+    desk = Desk()
+    desk.told.clear()
+    desk.give(Delete(0))
+    assert desk.partition is NONE
+    assert desk.replicas == dict.fromkeys((0, 1, 2), "DELETION_STARTED")
+    assert desk.stops(1)[:2] == [(False, EPOCH_DURING_DELETE), (True, EPOCH_DURING_DELETE)]
+    for broker in (0, 1, 1):
+        desk.answers(stopped(desk, broker), broker)
+    assert desk.replicas == {0: "DELETION_SUCCESSFUL", 1: "DELETION_SUCCESSFUL", 2: "DELETION_STARTED"}
+    # It is told until it answers.
+    desk.told.clear()
+    desk.read()
+    assert (desk.stops(1), desk.stops(2)) == ([], [(True, EPOCH_DURING_DELETE)])
+    desk.answers(stopped(desk, 2), 2)
+    desk.read()
+    assert (desk.replicas, desk.zookeeper.image.partitions) == ({}, {})
+    assert desk.lines == []
+
+
+def test_a_replica_that_is_away_is_deleted_when_its_broker_is_back() -> None:
+    desk = Desk()
+    desk.go(0)
+    desk.give(Delete(0))
+    assert desk.replicas == {0: "DELETION_INELIGIBLE", 1: "DELETION_STARTED", 2: "DELETION_STARTED"}
+    for broker in (1, 2):
+        desk.answers(stopped(desk, broker), broker)
+    desk.read()
+    assert 0 in desk.zookeeper.image.partitions
+    desk.come(0)
+    desk.read()
+    assert desk.replicas[0] == "DELETION_STARTED"
+    desk.answers(stopped(desk, 0), 0)
+    desk.read()
+    assert desk.zookeeper.image.partitions == {}
+
+
+def test_a_replica_that_dies_while_it_deletes_is_given_up_until_it_is_back() -> None:
+    desk = Desk()
+    desk.give(Delete(0))
+    desk.go(2)
+    desk.read()
+    assert desk.replicas[2] == "DELETION_INELIGIBLE"
+    desk.come(2)
+    desk.read()
+    assert desk.replicas[2] == "DELETION_STARTED"
+    assert desk.lines == []
+
+
+def test_a_step_that_kafka_does_not_list_is_refused_and_logged_in_kafkas_words() -> None:
+    desk = Desk()
+    desk.give(Delete(0))
+    desk.answers(stopped(desk, 2), 2)
+    desk.go(2)
+    desk.read()
+    assert desk.replicas[2] == "DELETION_SUCCESSFUL"
+    assert desk.lines == [
+        "Controller 9 epoch 1 initiated state change of replica 2 for partition topic-0-0 from "
+        "ReplicaDeletionSuccessful to ReplicaDeletionIneligible failed: Replica [Topic=topic-0,Partition=0,Replica=2] "
+        "should be in the OfflineReplica,ReplicaDeletionStarted states before moving to ReplicaDeletionIneligible "
+        "state. Instead it is in ReplicaDeletionSuccessful state"
+    ]
+    desk.read()
+    assert len(desk.lines) == 1
+
+
+def test_a_replica_that_cannot_be_deleted_is_given_up_until_its_broker_begins_another_life() -> None:
+    desk = Desk()
+    desk.give(Delete(0))
+    desk.answers(stopped(desk, 1, ErrorCode.KAFKA_STORAGE_ERROR), 1)
+    desk.told.clear()
+    desk.read()
+    assert (desk.replicas[1], desk.stops(1)) == ("DELETION_INELIGIBLE", [])
+    desk.go(1)
+    desk.come(1)
+    desk.read()
+    assert desk.replicas[1] == "DELETION_STARTED"
+
+
+def test_a_topic_that_is_being_moved_is_deleted_after_the_move() -> None:
+    desk = Desk()
+    ordered(desk, Reassign(0, ids(3, 1, 2)))
+    desk.give(Delete(0))
+    assert (desk.partition, desk.replicas[3]) == (ON, "NEW")
+    desk.write_isr(0, 1, 2, 3)
+    desk.read()
+    assert desk.partition is NONE
+    assert desk.replicas == dict.fromkeys((1, 2, 3), "DELETION_STARTED")
+
+
+def test_whoever_takes_over_goes_on_deleting() -> None:
+    desk = Desk()
+    desk.give(Delete(0))
+    desk.answers(stopped(desk, 1), 1)
+    desk.go(2)
+    desk.begin_term()
+    assert desk.replicas == {0: "DELETION_STARTED", 1: "DELETION_STARTED", 2: "DELETION_INELIGIBLE"}
+    assert desk.lines == []
+
+
+def test_nobody_is_elected_and_nothing_moved_of_a_topic_that_is_being_deleted() -> None:
+    desk = Desk()
+    desk.give(Delete(0))
+    before = desk.state
+    desk.go(0)
+    desk.read()
+    ordered(desk, Elect(0, Election.UNCLEAN))
+    ordered(desk, Reassign(0, ids(3)))
+    assert desk.state is before
+
+
+def test_every_broker_is_told_of_everything_that_was_read() -> None:
+    desk = Desk()
+    desk.go(3)
+    desk.told.clear()
+    desk.read()
+    assert {broker for broker, told in desk.told.items() if isinstance(told[-1], UpdateMetadata)} == {0, 1, 2, BOSS}
+
+
+def test_a_write_that_was_refused_changes_nothing_in_the_book() -> None:
+    desk = Desk()
+    # Somebody else writes the node, of which the controller is not told.
+    desk.zookeeper.nodes.tree.write("/brokers/topics/topic-0/partitions/0/state", desk.state)
+    desk.go(0)
+    desk.read()
+    assert (desk.led, desk.partition, desk.replicas) == ((0, 0, (0, 1, 2)), OFF, ONLINE)
