@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from replication.roles.broker_role import BrokerRole, BrokerStart
+from replication.roles.broker_role import BrokerRole
+from replication.roles.broker_start import BrokerStart
 from replication.roles.controller import ControllerRole
 from replication.roles.follower import FollowerRole
 from replication.roles.leader import LeaderRole

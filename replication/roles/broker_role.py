@@ -25,27 +25,24 @@ Source: Kafka core BrokerServer, BrokerLifecycleManager, BrokerMetadataPublisher
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
-
-import attrs
 
 from broker.error_codes import ErrorCode
 from broker.errors import UsageError
-from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from broker.ids import NO_LEADER, BrokerEpoch, LeaderEpoch, Offset
 from broker.machines import step
 from broker.registration import BrokerState, Heartbeat
 from broker.units import DurationMs, TimeMs
 from log.errors import InconsistentTopicIdError, StorageError
 from replication.epochs import UNDEFINED_END
-from replication.fencing import StopProof
 from replication.fetch import FetchAnswer, check_leader_epoch
 from replication.leadership import become_follower, become_leader, unassigned
 from replication.partition import UNKNOWN_OFFSET, PartitionState
 from replication.produce import ACKS_ALL
+from replication.roles.broker_start import BrokerStart
 from replication.roles.consumers import answer_consumer
 from replication.roles.follower import FollowerRole
-from replication.roles.guest import GuestAppend, GuestMaker
+from replication.roles.guest import GuestAppend
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
     CONTROLLER,
@@ -88,6 +85,8 @@ from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
 from replication.roles.states.life import LIFE_TRANSITIONS, LifeInput, LifeState
+from replication.roles.states.part import PART_TRANSITIONS, PartInput, PartState
+from replication.roles.states.write import REFUSALS, WriteInput, WriteState, end_of_write
 from replication.terms import Moment
 
 _HEARD: Final = {
@@ -96,40 +95,6 @@ _HEARD: Final = {
     BrokerState.SHUTDOWN_NOW: LifeInput.HEARTBEAT_SHUT_DOWN,
 }
 _STOPPING: Final = (LifeState.PENDING_CONTROLLED_SHUTDOWN, LifeState.SHUTTING_DOWN)
-
-OpenLog = Callable[[int], ReplicaLog]
-"""Opens, or makes, the log of a partition on this broker's disk."""
-
-
-def _no_strays(_image: MetadataImage) -> None:
-    pass
-
-
-def _say_nothing(_line: str) -> None:
-    pass
-
-
-def _none_beside(_path: str) -> frozenset[int]:
-    return frozenset()
-
-
-@attrs.frozen
-class BrokerStart:
-    """What a process is started with: who it is, what its disk proves, and how it gets at its logs."""
-
-    broker: BrokerId
-    incarnation: str
-    proof: StopProof
-    open_log: OpenLog
-    drop_log: Callable[[int], None]
-    checkpoint: Callable[[dict[int, Offset]], None]
-    guests: tuple[GuestMaker, ...] = ()
-    partitions_beside: Callable[[str], frozenset[int]] = _none_beside
-    """Tells which replicas are lost with the directory that a path lies in."""
-    drop_strays: Callable[[MetadataImage], None] = _no_strays
-    """Removes the logs on disk that belong to no partition of this broker."""
-    tell: Callable[[str], None] = _say_nothing
-    """Takes a line of the process's log."""
 
 
 class BrokerRole:
@@ -343,7 +308,7 @@ class BrokerRole:
         if self.broker not in news.replicas:
             if isinstance(role, LeaderRole):
                 role.resign(news, out)
-            self.roles.pop(partition, None)
+            self._leave(partition)
             self.start.drop_log(partition)
         elif news.leader == self.broker:
             self._lead(partition, news, moment, out)
@@ -352,12 +317,26 @@ class BrokerRole:
 
     def _remove(self, partition: int, out: Outbox) -> None:
         """Give up a partition whose topic was deleted, and its log."""
-        role = self.roles.pop(partition, None)
+        role = self._leave(partition)
         if role is None:
             return  # What it may have left on disk is a stray.
         if isinstance(role, LeaderRole):
-            role.fail(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, out)
+            role.fail(WriteInput.TOPIC_DELETED, out)
         self.start.drop_log(partition)
+
+    def _leave(self, partition: int) -> LeaderRole | FollowerRole | None:
+        """Have no part in a partition any more, and return the one that was, if any."""
+        part = self._told(partition, PartInput.TOLD_TO_LEAVE)
+        assert part is PartState.NONE, part
+        return self.roles.pop(partition, None)
+
+    def _told(self, partition: int, event: PartInput) -> PartState:
+        """Return what news of a partition make of this broker's part in it."""
+        return step(PART_TRANSITIONS, self._part_of(partition), event, what="replica")
+
+    def _part_of(self, partition: int) -> PartState:
+        role = self.roles.get(partition)
+        return PartState.NONE if role is None else role.part
 
     def _lead(self, partition: int, news: PartitionState, moment: Moment, out: Outbox) -> None:
         role = self.roles.get(partition)
@@ -372,7 +351,9 @@ class BrokerRole:
             role.renew(leading.state, moment, out)
             return
         assert self.epoch is not None
+        part = self._told(partition, PartInput.TOLD_TO_LEAD)
         role = LeaderRole(partition, leading.state, log, self.epoch, self.settings)
+        assert role.part is part, part
         self.roles[partition] = role
         role.renew(leading.state, moment, out)
 
@@ -387,7 +368,9 @@ class BrokerRole:
         if not isinstance(role, FollowerRole):
             assert self.epoch is not None
             log = self._log_of(partition)
+            was = self._part_of(partition)
             role = FollowerRole(partition, following.state, log, self.epoch, self.settings)
+            role.part = was
             self.roles[partition] = role
         role.follow(following, moment, out)
 
@@ -403,9 +386,9 @@ class BrokerRole:
         self.offline |= lost
         for partition in sorted(lost):
             led_epoch = self._led_epoch(partition)
-            role = self.roles.pop(partition, None)
+            role = self._leave(partition)
             if isinstance(role, LeaderRole):
-                role.fail(ErrorCode.KAFKA_STORAGE_ERROR, out)
+                role.fail(WriteInput.DIRECTORY_LOST, out)
             self._tell_guests(partition, led_epoch, now_ms, out)
         if self.epoch is not None:
             self._beat(out)
@@ -414,6 +397,7 @@ class BrokerRole:
         """Answer a request that a failing directory could not serve, if it is one."""
         error = ErrorCode.KAFKA_STORAGE_ERROR
         if isinstance(message, Produce) and message.acks != 0:
+            error = end_of_write(WriteState.RECEIVED, WriteInput.DIRECTORY_LOST)
             told = Produced(message.partition, message.number, message.acks, error, Offset(-1), appended=True)
             out.send(sender, told)
         elif isinstance(message, Consume):
@@ -476,7 +460,7 @@ class BrokerRole:
         if isinstance(role, LeaderRole):
             role.on_produce(write, sender, moment, out)
         elif write.acks != 0:
-            error = self._absence(write.partition)
+            error = end_of_write(WriteState.RECEIVED, REFUSALS[self._absence(write.partition)])
             out.send(sender, Produced(write.partition, write.number, write.acks, error, Offset(-1), appended=False))
 
     def _on_consume(self, ask: Consume, sender: Address, out: Outbox) -> None:

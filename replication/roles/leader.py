@@ -36,7 +36,7 @@ from replication.fetch import FetchAnswer, FollowerDesk, check_leader_epoch
 from replication.high_watermark import leader_high_watermark
 from replication.isr import lagging, propose_shrink
 from replication.partition import UNKNOWN_BROKER_EPOCH, LeaderState, PartitionState
-from replication.produce import ACKS_ALL, answer_waiting, check_append
+from replication.produce import answer_waiting, check_append
 from replication.roles.messages import (
     CONTROLLER,
     Address,
@@ -58,7 +58,15 @@ from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
 from replication.roles.states.part import PartState
-from replication.roles.states.write import WRITE_ANSWERS, WRITE_TRANSITIONS, WriteInput, WriteState
+from replication.roles.states.write import (
+    APPENDED,
+    REFUSALS,
+    WRITE_ANSWERS,
+    WRITE_TRANSITIONS,
+    WriteInput,
+    WriteState,
+    end_of_write,
+)
 from replication.terms import Moment
 from replication.truncation import answer_epoch_end
 
@@ -162,7 +170,7 @@ class LeaderRole:
         """Take a write or refuse it; answer acks=1 at once, acks=all when it is committed, acks=0 never."""
         error = self.append(write, sender, moment, out)
         if error is not _NO_ERROR:
-            self._answer(write, sender, error, out)
+            self._answer(write, sender, end_of_write(WriteState.RECEIVED, REFUSALS[error]), out)
 
     def append(self, write: Produce, sender: Address, moment: Moment, out: Outbox) -> ErrorCode:
         """Append a write whose answer follows; if it is refused, return why: then none follows."""
@@ -178,12 +186,14 @@ class LeaderRole:
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         self.advance(moment, out)
         end_offset = Offset(info.last_offset + 1)
-        if write.acks == ACKS_ALL:
+        event = APPENDED[write.acks]
+        standing = WRITE_TRANSITIONS[WriteState.RECEIVED, event]
+        if standing is WriteState.WAITING:
             self._waiting.append(WaitingWrite(write, sender, info.first_offset, end_offset))
             out.wake(self._settings.produce_ms_max, WriteExpired(self.partition, write.number, sender))
             self._answer_committed(out)
-        elif write.acks == 1:
-            self._answer(write, sender, _NO_ERROR, out, offset=info.first_offset)
+        elif standing is WriteState.ACKED:
+            self._answer(write, sender, WRITE_ANSWERS[event], out, offset=info.first_offset)
         self._release(moment, out)
         return _NO_ERROR
 
@@ -244,12 +254,13 @@ class LeaderRole:
         self._held.clear()
         self._waiting.clear()
 
-    def fail(self, error: ErrorCode, out: Outbox) -> None:
+    def fail(self, event: WriteInput, out: Outbox) -> None:
         """Tell everybody who waits that this replica is gone: its directory has failed, or its topic was deleted."""
         for held in self._held.values():
-            out.send(held.sender, Fetched(self.partition, held.fetch.number, FetchAnswer(error=error), b""))
+            answer = FetchAnswer(error=WRITE_ANSWERS[event])
+            out.send(held.sender, Fetched(self.partition, held.fetch.number, answer, b""))
         for waiting in self._waiting:
-            self._answer(waiting.write, waiting.sender, error, out, offset=waiting.offset)
+            self._end(waiting, event, out)
         self._held.clear()
         self._waiting.clear()
 
@@ -283,8 +294,8 @@ class LeaderRole:
 
     def _end(self, waiting: WaitingWrite, event: WriteInput, out: Outbox) -> None:
         """Answer a write that has waited; the table of writes says which ends there are."""
-        assert (WriteState.WAITING, event) in WRITE_TRANSITIONS, event
-        self._answer(waiting.write, waiting.sender, WRITE_ANSWERS[event], out, offset=waiting.offset)
+        error = end_of_write(WriteState.WAITING, event)
+        self._answer(waiting.write, waiting.sender, error, out, offset=waiting.offset)
 
     def _answer(
         self, write: Produce, sender: Address, error: ErrorCode, out: Outbox, *, offset: Offset | None = None

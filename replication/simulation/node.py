@@ -27,7 +27,8 @@ from log.recovery import LastShutdown
 from log.storage import MemoryStorage, Storage
 from replication.fencing import StopProof, proof_at_stop, proof_while_loading
 from replication.partition import UNKNOWN_BROKER_EPOCH
-from replication.roles.broker_role import BrokerRole, BrokerStart
+from replication.roles.broker_role import BrokerRole
+from replication.roles.broker_start import BrokerStart
 from replication.roles.guest import GuestMaker
 from replication.roles.messages import Address, Life, NodeId
 from replication.roles.metadata import MetadataImage

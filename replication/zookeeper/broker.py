@@ -33,7 +33,8 @@ from broker.ids import NO_LEADER, BrokerId
 from broker.units import TimeMs
 from replication.fencing import check_control_request
 from replication.partition import UNKNOWN_BROKER_EPOCH
-from replication.roles.broker_role import BrokerRole, BrokerStart
+from replication.roles.broker_role import BrokerRole
+from replication.roles.broker_start import BrokerStart
 from replication.roles.follower import FollowerRole
 from replication.roles.messages import (
     CONTROLLER,
@@ -205,7 +206,7 @@ class ZooKeeperBrokerRole(BrokerRole):
             self.start.drop_log(order.partition)
             self._tell_guests(order.partition, led_epoch, moment.now_ms, out)
         elif isinstance(role, FollowerRole):
-            del self.roles[order.partition]
+            self._leave(order.partition)
         return ErrorCode.NONE
 
     def _on_update(self, news: UpdateMetadata) -> None:

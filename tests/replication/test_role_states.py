@@ -32,7 +32,8 @@ from replication.fencing import StopProof
 from replication.fetch import FetchAnswer, FetchRequest
 from replication.partition import AlterPartition, BrokerStatus, EpochEnd, PartitionEpoch, PartitionState
 from replication.produce import ACKS_ALL, Fate, fate
-from replication.roles.broker_role import BrokerRole, BrokerStart
+from replication.roles.broker_role import BrokerRole
+from replication.roles.broker_start import BrokerStart
 from replication.roles.messages import (
     Address,
     AskBounds,
@@ -182,8 +183,8 @@ def test_what_a_producer_may_believe_is_how_its_write_ended(event: WriteInput) -
         assert end in (WriteState.WAITING, WriteState.UNANSWERED)
         return
     expected = {WriteState.ACKED: Fate.ACKED, WriteState.FAILED: Fate.FAILED, WriteState.UNSURE: Fate.UNKNOWN}[end]
-    if event is WriteInput.REFUSED_SEQUENCE:
-        # The producer cannot know whether an earlier attempt was appended.
+    if event in (WriteInput.REFUSED_SEQUENCE, WriteInput.REFUSED_OFFLINE):
+        # The producer cannot know whether an earlier attempt, or this one before the disk failed, was appended.
         expected = Fate.UNKNOWN
     assert fate(WRITE_ANSWERS[event], appended=end is not WriteState.FAILED) is expected
 

@@ -18,7 +18,15 @@ from replication.roles.states.standing import (
     standing_input,
     standing_of,
 )
-from replication.roles.states.write import WRITE_ANSWERS, WRITE_TRANSITIONS, WriteInput, WriteState
+from replication.roles.states.write import (
+    APPENDED,
+    REFUSALS,
+    WRITE_ANSWERS,
+    WRITE_TRANSITIONS,
+    WriteInput,
+    WriteState,
+    end_of_write,
+)
 from replication.roles.states.zookeeper import (
     ZK_PARTITION_TRANSITIONS,
     ZK_REPLICA_TRANSITIONS,
@@ -29,10 +37,12 @@ from replication.roles.states.zookeeper import (
 )
 
 __all__ = (
+    "APPENDED",
     "LIFE_TRANSITIONS",
     "MACHINES",
     "MOVE_TRANSITIONS",
     "PART_TRANSITIONS",
+    "REFUSALS",
     "STANDING_TRANSITIONS",
     "WRITE_ANSWERS",
     "WRITE_TRANSITIONS",
@@ -54,6 +64,7 @@ __all__ = (
     "ZkReplicaInput",
     "ZkReplicaState",
     "check_change",
+    "end_of_write",
     "find_machines",
     "move_input",
     "move_of",

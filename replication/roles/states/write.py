@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Final
 
 from broker.error_codes import ErrorCode
+from broker.machines import step
 
 
 class WriteState(enum.Enum):
@@ -59,6 +60,9 @@ class WriteInput(enum.Enum):
     REFUSED_SEQUENCE = enum.auto()
     """Its sequence does not follow its producer's last one."""
 
+    REFUSED_OFFLINE = enum.auto()
+    """The replica's directory has failed before."""
+
     APPENDED_FOR_NONE = enum.auto()
     """It is appended, with acks=0."""
 
@@ -80,6 +84,12 @@ class WriteInput(enum.Enum):
     LEADERSHIP_LOST = enum.auto()
     """The broker leads no longer."""
 
+    DIRECTORY_LOST = enum.auto()
+    """The replica's directory fails as it is written to, or while the write waits."""
+
+    TOPIC_DELETED = enum.auto()
+    """The partition's topic is deleted."""
+
 
 _S, _I = WriteState, WriteInput
 
@@ -89,6 +99,8 @@ WRITE_TRANSITIONS: Final[Mapping[tuple[WriteState, WriteInput], WriteState]] = M
         (_S.RECEIVED, _I.REFUSED_TOO_FEW): _S.FAILED,
         (_S.RECEIVED, _I.REFUSED_ACKS): _S.FAILED,
         (_S.RECEIVED, _I.REFUSED_SEQUENCE): _S.FAILED,
+        (_S.RECEIVED, _I.REFUSED_OFFLINE): _S.FAILED,
+        (_S.RECEIVED, _I.DIRECTORY_LOST): _S.UNSURE,
         (_S.RECEIVED, _I.APPENDED_FOR_NONE): _S.UNANSWERED,
         (_S.RECEIVED, _I.APPENDED_FOR_ONE): _S.ACKED,
         (_S.RECEIVED, _I.APPENDED_FOR_ALL): _S.WAITING,
@@ -96,6 +108,8 @@ WRITE_TRANSITIONS: Final[Mapping[tuple[WriteState, WriteInput], WriteState]] = M
         (_S.WAITING, _I.COMMITTED_BY_TOO_FEW): _S.UNSURE,
         (_S.WAITING, _I.EXPIRED): _S.UNSURE,
         (_S.WAITING, _I.LEADERSHIP_LOST): _S.UNSURE,
+        (_S.WAITING, _I.DIRECTORY_LOST): _S.UNSURE,
+        (_S.WAITING, _I.TOPIC_DELETED): _S.UNSURE,
     }
 )
 """Every step of a write; whatever is not here is refused and changes nothing."""
@@ -106,11 +120,31 @@ WRITE_ANSWERS: Final[Mapping[WriteInput, ErrorCode]] = MappingProxyType(
         _I.REFUSED_TOO_FEW: ErrorCode.NOT_ENOUGH_REPLICAS,
         _I.REFUSED_ACKS: ErrorCode.INVALID_REQUIRED_ACKS,
         _I.REFUSED_SEQUENCE: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        _I.REFUSED_OFFLINE: ErrorCode.KAFKA_STORAGE_ERROR,
         _I.APPENDED_FOR_ONE: ErrorCode.NONE,
         _I.COMMITTED: ErrorCode.NONE,
         _I.COMMITTED_BY_TOO_FEW: ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
         _I.EXPIRED: ErrorCode.REQUEST_TIMED_OUT,
         _I.LEADERSHIP_LOST: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        _I.DIRECTORY_LOST: ErrorCode.KAFKA_STORAGE_ERROR,
+        _I.TOPIC_DELETED: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 )
 """What the producer is told; inputs that are absent send nothing."""
+
+REFUSALS: Final[Mapping[ErrorCode, WriteInput]] = MappingProxyType(
+    {WRITE_ANSWERS[event]: event for (_, event), after in WRITE_TRANSITIONS.items() if after is _S.FAILED}
+)
+"""The input that a write which is not appended takes, by what its producer is to be told."""
+
+APPENDED: Final[Mapping[int, WriteInput]] = MappingProxyType(
+    {0: _I.APPENDED_FOR_NONE, 1: _I.APPENDED_FOR_ONE, -1: _I.APPENDED_FOR_ALL}
+)
+"""The input that a write which is appended takes, by its acks."""
+
+
+def end_of_write(state: WriteState, event: WriteInput) -> ErrorCode:
+    """Return what a producer is told whose write ends by `event`; raise UsageError where the table has no such step."""
+    following = step(WRITE_TRANSITIONS, state, event, what="write")
+    assert following is not WriteState.WAITING, (state, event)
+    return WRITE_ANSWERS[event]

@@ -1,0 +1,55 @@
+"""What a broker's process is started with.
+
+It decides nothing: it names who the broker is, what its disk proves, and how the process gets at its logs, its guests
+and its own log of what happened.
+
+Constraints: a process touches the world through these only, so that a simulation or real files can stand behind them.
+
+Source: ours; Kafka's broker finds these in its configuration, its disk and its LogManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from broker.ids import BrokerId, Offset
+from replication.fencing import StopProof
+from replication.roles.guest import GuestMaker
+from replication.roles.metadata import MetadataImage
+from replication.roles.replica_log import ReplicaLog
+
+OpenLog = Callable[[int], ReplicaLog]
+"""Opens, or makes, the log of a partition on this broker's disk."""
+
+
+def _no_strays(_image: MetadataImage) -> None:
+    pass
+
+
+def _say_nothing(_line: str) -> None:
+    pass
+
+
+def _none_beside(_path: str) -> frozenset[int]:
+    return frozenset()
+
+
+@attrs.frozen
+class BrokerStart:
+    """What a process is started with: who it is, what its disk proves, and how it gets at its logs."""
+
+    broker: BrokerId
+    incarnation: str
+    proof: StopProof
+    open_log: OpenLog
+    drop_log: Callable[[int], None]
+    checkpoint: Callable[[dict[int, Offset]], None]
+    guests: tuple[GuestMaker, ...] = ()
+    partitions_beside: Callable[[str], frozenset[int]] = _none_beside
+    """Tells which replicas are lost with the directory that a path lies in."""
+    drop_strays: Callable[[MetadataImage], None] = _no_strays
+    """Removes the logs on disk that belong to no partition of this broker."""
+    tell: Callable[[str], None] = _say_nothing
+    """Takes a line of the process's log."""
