@@ -145,7 +145,7 @@ class ZooKeeperBrokerRole(BrokerRole):
     @property
     def _is_closing(self) -> bool:
         """Whether it stops and has been let go, or has given up waiting for it."""
-        return self.life is not LifeState.RUNNING and (self._may_close or self._stop_attempts > STOP_ATTEMPTS_MAX)
+        return self.life is not LifeState.RUNNING and (self._may_close or self._stop_attempts >= STOP_ATTEMPTS_MAX)
 
     def _open_again(self, out: Outbox) -> None:
         """Begin another session: the former one has ended, and with it the broker's control, or its wish to stop."""

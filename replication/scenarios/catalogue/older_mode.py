@@ -1,4 +1,4 @@
-"""Stories of the ZooKeeper era, under the rules of 2.8 or before: S04, S15, S20, S55 and S11 as they go there.
+"""Stories of the ZooKeeper era, under the rules of 2.8 or before: S04, S11, S15, S20 and S42 as they go there.
 
 It decides nothing; it is data.
 
@@ -12,9 +12,11 @@ from typing import Final
 import attrs
 
 from broker.error_codes import ErrorCode
+from broker.ids import BrokerId
 from broker.units import DurationMs
+from replication.roles.messages import Create, Delete
 from replication.rules import rules_of
-from replication.scenarios.acts import Act, Crashed, Held, Written
+from replication.scenarios.acts import Act, Crashed, Held, Ordered, Written
 from replication.scenarios.catalogue.parts import QUICK_LAG, fault, moved_to
 from replication.scenarios.scenario import DEFAULT_SETTINGS, DEFAULT_TERMS, Answers, Look, Scenario, never
 from replication.simulation import FaultKind
@@ -86,6 +88,32 @@ _S11: Final = Scenario(
     gone=(),
 )
 
+_S42: Final = Scenario(
+    name="S42-zk",
+    title="a topic deleted while a broker is down, with ZooKeeper",
+    how="2 is down while its topic, with m0, is deleted. 0 and 1 delete their logs; the topic stays until 2 is back "
+    "and has deleted its own, and only then another one of the same name, with m1, can be made.",
+    source="Kafka TopicDeletionManager, 2.8",
+    settings=_OLDER,
+    terms=_TERMS,
+    producers=0,
+    consumers=0,
+    partitions=1,
+    acts=(
+        Written(5_000, 0),
+        Crashed(6_000, 2, 30_000),
+        Ordered(20_000, Delete(0)),
+        Ordered(25_000, Create(1, tuple(BrokerId(broker) for broker in range(3)), "topic-0")),
+        Ordered(45_000, Create(1, tuple(BrokerId(broker) for broker in range(3)), "topic-0")),
+        Written(47_000, 0, partition=1),
+    ),
+    looks=(
+        Look(29_000, leader=0, isr=(0, 1), logs=((), (), (0,))),
+        Look(59_000, partition=1, leader=0, isr=(0, 1, 2), logs=((1,), (1,), (1,))),
+    ),
+    is_strict=False,
+)
+
 OLDER_MODE: Final = (
     _S04,
     attrs.evolve(
@@ -134,5 +162,23 @@ OLDER_MODE: Final = (
             Look(59_000, leader=1, isr=(1, 2, 0)),
         ),
     ),
+    Scenario(
+        name="S20-zk-stop",
+        title="a leader that stops in good order, with ZooKeeper",
+        how="Broker 0 leads and is told to stop. It asks the controller, which lets 1 lead and takes 0 out of the ISR; "
+        "only then does 0 end its session, and nobody waits for anything.",
+        source="Kafka KafkaController.doControlledShutdown, KafkaServer.controlledShutdown, 2.8",
+        settings=_OLDER,
+        terms=_TERMS,
+        brokers=4,
+        plan=(fault(5_000, FaultKind.STOP, 0, 20_000),),
+        acts=_CONTROLLED_BY_3,
+        looks=(
+            Look(5_000, leader=0, isr=(0, 1, 2)),
+            Look(6_015, leader=1, isr=(1, 2)),
+            Look(59_000, leader=1, isr=(1, 2, 0)),
+        ),
+    ),
+    _S42,
 )
-"""The stories whose names end in "-zk"."""
+"""The stories whose names have "-zk" in them."""

@@ -6,7 +6,9 @@ import attrs
 import pytest
 
 from broker.units import DurationMs
+from replication.groups import GroupLife, with_groups
 from replication.rules import rules_of
+from replication.scenarios.catalogue.older_mode import OLDER_MODE
 from replication.simulation import FaultKind, Options, run, swarm
 
 LOSING = (FaultKind.POWER_LOSS, FaultKind.WIPE, FaultKind.RACK_OUTAGE)
@@ -29,3 +31,30 @@ def test_the_end_of_another_log_is_counted_under_the_rules_of_2_8() -> None:
     options = attrs.evolve(swarm(18, DurationMs(60_000), rules_of("2.8")), is_strict=False)
     options = attrs.evolve(options, settings=attrs.evolve(options.settings, has_zookeeper=True))
     assert {finding.code for finding in run(options).findings} >= {"I5", "I6"}
+
+
+def test_groups_have_coordinators_in_a_cluster_with_zookeeper() -> None:
+    options = with_groups(_with_zookeeper(4, "3.5"))
+    life = GroupLife.drawn(options, 2)
+    assert run(options, extension=life).findings == ()
+    assert life.tally.read_count > 0
+
+
+def test_a_topic_of_the_same_name_is_made_only_when_every_replica_of_the_former_is_deleted() -> None:
+    (story,) = (each for each in OLDER_MODE if each.name == "S42-zk")
+    lines: list[str] = []
+    assert story.play(lines.append).is_expected
+    gone, made = (
+        next(line for line in lines if text in line) for text in ("its topic is deleted", "partition 1: leader")
+    )
+    assert 30_000 < int(gone.split()[0]) < 31_000
+    assert 45_000 < int(made.split()[0]) < 46_000
+
+
+def test_a_broker_that_stops_has_handed_over_before_its_session_ends() -> None:
+    (story,) = (each for each in OLDER_MODE if each.name == "S20-zk-stop")
+    lines: list[str] = []
+    assert story.play(lines.append).is_expected
+    told = [place for place, line in enumerate(lines) if "leader 1 (epoch 1), ISR 1,2," in line]
+    ended = [place for place, line in enumerate(lines) if "broker 0 is fenced" in line]
+    assert told[0] < ended[0]

@@ -1,0 +1,221 @@
+"""A broker of the ZooKeeper era: whose orders it obeys, and how it stops."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.clock import ManualClock
+from broker.error_codes import ErrorCode
+from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch
+from broker.registration import BrokerState
+from broker.units import TimeMs
+from replication.partition import PartitionState
+from replication.roles.messages import (
+    CONTROLLER,
+    Address,
+    Beat,
+    BeatDue,
+    BeatTold,
+    Message,
+    NodeId,
+    Register,
+    Registered,
+)
+from replication.roles.outbox import Outbox
+from replication.roles.settings import RoleSettings
+from replication.roles.states import LifeState, PartState
+from replication.rules import rules_of
+from replication.simulation.node import Node
+from replication.terms import Terms
+from replication.zookeeper.broker import STOP_ATTEMPTS_MAX, ZooKeeperBrokerRole
+from replication.zookeeper.deletion import EPOCH_DURING_DELETE
+from replication.zookeeper.messages import (
+    AskToStop,
+    CloseSession,
+    ControlTold,
+    LeaderAndIsr,
+    Notified,
+    Obeyed,
+    ReadState,
+    StopGranted,
+    Stopped,
+    StopReplica,
+    TakeControl,
+)
+
+OWN, OTHER = BrokerId(1), BrokerId(2)
+LIFE, EPOCH = BrokerEpoch(7), LeaderEpoch(5)
+NOW = TimeMs(1_000)
+SETTINGS = RoleSettings(terms=Terms(rules=rules_of("2.8"), min_isr=1), has_zookeeper=True)
+
+
+class Process:
+    """Broker 1 in its session 7; the controller is broker 2, in controller epoch 3."""
+
+    def __init__(self) -> None:
+        self.node = Node(OWN, 0, SETTINGS, ManualClock())
+        role = self.node.start()
+        assert isinstance(role, ZooKeeperBrokerRole)
+        self.role = role
+        self.out = Outbox()
+        role.begin(self.out)
+        self.tell(Registered(LIFE))
+        self.tell(ControlTold(OTHER, 3))
+        self.tell(BeatTold(ErrorCode.NONE, BrokerState.UNFENCED))
+        self.tell(BeatTold(ErrorCode.NONE, BrokerState.UNFENCED))
+
+    def tell(self, message: Message, sender: int = OTHER) -> list[Message]:
+        """Return what the broker sends because of a message."""
+        return [each for _, each in self.send(message, sender)]
+
+    def send(self, message: Message, sender: int = OTHER) -> list[tuple[int, Message]]:
+        """Return what the broker sends because of a message, and to whom."""
+        before = len(self.out.sent)
+        self.role.handle(message, Address(NodeId(sender)), NOW, self.out)
+        return [(address.node, each) for address, each in self.out.sent[before:]]
+
+    def follow(self, leader_epoch: int = EPOCH, *, controller_epoch: int = 3, life: int = LIFE) -> ErrorCode:
+        """Tell it to follow broker 2 in partition 0, and return the error that it answers with."""
+        state = PartitionState(
+            replicas=(OWN, OTHER), isr=(OWN, OTHER), leader=OTHER, leader_epoch=LeaderEpoch(leader_epoch)
+        )
+        order = LeaderAndIsr(controller_epoch, BrokerEpoch(life), 0, "t", state)
+        (answer,) = [each for each in self.tell(order) if isinstance(each, Obeyed)]
+        return answer.error
+
+    def stop(self, leader_epoch: int, *, deletes: bool, controller_epoch: int = 3, life: int = LIFE) -> ErrorCode:
+        """Tell it to stop its replica, and return the error that it answers with."""
+        order = StopReplica(
+            controller_epoch=controller_epoch,
+            broker_epoch=BrokerEpoch(life),
+            partition=0,
+            leader_epoch=LeaderEpoch(leader_epoch),
+            deletes=deletes,
+        )
+        (answer,) = [each for each in self.tell(order) if isinstance(each, Stopped)]
+        return answer.error
+
+    @property
+    def has_log(self) -> bool:
+        """Whether there is a log of partition 0 on the disk."""
+        return self.node.storage.is_directory(self.node.directory_of(0))
+
+
+def test_an_order_of_a_former_controller_or_for_a_former_life_changes_nothing() -> None:
+    process = Process()
+    assert process.follow(life=LIFE - 1) is ErrorCode.STALE_BROKER_EPOCH
+    assert process.follow(controller_epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert process.role.roles == {}
+    assert process.follow() is ErrorCode.NONE
+    assert process.role.roles[0].part is PartState.FETCHING
+    assert process.stop(EPOCH_DURING_DELETE, deletes=True, life=LIFE - 1) is ErrorCode.STALE_BROKER_EPOCH
+    assert process.stop(EPOCH_DURING_DELETE, deletes=True, controller_epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert 0 in process.role.roles
+
+
+@pytest.mark.parametrize(
+    ("leader_epoch", "is_stopped"), [(EPOCH - 1, False), (EPOCH, True), (EPOCH + 1, True), (EPOCH_DURING_DELETE, True)]
+)
+def test_a_replica_of_a_later_leader_epoch_is_not_deleted_but_for_its_topic(
+    leader_epoch: int, is_stopped: bool
+) -> None:
+    process = Process()
+    process.follow()
+    error = process.stop(leader_epoch, deletes=True)
+    assert error is (ErrorCode.NONE if is_stopped else ErrorCode.FENCED_LEADER_EPOCH)
+    assert process.has_log is not is_stopped
+    assert (0 in process.role.roles) is not is_stopped
+
+
+def test_a_replica_that_is_stopped_keeps_its_log_and_goes_on_in_another_epoch() -> None:
+    process = Process()
+    process.follow()
+    assert process.stop(EPOCH, deletes=False) is ErrorCode.NONE
+    assert process.role.roles == {}
+    assert process.has_log
+    process.follow(EPOCH + 1)
+    assert process.role.roles[0].part is PartState.FETCHING
+
+
+def test_a_replica_that_is_not_there_is_deleted_from_the_disk_all_the_same() -> None:
+    process = Process()
+    process.follow()
+    process.stop(EPOCH, deletes=False)
+    assert process.stop(EPOCH_DURING_DELETE, deletes=True) is ErrorCode.NONE
+    assert not process.has_log
+    assert process.stop(EPOCH_DURING_DELETE, deletes=True) is ErrorCode.NONE
+
+
+def test_a_replica_whose_directory_has_failed_neither_obeys_nor_stops() -> None:
+    process = Process()
+    process.role.offline = frozenset({0})
+    assert process.follow() is ErrorCode.KAFKA_STORAGE_ERROR
+    assert process.stop(EPOCH_DURING_DELETE, deletes=True) is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+# Control.
+
+
+def test_whose_node_it_is_reads_everything_and_whoever_loses_it_begins_anew() -> None:
+    process = Process()
+    assert process.role.term is None
+    assert ReadState(OWN, LIFE) in process.tell(ControlTold(OWN, 4))
+    term = process.role.term
+    assert term is not None
+    process.tell(ControlTold(OWN, 4))
+    assert process.role.term is term
+    assert ReadState(OWN, LIFE) in process.tell(Notified("/brokers/ids"))
+    assert TakeControl(OWN, LIFE) in process.tell(Notified("/controller"))
+    assert process.role.term is None
+
+
+def test_a_broker_that_is_not_controller_takes_nothing_that_is_for_the_controller() -> None:
+    process = Process()
+    assert process.tell(Obeyed(0, ErrorCode.NONE, LIFE)) == []
+    assert process.tell(AskToStop(OTHER, LIFE)) == []
+
+
+# Stopping.
+
+
+def test_a_broker_that_stops_asks_the_controller_and_ends_its_session_when_it_is_let_go() -> None:
+    process = Process()
+    assert process.role.ask_to_stop()
+    sent = process.send(BeatDue())
+    assert (OTHER, AskToStop(OWN, LIFE)) in sent
+    assert [each.heartbeat.want_shutdown for _, each in sent if isinstance(each, Beat)] == [True]
+    process.tell(StopGranted(BrokerEpoch(LIFE - 1)))
+    assert process.role.life is LifeState.PENDING_CONTROLLED_SHUTDOWN
+    assert process.send(StopGranted(LIFE)) == [(CONTROLLER, CloseSession(OWN, LIFE))]
+    # A ping that was overtaken is answered as of no session: that is no reason to begin another one.
+    assert process.tell(BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED)) == []
+    process.tell(BeatTold(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW))
+    assert process.role.may_stop
+
+
+def test_a_broker_that_nobody_lets_go_ends_its_session_after_as_many_attempts_as_kafkas() -> None:
+    process = Process()
+    process.role.ask_to_stop()
+    for _ in range(STOP_ATTEMPTS_MAX):
+        assert CloseSession(OWN, LIFE) not in process.tell(BeatDue())
+    assert CloseSession(OWN, LIFE) in process.tell(BeatDue())
+
+
+def test_a_broker_that_goes_on_after_all_begins_another_session() -> None:
+    process = Process()
+    process.role.ask_to_stop()
+    process.tell(BeatDue())
+    process.role.call_off_stop()
+    sent = process.tell(BeatDue())
+    assert sent[0] == CloseSession(OWN, LIFE)
+    assert any(isinstance(each, Register) for each in sent)
+    process.tell(Registered(BrokerEpoch(LIFE + 1)))
+    assert process.role.epoch == LIFE + 1
+    assert not any(isinstance(each, CloseSession) for each in process.tell(BeatDue()))
+
+
+def test_a_broker_that_knows_no_controller_asks_nobody() -> None:
+    process = Process()
+    process.tell(ControlTold(NO_LEADER, 3))
+    process.role.ask_to_stop()
+    assert not any(isinstance(each, AskToStop) for each in process.tell(BeatDue()))
