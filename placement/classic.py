@@ -118,17 +118,6 @@ class ClassicPlacer:
         )
 
 
-def classic_positions(spec: PlacementSpec, ring: Ring, start: ClassicStart) -> Int32Array:
-    """Return one call's rows as broker positions, int32[partition_count, replication_factor], by the compiled loop.
-
-    Raises InvalidPartitionsError and InvalidReplicationFactorError.
-    """
-    _check_request(spec, len(ring.positions))
-    if _may_overflow(spec, ring, start):
-        return readable_rows(spec, ring, start)
-    return _compiled_rows(PlacementCalls.of(spec), ring, (start,), ring.positions)
-
-
 def ring_of(columns: BrokerColumns) -> Ring:
     """Return the ring of these brokers: rack-alternated when they have racks, else as given.
 
@@ -189,6 +178,27 @@ def readable_rows(spec: PlacementSpec, ring: Ring, start: ClassicStart) -> Int32
     return np.array(rows, dtype=np.int32)
 
 
+def compiled_rows(spec: PlacementSpec, ring: Ring, start: ClassicStart, ids: Int32Array) -> Int32Array:
+    """Return the same rows as ids, taken from `ids` int32[N], by a compiled loop where that counts as Java does."""
+    if _may_overflow(spec, ring, start):
+        return ids[readable_rows(spec, ring, start)]
+    calls = PlacementCalls.of(spec)
+    rows = calls.empty_rows()
+    numbers = np.column_stack(
+        (
+            calls.start_partitions,
+            calls.partition_counts,
+            calls.replication_factors,
+            np.array([(start.start_index, start.shift)], dtype=np.int32),
+        )
+    )
+    if ring.racks is None:
+        fill_classic_unracked(rows, numbers, ids[ring.positions])
+    else:
+        fill_classic(rows, numbers, ids[ring.positions], ring.racks, ring.rack_count, ring.rack_count)
+    return rows
+
+
 def _places(spec: PlacementSpec, ring: Ring, start: ClassicStart) -> Iterator[list[int]]:
     size = len(ring.positions)
     shift = start.shift
@@ -220,25 +230,9 @@ def _is_eligible(place: int, row: list[int], ring: Ring) -> bool:
 
 
 def _rows(spec: PlacementSpec, ring: Ring, start: ClassicStart, ids: Int32Array) -> Int32Array:
-    is_small = spec.partition_count * spec.replication_factor < COMPILED_REPLICA_COUNT_MIN
-    if is_small or _may_overflow(spec, ring, start):
+    if spec.partition_count * spec.replication_factor < COMPILED_REPLICA_COUNT_MIN:
         return ids[readable_rows(spec, ring, start)]
-    return _compiled_rows(PlacementCalls.of(spec), ring, (start,), ids[ring.positions])
-
-
-def _compiled_rows(
-    calls: PlacementCalls, ring: Ring, starts: Sequence[ClassicStart], ring_values: Int32Array
-) -> Int32Array:
-    rows = calls.empty_rows()
-    start_numbers = np.array([(start.start_index, start.shift) for start in starts], dtype=np.int32).reshape(-1, 2)
-    numbers = np.column_stack(
-        (calls.start_partitions, calls.partition_counts, calls.replication_factors, start_numbers)
-    )
-    if ring.racks is None:
-        fill_classic_unracked(rows, numbers, ring_values)
-    else:
-        fill_classic(rows, numbers, ring_values, ring.racks, ring.rack_count, ring.rack_count)
-    return rows
+    return compiled_rows(spec, ring, start, ids)
 
 
 def _may_overflow(spec: PlacementSpec, ring: Ring, start: ClassicStart) -> bool:

@@ -1,9 +1,10 @@
 """How good an assignment is: balance, stickiness and racks, each beside the best that could be.
 
 What it decides: the figures by which assignors are compared. Sizes are the numbers of partitions of the members; the
-sum over pairs of members of their difference is Kafka's own balance score. Kept are the partitions that stay with
-a member that held them; the most that can stay is counted for the most even sizes, so that an assignor that does
-not balance may keep more. A match is a partition whose member has a replica in its own rack.
+sum over pairs of members of their difference is Kafka's own balance score. Kept are the partitions that stay with the
+one member that claims them: of one that several claim, at least one loses it. The most that can stay counts the same
+claims, for the most even sizes, so that an assignor that does not balance may keep more. A match is a partition whose
+member has a replica in its own rack.
 
 Example: sizes 4 and 2 of two members for 6 partitions: score 2, best 0.
 
@@ -18,7 +19,7 @@ import numpy as np
 from broker.cluster import Int32Array, Int64Array
 from placement.consumer.assignment import GroupAssignment
 from placement.consumer.group import Group
-from placement.consumer.optimum import Optimum
+from placement.consumer.optimum import Optimum, sole_claims
 
 
 @attrs.frozen(kw_only=True)
@@ -62,10 +63,11 @@ def pair_score(sizes: Int64Array) -> int:
 
 
 def kept_count(assignment: GroupAssignment) -> int:
-    """Return how many partitions a member has that it claimed to hold."""
+    """Return how many partitions a member has that it alone claimed to hold."""
     group = assignment.group
-    claims = _pairs(group, group.owned.rows, group.owned.values)
-    return len(np.intersect1d(claims, _pairs(group, assignment.rows.rows, assignment.rows.values)))
+    claims = sole_claims(group)
+    held = _pairs(group, claims.rows, claims.values)
+    return len(np.intersect1d(held, _pairs(group, assignment.rows.rows, assignment.rows.values)))
 
 
 def _pairs(group: Group, members: Int32Array, partitions: Int32Array) -> Int64Array:

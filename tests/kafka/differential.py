@@ -32,7 +32,7 @@ from broker.errors import RefusedError
 from broker.ids import INT32_MAX, BrokerId
 from broker.java_hash import java_map_order, java_set_copy_order, java_string_hash
 from placement.broker_columns import BrokerColumns
-from placement.classic import ClassicPlacer, ClassicStart, classic_positions, rack_alternated_brokers, ring_of
+from placement.classic import ClassicPlacer, ClassicStart, compiled_rows, rack_alternated_brokers, ring_of
 from placement.spec import PlacementSpec, ReplicaPlacer
 from placement.striped import StripedPlacer, striped_positions
 from tests.kafka.jvm import KafkaError, KafkaJvm, Placed
@@ -149,7 +149,7 @@ class ClassicFast:
     def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
         columns = BrokerColumns.of(brokers)
         start = ClassicStart(start_index=self.start_index, shift=self.start_index)
-        return columns.ids[classic_positions(spec, ring_of(columns), start)]
+        return compiled_rows(spec, ring_of(columns), start, columns.ids)
 
 
 @attrs.frozen

@@ -23,7 +23,7 @@ from placement.classic import (
     ClassicPlacer,
     ClassicStart,
     Ring,
-    classic_positions,
+    compiled_rows,
     grow_topic,
     rack_alternated_brokers,
     readable_rows,
@@ -198,7 +198,8 @@ def calls_on_one_ring(draw: st.DrawFn) -> tuple[Ring, PlacementSpec, ClassicStar
 @given(calls_on_one_ring())
 def test_the_compiled_loop_equals_the_readable_twin(drawn: tuple[Ring, PlacementSpec, ClassicStart]) -> None:
     ring, spec, start = drawn
-    assert classic_positions(spec, ring, start).tolist() == readable_rows(spec, ring, start).tolist()
+    places = np.arange(len(ring.positions), dtype=np.int32)
+    assert compiled_rows(spec, ring, start, places).tolist() == readable_rows(spec, ring, start).tolist()
 
 
 def test_our_own_generator_serves_as_well() -> None:

@@ -63,6 +63,24 @@ def test_an_assignment_is_shown_with_what_moved_and_why_and_the_best_that_could_
     )
 
 
+def test_a_partition_that_two_members_claim_stays_with_neither_and_is_counted_so_on_both_sides(typed: Any) -> None:
+    spec = {
+        "topics": [{"topic": "t", "partitions": 2}],
+        "members": [{"member_id": name, "topics": ["t"]} for name in ("a", "b")],
+    }
+    both = {"topic": "t", "partitions": [0, 1]}
+    before = {
+        "generation": 3,
+        "members": [
+            {"member_id": "a", "partitions": [both]},
+            {"member_id": "b", "partitions": [{"topic": "t", "partition": 1}]},
+        ],
+    }
+    _, out, _ = typed(spec, "--assignor", "sticky", before=before)
+    assert "a           1  t-0\nb           1  t-1\n" in out
+    assert out.endswith("kept 1 of 2; with the best sizes at most 1 can stay\n")
+
+
 def test_without_a_former_assignment_nothing_is_said_of_moves(typed: Any) -> None:
     _, out, _ = typed(FOUR)
     assert out.splitlines()[-2:] == ["", "sizes 4 to 4, best 4 to 4; differences over all pairs 0, best 0"]

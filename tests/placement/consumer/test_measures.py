@@ -35,6 +35,15 @@ def test_no_assignment_is_more_even_and_of_the_most_even_none_keeps_more(asked: 
     assert (int((found.sizes**2).sum()), found.kept_count) == _best(asked)
 
 
+@given(groups(racks=False, equal=True))
+def test_an_assignment_with_the_best_sizes_never_keeps_more_than_can_stay(asked: Group) -> None:
+    best = optimum_of(asked)
+    assert best is not None
+    for assignor in (StickyAssignor(), RoundRobinAssignor()):
+        figures = measure(assignor.assign(asked, SplitMix64(0)), best)
+        assert figures.score > figures.best_score or figures.kept_count <= figures.most_kept_count
+
+
 def _best(asked: Group) -> tuple[int, int]:
     """Go over all ways to share each topic out; of those that lead to the same sizes, keep the one that keeps most."""
     subscribed = [set(row) for row in asked.subscribed.lists()]
