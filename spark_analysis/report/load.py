@@ -103,7 +103,8 @@ def _scan(out: Path, table: schemas.Table, kind: type[Row], where: ds.Expression
     for batch in _batches(out, table, where):
         columns = [column.to_pylist() for column in batch.columns]
         for values in zip(*columns, strict=True):
-            yield kind(*(tuple(value) if isinstance(value, list) else value for value in values))
+            fields = (tuple(value) if isinstance(value, list) else value for value in values)
+            yield kind(**dict(zip(table.column_names, fields, strict=True)))
 
 
 def _first(rows: Iterable[Row], order: Callable[[Row], Any], limit: int) -> Kept[Row]:

@@ -1,9 +1,9 @@
 """What the report says, as values: the tables' rows under their own names, and how they belong together.
 
-Each class of rows has exactly the fields of its table in `spark_analysis.schemas`, in
-order (a test holds them together), so the meaning and unit of a field is the comment
-there. A `ClusterRow` is one line of the overview; a `ClusterDetail` is all that is shown
-of one cluster; a `Report` is the page.
+Each class of rows has exactly the fields of its table in `spark_analysis.schemas` (a test
+holds them together), so the meaning and unit of a field is the comment there. A
+`ClusterRow` is one line of the overview; a `ClusterDetail` is all that is shown of one
+cluster; a `Report` is the page.
 
 Constraints: no field holds markup, no field holds a moment in time; None means that the
 input does not say.
@@ -20,6 +20,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
+from placement.balance import Distribution
 
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
 SCOPES: Final = ("broker", "rack", "topic")
@@ -70,30 +71,14 @@ class ClusterFacts:
     rank: int
 
 
-@attrs.frozen
-class Spread:
+@attrs.frozen(kw_only=True)
+class Spread(Distribution):
     """One row of the table of measures: how one quantity is spread over brokers, racks or topics."""
 
     cluster_id: int
     placer: str
     scope: str
     quantity: str
-    group_count: int
-    total: int
-    min: int
-    mean: float
-    max: int
-    max_group: str
-    max_over_mean: float
-    stdev: float
-    cv: float
-    gini: float
-    moves: int | None
-    moves_share: float | None
-    best_max_over_mean: float
-    best_stdev: float
-    best_cv: float
-    best_gini: float
 
 
 @attrs.frozen

@@ -7,11 +7,13 @@ import struct
 import zlib
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement import balance
 from spark_analysis.report.broker_chart import band, broker_chart
 from spark_analysis.report.charts import BINS, Group, distribution, nice_axis, number
 from spark_analysis.report.heat_map import heat_map, indexed_png, levels_of, pairs_in_words, shared_matrix
@@ -26,10 +28,8 @@ def brokers_of(loads: list[int], racks: int = 2) -> list[BrokerLoad]:
 
 
 def spread_of(loads: list[int]) -> Spread:
-    total, most = sum(loads), max(loads)
-    top = str(loads.index(most))
-    return Spread(0, "dump", "broker", "replicas", len(loads), total, min(loads), total / len(loads), most, top,
-                  1.0, 0, 0, 0, 1, 0.1, 1.0, 0, 0, 0)  # fmt: skip
+    found = attrs.asdict(balance.distribution(np.array(loads, np.int64)))
+    return Spread(cluster_id=0, placer="dump", scope="broker", quantity="replicas", **found)
 
 
 def pairs_of(counts: dict[tuple[int, int], int]) -> PairCounts:
