@@ -6,7 +6,7 @@ from replication.checkers.catalogue import INVARIANTS, Invariant
 from replication.checkers.clients import check_history
 from replication.checkers.durability import DurabilityReport, LostRecord, account, told
 from replication.checkers.finding import Finding
-from replication.checkers.kept import may_skip
+from replication.checkers.kept import is_expired, may_skip
 from replication.checkers.kept_report import KeptReport, check_keys, kept_report
 from replication.checkers.kept_steps import KeptStepChecker
 from replication.checkers.rare import Rare
@@ -25,6 +25,7 @@ __all__ = (
     "account",
     "check_history",
     "check_keys",
+    "is_expired",
     "kept_report",
     "may_skip",
     "told",

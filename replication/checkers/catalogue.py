@@ -93,10 +93,12 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "H2": Invariant("one value one offset", "a value is seen at one offset of one partition", "end"),
         "H3": Invariant("nothing skipped", "a consumer sees every offset up to the last that it saw", "end", _U),
         "K1": Invariant("expired was committed", "no log begins behind what is committed"),
-        "K2": Invariant("starts have reasons", "a log's start is raised by retention, an order or the leader's word only"),
+        "K2": Invariant("starts have reasons", "only retention, an order or the leader's word raises a log's start"),
         "K3": Invariant("starts are taken over", "a follower's log begins where its leader's does, or later"),
         "K4": Invariant("deleted is answered", "an order to delete is answered when it holds on all live replicas"),
-        "K5": Invariant("last of each key", "compaction takes no record that is the last committed one of its key", may_break=_U),
+        "K5": Invariant(
+            "last of each key", "compaction takes no committed record that is the last of its key", may_break=_U
+        ),
         "K6": Invariant("kept as written", "what compaction keeps has its offset, value and epoch, and its order"),
         "K7": Invariant("tombstones are seen", "a tombstone stays for delete.retention.ms, unless clocks have jumped"),
         "K8": Invariant("keys go on", "a consumer never sees an older record of a key than before", "end", _U),

@@ -67,8 +67,8 @@ class SightingView(Protocol):
         ...
 
 
-MaySkip = Callable[[int, int], bool]
-"""Whether a consumer may skip an offset of a partition, as compaction may have taken it."""
+Allows = Callable[[int, int], bool]
+"""Whether something is allowed at an offset of a partition."""
 
 
 def _nothing(_partition: int, _offset: int) -> bool:
@@ -82,9 +82,13 @@ def check_history(
     now_ms: TimeMs,
     *,
     is_idempotent: bool,
-    may_skip: MaySkip = _nothing,
+    may_skip: Allows = _nothing,
+    is_expired: Allows = _nothing,
 ) -> list[Finding]:
-    """Return what is impossible in a history; `may_skip` tells which offsets need not be seen.
+    """Return what is impossible in a history.
+
+    `may_skip` tells which offsets a consumer need not see, as compaction may have taken them; `is_expired` those whose
+    producers a leader need not know any more: it takes any sequence then (KIP-360).
 
     Cost: linear in the history, but for one sort.
     """
@@ -99,7 +103,7 @@ def check_history(
             acked = [write for write in writes if write.partition == partition and _is_safe(write)]
             broken.extend(("I22", partition, what) for what in _real_time(acked))
         if is_idempotent:
-            broken.extend(("I21", partition, what) for what in _sequences(ghost))
+            broken.extend(("I21", partition, what) for what in _sequences(ghost, is_expired))
     return [Finding(code, now_ms, partition, what) for code, partition, what in broken]
 
 
@@ -108,7 +112,7 @@ def _is_safe(write: WriteView) -> bool:
 
 
 def _reads(
-    sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost], may_skip: MaySkip
+    sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost], may_skip: Allows
 ) -> Iterator[tuple[str, int, str]]:
     positions: dict[tuple[int, int], int] = {}
     offsets: dict[int, tuple[int, int]] = {}
@@ -140,13 +144,13 @@ def _real_time(acked: Sequence[WriteView]) -> Iterator[str]:
             yield f"value {write.value} lies at {write.offset}, behind {last_offset}, which was answered before"
 
 
-def _sequences(ghost: Ghost) -> Iterator[str]:
+def _sequences(ghost: Ghost, is_expired: Allows) -> Iterator[str]:
     """Yield sequences of idempotent producers that are doubled or out of order in what is committed."""
-    last: dict[int, int] = {}
+    last: dict[int, tuple[int, int]] = {}
     for offset, entry in enumerate(ghost.committed):
         if entry.producer_id < 0:
             continue
         known = last.get(entry.producer_id)
-        if known is not None and entry.sequence != known + 1:
-            yield f"producer {entry.producer_id} has sequence {entry.sequence} after {known} at offset {offset}"
-        last[entry.producer_id] = entry.sequence
+        if known is not None and entry.sequence != known[0] + 1 and not is_expired(ghost.partition, known[1]):
+            yield f"producer {entry.producer_id} has sequence {entry.sequence} after {known[0]} at offset {offset}"
+        last[entry.producer_id] = entry.sequence, offset

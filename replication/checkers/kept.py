@@ -11,6 +11,11 @@ record that is there; I12 of each record that is there from the first offset of 
 the last of its key. A record below a log's start is expired, one that a later record of its key has replaced is
 superseded; neither is lost.
 
+What lies below the start of a leader's log is promised by nobody any more. A follower whose log parts from its leader's
+there is not told so, as the leader's epochs begin at its start, too: as in Kafka, it joins the ISR with a record of its
+own there, and drops that when the leader's answer has reached it. Should it lead before it hears of the start, the
+record is shown where another one was (I17).
+
 Constraints: what a gap stood for is looked up in what is committed, else in what this broker's log held in its life
 before. After an unclean election neither may know: such an entry is like no other.
 
@@ -66,9 +71,24 @@ class KeptGhost(Ghost):
         """The last committed offset of each key."""
         self.told_start = 0
         """The greatest start that a leader has told, or that an order has asked for."""
+        self.let_go = 0
+        """The same within the history that goes on after unclean elections: below it nothing is promised."""
         self.ordered: dict[int, tuple[Offset, dict[BrokerId, int]]] = {}
         """Orders to delete by number: the offset, and each broker's life when its leader took the order."""
         self._noted = 0
+
+    def note_start(self, offset: int) -> None:
+        """Take note that a leader has told where its log begins, or was ordered to let it begin there."""
+        self.told_start = max(self.told_start, offset)
+        self.let_go = max(self.let_go, offset)
+
+    def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
+        """Cut what is committed to its first `keep` records, as an unclean leader has no more of them."""
+        super().give_up(keep, at_ms, leader_epoch, cause)
+        self.let_go = min(self.let_go, keep)
+        for shadow in self.shadows.values():
+            if isinstance(shadow, KeptShadow):
+                shadow.begin_history()
 
     def note_committed(self) -> None:
         """Take the keys of what is committed into account."""
@@ -93,6 +113,15 @@ class KeptGhost(Ghost):
     def record_at(self, offset: int) -> Held | None:
         """Return what is committed at `offset`, as it was first seen; None if it was not."""
         return self.known.get(self.committed[offset].value) if offset < len(self.committed) else None
+
+
+def is_expired(ghosts: Mapping[int, Ghost], partition: int, offset: int) -> bool:
+    """Whether some replica's log began behind an offset, so that it may not know the producer of what stood there."""
+    ghost = ghosts.get(partition)
+    if not isinstance(ghost, KeptGhost):
+        return False
+    starts = [shadow.start_max for shadow in ghost.shadows.values() if isinstance(shadow, KeptShadow)]
+    return offset < max(ghost.told_start, *starts, 0)
 
 
 def may_skip(ghosts: Mapping[int, Ghost], partition: int, offset: int) -> bool:
@@ -174,8 +203,9 @@ class KeptShadow(Shadow):
         self.gaps: set[int] = set()
         self.new_gaps: list[int] = []
         self.cleaning_count = log.cleaning_count
-        self.start_max = former.start_max if isinstance(former, KeptShadow) else 0
+        self.start_max: int = former.start_max if isinstance(former, KeptShadow) else 0
         """The latest start that a log of this broker ever had."""
+        self._forgotten = 0
         self._told = [] if former is None else list(former.entries)
         self._filling = _Filling(self)
 
@@ -187,8 +217,36 @@ class KeptShadow(Shadow):
             self.gaps = {gap for gap in self.gaps if gap < cut_to}
         news = super().read_on(self._filling)
         self._told = []
-        self.start_max = max(self.start_max, self.log.log.log_start_offset)
+        start_offset = self.log.log.log_start_offset
+        self.start_max = max(self.start_max, start_offset)
+        if cut_to is not None:
+            self._forgotten = min(self._forgotten, cut_to)
+        self._forget_before(max(start_offset, self.truth.let_go))
         return news
+
+    def begin_history(self) -> None:
+        """Look anew at what stands for what is committed: that is another history now."""
+        self._forgotten = 0
+
+    def agree(self, committed: list[Entry]) -> int:
+        """Return how many of the first entries are those that are committed, or are no longer asked for."""
+        self._forget_before(max(self.log.log.log_start_offset, self.truth.let_go))
+        return super().agree(committed)
+
+    def _forget_before(self, start: int) -> None:
+        """Let what lies before a log's start stand for what is committed there, whatever it was.
+
+        Unless what follows it is of the same other history: then it is to be cut still.
+        """
+        committed, entries = self.truth.committed, self.entries
+        end = min(start, len(committed), len(entries))
+        if self._forgotten < end < len(entries):
+            known = self.truth.matching.get((end, entries[end].epoch))
+            if known is not None and known[1] != committed[end - 1].epoch:
+                return
+        for offset in range(self._forgotten, end):
+            entries[offset] = committed[offset]
+        self._forgotten = max(self._forgotten, end)
 
     def filled(self, start: int, end: int) -> list[Entry]:
         """Return what stood from `start` to before `end`, and note that it is not there."""

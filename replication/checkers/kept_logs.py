@@ -69,7 +69,7 @@ def _check_cleaned(shadow: KeptShadow) -> Iterator[Broken]:
         for held in batch.records:
             if held.offset < due - 1:
                 yield "K6", f"broker {shadow.broker} has offset {held.offset} behind {due - 1}"
-            elif held.offset < len(shadow.entries) and shadow.entries[held.offset] != held.entry:
+            elif held.offset >= shadow.truth.let_go and shadow.entries[held.offset] != held.entry:
                 yield "K6", f"broker {shadow.broker}: offset {held.offset} differs from what was written"
             _note_gaps(shadow, due, held.offset)
             due = max(due, held.offset + 1)
@@ -88,16 +88,18 @@ def check_gaps(ghost: KeptGhost, shadow: KeptShadow) -> Iterator[Broken]:
     log = shadow.log.log
     if ghost.is_tainted:
         return
+    end = min(log.log_end_offset, len(ghost.committed))
     for offset in shadow.new_gaps:
-        if log.log_start_offset <= offset < min(log.log_end_offset, len(ghost.committed)):
-            if not (ghost.is_superseded(offset) or ghost.is_tombstone(offset)):
-                yield "K5", f"broker {shadow.broker} has no offset {offset}, the last of its key"
+        may_go = ghost.is_superseded(offset) or ghost.is_tombstone(offset)
+        if log.log_start_offset <= offset < end and not may_go:
+            yield "K5", f"broker {shadow.broker} has no offset {offset}, the last of its key"
 
 
-def early_tombstones(
-    ghost: KeptGhost, shadow: KeptShadow, world: tuple[int, DurationMs]
-) -> Iterator[Broken]:
-    """Yield tombstones among what is newly gone that went too early (K7); `world` is the time and how long they stay."""
+def early_tombstones(ghost: KeptGhost, shadow: KeptShadow, world: tuple[int, DurationMs]) -> Iterator[Broken]:
+    """Yield tombstones among what is newly gone that went too early (K7).
+
+    `world` is the time, and how long tombstones stay.
+    """
     now_ms, kept_ms = world
     log = shadow.log.log
     for offset in () if ghost.is_tainted else shadow.new_gaps:
@@ -119,7 +121,7 @@ def _check_epochs(shadow: KeptShadow, cached: tuple[EpochEntry, ...], since: int
     if starts and starts[-1][1] > log.log_end_offset:
         yield "I12", f"broker {broker} has epochs {starts} past its end {log.log_end_offset}"
     offsets = [start for _, start in starts]
-    for offset in range(max(since, log.log_start_offset), len(entries)):
+    for offset in range(max(since, log.log_start_offset, shadow.truth.let_go), len(entries)):
         if offset in shadow.gaps:
             continue
         place = bisect_right(offsets, offset)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
+from broker.units import TimeMs
 from replication.checkers.clients import SightingView, WriteView
 from replication.checkers.finding import Finding
 from replication.checkers.ghost import Ghost
@@ -64,7 +65,7 @@ def _unread(sightings: Sequence[SightingView]) -> Iterator[int]:
         due[place] = seen.offset + 1
 
 
-def check_keys(sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost], now_ms: int) -> list[Finding]:
+def check_keys(sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost], now_ms: TimeMs) -> list[Finding]:
     """Return where a consumer saw an older record of a key after a newer one (K8)."""
     newest: dict[tuple[int, int, bytes], int] = {}
     broken = []

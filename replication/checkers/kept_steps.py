@@ -52,8 +52,7 @@ class KeptStepChecker(StepChecker):
                 self._check_start(world, machine, message, out)
             for _, each in out.sent:
                 if type(each) is Fetched and each.answer.error is ErrorCode.NONE:
-                    ghost = self._kept(each.partition)
-                    ghost.told_start = max(ghost.told_start, each.answer.start_offset)
+                    self._kept(each.partition).note_start(each.answer.start_offset)
                 elif type(each) is RecordsDeleted:
                     self._check_deleted(world, machine, each)
         super().after(world, node, message, out)
@@ -104,7 +103,7 @@ class KeptStepChecker(StepChecker):
         high = role.log.log.high_watermark
         offset = high if order.offset == UP_TO_HIGH_WATERMARK else order.offset
         ghost = self._kept(order.partition)
-        ghost.told_start = max(ghost.told_start, min(offset, high))
+        ghost.note_start(min(offset, high))
         ghost.ordered[order.number] = offset, {broker: each.life for broker, each in world.nodes.items()}
 
     def _check_start(self, world: World, node: NodeView, told: Fetched, out: Outbox) -> None:

@@ -38,6 +38,7 @@ from replication.simulation.placing import placed
 from replication.simulation.run import Outcome, run
 from replication.simulation.shrink import shrink
 from replication.simulation.trace import silent
+from replication.upkeep.cli import UpkeepChoice, upkeep_choices
 
 _KINDS: Final = {"quiet": quiet, "swarm": swarm, "harsh": harsh}
 _RELEASES: Final = {False: "current", True: "3.5"}
@@ -61,6 +62,7 @@ _SHOWN_COUNT_MAX: Final = 10
     default=0,
     help="Consumer groups, drawn from the seed.",
 )
+@upkeep_choices
 @click.option("--shrink", "shrinks", is_flag=True, help="Find the fewest faults that break a broken run.")
 @click.option(
     "--diagram",
@@ -84,6 +86,7 @@ def simulate(
     release: str | None,
     left_out: tuple[str, ...],
     groups: int,
+    choice: UpkeepChoice,
     placer: str | None,
     diagram: str | None,
     form: str,
@@ -98,6 +101,8 @@ def simulate(
     simulate --swarm --seed 7 --minutes 10
     simulate --harsh --seeds 100
     simulate --groups 3 --minutes 5
+    simulate --upkeep --minutes 10
+    simulate --quiet --compact --retention-ms 20000 --reset earliest
     simulate --zookeeper --rules 2.8 --seed 18
     simulate --seed 3 --without strict_min_isr --shrink
     simulate --diagram part --format mermaid
@@ -112,7 +117,7 @@ def simulate(
     _check_chart(chart, seeds)
     rules = without(rules_of(release or _RELEASES[has_zookeeper]), *left_out)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
-    command = _command(kind, minutes, release, left_out, groups) + " --zookeeper" * has_zookeeper
+    command = _command(kind, minutes, release, left_out, groups) + " --zookeeper" * has_zookeeper + choice.text
     policy = None if placer is None else load_placer(placer)
     if placer is not None:
         command += f" --placer {printable(placer)}"
@@ -120,7 +125,7 @@ def simulate(
     def draw(seed: int) -> _Cast:
         options = _KINDS[kind](seed, duration_ms, rules)
         settings = attrs.evolve(options.settings, has_zookeeper=has_zookeeper)
-        return _Cast(attrs.evolve(options, settings=settings), groups, policy)
+        return _Cast(choice.applied(attrs.evolve(options, settings=settings)), groups, policy)
 
     if seeds > 1:
         return _many(map(draw, range(seed, seed + seeds)), command)
@@ -186,6 +191,7 @@ def options_lines(options: Options) -> list[str]:
         f"{options.consumers} consumers a partition",
         f"delay up to {network.delay_ms_max} ms; in a thousand: loss {network.loss}, doubled {network.duplicates}, "
         f"late {network.stragglers}; {'in order' if network.is_ordered else 'in any order'}",
+        *(() if options.upkeep is None else (str(options.upkeep),)),
         "faults: "
         + (", ".join(f"{kind.name.lower()} every {mean_ms} ms" for kind, mean_ms in options.fault_ms) or "none"),
     ]
@@ -213,6 +219,11 @@ def _tell_verdict(outcome: Outcome) -> None:
     )
     for line in told(report.lost)[:_SHOWN_COUNT_MAX]:
         click.echo(f"  lost: {line}")
+    if (kept := outcome.kept) is not None:
+        click.echo(
+            f"expired: {kept.expired_count}, superseded: {kept.superseded_count}; "
+            f"expired before a consumer came: {kept.unread_count}"
+        )
     click.echo(f"digest {outcome.digest}")
     if outcome.is_clean:
         click.echo("nothing is broken")

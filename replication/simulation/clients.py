@@ -151,9 +151,7 @@ class Producer(_Client):
             )
         timestamp_ms, upkeep = TimeMs(WALL_CLOCK_MS + now_ms), self._options.upkeep
         if upkeep is not None and upkeep.compacts:
-            return build_batch(
-                spec, (keyed_record(value, upkeep.key_count, upkeep.tombstones_one_in, timestamp_ms),)
-            )
+            return build_batch(spec, (keyed_record(value, upkeep.key_count, upkeep.tombstones_one_in, timestamp_ms),))
         return build_batch(spec, (Record(Offset(0), timestamp_ms, None, value),))
 
     def _send(self, write: Write, leader: BrokerId, out: Outbox) -> None:
@@ -237,9 +235,8 @@ class Consumer(_Client):
         if told.error is ErrorCode.NONE:
             self._leader = self._asked
             self._note(told.records, now_ms)
-        elif told.error is ErrorCode.OFFSET_OUT_OF_RANGE:
-            if not self._reset(told):
-                return
+        elif told.error is ErrorCode.OFFSET_OUT_OF_RANGE and not self._reset(told):
+            return
         self._wait(POLL_MS, out)
 
     def _reset(self, told: Consumed) -> bool:

@@ -37,6 +37,7 @@ from replication.checkers import (
     account,
     check_history,
     check_keys,
+    is_expired,
     kept_report,
     may_skip,
 )
@@ -237,6 +238,7 @@ class Simulation:
             now_ms,
             is_idempotent=options.is_idempotent,
             may_skip=partial(may_skip, ghosts),
+            is_expired=partial(is_expired, ghosts),
         )
         findings += check_keys(history.sightings, ghosts, now_ms)
         durability = self.durability()

@@ -79,9 +79,7 @@ def with_upkeep(options: Options, upkeep: Upkeep | None = None) -> Options:
     """
     kept = drawn_upkeep(options.seed) if upkeep is None else upkeep
     faults = tuple((kind, DurationMs(mean)) for kind, mean in _FAULT_MS_MEAN.items()) if options.fault_ms else ()
-    settings = attrs.evolve(
-        options.settings, fetch_bytes_max=min(options.settings.fetch_bytes_max, kept.segment_bytes)
-    )
+    settings = attrs.evolve(options.settings, fetch_bytes_max=min(options.settings.fetch_bytes_max, kept.segment_bytes))
     return attrs.evolve(options, upkeep=kept, fault_ms=(*options.fault_ms, *faults), settings=settings)
 
 
