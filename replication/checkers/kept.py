@@ -16,8 +16,9 @@ there is not told so, as the leader's epochs begin at its start, too: as in Kafk
 own there, and drops that when the leader's answer has reached it. Should it lead before it hears of the start, the
 record is shown where another one was (I17).
 
-Constraints: what a gap stood for is looked up in what is committed, else in what this broker's log held in its life
-before. After an unclean election neither may know: such an entry is like no other.
+Constraints: what a gap stood for is looked up in the history in which what follows it stands: what is committed, what
+was before an unclean election, or what this broker's log held in its life before. What none of them knows is like no
+other entry.
 
 Example: committed a1 b1 a2, log b1 a2 (offsets 1 and 2): the shadow is a1 b1 a2, its only gap 0.
 
@@ -75,6 +76,8 @@ class KeptGhost(Ghost):
         """The same within the history that goes on after unclean elections: below it nothing is promised."""
         self.ordered: dict[int, tuple[Offset, dict[BrokerId, int]]] = {}
         """Orders to delete by number: the offset, and each broker's life when its leader took the order."""
+        self.histories: list[list[Entry]] = []
+        """What was committed before each unclean election."""
         self._noted = 0
 
     def note_start(self, offset: int) -> None:
@@ -84,6 +87,7 @@ class KeptGhost(Ghost):
 
     def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
         """Cut what is committed to its first `keep` records, as an unclean leader has no more of them."""
+        self.histories.append(list(self.committed))
         super().give_up(keep, at_ms, leader_epoch, cause)
         self.let_go = min(self.let_go, keep)
         for shadow in self.shadows.values():
@@ -176,18 +180,17 @@ class _Filling(Decoder):
 
     def entries(self, data: bytes, base_offset: int) -> list[Entry]:
         """Return the entries from `base_offset` on; what is not there is what it stands for, and noted as a gap."""
-        shadow, due = self._shadow, base_offset
+        shadow, due, end_offset = self._shadow, base_offset, base_offset
         found: list[Entry] = []
         for batch in shadow.reader.batches(data):
             for held in batch.records:
                 if held.offset >= due:
-                    found += shadow.filled(due, held.offset)
+                    found += shadow.filled(due, held.offset, held.entry)
                     shadow.truth.known.setdefault(held.entry.value, held)
                     found.append(held.entry)
                     due = held.offset + 1
-            found += shadow.filled(due, batch.next_offset)
-            due = max(due, batch.next_offset)
-        return found
+            end_offset = batch.next_offset
+        return found + shadow.filled(due, end_offset)
 
 
 class KeptShadow(Shadow):
@@ -248,16 +251,32 @@ class KeptShadow(Shadow):
             entries[offset] = committed[offset]
         self._forgotten = max(self._forgotten, end)
 
-    def filled(self, start: int, end: int) -> list[Entry]:
-        """Return what stood from `start` to before `end`, and note that it is not there."""
-        committed, told = self.truth.committed, self._told
-        found = []
-        for offset in range(start, end):
-            source = committed if offset < len(committed) else told
-            found.append(source[offset] if offset < len(source) else Entry(-1, -1 - offset))
-            self.gaps.add(offset)
-            self.new_gaps.append(offset)
-        return found
+    def filled(self, start: int, end: int, following: Entry | None = None) -> list[Entry]:
+        """Return what stood from `start` to before `end`, where `following` stands, and note that it is not there."""
+        if start >= end:
+            return []
+        self.gaps.update(range(start, end))
+        self.new_gaps += range(start, end)
+        epoch = self._epoch_before(end, following)
+        source = self._history(end, following, epoch)
+        return [source[offset] if offset < len(source) else Entry(epoch, -1 - offset) for offset in range(start, end)]
+
+    def _history(self, offset: int, entry: Entry | None, epoch: int) -> list[Entry]:
+        """Return the history in which `entry` stands at `offset` behind a record of `epoch`, empty if none is known.
+
+        As long as there has been but one, it is that.
+        """
+        truth = self.truth
+        known = (truth.committed, *reversed(truth.histories), self._told)
+        if not truth.histories or entry is None:
+            return truth.committed
+        fits = (each for each in known if each[offset - 1 : offset + 1][1:] == [entry])
+        return next((each for each in fits if each[offset - 1].epoch == epoch), [])
+
+    def _epoch_before(self, offset: int, entry: Entry | None) -> int:
+        """Return the epoch of the record before `entry`, as far as it was ever seen."""
+        known = None if entry is None else self.truth.matching.get((offset, entry.epoch))
+        return -1 if known is None else known[1]
 
     def held(self) -> Iterator[HeldBatch]:
         """Yield the batches that are there, from the log's start on."""
@@ -270,10 +289,18 @@ class KeptShadow(Shadow):
             if position <= before:
                 return  # A cut left nothing up to the end.
 
+    def _first(self) -> Entry | None:
+        """Return the first record at the log's start, None if there is none right there."""
+        start_offset = self.log.log.log_start_offset
+        for batch in self.held():
+            for held in batch.records:
+                return held.entry if held.offset == start_offset else None
+        return None
+
     def _read_through(self, decoder: Decoder, end_offset: int) -> None:
         start_offset = min(int(self.log.log.log_start_offset), end_offset)
         if len(self.entries) < start_offset:
-            self.entries += self.filled(len(self.entries), start_offset)
+            self.entries += self.filled(len(self.entries), start_offset, self._first())
         while len(self.entries) < end_offset:
             before = len(self.entries)
             self.entries += decoder.entries(bytes(self.log.log.read(Offset(before), CHUNK_BYTES).records), before)

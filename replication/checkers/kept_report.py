@@ -67,7 +67,7 @@ def _unread(sightings: Sequence[SightingView]) -> Iterator[int]:
 
 def check_keys(sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost], now_ms: TimeMs) -> list[Finding]:
     """Return where a consumer saw an older record of a key after a newer one (K8)."""
-    newest: dict[tuple[int, int, bytes], int] = {}
+    newest: dict[tuple[int, int], dict[bytes, int]] = {}
     broken = []
     for seen in sightings:
         ghost = ghosts.get(seen.partition)
@@ -76,10 +76,13 @@ def check_keys(sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost], n
         record = ghost.known.get(seen.value)
         if record is None or not record.key:
             continue
-        place = (seen.consumer, seen.partition, record.key)
-        before = newest.get(place, -1)
-        if seen.offset < before and not seen.is_reset:
+        place = (seen.consumer, seen.partition)
+        if seen.is_reset:
+            newest.pop(place, None)
+        offsets = newest.setdefault(place, {})
+        before = offsets.get(record.key, -1)
+        if seen.offset < before:
             what = f"consumer {seen.consumer} saw {record.key.decode()} at {seen.offset} after {before}"
             broken.append(Finding("K8", now_ms, seen.partition, what))
-        newest[place] = seen.offset
+        offsets[record.key] = seen.offset
     return broken
