@@ -27,7 +27,7 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from broker.ids import BrokerId, Offset
@@ -180,9 +180,13 @@ class _Filling(Decoder):
 
     def entries(self, data: bytes, base_offset: int) -> list[Entry]:
         """Return the entries from `base_offset` on; what is not there is what it stands for, and noted as a gap."""
+        return self.joined(self._shadow.reader.batches(data), base_offset)
+
+    def joined(self, batches: Iterable[HeldBatch], base_offset: int) -> list[Entry]:
+        """Return the entries of batches that follow each other."""
         shadow, due, end_offset = self._shadow, base_offset, base_offset
         found: list[Entry] = []
-        for batch in shadow.reader.batches(data):
+        for batch in batches:
             for held in batch.records:
                 if held.offset >= due:
                     found += shadow.filled(due, held.offset, held.entry)
@@ -278,31 +282,19 @@ class KeptShadow(Shadow):
         known = None if entry is None else self.truth.matching.get((offset, entry.epoch))
         return -1 if known is None else known[1]
 
-    def held(self) -> Iterator[HeldBatch]:
-        """Yield the batches that are there, from the log's start on."""
-        position, end = self.log.log.log_start_offset, self.log.log.log_end_offset
-        while position < end:
+    def held(self, start: int = 0) -> Iterator[HeldBatch]:
+        """Yield the batches that are there, from `start` or the log's start on."""
+        log = self.log.log
+        position = max(Offset(start), log.log_start_offset)
+        while position < log.log_end_offset:
             before = position
-            for batch in self.reader.batches(bytes(self.log.log.read(position, CHUNK_BYTES).records)):
+            for batch in self.reader.batches(bytes(log.read(position, CHUNK_BYTES).records)):
                 yield batch
                 position = Offset(batch.next_offset)
             if position <= before:
                 return  # A cut left nothing up to the end.
 
-    def _first(self) -> Entry | None:
-        """Return the first record at the log's start, None if there is none right there."""
-        start_offset = self.log.log.log_start_offset
-        for batch in self.held():
-            for held in batch.records:
-                return held.entry if held.offset == start_offset else None
-        return None
-
     def _read_through(self, decoder: Decoder, end_offset: int) -> None:
-        start_offset = min(int(self.log.log.log_start_offset), end_offset)
-        if len(self.entries) < start_offset:
-            self.entries += self.filled(len(self.entries), start_offset, self._first())
-        while len(self.entries) < end_offset:
-            before = len(self.entries)
-            self.entries += decoder.entries(bytes(self.log.log.read(Offset(before), CHUNK_BYTES).records), before)
-            if len(self.entries) == before:
-                self.entries += self.filled(before, end_offset)
+        before = len(self.entries)
+        self.entries += self._filling.joined(self.held(before), before)
+        self.entries += self.filled(len(self.entries), end_offset)
