@@ -16,9 +16,8 @@ there is not told so, as the leader's epochs begin at its start, too: as in Kafk
 own there, and drops that when the leader's answer has reached it. Should it lead before it hears of the start, the
 record is shown where another one was (I17).
 
-Constraints: what a gap stood for is looked up in the history in which what follows it stands: what is committed, what
-was before an unclean election, or what this broker's log held in its life before. What none of them knows is like no
-other entry.
+Constraints: what a gap stood for is looked up in the history in which what follows it stands, which after an unclean
+election need not be the one that goes on; where nothing follows, it is what is committed.
 
 Example: committed a1 b1 a2, log b1 a2 (offsets 1 and 2): the shadow is a1 b1 a2, its only gap 0.
 
@@ -76,8 +75,7 @@ class KeptGhost(Ghost):
         """The same within the history that goes on after unclean elections: below it nothing is promised."""
         self.ordered: dict[int, tuple[Offset, dict[BrokerId, int]]] = {}
         """Orders to delete by number: the offset, and each broker's life when its leader took the order."""
-        self.histories: list[list[Entry]] = []
-        """What was committed before each unclean election."""
+        self.unknown_count = 0
         self._noted = 0
 
     def note_start(self, offset: int) -> None:
@@ -87,12 +85,26 @@ class KeptGhost(Ghost):
 
     def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
         """Cut what is committed to its first `keep` records, as an unclean leader has no more of them."""
-        self.histories.append(list(self.committed))
         super().give_up(keep, at_ms, leader_epoch, cause)
         self.let_go = min(self.let_go, keep)
         for shadow in self.shadows.values():
             if isinstance(shadow, KeptShadow):
                 shadow.begin_history()
+
+    def before(self, start: int, end: int, following: Entry) -> list[Entry]:
+        """Return what stood from `start` to before `end` in the history in which `following` stands at `end`.
+
+        The same offset and leader epoch is the same record after the same log (I11), so that each record leads to the
+        one before it. Empty if one of them was never seen.
+        """
+        found: list[Entry] = []
+        known = self.matching.get((end, following.epoch))
+        for offset in range(end - 1, start - 1, -1):
+            known = None if known is None else self.matching.get((offset, known[1]))
+            if known is None:
+                return []
+            found.append(known[0])
+        return found[::-1]
 
     def note_committed(self) -> None:
         """Take the keys of what is committed into account."""
@@ -213,7 +225,6 @@ class KeptShadow(Shadow):
         self.start_max: int = former.start_max if isinstance(former, KeptShadow) else 0
         """The latest start that a log of this broker ever had."""
         self._forgotten = 0
-        self._told = [] if former is None else list(former.entries)
         self._filling = _Filling(self)
 
     def read_on(self, decoder: Decoder) -> News:
@@ -223,7 +234,6 @@ class KeptShadow(Shadow):
         if cut_to is not None:
             self.gaps = {gap for gap in self.gaps if gap < cut_to}
         news = super().read_on(self._filling)
-        self._told = []
         start_offset = self.log.log.log_start_offset
         self.start_max = max(self.start_max, start_offset)
         if cut_to is not None:
@@ -257,30 +267,15 @@ class KeptShadow(Shadow):
 
     def filled(self, start: int, end: int, following: Entry | None = None) -> list[Entry]:
         """Return what stood from `start` to before `end`, where `following` stands, and note that it is not there."""
-        if start >= end:
-            return []
         self.gaps.update(range(start, end))
         self.new_gaps += range(start, end)
-        epoch = self._epoch_before(end, following)
-        source = self._history(end, following, epoch)
-        return [source[offset] if offset < len(source) else Entry(epoch, -1 - offset) for offset in range(start, end)]
-
-    def _history(self, offset: int, entry: Entry | None, epoch: int) -> list[Entry]:
-        """Return the history in which `entry` stands at `offset` behind a record of `epoch`, empty if none is known.
-
-        As long as there has been but one, it is that.
-        """
-        truth = self.truth
-        known = (truth.committed, *reversed(truth.histories), self._told)
-        if not truth.histories or entry is None:
-            return truth.committed
-        fits = (each for each in known if each[offset - 1 : offset + 1][1:] == [entry])
-        return next((each for each in fits if each[offset - 1].epoch == epoch), [])
-
-    def _epoch_before(self, offset: int, entry: Entry | None) -> int:
-        """Return the epoch of the record before `entry`, as far as it was ever seen."""
-        known = None if entry is None else self.truth.matching.get((offset, entry.epoch))
-        return -1 if known is None else known[1]
+        found = [] if following is None else self.truth.before(start, end, following)
+        if len(found) < end - start:
+            found = self.truth.committed[start:end]
+        # What nobody knows is of an epoch of its own, so that it is like nothing else.
+        self.truth.unknown_count += 1
+        epoch = -1 - self.truth.unknown_count
+        return [*found, *(Entry(epoch, -1 - offset) for offset in range(start + len(found), end))]
 
     def held(self, start: int = 0) -> Iterator[HeldBatch]:
         """Yield the batches that are there, from `start` or the log's start on."""

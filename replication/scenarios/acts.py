@@ -34,6 +34,7 @@ from replication.roles.messages import CONTROLLER, Address, Consume, Message, No
 from replication.scenarios.client import Ask, WriteOrder
 from replication.simulation.cluster import Cluster
 from replication.simulation.network import Hold
+from replication.upkeep import DeleteRecords, UpkeepDue
 
 _MANY: Final = 1_000_000
 _READ_BYTES_MAX: Final = MIB
@@ -69,6 +70,7 @@ class Written:
     broker: int
     acks: int = ACKS_ALL
     partition: int = 0
+    key: bytes | None = None
 
     def strike(self, stage: Stage) -> None:
         """Let the client send."""
@@ -76,7 +78,7 @@ class Written:
         acks = "all" if self.acks == ACKS_ALL else self.acks
         text = f"value {len(cluster.history.writes)} is sent to broker {self.broker}, acks={acks}"
         cluster.trace.line(cluster.now_ms, text)
-        stage.cluster.tell(stage.client, WriteOrder(NodeId(self.broker), self.partition, self.acks))
+        stage.cluster.tell(stage.client, WriteOrder(NodeId(self.broker), self.partition, self.acks, self.key))
 
 
 @attrs.frozen
@@ -94,6 +96,36 @@ class ReadFrom:
         stage.cluster.trace.line(stage.cluster.now_ms, text)
         question = Consume(self.partition, 0, Offset(self.offset))
         stage.cluster.tell(stage.client, Ask(Address(NodeId(self.broker)), question))
+
+
+@attrs.frozen
+class Deleted:
+    """The client asks a broker to delete the records below an offset; -1 is all that is committed."""
+
+    at_ms: int
+    broker: int
+    offset: int
+
+    def strike(self, stage: Stage) -> None:
+        """Let the client ask."""
+        text = f"broker {self.broker} is asked to delete what lies below offset {self.offset}"
+        stage.cluster.trace.line(stage.cluster.now_ms, text)
+        question = DeleteRecords(0, 0, Offset(self.offset))
+        stage.cluster.tell(stage.client, Ask(Address(NodeId(self.broker)), question))
+
+
+@attrs.frozen
+class LooksAfterLogs:
+    """Retention and cleaner of some brokers run."""
+
+    at_ms: int
+    brokers: tuple[int, ...]
+
+    def strike(self, stage: Stage) -> None:
+        """Let them run."""
+        for broker in self.brokers:
+            stage.cluster.trace.line(stage.cluster.now_ms, f"broker {broker} looks after its logs")
+            stage.cluster.tell(NodeId(broker), UpkeepDue())
 
 
 @attrs.frozen

@@ -30,11 +30,12 @@ from replication.simulation.options import WALL_CLOCK_MS
 
 @attrs.frozen
 class WriteOrder(GuestMessage):
-    """The story: send one record to `broker` now."""
+    """The story: send one record to `broker` now, under a key if one is given."""
 
     broker: NodeId
     partition: int
     acks: int
+    key: bytes | None = None
 
 
 @attrs.frozen
@@ -61,9 +62,8 @@ class ScriptedClient:
             write = self._history.write(message.partition, message.acks, now_ms)
             write.fate = Fate.UNKNOWN
             self._writes[write.value] = write
-            out.send(
-                Address(message.broker), Produce(message.partition, write.value, message.acks, _batch(write, now_ms))
-            )
+            batch = _batch(write, message.key, now_ms)
+            out.send(Address(message.broker), Produce(message.partition, write.value, message.acks, batch))
         elif isinstance(message, Ask):
             out.send(message.receiver, message.question)
         elif isinstance(message, Produced):
@@ -77,6 +77,6 @@ class ScriptedClient:
             write.offset = told.offset
 
 
-def _batch(write: Write, now_ms: TimeMs) -> bytes:
+def _batch(write: Write, key: bytes | None, now_ms: TimeMs) -> bytes:
     value = write.value.to_bytes(VALUE_BYTES, "big")
-    return build_batch(BatchSpec(), (Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), None, value),))
+    return build_batch(BatchSpec(), (Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), key, value),))

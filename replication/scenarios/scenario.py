@@ -35,12 +35,14 @@ from replication.scenarios.verdict import Verdict
 from replication.simulation import Fault, Options, Outcome, quiet, run
 from replication.simulation.options import with_terms
 from replication.simulation.trace import Tell, silent
+from replication.simulation.upkeep import with_upkeep
 from replication.terms import Terms
+from replication.upkeep import Upkeep
 
 DEFAULT_TERMS: Final = Terms(min_isr=2)
 DEFAULT_SETTINGS: Final = quiet(1, DurationMs(MINUTE_MS)).settings
 _STATE_FIELDS: Final = ("leader", "isr", "elr", "replicas", "leader_epoch", "last_known", "recovering")
-_NOTE_FIELDS: Final = ("logs", "highs")
+_NOTE_FIELDS: Final = ("logs", "highs", "starts")
 _NEVER_ENDS: Final = 1_000_000
 
 
@@ -48,7 +50,8 @@ _NEVER_ENDS: Final = 1_000_000
 class Look:
     """What a partition must be at a time; None is not looked at, leader -1 is nobody.
 
-    `logs` are the values in each broker's log, by broker; `highs` their high watermarks, -1 for no log.
+    `logs` are the values in each broker's log, by broker; `highs` their high watermarks and `starts` their log starts,
+    -1 for no log.
     """
 
     at_ms: int
@@ -62,6 +65,7 @@ class Look:
     recovering: bool | None = None
     logs: tuple[tuple[int, ...], ...] | None = None
     highs: tuple[int, ...] | None = None
+    starts: tuple[int, ...] | None = None
 
 
 @attrs.frozen
@@ -84,7 +88,8 @@ class Scenario:
     """One story. `lost_max` bounds the records lost that acks=all promised, `lost_min` says how many must be lost.
 
     Where a story says each write by itself, `gone` takes their place: the values, acknowledged with any acks, that the
-    leader does not have in the end. `seen` is what each consumer among the acts is shown.
+    leader does not have in the end. `seen` is what each consumer among the acts is shown, `shown` what the simulation's
+    own consumers are, if that is looked at. With `upkeep` logs are cut and compacted.
     """
 
     name: str
@@ -103,6 +108,8 @@ class Scenario:
     lost_of_one_min: int = 0
     gone: tuple[int, ...] | None = None
     seen: tuple[tuple[int, ...], ...] = ()
+    shown: tuple[int, ...] | None = None
+    upkeep: Upkeep | None = None
     brokers: int = 3
     partitions: int = 1
     replication_factor: int = 3
@@ -131,7 +138,8 @@ class Scenario:
             settings=self.settings,
             name=self.name,
         )
-        return with_terms(options, self.terms)
+        options = with_terms(options, self.terms)
+        return options if self.upkeep is None else with_upkeep(options, self.upkeep)
 
     def play(self, tell: Tell = silent) -> Verdict:
         """Run the story and hold it against what it says. Checkers expect what the story's own rules promise."""
@@ -173,6 +181,8 @@ def differences(scenario: Scenario, outcome: Outcome, script: Script) -> Iterato
         yield f"acknowledged and gone are {script.gone}, expected {scenario.gone}"
     if script.seen != scenario.seen:
         yield f"consumers were shown {script.seen}, expected {scenario.seen}"
+    if scenario.shown is not None and script.shown != scenario.shown:
+        yield f"the consumers were shown {script.shown}, expected {scenario.shown}"
 
 
 def _looked_at(look: Look, outcome: Outcome, script: Script) -> Iterator[str]:

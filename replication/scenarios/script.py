@@ -52,21 +52,36 @@ from replication.scenarios.disks import PREPARED
 from replication.scenarios.former import former_controller
 from replication.scenarios.reader import PositionReader, Reads
 from replication.simulation.cluster import Cluster
+from replication.upkeep import RecordsDeleted, identity_of
 from replication.zookeeper.messages import Obeyed
 
 DIVERGING = "Fetched, diverging"
 """The kind under which answers to fetches are counted that say where the logs part."""
 
 
-_ANSWERS: Final = (Produced, Consumed, EpochEndTold, BoundsTold, BeatTold, ElectTold, ReassignTold, Obeyed)
+_ANSWERS: Final = (
+    Produced,
+    Consumed,
+    EpochEndTold,
+    BoundsTold,
+    BeatTold,
+    ElectTold,
+    ReassignTold,
+    Obeyed,
+    RecordsDeleted,
+)
 
 
 @attrs.frozen
 class Note:
-    """What was seen of a partition at a time: per broker the values in its log and its high watermark, -1 for none."""
+    """What was seen of a partition at a time: per broker the values in its log, its high watermark, and its start.
+
+    Watermark and start are -1 for no log.
+    """
 
     logs: tuple[tuple[int, ...], ...]
     highs: tuple[int, ...]
+    starts: tuple[int, ...]
 
 
 class Script:
@@ -81,6 +96,8 @@ class Script:
         self.notes: dict[tuple[int, int], Note] = {}
         self.answers: Counter[tuple[str, ErrorCode]] = Counter()
         self.gone: tuple[int, ...] = ()
+        self.shown: tuple[int, ...] = ()
+        """What the consumers of the simulation were shown."""
         self._readers: list[PositionReader] = []
 
     @property
@@ -115,6 +132,7 @@ class Script:
         if leader != NO_LEADER and 0 in cluster.nodes[leader].logs:
             held.update(values_in(cluster.nodes[leader].logs[0]))
         acked = [write for write in cluster.history.writes if write.fate is Fate.ACKED and write.partition == 0]
+        self.shown = tuple(seen.value for seen in cluster.history.sightings)
         self.gone = tuple(write.value for write in acked if write.value not in held)
         return ()
 
@@ -123,6 +141,7 @@ class Script:
         self.notes[at_ms, partition] = Note(
             tuple(() if log is None else tuple(values_in(log)) for log in logs),
             tuple(-1 if log is None else log.log.high_watermark for log in logs),
+            tuple(-1 if log is None else log.log.log_start_offset for log in logs),
         )
 
     def _count(self, _cluster: Cluster, _node: NodeId, _message: Message, out: Outbox) -> None:
@@ -141,7 +160,7 @@ def values_in(log: ReplicaLog) -> Iterator[int]:
         before = position
         for batch in batches_in(log.log.read(position, MIB).records):
             for record in batch.records():
-                yield int.from_bytes(record.value or b"", "big")
+                yield identity_of(record)
             position = Offset(batch.last_offset + 1)
         if position == before:
             return

@@ -93,7 +93,7 @@ class Keeper:
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._cleaner = CleanerManager(machine.storage, self._logs)
         self._waiting: list[_Waiting] = []
-        self._noted_ms = TimeMs(0)
+        self._noted_ms: TimeMs | None = None
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         """Take a message."""
@@ -128,7 +128,9 @@ class Keeper:
         for log in logs.values():
             log.forget_old(now_ms)
             log.log.run_scheduled(now_ms)
-        if abs(now_ms - self._noted_ms) >= START_CHECKPOINT_MS:
+        if self._noted_ms is None:
+            self._noted_ms = now_ms
+        elif abs(now_ms - self._noted_ms) >= START_CHECKPOINT_MS:
             self._noted_ms = now_ms
             self._machine.note_starts()
 

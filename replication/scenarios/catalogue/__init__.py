@@ -22,6 +22,7 @@ from replication.scenarios.catalogue.older_mode import OLDER_MODE
 from replication.scenarios.catalogue.one_disk import ONE_DISK
 from replication.scenarios.catalogue.storage import STORAGE
 from replication.scenarios.catalogue.truncation import HISTORY_OF_TRUNCATION
+from replication.scenarios.catalogue.upkeep import UPKEEP
 from replication.scenarios.verdict import Story
 
 _THEMES: Final[tuple[tuple[Story, ...], ...]] = (
@@ -37,6 +38,7 @@ _THEMES: Final[tuple[tuple[Story, ...], ...]] = (
     STORAGE,
     CONTROLLERS,
     OLDER_MODE,
+    UPKEEP,
 )
 
 SCENARIOS: Final[tuple[Story, ...]] = tuple(
