@@ -76,11 +76,13 @@ class ReplicaLog:
     def raise_start(self, offset: Offset) -> None:
         """Let the log begin at `offset`, which lies at or below its high watermark, unless it begins later."""
         if self.log.increment_log_start_offset(offset):
+            self._write_epochs()
             self._changed()
 
     def forget_old(self, now_ms: TimeMs) -> None:
         """Delete the segments that retention lets go; the log begins behind them."""
         if self.log.delete_old_segments(now_ms=now_ms):
+            self._write_epochs()
             self._changed()
 
     def note_cleaned(self) -> None:

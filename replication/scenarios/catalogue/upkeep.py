@@ -125,7 +125,6 @@ _S95: Final = attrs.evolve(
         Crashed(6_000, 0, 40_000),
         *_written(16_000, 1, 3),
         Deleted(18_000, 1, 3),
-        LooksAfterLogs(19_000, (1,)),
         Crashed(20_000, 1, 21_000),
         *moved_to(50_000, 0, 1),
         ReadFrom(55_000, 0, 0),
@@ -146,7 +145,8 @@ _S96: Final = attrs.evolve(
     name="S96",
     title="a compacted log and a follower that lags",
     how="2 has m0 to m2 when it dies. The keys a and b are written on, the others compact what they have: of each "
-    "key the last record is left. 2 comes back and copies what is left. The logs hold different records and say the same.",
+    "key the last record is left. 2 comes back and copies what is left. The logs hold different records and say the "
+    "same.",
     source="LogCleaner; KIP-58",
     upkeep=_COMPACT,
     acts=(

@@ -1,0 +1,1 @@
+"""Tests of retention, compaction and deletion in replicated logs."""
