@@ -32,10 +32,15 @@ from log.compaction import CleanerOptions, CompactionEstimate, SourceLog, estima
 from log.compaction.offset_map import SLOT_SIZE_BYTES
 from log.file_names import LOG, TXN_INDEX
 from log.log_config import LogConfig
+from log.metadata.durations import Story
+from log.metadata.reading import Aside
+from log.metadata.replay import Replay
 from log.tools.dump_options import DECODERS, DumpOptions
 from log.tools.dump_rows import file_rows
 from log.tools.dump_text import file_lines
 from log.tools.findings import Checked, Finding, counted, of_error, passed_over
+from log.tools.history_text import event_line, event_row, summary_lines, summary_row
+from log.tools.metadata_source import metadata_files
 from log.tools.problems import Problems
 from log.tools.rework_plan import Plan, Rework, brokers_kept_out, plan_lines, run_plans
 from log.tools.sources import SourceFolder, expand
@@ -121,6 +126,43 @@ def dump(
     for line in (*problems.lines(), *problems.damage_lines()):
         click.echo(printable(line), err=True)
     return EXIT_REFUSED if problems.has_damage else 0
+
+
+@log.command()
+@click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="PATH")
+@click.option("--topic", "topics", multiple=True, help="Only events of this topic. May be repeated.")
+@click.option("--summary", "is_summary", is_flag=True, help="Only the sums, not the events.")
+@_KEEP_GOING
+@_JSON
+def history(path: Path, topics: tuple[str, ...], is_summary: bool, keep_going: bool, as_json: bool) -> int:
+    """Tell what happened to a cluster, from its metadata log.
+
+    \b
+    PATH is __cluster_metadata-0, a log directory that has it, a segment of it, or a snapshot (*.checkpoint).
+
+    \b
+    Told are elections (unclean ones too), who left and joined the ISR, brokers fenced and for how long,
+    reassignments, topics and settings; then for how long partitions were leaderless, under min ISR or under-replicated.
+
+    \b
+    brokerside log history /var/lib/kafka/__cluster_metadata-0
+    brokerside log history 00000000000000000000.log --topic orders --json
+    """
+    aside = Aside() if keep_going else None
+    replay = Replay(metadata_files(path), aside=aside)
+    story = Story(replay)
+    events = (event for event in story.events() if not topics or event.topic in topics)
+    if is_summary:
+        for _ in events:
+            pass
+    else:
+        _print(json.dumps(event_row(each), ensure_ascii=False) if as_json else event_line(each) for each in events)
+    summary = story.summary()
+    _print([json.dumps(summary_row(summary))] if as_json else summary_lines(summary))
+    told = [*replay.disagreements, *map(str, () if aside is None else aside.errors)]
+    for line in told:
+        click.echo(printable(line), err=True)
+    return EXIT_REFUSED if told else 0
 
 
 @log.command("verify")

@@ -26,14 +26,14 @@ from rich.console import Console
 
 from broker.cli import EXIT_REFUSED, printable, run
 from placement.formats.racks import read_racks
-from placement.formats.read import FORMATS
 from spark_analysis.fleet.reading import list_recipes, load_recipe
-from spark_analysis.inputs import check_inputs, dump_inputs
+from spark_analysis.inputs import check_inputs, dump_inputs, moment
 from spark_analysis.kernels import DumpInput
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import summary_json, terminal_summary
 from spark_analysis.report.write import write_page
+from spark_analysis.sources.dumps import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -167,7 +167,14 @@ def recipes() -> None:
     "--moments/--separate",
     default=None,
     help="The dumps are one cluster at successive moments, or clusters of their own. "
-    "Dumps numbered 1-…, 2-… are taken as moments.",
+    "Dumps numbered 1-…, 2-… are taken as moments. With one metadata log, the moments before its live brokers changed.",
+)
+@click.option(
+    "--at",
+    "at",
+    multiple=True,
+    metavar="OFFSET|TIME",
+    help="A moment of a metadata log: an offset, or a UTC time such as 2026-11-21T18:30. May be repeated.",
 )
 @click.option("--strict", is_flag=True, help="Exit with status 1 when any row was put aside.")
 @_run_options
@@ -177,6 +184,7 @@ def report(
     named_format: str | None,
     min_isr: int | None,
     moments: bool | None,
+    at: tuple[str, ...],
     strict: bool,
     out: Path,
     **how: Any,
@@ -187,12 +195,15 @@ def report(
     A DUMP is a file, or NAME=FILE to name its cluster, in one of these formats:
     kafka-topics --describe; kcat -L -J; kafka-reassign-partitions JSON; Cruise
     Control's /load, /kafka_cluster_state and rebalance answers.
+    Or it is a KRaft metadata log: the directory __cluster_metadata-0, a segment
+    of it or a snapshot (*.checkpoint), with racks and settings in it.
 
     \b
     brokerside report prod.txt stage.txt --racks racks.csv --out today
+    brokerside report /var/lib/kafka/__cluster_metadata-0 --moments
     """
     given = None if racks is None else read_racks(racks.read_bytes(), source=racks.name)
-    inputs = dump_inputs(dumps, named_format, moments)
+    inputs = dump_inputs(dumps, named_format, moments, tuple(map(moment, at)))
     check_inputs(inputs)
     info = RunInfo(kind="dumps", title=_title(inputs), command=_command_line(), version=version(PROGRAM))
 

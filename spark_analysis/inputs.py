@@ -20,28 +20,54 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from broker.errors import InputError, NothingUsableError
-from placement.formats.read import read_dump
+import numpy as np
+
+from broker.errors import InputError, NothingUsableError, UsageError
+from broker.ids import Offset
+from broker.units import TimeMs
+from log.metadata import Moment
 from spark_analysis.kernels import DumpInput
-from spark_analysis.sources.files import check_readable, read_chunks
+from spark_analysis.sources.dumps import LAST, Moments, read_input, size_bytes
+from spark_analysis.sources.files import check_readable
 
 QUICK_SIZE_BYTES_MAX: Final = 1 << 20  # Read in about a tenth of a second.
+OFFSET_DIGITS_MAX: Final = 18  # Below 2**63.
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z?)?", re.ASCII)
 _NUMBERED: Final = re.compile(r"(\d{1,9})\D", re.ASCII)
 
 
-def dump_inputs(dumps: Sequence[str], named_format: str | None, moments: bool | None) -> tuple[DumpInput, ...]:
+def dump_inputs(
+    dumps: Sequence[str], named_format: str | None, moments: bool | None, at: tuple[Moment, ...] = ()
+) -> tuple[DumpInput, ...]:
     """Return the inputs that `FILE` and `NAME=FILE` arguments name; one series of them when they are moments.
 
-    A file that is not named takes its own name without folder and ending, or its path where two would be alike.
+    A file that is not named takes its own name without folder and ending, or its path where two would be alike. `at`
+    are moments of a metadata log; one that is alone and has none named is told by its brokers, if `moments` says so.
     """
+    by_brokers = moments is True and not at and len(dumps) == 1
+    of_log = Moments(at=at) if at else Moments(by_brokers=True) if by_brokers else LAST
     pairs = [_named_path(text) for text in dumps]
     series = "moments" if (_are_numbered([path for _, path in pairs]) if moments is None else moments) else None
     stems = Counter(Path(path).stem for name, path in pairs if name is None)
     names = [name or (Path(path).stem if stems[Path(path).stem] == 1 else path) for name, path in pairs]
     return tuple(
-        DumpInput(path=path, name=name, format=named_format, series=series)
+        DumpInput(path=path, name=name, format=named_format, series=series, moments=of_log)
         for name, (_, path) in zip(names, pairs, strict=True)
     )
+
+
+def moment(text: str) -> Moment:
+    """Return the moment that `--at` names: an offset, or a time of UTC; raises UsageError."""
+    if text.isascii() and text.isdecimal() and len(text) <= OFFSET_DIGITS_MAX:
+        return Moment(offset=Offset(int(text)))
+    if _TIME.fullmatch(text):
+        try:
+            time = np.datetime64(text.removesuffix("Z"), "ms")
+        except ValueError:
+            pass
+        else:
+            return Moment(time_ms=TimeMs(int(time.astype(np.int64))))
+    raise UsageError(f"--at is {text!r}; it is an offset, or a time of UTC such as 2026-11-21T18:30:00.000Z")
 
 
 def check_inputs(inputs: Sequence[DumpInput]) -> None:
@@ -52,14 +78,14 @@ def check_inputs(inputs: Sequence[DumpInput]) -> None:
     unusable = []
     for dump in inputs:
         check_readable(dump.path)
-        if not Path(dump.path).is_file():
+        if not Path(dump.path).is_file() and not Path(dump.path).is_dir():
             raise InputError(
                 "not a regular file; executors read files, so save the dump to one first", source=dump.path
             )
-        if Path(dump.path).stat().st_size > QUICK_SIZE_BYTES_MAX:
+        if size_bytes(dump.path) > QUICK_SIZE_BYTES_MAX:
             continue
         try:
-            read_dump(read_chunks(dump.path), source=dump.path, format=dump.format, name=dump.name)
+            read_input(dump.path, format=dump.format, name=dump.name, moments=dump.moments)
         except NothingUsableError as error:
             unusable.append(error)
     if unusable and len(unusable) == len(inputs):

@@ -22,6 +22,7 @@ Left out: what the files are called in the end, and where they stand (tables.py)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -34,13 +35,12 @@ from broker.errors import InputError, NothingUsableError, UsageError
 from placement.changes import changes
 from placement.formats.parsed import ParsedDump, Reject
 from placement.formats.racks import Racks
-from placement.formats.read import read_dump
 from spark_analysis import schemas
 from spark_analysis.describe import PAIR_BROKER_COUNT_MAX, count_pairs, describe_view
 from spark_analysis.fleet.describe import Placed, count_placed, describe_placed
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
-from spark_analysis.sources.files import read_chunks
+from spark_analysis.sources.dumps import LAST, Moments, read_input
 from spark_analysis.staging import TaskWriter
 from spark_analysis.tables import attempt_name
 
@@ -65,12 +65,16 @@ RESULT_SCHEMA: Final = pa.schema(
 
 @attrs.frozen
 class DumpInput:
-    """One dump to read. `name` and `format` win over what the text says; a `series` is one cluster in time."""
+    """One dump to read. `name` and `format` win over what the text says; a `series` is one cluster in time.
+
+    Of a metadata log, `moments` says which are shown; they are one cluster in time, too.
+    """
 
     path: str
     name: str | None = None
     format: str | None = None
     series: str | None = None
+    moments: Moments = LAST
 
 
 def fleet_kernel(fleet: Fleet, root: Path, *, by_topic: bool = True) -> Kernel:
@@ -134,6 +138,9 @@ def dumps_kernel(
         _write_account(writer, parsed)
         if before is not None and parsed.clusters:
             _write_changes(writer, before, parsed.clusters[0])
+        if dump_input.moments != LAST:
+            for earlier, later in pairwise(parsed.clusters):
+                _write_changes(writer, earlier, later)
         for place, view in enumerate(parsed.clusters):
             found = describe_view(view, min_insync_replicas=min_insync_replicas_default, pairs=True)
             writer.add(np.array([index + place * input_count]), found)
@@ -178,8 +185,7 @@ def _numbers(given: Iterable[pa.RecordBatch]) -> Iterator[int]:
 
 
 def _read(dump_input: DumpInput) -> ParsedDump:
-    chunks = read_chunks(dump_input.path)
-    return read_dump(chunks, source=dump_input.path, format=dump_input.format, name=dump_input.name)
+    return read_input(dump_input.path, format=dump_input.format, name=dump_input.name, moments=dump_input.moments)
 
 
 def _with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:

@@ -78,7 +78,7 @@ def is_metadata_file(name: str) -> bool:
 def arrange(files: Sequence[MetadataFile]) -> MetadataFiles:
     """Return how to play the files of one directory, or one file given alone.
 
-    Raises InputError if there are none, or the beginning is missing, and CorruptDataError for a file that is no log.
+    Raises InputError if there are none, or the beginning is missing.
     """
     if len(files) == 1 and is_snapshot(files[0].data, source=files[0].source):
         return MetadataFiles(files[0], (), (), snapshot_id(files[0].name))

@@ -69,10 +69,8 @@ def images_at(replay: Replay, moments: Sequence[Moment]) -> Iterator[MetadataIma
     for moment in moments:
         for _ in replay.steps(until=moment.is_past):
             pass
-        if replay.offset == NO_OFFSET or moment.is_past(replay):
-            raise UsageError(
-                f"{moment} lies before {'the moment before it' if replay.offset >= 0 else 'the beginning'}"
-            )
+        if replay.entry_count == 0 or moment.is_past(replay):
+            raise UsageError(f"{moment} lies before the beginning of the log, or before the moment named before it")
         yield replay.image()
 
 

@@ -34,6 +34,7 @@ from log.record import ControlType
 from log.scan import ScanOptions, scan
 
 HEAD_SIZE_BYTES: Final = 61  # Of a batch: its header, which every batch of magic 2 has whole.
+ASIDE_MAX: Final = 100_000  # Some 100 MB of Python objects.
 _MAGIC: Final = 2
 _SIZE_AT: Final = slice(8, 12)
 
@@ -58,9 +59,15 @@ class MetadataEntry:
 
 @attrs.define
 class Aside:
-    """What could not be read and was passed over: in `errors`, one each, in order."""
+    """What could not be read and was passed over: in `errors`, one each, in order; not more than memory bears."""
 
     errors: list[CorruptDataError] = attrs.field(factory=list)
+
+    def add(self, error: CorruptDataError) -> None:
+        """Put one aside; raises it if there are too many: a file with more is no metadata log with some damage."""
+        if len(self.errors) >= ASIDE_MAX:
+            raise error
+        self.errors.append(error)
 
 
 def entries_of(data: BytesLike, *, source: str, aside: Aside | None = None) -> Iterator[MetadataEntry]:
@@ -77,9 +84,10 @@ def entries_of(data: BytesLike, *, source: str, aside: Aside | None = None) -> I
                 unreadable = UnreadableEntryError(error.what, source=source, offset=Offset(int(columns.offset[row])))
                 if aside is None:
                     raise unreadable from None
-                aside.errors.append(unreadable)
-        if aside is not None:
-            aside.errors.extend(damage.error for damage in columns.damages if not damage.is_torn_tail)
+                aside.add(unreadable)
+        for damage in columns.damages:
+            if aside is not None and not damage.is_torn_tail:
+                aside.add(damage.error)
 
 
 def looks_like_metadata(head: bytes) -> bool:
@@ -90,8 +98,11 @@ def looks_like_metadata(head: bytes) -> bool:
 
 
 def is_snapshot(data: BytesLike, *, source: str) -> bool:
-    """Tell whether a file is a snapshot: its first record says so. Raises CorruptDataError."""
-    first = next(entries_of(data, source=source), None)
+    """Tell whether a file is a snapshot: its first record says so."""
+    try:
+        first = next(entries_of(data, source=source), None)
+    except CorruptDataError:  # Told when it is read as what it is taken for then, a segment.
+        return False
     return first is not None and first.record.type is ControlType.SNAPSHOT_HEADER
 
 

@@ -175,7 +175,7 @@ class Replay:
         error = UnreadableEntryError(what, source=source, offset=entry.offset)
         if self._aside is None:
             raise error
-        self._aside.errors.append(error)
+        self._aside.add(error)
 
     def _snapshot(self, file: MetadataFile) -> Iterator[Step]:
         """Begin with what a snapshot holds; its records have no offsets of the log, and the time of its header."""
@@ -183,11 +183,14 @@ class Replay:
         for entry in header.entries:
             self.entry_count += 1
             if isinstance(entry.record, MetadataRecord):
-                yield attrs.evolve(self._count(entry, file.source), from_snapshot=True)
+                step = self._count(entry, file.source)
+                yield Step(self.offset, header.time_ms, step.deltas, from_snapshot=True)
         if self._files.start_id is not None:
             self._next_offset = self._files.start_id.end_offset
             self.offset = Offset(self._next_offset - 1)
             self.epoch = self._files.start_id.epoch
+        else:
+            self.offset, self.epoch = NO_OFFSET, LeaderEpoch(-1)
         self.time_ms = header.time_ms
 
     def _check(self, next_offset: Offset) -> None:
@@ -223,7 +226,7 @@ def loaded(file: MetadataFile, aside: Aside | None) -> LoadedSnapshot:
             )
             if aside is None:
                 raise error
-            aside.errors.append(error)
+            aside.add(error)
     times = [
         TimeMs(entry.record.data["lastContainedLogTimestamp"])
         for entry in entries

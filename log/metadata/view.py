@@ -151,8 +151,9 @@ def _factor(topic: TopicImage) -> int | None:
 
 
 def _facts(image: MetadataImage) -> Iterator[tuple[str, str]]:
-    yield "offset", str(image.offset)
-    yield "epoch", str(image.epoch)
+    if image.offset >= 0:
+        yield "offset", str(image.offset)
+        yield "epoch", str(image.epoch)
     for name, level in sorted(image.features.items()):
         yield name, str(level)
     held = Counter(

@@ -65,7 +65,9 @@ class SourceFile:
     @property
     def kind(self) -> str:
         """The ending that says what a segment's file holds, or the whole name of a file with a name of its own."""
-        return self.name if self.name in SMALL_FILES else SNAPSHOT if is_snapshot_name(self.name) else kind_of(self.name)
+        return (
+            self.name if self.name in SMALL_FILES else SNAPSHOT if is_snapshot_name(self.name) else kind_of(self.name)
+        )
 
     @property
     def base_offset(self) -> int:

@@ -43,7 +43,9 @@ def read_small_file(path: str, *, size_bytes_max: int) -> bytes:
 
 
 def check_readable(path: str) -> None:
-    """Raise InputError unless `path` is a file that can be opened: what a job asks before it starts Spark work."""
+    """Raise InputError unless `path` can be opened, or is a directory: what a job asks before it starts Spark work."""
+    if Path(path).is_dir():
+        return
     try:
         with Path(path).open("rb"):
             pass

@@ -1,0 +1,225 @@
+"""How long partitions were badly off, and how often brokers were: sums over a metadata log.
+ Decides, for each partition, for how long it had no leader, fewer replicas in sync than min.insync.replicas, or
+fewer than replicas; how often its ISR shrank; for each broker, how often and how long it was fenced.
+
+Definitions, as `placement.audit` has them at one moment: leaderless, there is no leader; under min ISR, leaderless
+or ISR smaller than min.insync.replicas; under-replicated, ISR smaller than the replicas less those being added. A
+new broker counts as fenced only once it has been unfenced. min.insync.replicas may change on the way: what holds at
+each time counts.
+
+Constraints: time counts from the first record (or a snapshot's time) to the last; what lasts at the end counts up
+to there. A partition that was deleted keeps its sums, under its name; one made again under that name adds to them.
+
+How: one look at a partition when it changes, not at every record; of all partitions of a topic, or of all topics,
+only when a min.insync.replicas changes.
+
+Example: leaderless from 1,000 to 4,000 ms and again from 9,000 ms to the end at 10,000 ms is 4,000 ms.
+
+Left out: time between two records of which nobody knows; the controller writes one at least every half second.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from broker.ids import NO_LEADER, BrokerId, PartitionId
+from broker.units import DurationMs, TimeMs
+from log.metadata.deltas import BrokerDelta, ConfigDelta, PartitionDelta
+from log.metadata.history import Event, History, What, is_unclean
+from log.metadata.image import CLUSTER_DEFAULT, RESOURCE_BROKER, RESOURCE_TOPIC, PartitionImage, Resource
+from log.metadata.replay import Replay, Step
+from log.metadata.state import MetadataState
+from log.metadata.view import MIN_ISR, effective_min_isr
+
+LEADERLESS: Final = "leaderless"
+UNDER_MIN_ISR: Final = "under min ISR"
+UNDER_REPLICATED: Final = "under-replicated"
+STATES: Final = (LEADERLESS, UNDER_MIN_ISR, UNDER_REPLICATED)
+Key = tuple[str, PartitionId]
+
+
+@attrs.define
+class _Since:
+    """Since when something is so, and how long it was so before."""
+
+    since: TimeMs | None = None
+    total_ms: int = 0
+    count: int = 0
+
+    def set(self, is_so: bool, now_ms: TimeMs) -> None:
+        if is_so and self.since is None:
+            self.since = now_ms
+            self.count += 1
+        elif not is_so and self.since is not None:
+            self.total_ms += now_ms - self.since
+            self.since = None
+
+    def until(self, end_ms: TimeMs) -> DurationMs:
+        return DurationMs(self.total_ms + (0 if self.since is None else end_ms - self.since))
+
+
+@attrs.frozen
+class PartitionTimes:
+    """One partition's sums: for how long it was in each state, and how often its ISR shrank."""
+
+    topic: str
+    partition: PartitionId
+    leaderless_ms: DurationMs
+    under_min_isr_ms: DurationMs
+    under_replicated_ms: DurationMs
+    isr_shrink_count: int
+    unclean_election_count: int
+
+
+@attrs.frozen
+class BrokerTimes:
+    """One broker's sums: how often and for how long it was fenced since it was first unfenced."""
+
+    broker: BrokerId
+    fenced_count: int
+    fenced_ms: DurationMs
+
+
+@attrs.frozen
+class Summary:
+    """The whole log in numbers; lists are worst first, those that never were in a bad state left out."""
+
+    start_ms: TimeMs
+    end_ms: TimeMs
+    event_counts: tuple[tuple[What, int], ...]
+    partitions: tuple[PartitionTimes, ...]
+    brokers: tuple[BrokerTimes, ...]
+
+
+class Story:
+    """One log, told: its events, and when they were all told, its sums."""
+
+    def __init__(self, replay: Replay) -> None:
+        self._replay = replay
+        self._history = History()
+        self._durations = Durations(replay.state)
+
+    def events(self) -> Iterator[Event]:
+        """Yield what happened; raises what `Replay.steps` raises."""
+        for step in self._replay.steps():
+            events = tuple(self._history.events(step))
+            self._durations.add(step, events)
+            yield from events
+
+    def summary(self) -> Summary:
+        """Return the sums over what was told."""
+        return self._durations.summary()
+
+
+class Durations:
+    """Sums up while a log is played."""
+
+    def __init__(self, state: MetadataState) -> None:
+        self._state = state
+        self._partitions: dict[Key, dict[str, _Since]] = {}
+        self._shrinks: Counter[Key] = Counter()
+        self._uncleans: Counter[Key] = Counter()
+        self._fenced: dict[BrokerId, _Since] = {}
+        self._events: Counter[What] = Counter()
+        self._start_ms: TimeMs | None = None
+        self._end_ms = TimeMs(0)
+
+    def add(self, step: Step, events: tuple[Event, ...]) -> None:
+        """Take one step in, and what was told of it."""
+        if self._start_ms is None:
+            self._start_ms = step.time_ms
+        self._end_ms = TimeMs(max(self._end_ms, step.time_ms))
+        self._events.update(event.what for event in events)
+        for event in events:
+            if event.what is What.ISR_SHRUNK and event.topic is not None and event.partition is not None:
+                self._shrinks[event.topic, event.partition] += 1
+        for delta in step.deltas:
+            if isinstance(delta, PartitionDelta):
+                self._partition(delta, step.time_ms)
+            elif isinstance(delta, BrokerDelta):
+                self._broker(delta, step.time_ms)
+            elif isinstance(delta, ConfigDelta) and delta.name == MIN_ISR:
+                self._setting(delta, step.time_ms)
+
+    def summary(self) -> Summary:
+        """Return the sums up to the last step."""
+        partitions = [self._times(key, found) for key, found in self._partitions.items()]
+        brokers = [BrokerTimes(broker, each.count, each.until(self._end_ms)) for broker, each in self._fenced.items()]
+        worst = (each for each in partitions if each.under_replicated_ms or each.leaderless_ms or each.under_min_isr_ms)
+        return Summary(
+            start_ms=TimeMs(0) if self._start_ms is None else self._start_ms,
+            end_ms=self._end_ms,
+            event_counts=tuple((what, self._events[what]) for what in What if self._events[what]),
+            partitions=tuple(sorted(worst, key=_badness)),
+            brokers=tuple(
+                sorted((each for each in brokers if each.fenced_count), key=lambda each: (-each.fenced_ms, each.broker))
+            ),
+        )
+
+    def _times(self, key: Key, found: dict[str, _Since]) -> PartitionTimes:
+        topic, partition = key
+        return PartitionTimes(
+            topic=topic,
+            partition=partition,
+            leaderless_ms=found[LEADERLESS].until(self._end_ms),
+            under_min_isr_ms=found[UNDER_MIN_ISR].until(self._end_ms),
+            under_replicated_ms=found[UNDER_REPLICATED].until(self._end_ms),
+            isr_shrink_count=self._shrinks[key],
+            unclean_election_count=self._uncleans[key],
+        )
+
+    def _partition(self, delta: PartitionDelta, now_ms: TimeMs) -> None:
+        key = (delta.topic, delta.partition)
+        if delta.before is not None and delta.after is not None and is_unclean(delta.before, delta.after):
+            self._uncleans[key] += 1
+        self._look(key, delta.after, self._min_isr(delta.topic), now_ms)
+
+    def _look(self, key: Key, partition: PartitionImage | None, min_isr: int, now_ms: TimeMs) -> None:
+        found = self._partitions.setdefault(key, {state: _Since() for state in STATES})
+        states = {} if partition is None else _states(partition, min_isr)
+        for state, since in found.items():
+            since.set(states.get(state, False), now_ms)
+
+    def _broker(self, delta: BrokerDelta, now_ms: TimeMs) -> None:
+        broker = delta.after or delta.before
+        assert broker is not None
+        is_known = broker.id in self._fenced
+        if is_known or (delta.after is not None and not delta.after.fenced):
+            is_fenced = delta.after is not None and delta.after.fenced
+            self._fenced.setdefault(broker.id, _Since()).set(is_fenced, now_ms)
+
+    def _setting(self, delta: ConfigDelta, now_ms: TimeMs) -> None:
+        if delta.resource.type == RESOURCE_TOPIC:
+            topics = [delta.resource.name]
+        elif delta.resource == Resource(RESOURCE_BROKER, CLUSTER_DEFAULT):
+            topics = sorted({topic for topic, _ in self._partitions})
+        else:
+            return
+        for topic in topics:
+            min_isr = self._min_isr(topic)
+            for number, partition in self._state.partitions(topic).items():
+                self._look((topic, number), partition, min_isr, now_ms)
+
+    def _min_isr(self, topic: str) -> int:
+        configs = self._state.configs
+        own = configs.get(Resource(RESOURCE_TOPIC, topic), {}).get(MIN_ISR)
+        return effective_min_isr(own, configs.get(Resource(RESOURCE_BROKER, CLUSTER_DEFAULT), {}).get(MIN_ISR))
+
+
+def _states(partition: PartitionImage, min_isr: int) -> dict[str, bool]:
+    leaderless = partition.leader == NO_LEADER
+    return {
+        LEADERLESS: leaderless,
+        UNDER_MIN_ISR: leaderless or len(partition.isr) < min_isr,
+        UNDER_REPLICATED: len(partition.isr) < len(partition.replicas) - len(partition.adding),
+    }
+
+
+def _badness(each: PartitionTimes) -> tuple[int, int, int, str, int]:
+    return (-each.leaderless_ms, -each.under_min_isr_ms, -each.under_replicated_ms, each.topic, each.partition)

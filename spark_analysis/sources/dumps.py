@@ -1,0 +1,109 @@
+"""One input of a report, whatever it is: a text or JSON that a tool printed, or a metadata log itself.
+
+Decides which reader an input gets: a directory, or a file that begins with a batch of records, is a metadata log
+(`log.metadata`); everything else is a dump's text (`placement.formats`).
+
+Of a metadata log, a cluster comes out for each moment that is asked for: the end, offsets, times, or each time the
+set of live brokers changed. Racks, fenced brokers and settings are in the log; what cannot be read of it is put
+aside, record by record.
+
+Constraints: what a path names is opened where the input is read, on an executor too; nothing read becomes a path.
+
+Example: read_input("__cluster_metadata-0").clusters[0].racks == ("east", "west")
+
+Left out: sizes, which no metadata log has.
+
+Source: the formats' own modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from broker.cluster import ClusterView
+from broker.errors import CorruptDataError, InputError
+from log.metadata import END, FORMAT, Aside, Moment, Replay, images_at, is_metadata_file, live_moments, view_of
+from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
+from log.tools.history_text import time_text
+from log.tools.metadata_source import metadata_files
+from placement.changes import changes
+from placement.formats.parsed import ParsedDump, Tally
+from placement.formats.read import FORMATS as TEXT_FORMATS
+from placement.formats.read import read_dump
+from spark_analysis.sources.files import read_chunks
+
+FORMATS: Final = (*TEXT_FORMATS, FORMAT)
+
+
+@attrs.frozen
+class Moments:
+    """Which moments of a metadata log are shown: those named, or, `by_brokers`, when the live ones changed."""
+
+    at: tuple[Moment, ...] = (END,)
+    by_brokers: bool = False
+
+
+LAST: Final = Moments()
+
+
+def is_metadata(path: str) -> bool:
+    """Tell whether `path` is to be read as a metadata log; raises InputError if it cannot be read."""
+    if Path(path).is_dir():
+        return True
+    head = next(read_chunks(path, chunk_size_bytes=HEAD_SIZE_BYTES), b"")
+    return looks_like_metadata(head)
+
+
+def size_bytes(path: str) -> int:
+    """Return how much there is to read."""
+    found = Path(path)
+    if not found.is_dir():
+        return found.stat().st_size
+    return sum(each.stat().st_size for each in found.rglob("*") if is_metadata_file(each.name) and each.is_file())
+
+
+def read_input(
+    path: str,
+    *,
+    format: str | None = None,  # noqa: A002 - the field's word, and the command line's.
+    name: str | None = None,
+    moments: Moments = LAST,
+) -> ParsedDump:
+    """Return what an input describes; `format` and `name` win over what it holds.
+
+    Raises InputError for one that cannot be used, UsageError for moments that the log does not have.
+    """
+    if format == FORMAT or (format is None and is_metadata(path)):
+        return read_metadata(path, name=path if name is None else name, moments=moments)
+    if moments != LAST and not moments.by_brokers:
+        raise InputError("is no metadata log, of which alone moments can be asked", source=path)
+    return read_dump(read_chunks(path), source=path, format=format, name=name)
+
+
+def read_metadata(path: str, *, name: str, moments: Moments) -> ParsedDump:
+    """Return the clusters of a metadata log, one a moment, and the account of its records; raises as `read_input`."""
+    try:
+        files = metadata_files(Path(path))
+        at = live_moments(Replay(files, aside=Aside())) if moments.by_brokers else moments.at
+        aside = Aside()
+        replay = Replay(files, aside=aside)
+        views = [
+            view_of(image, name=f"{name} at {time_text(image.time_ms)}" if len(at) > 1 else name, source=path)
+            for image in images_at(replay, at)
+        ]
+    except CorruptDataError as error:
+        raise InputError(error.what, source=path) from None
+    tally = Tally(path, FORMAT, rows_analysed=replay.entry_count, notes=list(replay.disagreements))
+    for found in aside.errors:
+        tally.reject(found.what, found.source)
+    return tally.dump(tuple(_that_differ(views) if moments.by_brokers else views))
+
+
+def _that_differ(views: Sequence[ClusterView]) -> list[ClusterView]:
+    """Return the views without those that equal the next in every partition: a broker without any came or went."""
+    return [before for before, after in pairwise(views) if changes(before, after)] + list(views[-1:])
