@@ -125,7 +125,6 @@ class MetadataImage:
     scram: Mapping[tuple[str, int], Fields]
     tokens: Mapping[str, Fields]
     next_producer_id: int
-    zk_migration_state: int
 
     def topic_id(self, name: str) -> TopicId | None:
         """Return the id of the topic of this name, None if there is none. Cost: linear in topics."""

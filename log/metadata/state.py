@@ -81,7 +81,6 @@ class MetadataState:
         self._scram: dict[tuple[str, int], Fields] = {}
         self._tokens: dict[str, Fields] = {}
         self._next_producer_id = -1
-        self._zk_migration_state = 0
 
     def apply(self, record: MetadataRecord) -> tuple[Delta, ...]:
         """Take one record in, and return what it changed; raises CorruptDataError for one that contradicts."""
@@ -115,7 +114,6 @@ class MetadataState:
             scram=dict(self._scram),
             tokens=dict(self._tokens),
             next_producer_id=self._next_producer_id,
-            zk_migration_state=self._zk_migration_state,
         )
 
     def _register_broker(self, data: Fields) -> tuple[Delta, ...]:
@@ -299,10 +297,6 @@ class MetadataState:
         self._next_producer_id = data["nextProducerId"]
         return NONE
 
-    def _zk_migration(self, data: Fields) -> tuple[Delta, ...]:
-        self._zk_migration_state = data["zkMigrationState"]
-        return NONE
-
 
 def _meaning(table: Mapping[int, bool | None], number: int, name: str) -> bool | None:
     if number not in table:
@@ -340,6 +334,6 @@ _METHODS: Final[Mapping[RecordType, Callable[[MetadataState, Any], tuple[Delta, 
     RecordType.DELEGATION_TOKEN_RECORD: MetadataState._token,
     RecordType.REMOVE_DELEGATION_TOKEN_RECORD: MetadataState._remove_token,
     RecordType.PRODUCER_IDS_RECORD: MetadataState._producer_ids,
-    RecordType.ZK_MIGRATION_STATE_RECORD: MetadataState._zk_migration,
 }
-"""What each record type does; NoOp does nothing, and the frames of transactions are the replay's."""
+"""What each record type does. NoOp does nothing, nor does the state of a migration from ZooKeeper, which no image of
+4.0 has; the frames of transactions are the replay's."""

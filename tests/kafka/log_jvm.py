@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,11 @@ class KafkaLogs(JavaProcess[str]):
     def program(self, case: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         """Run the operations of `case` below `folder`; return it as a golden case, closed files kept in `folder`."""
         return self._call("program", case=dict(case), folder=str(folder))
+
+    def metadata_image(self, records: Sequence[bytes]) -> list[bytes]:
+        """Replay the values of metadata records; return those that Kafka writes of the image that comes out."""
+        asked = [b64encode(record).decode("ascii") for record in records]
+        return [b64decode(text) for text in self._call("metadata", records=asked)["records"]]
 
     def timing(self, what: str, **arguments: Any) -> dict[str, Any]:
         """Return `wallNs` and `cpuNs` of each run, and what was done in it: see java/LogTimings.java."""

@@ -1,0 +1,110 @@
+"""The metadata log against Kafka: what kafka-dump-log prints of it, and what Kafka's images make of its records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from broker.ids import Offset
+from broker.units import TimeMs
+from log import BatchSpec, Record, build_batch
+from log.metadata import MetadataRecord, RecordType, decode_record
+from log.metadata.control import CONTROL_SCHEMAS, ControlRecord
+from log.metadata.state import MetadataState
+from log.record import ControlType
+from log.storage import FileStorage
+from log.tools.dump_options import DumpOptions
+from log.tools.dump_text import file_lines
+from log.tools.problems import Problems
+from log.tools.sources import SourceFile
+from tests.kafka.log_jvm import Dumped, KafkaLogs
+from tests.log.metadata.drawn import RECORDS, SEQUENCES, image_of, structures
+
+pytestmark = pytest.mark.kafka
+
+REAL: Final = Path(__file__).parents[1] / "real_data" / "kraft" / "__cluster_metadata-0"
+OPTIONS: Final = DumpOptions(deep=True, print_data=True, metadata=True)
+NAME: Final = "00000000000000000000.log"
+ONE_FOLDER: Final = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+CONTROLS: Final = st.sampled_from(sorted(set(CONTROL_SCHEMAS) - {ControlType.LEADER_CHANGE})).flatmap(
+    lambda kind: structures(CONTROL_SCHEMAS[kind].fields, 0).map(
+        lambda data: ControlRecord(kind, {**data, "version": 0})
+    )
+)
+
+
+def ours(path: Path) -> Dumped:
+    file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
+    problems = Problems()
+    out = "".join(f"{line}\n" for line in file_lines(file, OPTIONS, problems))
+    return Dumped(out, "".join(f"{line}\n" for line in problems.lines()))
+
+
+def theirs(kafka_logs: KafkaLogs, path: Path) -> Dumped:
+    return kafka_logs.dump([path], "--cluster-metadata-decoder")
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in REAL.iterdir()))
+def test_a_real_log_and_its_snapshots_are_dumped_as_kafka_dumps_them(kafka_logs: KafkaLogs, name: str) -> None:
+    found = theirs(kafka_logs, REAL / name)
+    assert '"type":"FEATURE_LEVEL_RECORD"' in found.out or "SnapshotHeader" in found.out
+    assert ours(REAL / name) == found
+
+
+@ONE_FOLDER
+@given(records=st.lists(RECORDS, min_size=1, max_size=30))
+def test_any_record_is_dumped_as_kafka_dumps_it(
+    kafka_logs: KafkaLogs, tmp_path: Path, records: list[MetadataRecord]
+) -> None:
+    path = tmp_path / NAME
+    values = [Record(Offset(place), TimeMs(0), None, record.to_bytes()) for place, record in enumerate(records)]
+    path.write_bytes(build_batch(BatchSpec(), values))
+    found = theirs(kafka_logs, path)
+    assert "Error at" not in found.out
+    assert ours(path) == found
+
+
+@ONE_FOLDER
+@given(controls=st.lists(CONTROLS, min_size=1, max_size=5))
+def test_any_control_record_is_dumped_as_kafka_dumps_it(
+    kafka_logs: KafkaLogs, tmp_path: Path, controls: list[ControlRecord]
+) -> None:
+    path = tmp_path / NAME
+    values = [Record(Offset(place), TimeMs(0), each.key(), each.value()) for place, each in enumerate(controls)]
+    path.write_bytes(build_batch(BatchSpec(is_control=True), values))
+    assert ours(path) == theirs(kafka_logs, path)
+
+
+def test_what_cannot_be_read_is_told_in_kafkas_words(kafka_logs: KafkaLogs, tmp_path: Path) -> None:
+    values = (b"\0\0\0\0", b"\2\0\0", b"\1\x63\0\0", b"\1\x14\0\0\0", b"\1\x04\0\2", b"\1\xff\xff\xff\x07\0", b"")
+    path = tmp_path / NAME
+    path.write_bytes(
+        build_batch(BatchSpec(), [Record(Offset(i), TimeMs(0), None, each) for i, each in enumerate(values)])
+    )
+    found = theirs(kafka_logs, path)
+    assert found.out.count("Error at") == len(values)
+    assert ours(path) == found
+
+
+@given(records=SEQUENCES)
+def test_the_same_records_make_the_image_that_kafka_makes_of_them(
+    kafka_logs: KafkaLogs, records: tuple[MetadataRecord, ...]
+) -> None:
+    state, theirs = MetadataState(), MetadataState()
+    for record in records:
+        state.apply(record)
+    for value in kafka_logs.metadata_image([record.to_bytes() for record in records]):
+        theirs.apply(decode_record(value))
+    assert list(image_of(state).differences(image_of(theirs))) == []
+
+
+def test_the_comparison_of_images_tells_a_change(kafka_logs: KafkaLogs) -> None:
+    record = MetadataRecord(RecordType.FEATURE_LEVEL_RECORD, 0, {"name": "metadata.version", "featureLevel": 25})
+    (value,) = kafka_logs.metadata_image([record.to_bytes()])
+    theirs = MetadataState()
+    theirs.apply(decode_record(value))
+    assert list(image_of(MetadataState()).differences(image_of(theirs))) == ["features: metadata.version"]
