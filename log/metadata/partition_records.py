@@ -11,9 +11,8 @@ Constraints: a record whose replicas and directories differ in number is refused
 
 Example: a record of leader 2 and ISR (2, 3) on leader epoch 4, partition epoch 9 gives epochs 5 and 10.
 
-Source: org.apache.kafka.metadata.PartitionRegistration (constructor, merge) and LeaderRecoveryState, 4.0; KIP-858 and
-KIP-966 for directories and eligible leaders.
-"""
+Source: org.apache.kafka.metadata.PartitionRegistration (constructor, merge), LeaderRecoveryState and TopicDelta,
+4.0; KIP-858 and KIP-966 for directories and eligible leaders."""
 
 from __future__ import annotations
 
@@ -23,9 +22,15 @@ from broker.errors import CorruptDataError
 from broker.ids import BrokerId, LeaderEpoch
 from log.metadata.fields import Fields
 from log.metadata.image import MIGRATING, DirectoryId, PartitionImage
+from log.metadata.schemas import SCHEMAS, RecordType
 
 NO_LEADER_CHANGE: Final = BrokerId(-2)
 Id = TypeVar("Id", BrokerId, DirectoryId)
+_CLEARING: Final[Fields] = {
+    **{field.name: field.default for field in SCHEMAS[RecordType.PARTITION_CHANGE_RECORD].fields},
+    "eligibleLeaderReplicas": (),
+    "lastKnownElr": (),
+}
 _RECOVERED: Final = 0
 _RECOVERING: Final = 1
 _NO_STATE_CHANGE: Final = -1
@@ -72,18 +77,8 @@ def merged(before: PartitionImage, data: Fields) -> PartitionImage:
 
 
 def without_elr(before: PartitionImage) -> PartitionImage:
-    """Return the partition without eligible leaders, as a ClearElrRecord leaves it; epochs stay."""
-    return PartitionImage(
-        replicas=before.replicas,
-        isr=before.isr,
-        leader=before.leader,
-        leader_epoch=before.leader_epoch,
-        partition_epoch=before.partition_epoch,
-        removing=before.removing,
-        adding=before.adding,
-        directories=before.directories,
-        recovering=before.recovering,
-    )
+    """Return the partition without eligible leaders, as a ClearElrRecord leaves it: a change, so the epoch rises."""
+    return merged(before, _CLEARING)
 
 
 def _or(new: tuple[Id, ...] | None, old: tuple[Id, ...]) -> tuple[Id, ...]:

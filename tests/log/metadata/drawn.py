@@ -113,16 +113,20 @@ _CHANGES: Final = st.fixed_dictionaries(
 ).map(_change)
 _EPOCHS: Final = st.integers(0, 1)
 _NAMES: Final = st.sampled_from(("a", "b", "c"))
+_REGISTRATIONS: Final = _made(
+    RecordType.REGISTER_BROKER_RECORD,
+    brokerId=BROKERS,
+    brokerEpoch=_EPOCHS,
+    rack=st.none() | _NAMES,
+    fenced=st.booleans(),
+    inControlledShutdown=st.booleans(),
+    logDirs=st.lists(UUIDS, max_size=2, unique=True).map(tuple),
+)
+_CREATIONS: Final = st.integers(0, 3).map(
+    lambda number: MetadataRecord(RecordType.TOPIC_RECORD, 0, {"name": f"t{number}", "topicId": TOPICS[number]})
+)
 _FITTING: Final = st.one_of(
-    _made(
-        RecordType.REGISTER_BROKER_RECORD,
-        brokerId=BROKERS,
-        brokerEpoch=_EPOCHS,
-        rack=st.none() | _NAMES,
-        fenced=st.booleans(),
-        inControlledShutdown=st.booleans(),
-        logDirs=st.lists(UUIDS, max_size=2, unique=True).map(tuple),
-    ),
+    _REGISTRATIONS,
     _made(RecordType.UNREGISTER_BROKER_RECORD, brokerId=BROKERS, brokerEpoch=_EPOCHS),
     _made(RecordType.FENCE_BROKER_RECORD, id=BROKERS, epoch=_EPOCHS),
     _made(RecordType.UNFENCE_BROKER_RECORD, id=BROKERS, epoch=_EPOCHS),
@@ -134,9 +138,7 @@ _FITTING: Final = st.one_of(
         inControlledShutdown=st.sampled_from((0, 1)),
         logDirs=st.lists(UUIDS, max_size=2, unique=True).map(tuple),
     ),
-    st.integers(0, 3).map(
-        lambda number: MetadataRecord(RecordType.TOPIC_RECORD, 0, {"name": f"t{number}", "topicId": TOPICS[number]})
-    ),
+    _CREATIONS,
     _made(RecordType.REMOVE_TOPIC_RECORD, topicId=st.sampled_from(TOPICS)),
     _PARTITIONS,
     _CHANGES,
@@ -215,4 +217,9 @@ def _fit(records: list[MetadataRecord]) -> tuple[MetadataRecord, ...]:
     return tuple(kept)
 
 
-SEQUENCES: Final = st.lists(_FITTING, max_size=60).map(_fit)
+SEQUENCES: Final = st.tuples(
+    st.lists(_REGISTRATIONS, max_size=5),
+    st.lists(_CREATIONS, min_size=1, max_size=6),
+    st.lists(_PARTITIONS, min_size=2, max_size=8),
+    st.lists(_FITTING, max_size=40),
+).map(lambda parts: _fit([record for part in parts for record in part]))
