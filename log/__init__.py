@@ -8,6 +8,7 @@ from __future__ import annotations
 from log.batch import RecordBatch
 from log.batches import Reader, batches_in
 from log.build import build_batch
+from log.build_columns import PlainColumns, build_batches
 from log.build_spec import BatchSpec
 from log.columns import Damage, RecordColumns
 from log.compression import Codec
@@ -54,6 +55,7 @@ __all__ = (
     "OffsetPlace",
     "PartitionDirectory",
     "PartitionLog",
+    "PlainColumns",
     "ProducerState",
     "Reader",
     "Record",
@@ -68,6 +70,7 @@ __all__ = (
     "TransactionIndex",
     "batches_in",
     "build_batch",
+    "build_batches",
     "directory_name",
     "find_offsets",
     "find_timestamps",

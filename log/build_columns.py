@@ -5,9 +5,10 @@ such as a job that writes segment files.
 
 Constraints: all batches share the spec; the offsets of all records follow one another; records have no headers.
 
-How: one pass computes sizes and so where each batch goes. Then a few batches at a time are encoded into one buffer,
-headers first, and each is compressed and checksummed as it is asked for. The buffer is kept small and used again and
-again: memory that is new costs more to touch than the records do to encode.
+How: one pass computes sizes and so where each batch goes. Then as many batches as make a mebibyte are encoded at once,
+headers first, and compressed and checksummed one by one. They lie in one buffer, a run, so that whoever appends them
+pays for one write. The buffer is used again and again: memory that is new costs more to touch than the records do to
+encode.
 
 Example: 250 records by 100 make batches of 100, 100 and 50.
 
@@ -26,9 +27,9 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
 from broker.errors import UsageError
-from broker.ids import INT32_MAX, Offset
-from broker.units import KIB, TimeMs
-from broker.values import value
+from broker.ids import INT32_MAX
+from broker.units import MIB
+from log.batch_run import BatchRun
 from log.batch_v2 import (
     CHECKED_POSITION,
     CRC_POSITION,
@@ -39,7 +40,7 @@ from log.batch_v2 import (
 from log.build import attributes_of
 from log.build_spec import BatchSpec, check_spec
 from log.columns import ByteArray
-from log.compression import Codec, compress_briefly
+from log.compression import Codec, compress_into
 from log.crc import BytesLike, crc32c
 from log.kernels.encode import Fields, encode_batches, measure_batches
 from log.record import NO_SEQUENCE, TimestampType
@@ -49,8 +50,8 @@ assert HEADER_DTYPE.itemsize == HEADER.size
 CRC: Final = struct.Struct(">I")
 LENGTH: Final = struct.Struct(">i")
 LENGTH_POSITION: Final = LENGTH_BYTES - LENGTH.size
-PIECE_BYTES: Final = 256 * KIB
-"""How much is encoded at a time: it is still in the processor's nearer cache when it is checksummed and written."""
+RUN_BYTES: Final = MIB
+"""How much is encoded and written at a time: the cost of calls is lost in it, and it stays in the processor's cache."""
 
 
 @attrs.frozen(eq=False)
@@ -78,28 +79,20 @@ class PlainColumns:
         )
 
 
-@value
-class BuiltBatch:
-    """A whole batch; its bytes are overwritten by later ones: use or copy them before the next is asked for."""
-
-    data: BytesLike
-    last_offset: Offset
-    max_timestamp: TimeMs
-
-
 def build_batches(spec: BatchSpec, records: PlainColumns, records_per_batch: int) -> BytesLike:
-    """Return the batches that `each_batch` yields, one after the other; raises what it raises."""
+    """Return the batches of `each_run`, one after the other; raises what it raises."""
     out = bytearray()
-    for batch in each_batch(spec, records, records_per_batch):
-        out += batch.data
+    for run in each_run(spec, records, records_per_batch):
+        out += run.data
     return out
 
 
-def each_batch(spec: BatchSpec, records: PlainColumns, records_per_batch: int) -> Iterator[BuiltBatch]:
-    """Return an iterator over batches of up to `records_per_batch` records.
+def each_run(spec: BatchSpec, records: PlainColumns, records_per_batch: int) -> Iterator[BatchRun]:
+    """Return an iterator over runs of batches of up to `records_per_batch` records.
 
-    Offsets and, of a producer, sequences go on from batch to batch. Raises UsageError, at once, for a spec that Kafka
-    refuses, for positions outside `data`, for magic 0 and 1, and for batches that are too large.
+    A run's bytes are overwritten by the next one: use or copy them before that is asked for. Offsets and, of a
+    producer, sequences go on from batch to batch. Raises UsageError, at once, for a spec that Kafka refuses, for
+    positions outside `data`, for magic 0 and 1, and for batches that are too large.
     """
     check_spec(spec)
     fields = records.fields()
@@ -117,7 +110,8 @@ def each_batch(spec: BatchSpec, records: PlainColumns, records_per_batch: int) -
         raise UsageError(f"a batch would have {sizes.max()} bytes; allowed are {INT32_MAX}")
     headers = _headers(spec, records, firsts, plan[:, 1] - firsts)
     headers["length"] = sizes - LENGTH_BYTES
-    return _written(spec, _Planned(records.data, fields, headers, plan, ends))
+    planned = _Planned(records.data, fields, headers, plan, ends)
+    return _plain_runs(planned) if spec.codec is Codec.NONE else _compressed_runs(spec, planned)
 
 
 @attrs.frozen(eq=False)
@@ -130,46 +124,109 @@ class _Planned:
     plan: Int64Array
     ends: Int64Array
 
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes all batches have, not compressed."""
+        return int(self.ends[-1]) if len(self.ends) else 0
 
-def _written(spec: BatchSpec, planned: _Planned) -> Iterator[BuiltBatch]:
-    """Yield the batches: a few are encoded at a time, into one buffer, and sealed one by one."""
+    def parts(self) -> list[tuple[int, int]]:
+        """Return the batches to be encoded at a time: one at least, and no more than make `RUN_BYTES`."""
+        found = []
+        low = 0
+        while low < len(self.ends):
+            high = int(np.searchsorted(self.ends, self.plan[low, 2] + RUN_BYTES, side="right"))
+            found.append((low, max(high, low + 1)))
+            low = found[-1][1]
+        return found
+
+    def run(self, data: memoryview, ends: Int64Array, low: int) -> BatchRun:
+        """Return batches from the number `low` on, written to `data`, as a run."""
+        headers = self.headers[low : low + len(ends)]
+        last_offsets = headers["base_offset"].astype(np.int64) + headers["last_offset_delta"]
+        return BatchRun(data, ends, last_offsets, headers["max_timestamp"].astype(np.int64))
+
+
+def _encoded(planned: _Planned) -> Iterator[BatchRun]:
+    """Yield runs of batches whose checksums are missing; if they are to be compressed, that is yet to be done."""
+    parts = planned.parts()
     starts, ends = planned.plan[:, 2], planned.ends
-    pieces = _pieces(starts, ends)
-    out = np.empty(max((int(ends[high - 1] - starts[low]) for low, high in pieces), default=0), np.uint8)
     raw = planned.headers.view(np.uint8).reshape(len(ends), HEADER.size)
-    last_offsets = (planned.headers["base_offset"] + planned.headers["last_offset_delta"]).tolist()
-    max_timestamps = planned.headers["max_timestamp"].tolist()
-    is_plain = spec.codec is Codec.NONE
-    for low, high in pieces:
+    out = np.empty(max((int(ends[high - 1] - starts[low]) for low, high in parts), default=0), np.uint8)
+    for low, high in parts:
         encode_batches(planned.data, planned.fields, raw[low:high], planned.plan[low:high], out)
-        view, zero = out.data, int(starts[low])
-        for batch, start, end in zip(range(low, high), starts[low:high].tolist(), ends[low:high].tolist(), strict=True):
-            plain = view[start - zero : end - zero]
-            data: BytesLike = plain
-            if is_plain:
-                CRC.pack_into(plain, CRC_POSITION, crc32c(plain[CHECKED_POSITION:]))
-            else:
-                data = _compressed(spec, plain)
-            yield BuiltBatch(data, last_offsets[batch], max_timestamps[batch])
+        ends_there = ends[low:high] - starts[low]
+        yield planned.run(out.data[: int(ends_there[-1])], ends_there, low)
 
 
-def _pieces(starts: Int64Array, ends: Int64Array) -> list[tuple[int, int]]:
-    """Return the batches to be encoded at a time: one at least, and no more than fit `PIECE_BYTES`."""
-    pieces = []
-    low = 0
-    while low < len(ends):
-        high = max(low + 1, int(np.searchsorted(ends, starts[low] + PIECE_BYTES, side="right")))
-        pieces.append((low, high))
-        low = high
-    return pieces
+def _plain_runs(planned: _Planned) -> Iterator[BatchRun]:
+    """Yield runs of batches that are not compressed."""
+    for run in _encoded(planned):
+        start = 0
+        for end in run.ends.tolist():
+            CRC.pack_into(run.data, start + CRC_POSITION, crc32c(run.data[start + CHECKED_POSITION : end]))
+            start = end
+        yield run
 
 
-def _compressed(spec: BatchSpec, batch: memoryview) -> bytes:
-    """Return a batch with its records compressed, its length and checksum computed."""
-    payload = compress_briefly(spec.codec, batch[HEADER.size :], level=spec.compression_level)
-    LENGTH.pack_into(batch, LENGTH_POSITION, HEADER.size - LENGTH_BYTES + len(payload))
-    CRC.pack_into(batch, CRC_POSITION, crc32c(payload, crc32c(batch[CHECKED_POSITION : HEADER.size])))
-    return b"".join((batch[: HEADER.size], payload))
+def _compressed_runs(spec: BatchSpec, planned: _Planned) -> Iterator[BatchRun]:
+    """Yield runs of compressed batches: a run is as many as fit the buffer, and one at least."""
+    packed = _Packed(memoryview(bytearray(min(RUN_BYTES, planned.size_bytes))))
+    first = 0
+    for plain in _encoded(planned):
+        start = 0
+        for end in plain.ends.tolist():
+            header, records = plain.data[start : start + HEADER.size], plain.data[start + HEADER.size : end]
+            start = end
+            payload = compress_into(spec.codec, records, packed.room, level=spec.compression_level)
+            if not packed.add(header, payload):
+                yield planned.run(packed.data, np.array(packed.ends), first)
+                first += len(packed.ends)
+                packed.ends.clear()
+                packed.add(header, payload)
+    if packed.ends:
+        yield planned.run(packed.data, np.array(packed.ends), first)
+
+
+@attrs.define
+class _Packed:
+    """Compressed batches one after the other, and where each ends."""
+
+    out: memoryview
+    ends: list[int] = attrs.field(factory=list)
+
+    @property
+    def _end(self) -> int:
+        return self.ends[-1] if self.ends else 0
+
+    @property
+    def data(self) -> memoryview:
+        """All of them."""
+        return self.out[: self._end]
+
+    @property
+    def room(self) -> memoryview:
+        """Where the next one's records may be put."""
+        return self.out[self._end + HEADER.size :]
+
+    def add(self, header: memoryview, payload: int | BytesLike) -> bool:
+        """Add a batch: its header, and its records or how many bytes of them are in `room`.
+
+        Tell whether there was room; the first one is always taken. Length and checksum are computed.
+        """
+        start = self._end
+        if not isinstance(payload, int):
+            if len(payload) > len(self.room):
+                if self.ends:
+                    return False
+                self.out = memoryview(bytearray(HEADER.size + len(payload)))
+            self.room[: len(payload)] = payload
+            payload = len(payload)
+        batch = self.out[start : start + HEADER.size + payload]
+        batch[: HEADER.size] = header
+        LENGTH.pack_into(batch, LENGTH_POSITION, len(batch) - LENGTH_BYTES)
+        CRC.pack_into(batch, CRC_POSITION, crc32c(batch[CHECKED_POSITION:]))
+        self.ends.append(start + len(batch))
+        return True
 
 
 def _headers(spec: BatchSpec, records: PlainColumns, firsts: Int64Array, counts: Int64Array) -> NDArray[np.void]:

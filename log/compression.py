@@ -31,7 +31,13 @@ import zstandard
 from broker.units import KIB, MIB
 from log.crc import BytesLike
 from log.errors import DecompressionError, UnknownCodecError
-from log.lz4_frame import compress_frame, decompress_frame, decompress_frame_into
+from log.lz4_frame import (
+    compress_frame,
+    compress_frame_into,
+    decompress_frame,
+    decompress_frame_into,
+    frame_bytes_max,
+)
 from log.snappy_stream import compress_stream, decompress_stream
 
 DECOMPRESSED_BYTES_MAX: Final = 64 * MIB
@@ -113,9 +119,14 @@ def compress(codec: Codec, data: bytes | memoryview, *, magic: int = 2, level: i
     return bytes(data)
 
 
-def compress_briefly(codec: Codec, data: memoryview, *, level: int | None = None) -> BytesLike:
-    """Return what `compress` returns, maybe in memory that this thread's next call overwrites."""
-    return compress_frame(data, magic=2) if codec is _LZ4 else compress(codec, data, level=level)
+def compress_into(codec: Codec, data: memoryview, room: memoryview, *, level: int | None = None) -> int | BytesLike:
+    """Compress a batch's records into `room` and return how many bytes they are, or else return the bytes.
+
+    The room is used where that spares a copy and where it cannot be too small.
+    """
+    if codec is _LZ4 and len(room) >= frame_bytes_max(len(data)):
+        return compress_frame_into(data, room, magic=2)
+    return compress(codec, data, level=level)
 
 
 def decompress(codec: Codec, data: BytesLike, *, magic: int = 2, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> BytesLike:

@@ -197,14 +197,18 @@ class IndexFile(ABC):
             self._columns.keys.append(key)
             self._columns.values.append(value)
 
-    def _fill(self, keys: Int64Array, values: Int64Array) -> None:
-        """Write entries into an empty index, all at once."""
-        assert self.entry_count == 0, self.entry_count
+    def _extend(self, keys: Int64Array, values: Int64Array) -> None:
+        """Write entries behind the others, all at once."""
+        count = self.entry_count
+        assert count + len(keys) <= self.entry_count_max, (count, len(keys), self.entry_count_max)
         entries = np.empty(len(keys), self.ENTRY)
         entries["key"], entries["value"] = keys, values
-        self._file.write_at(0, entries.tobytes())
-        self.entry_count = len(keys)
-        self._columns = self._arrays = None
+        self._file.write_at(count * self.entry_size_bytes, entries.tobytes())
+        self.entry_count = count + len(keys)
+        self._arrays = None
+        if self._columns is not None:
+            self._columns.keys.extend(keys.tolist())
+            self._columns.values.extend(values.tolist())
 
     def _keep(self, entry_count: int) -> None:
         """Drop all but the first entries; their bytes stay in the file until it is trimmed."""

@@ -86,22 +86,28 @@ def compress_frame(data: bytes | memoryview, *, magic: int) -> memoryview:
         frame = memoryview(bytearray(size_bytes_max))
         if size_bytes_max <= KEPT_BYTES_MAX:
             _SCRATCH.frame = frame
+    return frame[: compress_frame_into(data, frame, magic=magic)]
+
+
+def compress_frame_into(data: bytes | memoryview, room: memoryview, *, magic: int) -> int:
+    """Put `data` as one frame into `room` and return its size; `frame_bytes_max` says how much room is needed."""
+    assert len(room) >= frame_bytes_max(len(data)), (len(room), len(data))
     hashed = MAGIC + DESCRIPTOR if magic == 0 else DESCRIPTOR
     position = len(KAFKA_HEADER)
-    frame[:position] = MAGIC + DESCRIPTOR + bytes((header_checksum(hashed),))
+    room[:position] = MAGIC + DESCRIPTOR + bytes((header_checksum(hashed),))
     for start in range(0, len(data), BLOCK_SIZE_BYTES):
         block = memoryview(data)[start : start + BLOCK_SIZE_BYTES]
-        room = frame[position + _SIZE.size :][:PACKED_BYTES_MAX]
-        field = size = cramjam.lz4.compress_block_into(block, room, store_size=False)
+        packed = room[position + _SIZE.size :][:PACKED_BYTES_MAX]
+        field = size = cramjam.lz4.compress_block_into(block, packed, store_size=False)
         if size >= len(block):
             size = len(block)
             field = size | STORED
-            room[:size] = block
-        _SIZE.pack_into(frame, position, field)
+            packed[:size] = block
+        _SIZE.pack_into(room, position, field)
         position += _SIZE.size + size
     end = position + len(END_MARK)
-    frame[position:end] = END_MARK
-    return frame[:end]
+    room[position:end] = END_MARK
+    return end
 
 
 def decompress_frame(data: memoryview, *, magic: int, bytes_max: int) -> bytes | bytearray:

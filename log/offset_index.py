@@ -79,15 +79,19 @@ class OffsetIndex(IndexFile):
         self._add(_PACKED.pack(relative_offset, position), relative_offset, position)
         self.last_offset = offset
 
-    def fill(self, offsets: Int64Array, positions: Int64Array) -> None:
-        """Add all entries of an empty index at once, as `append` would one by one; offsets ascend and fit.
+    def extend(self, offsets: Int64Array, positions: Int64Array) -> None:
+        """Add entries, all at once, as `append` would one by one; offsets ascend and fit.
 
-        Raises IllegalArgumentError if there are too many.
+        Raises IllegalArgumentError if there are too many, InvalidOffsetError unless the first is above the last one's.
         """
-        if len(offsets) > self.entry_count_max:
+        if not len(offsets):
+            return
+        if self.entry_count + len(offsets) > self.entry_count_max:
             raise IllegalArgumentError(f"{self.path} is full: it has no room for {len(offsets)} entries")
-        self._fill(offsets - self.base_offset, positions)
-        self.last_offset = self._last_offset()
+        if self.entry_count and offsets[0] <= self.last_offset:
+            raise InvalidOffsetError(f"{self.path}: offset {offsets[0]} is not above the last one, {self.last_offset}")
+        self._extend(offsets - self.base_offset, positions)
+        self.last_offset = int(offsets[-1])
 
     def lookup(self, offset: int) -> OffsetPosition:
         """Return the entry of the largest offset that is at most `offset`; without one, the start of the segment."""

@@ -29,8 +29,14 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
+from broker.config import LONG_MAX
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
+from log.batch_run import BatchRun
+from log.build_columns import PlainColumns, each_run
+from log.build_spec import BatchSpec
 from log.epoch_cache import EpochEndOffset
 from log.errors import (
     OffsetOutOfRangeError,
@@ -59,7 +65,7 @@ from log.reading import (
 )
 from log.record import NO_TIMESTAMP
 from log.record_set import AppendLimits, RecordSet, read_record_set, too_large
-from log.rolling import PendingAppend, new_base_offset, should_roll
+from log.rolling import PendingAppend, count_before_roll, new_base_offset, should_roll
 from log.segment import Segment
 from log.segment_search import FoundOffset
 from log.storage.protocol import Buffer
@@ -146,13 +152,67 @@ class PartitionLog(LogUpkeep):
                 is_duplicate=True,
             )
         segment.append(records.data, last_offset=records.last_offset, max_timestamp=records.max_timestamp)
-        local.end_offset = Offset(records.last_offset + 1)
         settle(segment, self.producers, analysis)
-        self.producers.update_map_end_offset(local.end_offset)
-        self._update_first_unstable_offset()
-        if local.end_offset - local.recovery_point >= local.config.flush_messages:
-            self.flush(now_ms=now_ms)
+        self._ends_at(Offset(records.last_offset + 1), now_ms)
         return self._append_info(records, now_ms)
+
+    def _ends_at(self, end_offset: Offset, now_ms: TimeMs) -> None:
+        """Note that all up to `end_offset` is written, and flush if that is due."""
+        local = self.local
+        local.end_offset = end_offset
+        self.producers.update_map_end_offset(end_offset)
+        self._update_first_unstable_offset()
+        if end_offset - local.recovery_point >= local.config.flush_messages:
+            self.flush(now_ms=now_ms)
+
+    def append_columns(
+        self, spec: BatchSpec, records: PlainColumns, records_per_batch: int, *, now_ms: TimeMs
+    ) -> AppendInfo:
+        """Append records in batches of up to `records_per_batch`, as a follower appends those one by one.
+
+        Many batches are written at once, where the outcome is the same. Raises what `build_batches` raises, and then
+        nothing is written; or what `append_as_follower` raises, and then the batches before the refused one are in the
+        log. Where the storage refuses, what is in the log is known after it is opened again.
+        """
+        next_offset, largest = spec.base_offset, TimestampOffset(NO_TIMESTAMP, -1)
+        for run in each_run(spec, records, records_per_batch):
+            self._append_run(run, spec, next_offset, now_ms)
+            next_offset = Offset(int(run.last_offsets[-1]) + 1)
+            if run.largest_timestamp.timestamp > largest.timestamp:
+                largest = run.largest_timestamp
+        if not len(records):
+            return self._append_info(None)
+        return AppendInfo(
+            first_offset=spec.base_offset,
+            last_offset=Offset(next_offset - 1),
+            max_timestamp=largest,
+            log_append_time_ms=now_ms if self.config.stamps_log_append_time else NO_TIMESTAMP,
+            log_start_offset=self.log_start_offset,
+        )
+
+    def _append_run(self, run: BatchRun, spec: BatchSpec, next_offset: Offset, now_ms: TimeMs) -> None:
+        """Append batches of `spec` from `next_offset` on."""
+        while len(run):  # Each turn takes one batch at least.
+            count = 0 if spec.producer_id >= 0 else self._count_at_once(run, next_offset, now_ms)
+            if count == 0:  # The first one is a producer's, rolls the segment, or is refused.
+                count = 1
+                self.append_as_follower(run.rows(0, count).data, now_ms=now_ms)
+            else:
+                if self.epochs is not None:
+                    self.epochs.assign(spec.partition_leader_epoch, next_offset)
+                self.local.segments.active.append_run(run.rows(0, count))
+                self._ends_at(Offset(int(run.last_offsets[count - 1]) + 1), now_ms)
+            next_offset = Offset(int(run.last_offsets[count - 1]) + 1)
+            run = run.rows(count, len(run))
+
+    def _count_at_once(self, run: BatchRun, next_offset: Offset, now_ms: TimeMs) -> int:
+        """Return how many batches may be appended by one write: up to a roll, up to a flush, none if refused."""
+        local = self.local
+        if next_offset < local.end_offset:
+            return 0
+        last_unflushed = min(LONG_MAX, local.recovery_point + local.config.flush_messages - 1)
+        up_to_flush = int(np.searchsorted(run.last_offsets, last_unflushed)) + 1
+        return min(up_to_flush, count_before_roll(local.segments.active, run, local.config, now_ms))
 
     def _append_info(self, records: RecordSet | None, now_ms: TimeMs = NO_TIMESTAMP) -> AppendInfo:
         first_offset = NOTHING_APPENDED if records is None or records.first_offset is None else records.first_offset

@@ -22,9 +22,12 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
+import numpy as np
+
 from broker.ids import INT32_MAX, Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
 from broker.values import value
+from log.batch_run import BatchRun
 from log.log_config import LogConfig
 
 RELATIVE_OFFSET_MAX: Final = INT32_MAX
@@ -47,6 +50,11 @@ class ActiveSegment(Protocol):
     @property
     def is_index_full(self) -> bool:
         """Whether one of its indexes takes no more entries."""
+        ...
+
+    @property
+    def entry_room(self) -> int:
+        """How many more entries its indexes take."""
         ...
 
     @property
@@ -83,6 +91,24 @@ def should_roll(segment: ActiveSegment, append: PendingAppend, config: LogConfig
     if size_bytes > 0 and waited_ms(segment, append) > config.segment_ms_max - segment.jitter_ms:
         return True
     return segment.is_index_full or not fits_relative(segment.base_offset, append.last_offset)
+
+
+def count_before_roll(segment: ActiveSegment, run: BatchRun, config: LogConfig, now_ms: TimeMs) -> int:
+    """Return how many batches at the beginning of `run` go into the active segment for sure, one after the other.
+
+    Where the answer is less than all, the next one may need a new segment: `should_roll` tells.
+    """
+    size_bytes = segment.size_bytes
+    first_ms = segment.first_timestamp_ms if size_bytes > 0 else TimeMs(int(run.max_timestamps[0]))
+    waits_ms = run.max_timestamps - first_ms if first_ms >= 0 else np.full(len(run), now_ms - segment.created_ms)
+    may_roll = (
+        (run.ends > config.segment_size_bytes - size_bytes)
+        | (waits_ms > config.segment_ms_max - segment.jitter_ms)
+        | (run.last_offsets < segment.base_offset)
+        | (run.last_offsets > segment.base_offset + RELATIVE_OFFSET_MAX)
+    )
+    count = int(may_roll.argmax()) if may_roll.any() else len(run)
+    return max(0, min(count, segment.entry_room))  # As if each batch got an index entry.
 
 
 def waited_ms(segment: ActiveSegment, append: PendingAppend) -> DurationMs:

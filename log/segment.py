@@ -31,13 +31,16 @@ from collections.abc import Iterator
 from typing import Final
 
 import attrs
+import numpy as np
 
 from broker.ids import Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
 from log.batch import RecordBatch
+from log.batch_run import BatchRun
 from log.batches import Reader, batch_at, batches_in
 from log.errors import IllegalArgumentError, SegmentOffsetOverflowError
 from log.file_names import CLEANED, DELETED, LOG, OFFSET_INDEX, TIME_INDEX, TXN_INDEX, file_name
+from log.kernels import entries as kernel
 from log.log_config import LogConfig
 from log.offset_index import OffsetIndex
 from log.record import NO_TIMESTAMP
@@ -168,6 +171,12 @@ class Segment:
         return self.offset_index.is_full or self.time_index.is_full
 
     @property
+    def entry_room(self) -> int:
+        """How many more entries both indexes take, before the one at a roll; negative where that one is there too."""
+        offsets, times = self.offset_index, self.time_index
+        return min(offsets.entry_count_max - offsets.entry_count, times.entry_count_max - 1 - times.entry_count)
+
+    @property
     def modified_ms(self) -> TimeMs:
         """When the log file was changed last, as the storage says."""
         return self.place.storage.modified_ms(self.place.path(LOG))
@@ -281,6 +290,42 @@ class Segment:
             self.add_index_entry(last_offset, position)
             self._bytes_since_index_entry = 0
         self._bytes_since_index_entry += size_bytes
+
+    def append_run(self, run: BatchRun) -> None:
+        """Append batches with one write, as `append` would one by one; those must fit, and the indexes have room.
+
+        Raises SegmentOffsetOverflowError and IllegalArgumentError, and then nothing is written.
+        """
+        if not len(run):
+            return
+        for last_offset in (Offset(int(run.last_offsets[0])), Offset(int(run.last_offsets[-1]))):
+            if not fits_relative(self.base_offset, last_offset):
+                raise SegmentOffsetOverflowError(self.base_offset, last_offset)
+        size_bytes = len(run.data)
+        if self.size_bytes > SEGMENT_SIZE_BYTES_MAX - size_bytes or len(run) > self.entry_room:
+            raise IllegalArgumentError(f"{len(run)} batches of {size_bytes} bytes are too many for {self!r}")
+        position = self.records.append(run.data)
+        if position == 0:
+            self._first_timestamp_ms = TimeMs(int(run.max_timestamps[0]))
+        self._bytes_since_index_entry = self.index_run(run, position, self._bytes_since_index_entry)
+
+    def index_run(self, run: BatchRun, position: int, bytes_since_index_entry: int) -> int:
+        """Write the index entries that fall due in batches from `position` on, and note their largest timestamp.
+
+        Return how many bytes there are since the last entry.
+        """
+        largest = self.max_timestamp
+        indexed = self.time_index.last_entry.timestamp
+        state = np.array((bytes_since_index_entry, largest.timestamp, largest.offset, indexed), np.int64)
+        found = np.empty((4, len(run)), np.int64)
+        headers = run.last_offsets, run.max_timestamps
+        counts = kernel.find_entries(run.ends, headers, self.index_interval_bytes, state, found)
+        since, timestamp, offset, _ = state.tolist()
+        if timestamp > largest.timestamp:
+            self._max_timestamp = TimestampOffset(timestamp, offset)
+        self.offset_index.extend(found[0, : counts[0]], position + found[1, : counts[0]])
+        self.time_index.extend(found[2, : counts[1]], found[3, : counts[1]])
+        return int(since)
 
     def add_index_entry(self, last_offset: Offset, position: int) -> None:
         """Write an entry to the offset index, and the largest timestamp so far to the time index, if it has grown."""

@@ -25,7 +25,6 @@ Source: org.apache.kafka.storage.internals.log.LogSegment.recover, trunk 1eb7644
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -33,6 +32,7 @@ import numpy as np
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MIB
 from log.batch import RecordBatch
+from log.batch_run import BatchRun
 from log.batches import batch_at
 from log.columns import HeaderColumns
 from log.crc import crc32c
@@ -42,7 +42,6 @@ from log.header_scan import scan_headers
 from log.producer_append import AppendOrigin
 from log.producer_rebuild import settle
 from log.producer_state import ProducerState
-from log.record import NO_TIMESTAMP
 from log.rolling import RELATIVE_OFFSET_MAX, fits_relative
 from log.segment import Segment
 from log.time_index import TimestampOffset
@@ -159,22 +158,6 @@ def _sound_count(view: memoryview, headers: HeaderColumns) -> int:
 
 def _write_entries(segment: Segment, headers: HeaderColumns, count: int) -> None:
     """Write the index entries of the first `count` batches, and note their largest timestamp."""
-    largest = np.maximum.accumulate(headers.max_timestamp[:count])
-    # The row of the first batch that has the largest time so far; -1 before there is any.
-    rows = np.maximum.accumulate(np.where(np.diff(largest, prepend=NO_TIMESTAMP) > 0, np.arange(count), -1))
-    due = np.fromiter(_rows_due(headers.position[:count].tolist(), segment.index_interval_bytes), np.int64)
-    segment.offset_index.fill(headers.last_offset[due], headers.position[due])
-    # Only a time that has grown since the last entry gets one.
-    grown = due[np.diff(largest[due], prepend=NO_TIMESTAMP) > 0]
-    segment.time_index.fill(largest[grown], headers.last_offset[rows[grown]])
-    if rows[-1] >= 0:
-        segment.max_timestamp = TimestampOffset(int(largest[-1]), int(headers.last_offset[rows[-1]]))
-
-
-def _rows_due(positions: list[int], interval_bytes: int) -> Iterator[int]:
-    """Yield the rows at which an index entry falls due: more than the interval after the one before."""
-    indexed = 0
-    for row, position in enumerate(positions):
-        if position - indexed > interval_bytes:
-            indexed = position
-            yield row
+    ends = headers.position[:count] + headers.size_bytes[:count]
+    data = segment.records.view()[: int(ends[-1])]
+    segment.index_run(BatchRun(data, ends, headers.last_offset[:count], headers.max_timestamp[:count]), 0, 0)

@@ -91,15 +91,21 @@ class TimeIndex(IndexFile):
         self._add(_PACKED.pack(timestamp, relative_offset), timestamp, relative_offset)
         self.last_entry = TimestampOffset(timestamp, offset)
 
-    def fill(self, timestamps: Int64Array, offsets: Int64Array) -> None:
-        """Add all entries of an empty index at once, as `maybe_append` would one by one; both ascend, offsets fit.
+    def extend(self, timestamps: Int64Array, offsets: Int64Array) -> None:
+        """Add entries, all at once, as `maybe_append` would one by one; both ascend from the last entry's, offsets fit.
 
-        Raises IllegalArgumentError if there are too many.
+        Raises IllegalArgumentError if there are too many, InvalidOffsetError if the first is below the last one's.
         """
-        if len(timestamps) > self.entry_count_max - 1:
+        if not len(timestamps):
+            return
+        last = self.last_entry
+        if self.entry_count + len(timestamps) > self.entry_count_max - 1:
             raise IllegalArgumentError(f"{self.path} is full: it has no room for {len(timestamps)} entries")
-        self._fill(timestamps, offsets - self.base_offset)
-        self.last_entry = self._last_entry()
+        if self.entry_count and offsets[0] < last.offset:
+            raise InvalidOffsetError(f"{self.path}: offset {offsets[0]} is below the last entry's, {last.offset}")
+        assert timestamps[0] > last.timestamp, (timestamps[0], last)
+        self._extend(timestamps, offsets - self.base_offset)
+        self.last_entry = TimestampOffset(int(timestamps[-1]), int(offsets[-1]))
 
     def lookup(self, timestamp: int) -> TimestampOffset:
         """Return the latest entry whose timestamp is at most `timestamp`; without one, (-1, base offset)."""

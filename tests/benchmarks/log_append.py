@@ -14,13 +14,12 @@ from typing import Final
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MIB, TimeMs
-from log.build_columns import PlainColumns, each_batch
+from log.build_columns import PlainColumns, each_run
 from log.build_spec import BatchSpec
 from log.compression import Codec
 from log.log_config import LogConfig
 from log.segment import Segment, SegmentPlace
 from log.storage import FileStorage
-from log.time_index import TimestampOffset
 from tests.benchmarks import java_log
 from tests.benchmarks.log_files import (
     DIRECTORY,
@@ -95,15 +94,11 @@ def new_segment(folder: Path) -> Segment:
 
 
 def append_ours(case: Case, chunks: Sequence[PlainColumns], segment: Segment) -> int:
-    """Encode all records and append them batch by batch; return how many records those were."""
+    """Encode all records and append them, a run of batches at a time; return how many records those were."""
     first = 0
     for records in chunks:
         spec = BatchSpec(Offset(first), codec=case.codec, partition_leader_epoch=LeaderEpoch(0))
-        for batch in each_batch(spec, records, RECORDS_PER_BATCH):
-            segment.append(
-                batch.data,
-                last_offset=batch.last_offset,
-                max_timestamp=TimestampOffset(batch.max_timestamp, batch.last_offset),
-            )
+        for run in each_run(spec, records, RECORDS_PER_BATCH):
+            segment.append_run(run)
         first += len(records)
     return first

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import attrs
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from broker.errors import UsageError
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.build import build_batch
-from log.build_columns import PIECE_BYTES, PlainColumns, build_batches, each_batch
+from log.build_columns import RUN_BYTES, PlainColumns, build_batches, each_run
 from log.build_spec import BatchSpec
 from log.compression import Codec
 from log.record import Record, TimestampType
@@ -67,11 +69,14 @@ def test_batches_that_fill_the_buffer_many_times_are_those_built_one_by_one(code
     generator = np.random.default_rng(1)
     records = [
         Record(Offset(index), TimeMs(1000 + index), None, generator.bytes(size))
-        for index, size in enumerate((PIECE_BYTES // 3, 10, PIECE_BYTES, 2 * PIECE_BYTES, 0, PIECE_BYTES // 2, 7, 9))
+        for index, size in enumerate((RUN_BYTES // 3, 10, RUN_BYTES, 2 * RUN_BYTES, 0, RUN_BYTES // 2, 7, 9))
     ]
     expected = [build_batch(BatchSpec(Offset(at), codec=codec), records[at : at + 1]) for at in range(len(records))]
-    batches = each_batch(BatchSpec(codec=codec), columns_of(records), 1)
-    found = [(bytes(batch.data), batch.last_offset, batch.max_timestamp) for batch in batches]
+    found = []
+    for run in each_run(BatchSpec(codec=codec), columns_of(records), 1):
+        ends, numbers = run.ends.tolist(), zip(run.last_offsets.tolist(), run.max_timestamps.tolist(), strict=True)
+        batches = [bytes(run.data[start:end]) for start, end in itertools.pairwise([0, *ends])]
+        found += [(batch, *both) for batch, both in zip(batches, numbers, strict=True)]
     assert found == [(expected[at], at, 1000 + at) for at in range(len(records))]
 
 
@@ -87,7 +92,7 @@ def test_a_batch_too_large_for_its_length_field_is_refused_before_memory_is_take
         value_sizes=sizes,
     )
     with pytest.raises(UsageError) as refusal:
-        each_batch(BatchSpec(), records, count)
+        each_run(BatchSpec(), records, count)
     assert str(refusal.value) == "a batch would have 2202038997 bytes; allowed are 2147483647"
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import attrs
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker.ids import Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
+from log.batch_run import BatchRun
 from log.log_config import LogConfig
-from log.rolling import PendingAppend, fits_relative, new_base_offset, should_roll
+from log.rolling import PendingAppend, count_before_roll, fits_relative, new_base_offset, should_roll
 
 
 @attrs.frozen
@@ -16,6 +20,7 @@ class Fill:
     base_offset: Offset = attrs.field(default=Offset(10))
     size_bytes: SizeBytes = attrs.field(default=SizeBytes(900))
     is_index_full: bool = False
+    entry_room: int = 100
     first_timestamp_ms: TimeMs = attrs.field(default=TimeMs(5000))
     created_ms: TimeMs = attrs.field(default=TimeMs(0))
     jitter_ms: DurationMs = attrs.field(default=DurationMs(0))
@@ -72,3 +77,49 @@ def test_a_compacted_log_rolls_in_time_for_its_lag() -> None:
 def test_the_next_base_is_the_first_offset_or_the_least_that_can_hold_the_last() -> None:
     assert new_base_offset(Offset(7), Offset(9)) == 7
     assert new_base_offset(None, Offset(2**31 + 5)) == 6
+
+
+TIMES = st.sampled_from((-1, 4990, 5000, 5099, 5100, 5101, 5110))
+FILLS = st.builds(
+    Fill,
+    size_bytes=st.sampled_from([SizeBytes(0), SizeBytes(700)]),
+    entry_room=st.integers(-1, 5),
+    first_timestamp_ms=TIMES.map(TimeMs),
+    created_ms=st.sampled_from([TimeMs(5000), TimeMs(5100)]),
+    jitter_ms=st.sampled_from([DurationMs(0), DurationMs(1)]),
+)
+LAST_OFFSETS = st.sampled_from((9, 10, 11, 12, 10 + 2**31 - 1, 10 + 2**31))
+
+
+def test_batches_are_counted_up_to_the_last_byte_and_not_beyond() -> None:
+    def counted(*sizes: int) -> int:
+        same = np.full(len(sizes), 5000)
+        run = BatchRun(memoryview(b""), np.cumsum(sizes), same, same)
+        return count_before_roll(Fill(), run, CONFIG, TimeMs(0))
+
+    assert counted(50, 50, 1) == 2
+    assert counted(50, 51, 1) == 1
+    assert counted(101) == 0
+
+
+@given(
+    FILLS,
+    st.lists(st.tuples(st.sampled_from((50, 100, 101)), TIMES, LAST_OFFSETS), min_size=1, max_size=8),
+    st.sampled_from((5100, 5101, 5201)),
+)
+def test_as_many_batches_are_counted_as_go_in_one_after_the_other(
+    fill: Fill, batches: list[tuple[int, int, int]], now: int
+) -> None:
+    sizes, times, lasts = np.array(batches, np.int64).T
+    run = BatchRun(memoryview(b""), np.cumsum(sizes), np.sort(lasts), times)
+    counted = count_before_roll(fill, run, CONFIG, TimeMs(now))
+    count, filled = 0, fill
+    for size, timestamp, last in zip(sizes.tolist(), times.tolist(), np.sort(lasts).tolist(), strict=True):
+        if count >= fill.entry_room or rolls(filled, size=size, timestamp=timestamp, last=last, now=now):
+            break
+        first_ms = filled.first_timestamp_ms if filled.size_bytes else TimeMs(timestamp)
+        filled = attrs.evolve(filled, size_bytes=SizeBytes(filled.size_bytes + size), first_timestamp_ms=first_ms)
+        count += 1
+    # An empty segment that was made long ago, and gets batches without times, is asked again for the first of them.
+    is_old = fill.size_bytes == 0 and times[0] < 0 and now - fill.created_ms > 100 - fill.jitter_ms
+    assert counted == (0 if is_old else count)
