@@ -157,7 +157,7 @@ class Held:
         sender = None if self.sender is None else NodeId(self.sender)
         receiver = None if self.receiver is None else NodeId(self.receiver)
         hold = Hold(self.kind, TimeMs(self.until_ms), self.count_max, sender, receiver)
-        stage.cluster.network.holds.append(hold)
+        stage.cluster.network.hold(hold)
         who = "anybody" if sender is None else f"broker {sender}"
         whom = "anybody" if receiver is None else "the controller" if receiver == CONTROLLER else f"broker {receiver}"
         text = f"messages {self.kind} from {who} to {whom} are held back until {self.until_ms} ms"

@@ -10,8 +10,8 @@ Constraints: answers reach only the life that asked; a paused node handles its m
 die with the process. The clock moves only here.
 
 How: a heap of (time, number, receiver, sender, message). What happens to the world itself, as a fault does, is an
-action: its entry is for nobody, and the action is kept beside the heap. `watch` is called after each event with the node
-that handled it: checkers and trace hang there.
+action: its entry is for nobody, and the action is kept beside the heap. `watch` is called after each event with the
+node that handled it: checkers and trace hang there.
 
 Left out: threads and locks within a broker: an event is atomic.
 
@@ -20,8 +20,8 @@ Source: ours; discrete-event simulation.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Final, Protocol
 
 from broker.entropy import SplitMix64, derive
@@ -72,11 +72,11 @@ class VirtualClock:
     __slots__ = ("at_ms",)
 
     def __init__(self) -> None:
-        self.at_ms = TimeMs(0)
+        self.at_ms: int = 0
 
     def now_ms(self) -> TimeMs:
         """Return the virtual time."""
-        return self.at_ms
+        return TimeMs(self.at_ms)
 
 
 class Client(Protocol):
@@ -92,13 +92,12 @@ class Client(Protocol):
 
 
 class Cluster:
-    """One run's world. `now_ms` is the virtual time since the start; it moves here only."""
+    """One run's world."""
 
     def __init__(self, options: Options, trace: Trace) -> None:
         self.options = options
         self.trace = trace
         self.clock = VirtualClock()
-        self.now_ms = self.clock.at_ms
         self.history = History()
         self.network = Network(options.network, SplitMix64(derive(options.seed, _NETWORK_STREAM)))
         self.controller = (ZooKeeperRole if options.settings.has_zookeeper else ControllerRole)(options.settings)
@@ -116,17 +115,26 @@ class Cluster:
         """Asked after every event."""
         self.controller_watches: list[Watch] = []
         """Asked after the controller's events, before the others."""
-        self.event_count = 0
         self._heap: list[_Entry] = []
         self._out = Outbox()
         """Of the event that is being handled; empty between events."""
         self._asked = 0
         self._actions: dict[int, Action] = {}
         """What is to happen to the world, by the number of its entry."""
-        self._standing: dict[BrokerId, list[_Entry]] = {}
+        self._standing: dict[BrokerId, list[tuple[Address, Address, Message]]] = {}
         """What has arrived at brokers that stand still."""
         self._client_addresses: dict[NodeId, Address] = {}
         self._newest: dict[tuple[NodeId, Life, type, int], int] = {}
+
+    @property
+    def now_ms(self) -> TimeMs:
+        """The virtual time since the start; it moves in `run_until` only."""
+        return TimeMs(self.clock.at_ms)
+
+    @property
+    def event_count(self) -> int:
+        """How many messages were handled."""
+        return self.trace.event_count
 
     def _tell(self, line: str) -> None:
         self.trace.line(self.now_ms, line)
@@ -174,7 +182,7 @@ class Cluster:
     def resume(self, broker: BrokerId) -> None:
         """Let a broker that stands still go on, with everything that has arrived meanwhile."""
         self.nodes[broker].is_paused = False
-        for _, _, receiver, sender, message in self._standing.pop(broker, []):
+        for receiver, sender, message in self._standing.pop(broker, []):
             self._push(self.now_ms, receiver, sender, message)
 
     def fail_over(self) -> None:
@@ -202,37 +210,32 @@ class Cluster:
     def run_until(self, end_ms: TimeMs) -> None:
         """Let everything happen up to and including a time."""
         assert end_ms >= self.now_ms, (end_ms, self.now_ms)
-        heap, clock, pop, out, post = self._heap, self.clock, heapq.heappop, self._out, self._post
+        heap, clock, pop, out, post = self._heap, self.clock, heappop, self._out, self._post
         hand_over, note, watches = self._hand_over, self.trace.event, self.watches
         while heap and heap[0][0] <= end_ms:
-            entry = pop(heap)
-            at_ms, number, receiver, _, message = entry
-            self.now_ms = clock.at_ms = TimeMs(at_ms)
+            at_ms, number, receiver, sender, message = pop(heap)
+            clock.at_ms = at_ms
             if receiver is NOBODY:
                 self._actions.pop(number)()
                 continue
-            own = hand_over(entry)
+            own = hand_over(receiver, sender, message)
             if own is None:
                 continue
             node = own.node
-            self.event_count += 1
             note(at_ms, node, type(message))
-            if node == CONTROLLER:
-                for watch in self.controller_watches:
-                    watch(self, node, message, out)
             for watch in watches:
                 watch(self, node, message, out)
             if out.sent or out.woken:
                 post(own, out)
-        self.now_ms = clock.at_ms = end_ms
+        clock.at_ms = end_ms
 
     def _push(self, at_ms: int, receiver: Address, sender: Address, message: Message) -> None:
         self._asked += 1
-        heapq.heappush(self._heap, (at_ms, self._asked, receiver, sender, message))
+        heappush(self._heap, (at_ms, self._asked, receiver, sender, message))
 
-    def _hand_over(self, entry: _Entry) -> Address | None:
+    def _hand_over(self, receiver: Address, sender: Address, message: Message) -> Address | None:
         """Let a process handle what arrives; return the address of its life, None if there is none that it is for."""
-        at_ms, _, receiver, sender, message = entry
+        at_ms = self.clock.at_ms
         # Asked in the order of how often it happens: this is where every event passes.
         if type(message) in _READ_ONCE and not self._is_newest(sender, message):
             return None
@@ -242,7 +245,7 @@ class Cluster:
             if role is None or (receiver is not own and receiver.life not in (own.life, ANY_LIFE)):
                 return None
             if node.is_paused:
-                self._standing.setdefault(node.broker, []).append(entry)
+                self._standing.setdefault(node.broker, []).append((receiver, sender, message))
                 return None
             role.handle(message, sender, TimeMs(WALL_CLOCK_MS + at_ms + node.clock_ahead_ms), self._out)
             return own
@@ -251,6 +254,8 @@ class Cluster:
             if receiver.life not in (own.life, ANY_LIFE):
                 return None
             self.controller.handle(message, sender, TimeMs(at_ms), self._out)
+            for watch in self.controller_watches:
+                watch(self, CONTROLLER, message, self._out)
             return own
         self.clients[receiver.node].handle(message, TimeMs(at_ms), self._out)
         return self._client_addresses[receiver.node]
@@ -270,20 +275,20 @@ class Cluster:
 
     def _post(self, own: Address, out: Outbox) -> None:
         """Take what a process wants sent and woken, and empty its outbox."""
-        now_ms, heap, asked, node = self.now_ms, self._heap, self._asked, own.node
-        push, arrivals = heapq.heappush, self.network.arrivals
+        now_ms, heap, asked, node = self.clock.at_ms, self._heap, self._asked, own.node
+        arrivals = self.network.arrivals
         for receiver, message in out.sent:
             if receiver.node == node:
                 # What a guest and its broker say to each other does not pass the network.
                 asked += 1
-                push(heap, (now_ms, asked, own, own, message))
+                heappush(heap, (now_ms, asked, own, own, message))
                 continue
             for at_ms in arrivals(node, receiver.node, message, now_ms):
                 asked += 1
-                push(heap, (at_ms, asked, receiver, own, message))
+                heappush(heap, (at_ms, asked, receiver, own, message))
         for delay_ms, message in out.woken:
             asked += 1
-            push(heap, (now_ms + delay_ms, asked, own, own, message))
+            heappush(heap, (now_ms + delay_ms, asked, own, own, message))
         self._asked = asked
         out.sent.clear()
         out.woken.clear()

@@ -20,7 +20,7 @@ import attrs
 
 from broker.entropy import RandomSource
 from broker.units import TimeMs
-from replication.roles.messages import GuestMessage, NodeId
+from replication.roles.messages import GuestMessage, Message, NodeId
 from replication.simulation.options import PER_MILLE, NetworkOptions
 
 _MASK: Final = (1 << 31) - 1
@@ -52,12 +52,20 @@ class Network:
         self._last: defaultdict[NodeId, dict[NodeId, int]] = defaultdict(dict)
         """When the last message from one node to another arrived or will."""
         self._cuts: dict[tuple[NodeId, NodeId], int] = {}
-        self.slow_ms: dict[NodeId, int] = {}
-        self.holds: list[Hold] = []
+        self._slow_ms: dict[NodeId, int] = {}
+        self._holds: list[Hold] = []
+        self._look()
+
+    def _look(self) -> None:
+        """Note whether there is anything but delays, to be asked once a change and not once a message."""
+        options = self._options
+        strays = options.loss or options.duplicates or options.stragglers
+        self._is_calm = not (strays or self._cuts or self._slow_ms or self._holds)
 
     def cut(self, sender: NodeId, receiver: NodeId) -> None:
         """Let nothing through from one node to another; cuts count, and each must be healed."""
         self._cuts[sender, receiver] = self._cuts.get((sender, receiver), 0) + 1
+        self._look()
 
     def heal(self, sender: NodeId, receiver: NodeId) -> None:
         """Take one cut back."""
@@ -66,47 +74,62 @@ class Network:
             self._cuts[sender, receiver] = left
         else:
             self._cuts.pop((sender, receiver), None)
+        self._look()
+
+    def slow(self, receiver: NodeId, by_ms: int) -> None:
+        """Let messages to a node take longer."""
+        self._slow_ms[receiver] = by_ms
+        self._look()
 
     def quicken(self, receiver: NodeId) -> None:
         """Let messages to a node be as quick as to others."""
-        self.slow_ms.pop(receiver, None)
+        self._slow_ms.pop(receiver, None)
+        self._look()
+
+    def hold(self, hold: Hold) -> None:
+        """Hold messages back."""
+        self._holds.append(hold)
+        self._look()
 
     def heal_all(self) -> None:
         """Make everything well: no cuts, no loss, no delays beyond the usual."""
         self._cuts.clear()
-        self.slow_ms.clear()
-        self.holds.clear()
+        self._slow_ms.clear()
+        self._holds.clear()
         self._options = attrs.evolve(self._options, loss=0, duplicates=0, stragglers=0)
+        self._look()
 
-    def arrivals(self, sender: NodeId, receiver: NodeId, message: object, now_ms: TimeMs) -> tuple[int, ...]:
+    def arrivals(self, sender: NodeId, receiver: NodeId, message: Message, now_ms: int) -> tuple[int, ...]:
         """Return when the message arrives, in ms, at most twice."""
-        options = self._options
+        options, is_calm = self._options, self._is_calm
         drawn = self._draw() & _MASK
-        luck, rest = drawn % PER_MILLE, drawn // PER_MILLE
-        if luck < options.loss or (self._cuts and (sender, receiver) in self._cuts):
-            return ()
+        rest, luck = drawn // PER_MILLE, PER_MILLE
         at_ms = now_ms + 1 + rest % options.delay_ms_max
-        if PER_MILLE - luck <= options.stragglers:
-            at_ms += rest % options.straggler_ms_max
-        if self.slow_ms:
-            at_ms += self.slow_ms.get(receiver, 0)
         is_ordered = options.is_ordered
-        if self.holds:
-            at_ms = self._held(sender, receiver, message, now_ms, at_ms)
-            is_ordered = False
+        if not is_calm:
+            luck = drawn % PER_MILLE
+            if luck < options.loss or (sender, receiver) in self._cuts:
+                return ()
+            if PER_MILLE - luck <= options.stragglers:
+                at_ms += rest % options.straggler_ms_max
+            at_ms += self._slow_ms.get(receiver, 0)
+            if self._holds:
+                at_ms = self._held(sender, receiver, message, now_ms, at_ms)
+                is_ordered = False
         # What guests and their clients say goes over one connection, however bad the network is.
         if is_ordered or isinstance(message, GuestMessage):
             last = self._last[sender]
-            if at_ms < last.get(receiver, 0):
+            if receiver in last and at_ms < last[receiver]:
                 at_ms = last[receiver]
             last[receiver] = at_ms
         if luck < options.loss + options.duplicates:
             return (at_ms, at_ms + 1 + rest % options.straggler_ms_max)
         return (at_ms,)
 
-    def _held(self, sender: NodeId, receiver: NodeId, message: object, now_ms: TimeMs, at_ms: int) -> int:
-        self.holds = [hold for hold in self.holds if hold.left and now_ms < hold.until_ms]
-        for hold in self.holds:
+    def _held(self, sender: NodeId, receiver: NodeId, message: Message, now_ms: int, at_ms: int) -> int:
+        self._holds = [hold for hold in self._holds if hold.left and now_ms < hold.until_ms]
+        self._look()
+        for hold in self._holds:
             if hold.takes(sender, receiver, message):
                 hold.left -= 1
                 return max(at_ms, hold.until_ms)

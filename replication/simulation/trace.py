@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections import defaultdict
 from collections.abc import Callable
+from itertools import count
 from typing import Final
 
 from broker.units import TimeMs
@@ -35,7 +37,9 @@ class Trace:
         self._tell = tell
         self._hash = hashlib.blake2b(digest_size=16)
         self._events: list[int] = []
-        self._types: dict[type, int] = {}
+        self._hashed_count = 0
+        self._types: defaultdict[type, int] = defaultdict(count().__next__)
+        """Types are numbered as they first occur."""
 
     def line(self, at_ms: TimeMs, text: str) -> None:
         """Note a change of state."""
@@ -44,16 +48,18 @@ class Trace:
         self._tell(line)
 
     def event(self, at_ms: int, node: int, message_type: type) -> None:
-        """Fold a delivered message in; types are numbered as they first occur."""
+        """Fold a delivered message in."""
         events = self._events
-        try:
-            kind = self._types[message_type]
-        except KeyError:
-            kind = self._types[message_type] = len(self._types)
-        events.append(at_ms << 20 ^ node << 6 ^ kind)
+        events.append(at_ms << 20 ^ node << 6 ^ self._types[message_type])
         if len(events) == _BLOCK:
             self._hash.update(_as_bytes(events))
+            self._hashed_count += _BLOCK
             events.clear()
+
+    @property
+    def event_count(self) -> int:
+        """How many messages were delivered."""
+        return self._hashed_count + len(self._events)
 
     @property
     def digest(self) -> str:

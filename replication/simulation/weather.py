@@ -19,6 +19,7 @@ Source: ours; TigerBeetle's VOPR keeps an atlas of what is lost for the same pur
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from broker.entropy import SplitMix64, derive
 from broker.ids import BrokerId
@@ -33,6 +34,8 @@ from replication.simulation.options import FaultKind
 from replication.simulation.upkeep import UPKEEP_KINDS, UpkeepFaults
 
 _SLOW_MS_MAX = 2_000
+_TARGETED: Final = (FaultKind.CRASH_AT_COMMIT, FaultKind.CRASH_AT_ISR)
+"""Faults that wait for their moment."""
 
 
 class Weather:
@@ -50,7 +53,8 @@ class Weather:
         """How often a broker lost records."""
         for fault in plan:
             cluster.at(fault.at_ms, partial(self._strike, fault))
-        cluster.watches.append(self._after_event)
+        if any(fault.kind in _TARGETED for fault in plan):
+            cluster.watches.append(self._after_event)
 
     def heal(self) -> None:
         """End all faults: brokers that are down start, ways are open, clocks go right."""
@@ -91,8 +95,8 @@ class Weather:
         elif kind is FaultKind.HOLD:
             held = HELD_KINDS[fault.detail % len(HELD_KINDS)]
             self._tell(f"the next messages {held} are held for {fault.for_ms} ms")
-            cluster.network.holds.append(Hold(held, TimeMs(cluster.now_ms + fault.for_ms)))
-        elif kind in (FaultKind.CRASH_AT_COMMIT, FaultKind.CRASH_AT_ISR):
+            cluster.network.hold(Hold(held, TimeMs(cluster.now_ms + fault.for_ms)))
+        elif kind in _TARGETED:
             self._armed.append(fault)
         elif kind is FaultKind.REASSIGN:
             self._reassign(fault)
@@ -107,7 +111,7 @@ class Weather:
         everybody = (*peers, CONTROLLER, *cluster.clients)
         if fault.kind is FaultKind.SLOW:
             self._tell(f"messages to broker {broker} are slow for {fault.for_ms} ms")
-            cluster.network.slow_ms[broker] = abs(fault.detail) % _SLOW_MS_MAX
+            cluster.network.slow(broker, abs(fault.detail) % _SLOW_MS_MAX)
             cluster.at(cluster.now_ms + fault.for_ms, lambda: cluster.network.quicken(broker))
             return
         ways = {
