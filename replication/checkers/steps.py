@@ -74,6 +74,8 @@ class StepChecker:
         self._note_high = note_high
         self.findings: list[Finding] = []
         self.ghosts: dict[int, Ghost] = {}
+        self._watched: dict[ReplicaLog, tuple[Ghost, Shadow]] = {}
+        """What is known of each log that is open, and of its partition."""
         self.rare = RareStates()
         self._reader = records.RecordReader(terms, self.rare)
         self._decoder = Decoder()
@@ -84,9 +86,8 @@ class StepChecker:
             machine = world.nodes[BrokerId(node)]
             if type(message) in PARTITION_MESSAGES:
                 partition: int = message.partition  # type: ignore[union-attr] # That is what the set says.
-                log = machine.logs.get(partition)
-                if log is not None:
-                    self._look(world, machine, partition, log)
+                if partition in machine.logs:
+                    self._look(world, machine, partition)
             else:
                 self._after_own_message(world, machine, message)
             for _, each in out.sent:
@@ -106,9 +107,10 @@ class StepChecker:
         for ghost in self.ghosts.values():
             replicas_now = () if ghost.state is None else ghost.state.replicas
             ghost.shadows = {broker: shadow for broker, shadow in ghost.shadows.items() if broker in replicas_now}
+        self._watched.clear()
         for _, node in sorted(world.nodes.items()):
-            for partition, log in sorted(node.logs.items()):
-                self._look(world, node, partition, log)
+            for partition in sorted(node.logs):
+                self._look(world, node, partition)
         for _, ghost in sorted(self.ghosts.items()):
             self._check_replicas(world, ghost)
 
@@ -149,18 +151,15 @@ class StepChecker:
                 self._find(world, "I23", -1, f"broker {node.broker} read records that the controller did not write")
             if node.role.image.offset > len(known):
                 self._find(world, "I23", -1, f"broker {node.broker} has read {node.role.image.offset} of {len(known)}")
-        for partition, log in node.logs.items():
-            self._look(world, node, partition, log, by_news=by_news)
+        for partition in node.logs:
+            self._look(world, node, partition, by_news=by_news)
 
-    def _look(self, world: World, node: NodeView, partition: int, log: ReplicaLog, *, by_news: bool = False) -> None:
+    def _look(self, world: World, node: NodeView, partition: int, *, by_news: bool = False) -> None:
         """Look at one partition on one broker."""
-        ghost = self.ghosts.get(partition)
-        if ghost is None:
-            ghost = self._ghost(partition)
-        shadow = ghost.shadows.get(node.broker)
-        if shadow is None or shadow.log is not log:
-            shadow = ghost.shadows[node.broker] = self._new_shadow(ghost, node, log, shadow)
-        part = None if node.role is None else node.role.roles.get(partition)
+        log, role = node.logs[partition], node.role
+        watched = self._watched.get(log)
+        ghost, shadow = self._watch(node, partition) if watched is None else watched
+        part = None if role is None else role.roles.get(partition)
         is_changed = shadow.version != log.version
         if not isinstance(part, LeaderRole):
             if is_changed and self._read_log(world, ghost, node, shadow):
@@ -168,9 +167,20 @@ class StepChecker:
             return
         leader, claim = part.state, shadow.claim
         shadow.claim = leader
-        if is_changed or claim is None or not _claims_the_same(leader, claim):
+        if is_changed or (leader is not claim and (claim is None or not _claims_the_same(leader, claim))):
             is_cut = is_changed and self._read_log(world, ghost, node, shadow)
             self._look_at_leader(world, ghost, shadow, by_news=by_news, is_cut=is_cut)
+
+    def _watch(self, node: NodeView, partition: int) -> tuple[Ghost, Shadow]:
+        """Begin to watch a log in the place of the one that its broker had open before, if it is another one."""
+        ghost, log = self._ghost(partition), node.logs[partition]
+        shadow = ghost.shadows.get(node.broker)
+        if shadow is None or shadow.log is not log:
+            if shadow is not None:
+                self._watched.pop(shadow.log, None)
+            shadow = ghost.shadows[node.broker] = self._new_shadow(ghost, node, log, shadow)
+        self._watched[log] = ghost, shadow
+        return ghost, shadow
 
     def _look_at_leader(self, world: World, ghost: Ghost, shadow: Shadow, *, by_news: bool, is_cut: bool) -> None:
         """Look at what a leader claims, and at all replicas if that or its log says something new."""
@@ -287,7 +297,7 @@ class StepChecker:
 
 def _claims_the_same(now: LeaderState, before: LeaderState) -> bool:
     """Whether a leader's state differs at most in what it knows of its followers, as after most fetches."""
-    return now is before or (
+    return (
         now.isr is before.isr
         and now.pending is before.pending
         and now.partition_epoch == before.partition_epoch
