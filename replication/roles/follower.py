@@ -152,7 +152,7 @@ class FollowerRole:
                 return
             # `follower_high_watermark`, which the log keeps by itself.
             self.log.set_high_watermark(answer.high_watermark)
-            if answer.start_offset > self.log.log.log_start_offset:
+            if answer.start_offset > self.log.state.start_offset:
                 # Never above the high watermark: the leader's starts at or below the offset that was fetched.
                 self.log.raise_start(answer.start_offset)
         self._ask(out)
@@ -197,7 +197,7 @@ class FollowerRole:
     def _is_awaited(self, number: int) -> bool:
         if number != self._number:
             return False
-        return may_apply(self._sent_offset, self.log.log.log_end_offset, parked=self.part is _PARKED)
+        return may_apply(self._sent_offset, self.log.state.end_offset, parked=self.part is _PARKED)
 
     def _on_error(self, error: ErrorCode, out: Outbox) -> None:
         if error is ErrorCode.FENCED_LEADER_EPOCH:

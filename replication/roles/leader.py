@@ -272,7 +272,7 @@ class LeaderRole:
     def _learn(self, state: LeaderState, high_watermark: Offset, out: Outbox) -> None:
         is_new_request = state.pending is not None and state.pending is not self.state.pending
         self.state = state
-        if high_watermark > self.log.log.high_watermark:
+        if high_watermark > self.log.state.high_watermark:
             self.log.set_high_watermark(high_watermark)
             self._answer_committed(out)
         if is_new_request:
@@ -284,7 +284,7 @@ class LeaderRole:
                 del self._held[follower]
 
     def _answer_committed(self, out: Outbox) -> None:
-        high_watermark = self.log.log.high_watermark
+        high_watermark = self.log.state.high_watermark
         for waiting in [each for each in self._waiting if each.end_offset <= high_watermark]:
             self._waiting.remove(waiting)
             error = answer_waiting(self.state, waiting.end_offset, high_watermark, self._settings.terms)

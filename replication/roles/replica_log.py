@@ -3,7 +3,8 @@
 It decides nothing about what to do; it keeps the value (`LogState`) and the log in step, and notes what an observer
 must know: how often the log changed, and how far down it was cut since somebody looked.
 
-Constraints: the value is made anew only after a change, as it is asked for at each fetch.
+Constraints: the value is made anew only after a change, as it is asked for at each fetch; as long as it is the same
+value, nothing that the rules look at has changed.
 
 Left out: remote storage and the future replica of a move between directories.
 
@@ -27,7 +28,6 @@ class ReplicaLog:
     def __init__(self, log: PartitionLog, rules: Rules) -> None:
         self.log = log
         self._rules = rules
-        self._state: LogState | None = None
         self._entries: tuple[EpochEntry, ...] = ()
         self._epochs: tuple[EpochStart, ...] = ()
         """The epochs of `_entries`, which seldom change."""
@@ -37,20 +37,17 @@ class ReplicaLog:
         self.cleaning_count = 0
         """How often records within the log were taken out by compaction."""
         self.cut_to: Offset | None = Offset(0)
+        self.state = self._seen_by_rules()
+        """What the rules look at."""
         self._write_epochs()
 
-    @property
-    def state(self) -> LogState:
-        """What the rules look at."""
-        state = self._state
-        if state is None:
-            log = self.log
-            entries = () if log.epochs is None else log.epochs.entries
-            if entries != self._entries:
-                self._entries = entries
-                self._epochs = tuple(EpochStart(entry.epoch, entry.start_offset) for entry in entries)
-            state = self._state = LogState(log.log_start_offset, log.log_end_offset, log.high_watermark, self._epochs)
-        return state
+    def _seen_by_rules(self) -> LogState:
+        log = self.log
+        entries = () if log.epochs is None else log.epochs.entries
+        if entries != self._entries:
+            self._entries = entries
+            self._epochs = tuple(EpochStart(entry.epoch, entry.start_offset) for entry in entries)
+        return LogState(log.log_start_offset, log.log_end_offset, log.high_watermark, self._epochs)
 
     def append_as_leader(self, records: bytes, epoch: LeaderEpoch, now_ms: TimeMs) -> AppendInfo:
         """Append a client's batch; raises RefusedError as the log does."""
@@ -65,12 +62,12 @@ class ReplicaLog:
 
     def set_high_watermark(self, offset: Offset) -> None:
         """Set the high watermark, kept within the log."""
-        log = self.log
-        if offset == log.high_watermark:
+        state = self.state
+        if offset == state.high_watermark:
             return  # As with most answers: it lies within the log already.
-        offset = max(log.log_start_offset, min(offset, log.log_end_offset))
-        if offset != log.high_watermark:
-            log.update_high_watermark(offset)
+        offset = max(state.start_offset, min(offset, state.end_offset))
+        if offset != state.high_watermark:
+            self.log.update_high_watermark(offset)
             self._changed()
 
     def raise_start(self, offset: Offset) -> None:
@@ -112,7 +109,7 @@ class ReplicaLog:
 
     def read(self, offset: Offset, bytes_max: SizeBytes) -> bytes:
         """Return whole batches from `offset` on, at least one if there is one."""
-        if offset >= self.log.log_end_offset:
+        if offset >= self.state.end_offset:
             return b""
         asked = (offset, bytes_max, self.version)
         if asked != self._asked:
@@ -138,5 +135,5 @@ class ReplicaLog:
         self._changed()
 
     def _changed(self) -> None:
-        self._state = None
+        self.state = self._seen_by_rules()
         self.version += 1
