@@ -134,21 +134,16 @@ class LeaderRole:
         request = fetch.request
         served = self._desk.serve(self.state, self.log.state, request, moment)
         answer = served.answer
+        self._learn(served.leader, served.high_watermark, out)
         records = b""
-        is_served = answer.error is _NO_ERROR
-        if is_served and answer.diverging is None:
-            has_data = request.offset < answer.end_offset
+        if answer.error is _NO_ERROR:
+            has_data = answer.diverging is None and request.offset < answer.end_offset
             is_news = answer.high_watermark > self._told.get(request.replica, _NOTHING_TOLD)
-            self._learn(served.leader, served.high_watermark, out)
-            if may_wait and not has_data and not is_news:
+            if may_wait and not has_data and not is_news and answer.diverging is None:
                 return False
             if has_data:
                 records = self.log.read(request.offset, self._settings.fetch_bytes_max)
             self._told[request.replica] = answer.high_watermark
-        else:
-            self._learn(served.leader, served.high_watermark, out)
-            if is_served:
-                self._told[request.replica] = answer.high_watermark
         out.send(sender, Fetched(self.partition, fetch.number, answer, records))
         return True
 

@@ -275,23 +275,25 @@ class Cluster:
 
     def _post(self, own: Address, out: Outbox) -> None:
         """Take what a process wants sent and woken, and empty its outbox."""
-        now_ms, heap, asked, node = self.clock.at_ms, self._heap, self._asked, own.node
-        arrivals = self.network.arrivals
-        for receiver, message in out.sent:
-            if receiver.node == node:
-                # What a guest and its broker say to each other does not pass the network.
+        now_ms, heap, asked = self.clock.at_ms, self._heap, self._asked
+        if out.sent:
+            node, arrivals = own.node, self.network.arrivals
+            for receiver, message in out.sent:
+                if receiver.node == node:
+                    # What a guest and its broker say to each other does not pass the network.
+                    asked += 1
+                    heappush(heap, (now_ms, asked, own, own, message))
+                    continue
+                for at_ms in arrivals(node, receiver.node, message, now_ms):
+                    asked += 1
+                    heappush(heap, (at_ms, asked, receiver, own, message))
+            out.sent = []
+        if out.woken:
+            for delay_ms, message in out.woken:
                 asked += 1
-                heappush(heap, (now_ms, asked, own, own, message))
-                continue
-            for at_ms in arrivals(node, receiver.node, message, now_ms):
-                asked += 1
-                heappush(heap, (at_ms, asked, receiver, own, message))
-        for delay_ms, message in out.woken:
-            asked += 1
-            heappush(heap, (now_ms + delay_ms, asked, own, own, message))
+                heappush(heap, (now_ms + delay_ms, asked, own, own, message))
+            out.woken = []
         self._asked = asked
-        out.sent.clear()
-        out.woken.clear()
 
 
 def replicas_of(partition: int, options: Options) -> tuple[BrokerId, ...]:
