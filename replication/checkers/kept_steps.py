@@ -79,8 +79,8 @@ class KeptStepChecker(StepChecker):
         assert isinstance(shadow, KeptShadow)
         yield from check_kept_log(ghost, node, shadow, news, agreed_before)
 
-    def _look(self, world: World, node: NodeView, partition: int, log: ReplicaLog, *, by_news: bool = False) -> None:
-        super()._look(world, node, partition, log, by_news=by_news)
+    def _look(self, world: World, node: NodeView, partition: int, *, by_news: bool = False) -> None:
+        super()._look(world, node, partition, by_news=by_news)
         self._has_jumped = self._has_jumped or node.clock_ahead_ms != 0
         ghost = self._kept(partition)
         shadow = ghost.shadows[node.broker]

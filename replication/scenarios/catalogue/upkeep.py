@@ -13,11 +13,11 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.units import HOUR_MS, DurationMs, SizeBytes
+from replication.roles.messages import CLIENT_FIRST
 from replication.scenarios.acts import Crashed, Deleted, Held, LooksAfterLogs, ReadFrom, Written
 from replication.scenarios.catalogue.parts import NO_ELR, PAIR, QUIET_TRIO, UNCLEAN, fault, moved_to
 from replication.scenarios.scenario import DEFAULT_SETTINGS, Answers, Look, never
 from replication.simulation import FaultKind
-from replication.simulation.cluster import CLIENT_FIRST
 from replication.upkeep import Reset, Upkeep
 
 _BY_ORDER: Final = Upkeep(segment_bytes=SizeBytes(500), check_ms=DurationMs(HOUR_MS))
