@@ -4,8 +4,8 @@ A frozen attrs class sets each field of a new instance through a call, which tak
 setting it. Where an event of a simulation makes a dozen values, that is a tenth of the whole.
 
 Constraints: `value` is `attrs.frozen` to mypy, which refuses every assignment to a field; at run time nothing does.
-Instances compare and hash by their fields, as frozen ones do. Everything that is not made at every event is
-`attrs.frozen`.
+Instances compare and hash by their fields, as frozen ones do, and nothing refers to them weakly. Everything that is
+not made at every event is `attrs.frozen`.
 
 Example: @value class Fetch: partition: int makes Fetch(0) == Fetch(0), and `fetch.partition = 1` an error of types.
 
@@ -22,6 +22,6 @@ import attrs
 if TYPE_CHECKING:
     from attrs import frozen as value
 else:
-    value = functools.partial(attrs.define, unsafe_hash=True)
+    value = functools.partial(attrs.define, unsafe_hash=True, weakref_slot=False)
 
 __all__ = ("value",)

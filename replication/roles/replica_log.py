@@ -15,11 +15,25 @@ from __future__ import annotations
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
+from broker.values import value
 from log.checkpoints import EpochEntry
 from log.log_state import AppendInfo
 from log.partition_log import PartitionLog
 from replication.partition import EpochStart, LogState
 from replication.rules import Rules
+
+
+@value
+class Appended:
+    """The records that a leader appended last, and the version of its log right after."""
+
+    offset: Offset
+    version: int
+    records: bytes
+
+    def is_at(self, offset: Offset, version: int) -> bool:
+        """Whether they are what stands from `offset` on in the log of this version."""
+        return version == self.version and offset == self.offset
 
 
 class ReplicaLog:
@@ -33,6 +47,7 @@ class ReplicaLog:
         """The epochs of `_entries`, which seldom change."""
         self._asked: tuple[Offset, SizeBytes, int] | None = None
         self._read = b""
+        self._appended = Appended(Offset(0), -1, b"")
         self.version = 0
         self.cleaning_count = 0
         """How often records within the log were taken out by compaction."""
@@ -51,8 +66,13 @@ class ReplicaLog:
 
     def append_as_leader(self, records: bytes, epoch: LeaderEpoch, now_ms: TimeMs) -> AppendInfo:
         """Append a client's batch; raises RefusedError as the log does."""
+        segment = self.log.active_segment
+        position = segment.size_bytes
         info = self.log.append_as_leader(records, leader_epoch=epoch, now_ms=now_ms)
         self._changed()
+        if segment is self.log.active_segment:
+            # What followers wait for is what was just appended; nothing if it was appended before.
+            self._appended = Appended(info.first_offset, self.version, bytes(segment.records.view()[position:]))
         return info
 
     def append_as_follower(self, records: bytes, now_ms: TimeMs) -> None:
@@ -111,6 +131,9 @@ class ReplicaLog:
         """Return whole batches from `offset` on, at least one if there is one."""
         if offset >= self.state.end_offset:
             return b""
+        appended = self._appended
+        if appended.is_at(offset, self.version) and 0 < len(appended.records) <= bytes_max:
+            return appended.records
         asked = (offset, bytes_max, self.version)
         if asked != self._asked:
             # Followers ask for the same place one after the other.
