@@ -121,6 +121,7 @@ class ControllerRole:
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         """Take one message; what follows from it is in the log and in `out`."""
+        end_before = len(self.log)
         if isinstance(message, AskMetadata):
             self._on_ask_metadata(message, sender, out)
         elif isinstance(message, Beat):
@@ -146,7 +147,8 @@ class ControllerRole:
                 self._write(PartitionRemoved(message.partition))
         else:
             raise UsageError(f"a controller takes no {type(message).__name__}")
-        self._tell_readers(out)
+        if len(self.log) > end_before:
+            self._tell_readers(out)
 
     # Brokers.
 
@@ -369,15 +371,24 @@ class ControllerRole:
         self.image.apply((record,))
 
     def _on_ask_metadata(self, ask: AskMetadata, sender: Address, out: Outbox) -> None:
-        self._readers[ask.broker] = WaitingReader(ask, sender)
+        """Tell a broker what it has not read, or let it wait for it."""
+        waiting = WaitingReader(ask, sender)
+        if ask.offset < len(self.log):
+            self._readers.pop(ask.broker, None)
+            self._tell(waiting, out)
+        else:
+            self._readers[ask.broker] = waiting
 
     def _tell_readers(self, out: Outbox) -> None:
-        end_offset = len(self.log)
-        for broker, waiting in list(self._readers.items()):
-            if waiting.ask.offset < end_offset:
-                del self._readers[broker]
-                records = tuple(self.log[waiting.ask.offset :])
-                out.send(waiting.sender, MetadataTold(waiting.ask.number, waiting.ask.offset, records))
+        """Tell everybody who waits, now that there is something to tell."""
+        for waiting in self._readers.values():
+            self._tell(waiting, out)
+        self._readers.clear()
+
+    def _tell(self, waiting: WaitingReader, out: Outbox) -> None:
+        ask = waiting.ask
+        assert ask.offset < len(self.log), (ask, len(self.log))
+        out.send(waiting.sender, MetadataTold(ask.number, ask.offset, tuple(self.log[ask.offset :])))
 
 
 def _answer(sender: Address, told: ReassignTold | ElectTold, out: Outbox) -> None:
