@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from itertools import chain
 from typing import Final, Protocol
 
 from broker.entropy import SplitMix64, derive
@@ -55,6 +56,8 @@ from replication.zookeeper import ZooKeeperRole
 _NETWORK_STREAM: Final = 3
 _CLIENT_STREAM: Final = 4
 DISK_STREAM: Final = 5
+_FOLD_MS: Final = 10_000
+"""How often the digest is brought up to date."""
 CREATE_MS: Final = 1_000
 """When partitions are made: by then the brokers are alive, unless the network is bad."""
 
@@ -209,9 +212,16 @@ class Cluster:
 
     def run_until(self, end_ms: TimeMs) -> None:
         """Let everything happen up to and including a time."""
-        assert end_ms >= self.now_ms, (end_ms, self.now_ms)
+        at_ms = self.clock.at_ms
+        assert end_ms >= at_ms, (end_ms, at_ms)
+        for until_ms in chain(range(at_ms + _FOLD_MS, end_ms, _FOLD_MS), (end_ms,)):
+            self._play_until(until_ms)
+            self.trace.fold()
+
+    def _play_until(self, end_ms: int) -> None:
         heap, clock, pop, out, post = self._heap, self.clock, heappop, self._out, self._post
-        hand_over, note, watches = self._hand_over, self.trace.event, self.watches
+        hand_over, watches = self._hand_over, self.watches
+        note, kinds = self.trace.events.append, self.trace.kinds
         while heap and heap[0][0] <= end_ms:
             at_ms, number, receiver, sender, message = pop(heap)
             clock.at_ms = at_ms
@@ -222,7 +232,7 @@ class Cluster:
             if own is None:
                 continue
             node = own.node
-            note(at_ms, node, type(message))
+            note(at_ms << 20 ^ node << 6 ^ kinds[type(message)])
             for watch in watches:
                 watch(self, node, message, out)
             if out.sent or out.woken:

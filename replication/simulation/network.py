@@ -57,8 +57,10 @@ class Network:
         self._look()
 
     def _look(self) -> None:
-        """Note whether there is anything but delays, to be asked once a change and not once a message."""
+        """Note what a message has to fear, if anything: this is asked once a change and not once a message."""
         options = self._options
+        self._loss, self._loss_or_twice = options.loss, options.loss + options.duplicates
+        self._late_from = PER_MILLE - options.stragglers
         strays = options.loss or options.duplicates or options.stragglers
         self._is_calm = not (strays or self._cuts or self._slow_ms or self._holds)
 
@@ -101,18 +103,19 @@ class Network:
 
     def arrivals(self, sender: NodeId, receiver: NodeId, message: Message, now_ms: int) -> tuple[int, ...]:
         """Return when the message arrives, in ms, at most twice."""
-        options, is_calm = self._options, self._is_calm
+        options = self._options
         drawn = self._draw() & _MASK
         rest, luck = drawn // PER_MILLE, PER_MILLE
         at_ms = now_ms + 1 + rest % options.delay_ms_max
         is_ordered = options.is_ordered
-        if not is_calm:
+        if not self._is_calm:
             luck = drawn % PER_MILLE
-            if luck < options.loss or (sender, receiver) in self._cuts:
+            if luck < self._loss or (self._cuts and (sender, receiver) in self._cuts):
                 return ()
-            if PER_MILLE - luck <= options.stragglers:
+            if luck >= self._late_from:
                 at_ms += rest % options.straggler_ms_max
-            at_ms += self._slow_ms.get(receiver, 0)
+            if self._slow_ms:
+                at_ms += self._slow_ms.get(receiver, 0)
             if self._holds:
                 at_ms = self._held(sender, receiver, message, now_ms, at_ms)
                 is_ordered = False
@@ -122,7 +125,7 @@ class Network:
             if receiver in last and at_ms < last[receiver]:
                 at_ms = last[receiver]
             last[receiver] = at_ms
-        if luck < options.loss + options.duplicates:
+        if luck < self._loss_or_twice:
             return (at_ms, at_ms + 1 + rest % options.straggler_ms_max)
         return (at_ms,)
 

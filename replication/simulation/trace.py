@@ -15,12 +15,8 @@ import struct
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import count
-from typing import Final
 
 from broker.units import TimeMs
-
-_BLOCK: Final = 4_096
-"""So many events are hashed at a time."""
 
 Tell = Callable[[str], None]
 
@@ -36,10 +32,11 @@ class Trace:
         self.lines: list[str] = []
         self._tell = tell
         self._hash = hashlib.blake2b(digest_size=16)
-        self._events: list[int] = []
-        self._hashed_count = 0
-        self._types: defaultdict[type, int] = defaultdict(count().__next__)
-        """Types are numbered as they first occur."""
+        self.kinds: defaultdict[type, int] = defaultdict(count().__next__)
+        """Numbers of the types of messages, given as they first occur."""
+        self.events: list[int] = []
+        """Delivered messages that are not folded in yet: `at_ms << 20 ^ node << 6 ^ kind`."""
+        self._folded_count = 0
 
     def line(self, at_ms: TimeMs, text: str) -> None:
         """Note a change of state."""
@@ -47,25 +44,23 @@ class Trace:
         self.lines.append(line)
         self._tell(line)
 
-    def event(self, at_ms: int, node: int, message_type: type) -> None:
-        """Fold a delivered message in."""
-        events = self._events
-        events.append(at_ms << 20 ^ node << 6 ^ self._types[message_type])
-        if len(events) == _BLOCK:
-            self._hash.update(_as_bytes(events))
-            self._hashed_count += _BLOCK
-            events.clear()
+    def fold(self) -> None:
+        """Fold in the messages delivered since the last call; to be called now and then, as they take room."""
+        if self.events:
+            self._hash.update(_as_bytes(self.events))
+            self._folded_count += len(self.events)
+            self.events.clear()
 
     @property
     def event_count(self) -> int:
         """How many messages were delivered."""
-        return self._hashed_count + len(self._events)
+        return self._folded_count + len(self.events)
 
     @property
     def digest(self) -> str:
         """What the history comes to, in 32 hexadecimal digits."""
         told = self._hash.copy()
-        told.update(_as_bytes(self._events))
+        told.update(_as_bytes(self.events))
         for line in self.lines:
             told.update(line.encode())
             told.update(b"\n")
