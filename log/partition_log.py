@@ -168,7 +168,7 @@ class PartitionLog(LogUpkeep):
     def append_columns(
         self, spec: BatchSpec, records: PlainColumns, records_per_batch: int, *, now_ms: TimeMs
     ) -> AppendInfo:
-        """Append records in batches of up to `records_per_batch`, as a follower appends those one by one.
+        """Append records as a follower appends one by one the batches that `build_batches` makes of them.
 
         Many batches are written at once, where the outcome is the same. Raises what `build_batches` raises, and then
         nothing is written; or what `append_as_follower` raises, and then the batches before the refused one are in the
