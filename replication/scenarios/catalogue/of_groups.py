@@ -15,6 +15,7 @@ from typing import Final
 import attrs
 
 from broker.error_codes import ErrorCode
+from broker.group.members import InstanceId
 from broker.units import MINUTE_MS, DurationMs, TimeMs
 from placement.group_life.modes import DEFAULTS
 from placement.group_life.options import ClientOptions, ClientSpec
@@ -50,10 +51,40 @@ def _member(
     return MemberPlan(spec, mode, (Act(TimeMs(start_ms), ActKind.START), *acts))
 
 
+def _slow(member: MemberPlan, revoke_ms: int) -> MemberPlan:
+    """Return the member with an application that takes its time to let partitions go."""
+    return attrs.evolve(member, spec=attrs.evolve(member.spec, revoke_ms=DurationMs(revoke_ms)))
+
+
+def _static(member: MemberPlan) -> MemberPlan:
+    """Return the member with a group.instance.id, its name."""
+    return attrs.evolve(member, spec=attrs.evolve(member.spec, instance_id=InstanceId(member.spec.name)))
+
+
 def _killed(at_ms: int, broker: int, for_ms: int) -> Fault:
     return Fault(TimeMs(at_ms), FaultKind.KILL, broker, DurationMs(for_ms))
 
 
+S61: Final = GroupScenario(
+    name="S61-failover",
+    title="a member stops its heartbeats, and the coordinator that would miss them dies",
+    how="c dies, and 5 s later broker 0. Broker 1 cannot know when c was heard of: c has a whole session of 45 s from "
+    "its taking over, and only then do a and b join again and share what c had.",
+    source="Kafka GroupMetadataManager.onLoaded (rescheduleClassicGroupMemberHeartbeat)",
+    members=(
+        _member("a", Mode.EAGER),
+        _member("b", Mode.EAGER, start_ms=3_100),
+        _member("c", Mode.EAGER, Act(TimeMs(20_000), ActKind.CRASH), start_ms=3_200),
+    ),
+    faults=(_killed(25_000, 0, 30_000),),
+    looks=(
+        GroupLook(
+            19_000, coordinator=0, state="STABLE", generation=1, owned={"a": ("t-0",), "b": ("t-1",), "c": ("t-2",)}
+        ),
+        GroupLook(77_000, coordinator=1, state="STABLE", generation=1, owned={"a": ("t-0",), "b": ("t-1",)}),
+        GroupLook(90_000, coordinator=1, state="STABLE", generation=2, owned={"a": ("t-0", "t-1"), "b": ("t-2",)}),
+    ),
+)
 S63: Final = GroupScenario(
     name="S63-failover",
     title="a zombie commits to a coordinator that has come back",
@@ -99,6 +130,52 @@ S64: Final = GroupScenario(
     heard=(Heard("JoinResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1),),
     duration_ms=DurationMs(90_000),
 )
+S65: Final = GroupScenario(
+    name="S65-failover",
+    title="a static member is started anew while the coordinator fails",
+    how="b dies, then broker 0. Broker 1 has read that b is a static member with a share; b is back within its "
+    "session, gets what it had, and there is no rebalance.",
+    source="KIP-345; Kafka GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin, GroupMetadataValue",
+    members=(
+        _static(_member("a", Mode.EAGER)),
+        _static(
+            _member(
+                "b", Mode.EAGER, Act(TimeMs(20_000), ActKind.CRASH), Act(TimeMs(40_000), ActKind.START), start_ms=3_100
+            )
+        ),
+    ),
+    faults=(_killed(22_000, 0, 30_000),),
+    looks=(
+        GroupLook(19_000, coordinator=0, state="STABLE", generation=1, owned={"a": ("t-0", "t-1"), "b": ("t-2",)}),
+        GroupLook(39_000, coordinator=1, state="STABLE", generation=1, owned={"a": ("t-0", "t-1")}),
+        GroupLook(90_000, coordinator=1, state="STABLE", generation=1, owned={"a": ("t-0", "t-1"), "b": ("t-2",)}),
+    ),
+)
+S66: Final = GroupScenario(
+    name="S66-failover",
+    title="the coordinator dies between the two rebalances of a cooperative move",
+    how="c comes and is given nothing yet; a takes 15 s to let its partition go; broker 0 dies. Broker 1 has read the "
+    "first of the two generations; a joins again without the partition, and in the second c gets it.",
+    source="KIP-429; Kafka GroupMetadataManager.onLoaded",
+    members=(
+        _slow(_member("a", Mode.COOPERATIVE), 15_000),
+        _member("b", Mode.COOPERATIVE, start_ms=3_100),
+        _member("c", Mode.COOPERATIVE, start_ms=30_500),
+    ),
+    faults=(_killed(38_000, 0, 30_000),),
+    looks=(
+        GroupLook(29_000, coordinator=0, state="STABLE", generation=1),
+        GroupLook(37_900, coordinator=0, generation=2, owned={"a": ("t-0", "t-2"), "b": ("t-1",), "c": ()}),
+        GroupLook(55_000, coordinator=1, state="PREPARING_REBALANCE", generation=2),
+        GroupLook(
+            100_000,
+            coordinator=1,
+            state="STABLE",
+            generation=3,
+            owned={"a": ("t-0",), "b": ("t-1",), "c": ("t-2",)},
+        ),
+    ),
+)
 S67: Final = GroupScenario(
     name="S67-failover",
     title="the coordinator dies while a partition is on its way",
@@ -106,10 +183,7 @@ S67: Final = GroupScenario(
     "still to give it back, and b waits; at no time do both own it.",
     source="KIP-848; Kafka CurrentAssignmentBuilder, ConsumerGroupCurrentMemberAssignmentValue",
     members=(
-        attrs.evolve(
-            _member("a", Mode.CONSUMER),
-            spec=attrs.evolve(_member("a", Mode.CONSUMER).spec, revoke_ms=DurationMs(20_000)),
-        ),
+        _slow(_member("a", Mode.CONSUMER), 20_000),
         _member("b", Mode.CONSUMER, start_ms=20_000),
     ),
     faults=(_killed(27_000, 0, 30_000),),
@@ -200,4 +274,4 @@ INCIDENT: Final = GroupScenario(
     deaths=1,
 )
 
-OF_GROUPS: Final = (S63, S64, S67, S69, S71, S71_COOPERATIVE, INCIDENT)
+OF_GROUPS: Final = (S61, S63, S64, S65, S66, S67, S69, S71, S71_COOPERATIVE, INCIDENT)
