@@ -152,13 +152,14 @@ def history(path: Path, topics: tuple[str, ...], is_summary: bool, keep_going: b
     replay = Replay(metadata_files(path), aside=aside)
     story = Story(replay)
     events = (event for event in story.events() if not topics or event.topic in topics)
-    if is_summary:
-        for _ in events:
-            pass
-    else:
-        _print(json.dumps(event_row(each), ensure_ascii=False) if as_json else event_line(each) for each in events)
+    lines = (json.dumps(event_row(each), ensure_ascii=False) if as_json else event_line(each) for each in events)
+    try:
+        _print(line for line in lines if not is_summary)
+    except CorruptDataError as error:
+        click.echo(printable(str(error)), err=True)
+        return EXIT_REFUSED
     summary = story.summary()
-    _print([json.dumps(summary_row(summary))] if as_json else summary_lines(summary))
+    _print([json.dumps(summary_row(summary), ensure_ascii=False)] if as_json else summary_lines(summary))
     told = [*replay.disagreements, *map(str, () if aside is None else aside.errors)]
     for line in told:
         click.echo(printable(line), err=True)

@@ -89,4 +89,9 @@ def decode_control(record: Record) -> ControlRecord:
         return ControlRecord(kind, {})
     value = b"" if record.value is None else record.value
     version = int.from_bytes(Reader(value).take(2), "big", signed=True)
-    return ControlRecord(kind, read_fields(Reader(value), schema.fields, min(version, schema.version_max)))
+    return ControlRecord(kind, read_fields(Reader(value), schema.fields, version_read(schema, version)))
+
+
+def version_read(schema: Schema, version: int) -> int:
+    """Return the version that a structure is read as which says that it is `version`."""
+    return max(0, min(version, schema.version_max))

@@ -21,7 +21,7 @@ from base64 import b64encode
 from decimal import Decimal
 from typing import Any, Final
 
-from log.metadata.control import CONTROL_SCHEMAS, ControlRecord
+from log.metadata.control import CONTROL_SCHEMAS, ControlRecord, version_read
 from log.metadata.fields import Field, Fields, Kind
 from log.metadata.records import MetadataRecord
 from log.metadata.schemas import SCHEMAS
@@ -52,7 +52,7 @@ def record_json(record: MetadataRecord) -> str:
 def control_json(record: ControlRecord) -> str:
     """Return the fields of a control record that has a schema, in one line."""
     schema = CONTROL_SCHEMAS[record.type]
-    return fields_json(schema.fields, min(record.data["version"], schema.version_max), record.data)
+    return fields_json(schema.fields, version_read(schema, record.data["version"]), record.data)
 
 
 def fields_json(fields: tuple[Field, ...], version: int, values: Fields) -> str:

@@ -69,7 +69,7 @@ def images_at(replay: Replay, moments: Sequence[Moment]) -> Iterator[MetadataIma
     for moment in moments:
         for _ in replay.steps(until=moment.is_past):
             pass
-        if replay.entry_count == 0 or moment.is_past(replay):
+        if (replay.entry_count == 0 and not replay.is_done) or moment.is_past(replay):
             raise UsageError(f"{moment} lies before the beginning of the log, or before the moment named before it")
         yield replay.image()
 

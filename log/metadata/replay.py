@@ -90,6 +90,7 @@ class Replay:
         self.epoch = LeaderEpoch(-1)
         self.time_ms = TimeMs(-1)
         self.entry_count = 0
+        self.is_done = False
         self.disagreements: list[str] = []
         """Where a later snapshot says something else than the records before its end."""
 
@@ -116,6 +117,7 @@ class Replay:
                 self._refuse(f"the records from offset {self._next_offset} are missing", entry, source)
             self._next_offset = Offset(entry.offset + 1)
             yield from self._play(entry, source)
+        self.is_done = True
         self._check(self._next_offset)
 
     def _all_entries(self) -> Iterator[tuple[MetadataEntry, str]]:

@@ -38,5 +38,6 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
         list(read_chunks(missing))
     assert str(caught.value) == f"{missing}: cannot be read: no such file or directory"
     with pytest.raises(InputError) as caught:
-        check_readable(str(tmp_path))
-    assert str(caught.value) == f"{tmp_path}: cannot be read: is a directory"
+        check_readable(missing)
+    assert str(caught.value) == f"{missing}: cannot be read: no such file or directory"
+    check_readable(str(tmp_path))  # A metadata log is a directory.

@@ -1,0 +1,64 @@
+"""Fuzzing of what reads the metadata log: single records, and whole files played."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from broker.errors import BrokersideError, CorruptDataError
+from log import batches_in
+from log.batch_v2 import CHECKED_POSITION, CRC_POSITION
+from log.crc import crc32c
+from log.metadata import Aside, MetadataFile, Replay, arrange, decode_record, looks_like_metadata, record_json, view_of
+from tests.log.fuzz.target import Target, fuzz
+from tests.log.metadata.made import START_MS, broker, change, fenced, log_file, partition, snapshot_file, topic
+
+REAL: Final = Path(__file__).parents[2] / "real_data" / "kraft" / "__cluster_metadata-0"
+VALUES: Final = tuple(
+    sorted(
+        {
+            record.value
+            for path in sorted(REAL.iterdir())
+            for batch in batches_in(path.read_bytes())
+            if not batch.is_control
+            for record in batch.records()
+            if record.value is not None
+        }
+    )
+)
+SMALL: Final = log_file((broker(1), topic(), partition(1, 2), change(leader=2), fenced(1)))
+SNAPSHOT: Final = snapshot_file(3, broker(1), topic(), partition(1, 2), time_ms=START_MS)
+
+
+def test_a_damaged_metadata_record_is_refused_or_written_and_read_alike() -> None:
+    def run(data: bytes) -> None:
+        record = decode_record(data)
+        assert decode_record(record.to_bytes()) == record
+        assert record_json(record).isascii() or record.data
+
+    outcome = fuzz(Target("metadata records", VALUES, run, allowed=(CorruptDataError,)))
+    assert outcome.accepted_count > 1000
+    assert outcome.refused_count > 1000
+
+
+def test_a_damaged_metadata_log_is_played_as_far_as_it_goes() -> None:
+    def run(data: bytes) -> None:
+        if not looks_like_metadata(data):
+            raise CorruptDataError("no batch at its beginning")
+        aside = Aside()
+        replay = Replay(arrange([MetadataFile("any", "any", data)]), aside=aside)
+        steps = sum(1 for _ in replay.steps())
+        assert steps <= replay.entry_count
+        view_of(replay.image(), name="any", source="any")
+
+    def repaired(data: bytearray) -> bytes:
+        """Make the checksum of the first batch right, so that its records are reached."""
+        size = 12 + int.from_bytes(data[8:12], "big", signed=True)
+        if CHECKED_POSITION < size <= len(data):
+            data[CRC_POSITION:CHECKED_POSITION] = crc32c(bytes(data[CHECKED_POSITION:size])).to_bytes(4, "big")
+        return bytes(data)
+
+    seeds = (bytes(SMALL.data), bytes(SNAPSHOT.data))
+    outcome = fuzz(Target("metadata logs", seeds, run, repair=repaired, allowed=(BrokersideError,)))
+    assert outcome.accepted_count > 1000
+    assert outcome.refused_count > 1000

@@ -1,0 +1,95 @@
+"""`brokerside log history`, and `dump` with --cluster-metadata-decoder: output and exit statuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from broker.errors import InputError
+from log.tools.history_text import duration_text, time_text
+from log.tools.metadata_source import metadata_files
+from tests.log.metadata.made import REAL_LOG, broker, fenced, log_file
+from tests.log.test_cli import answer
+
+SEGMENT = REAL_LOG / "00000000000000000000.log"
+LAST_SNAPSHOT = REAL_LOG / "00000000000000000208-0000000001.checkpoint"
+
+
+def test_the_history_has_an_event_a_line_and_ends_with_the_sums() -> None:
+    found = answer("history", REAL_LOG)
+    assert (found.status, found.err) == (0, "")
+    assert found.lines[0].endswith("offset 0 controller 100: controller elected: epoch 1")
+    unclean = [line for line in found.lines if "unclean election:" in line]
+    assert unclean[0] == (
+        "2026-11-21T18:29:20.947Z offset 123 audit-1: unclean election: none → 3, epoch 2; "
+        "in sync before: none, eligible: 3 (after 10 s 204 ms)"
+    )
+    assert "       4 unclean election" in found.lines
+
+
+def test_the_history_for_programs_is_json_lines_with_the_summary_last() -> None:
+    found = answer("history", "--json", "--topic", "audit", SEGMENT)
+    rows = [json.loads(line) for line in found.lines]
+    assert {row["topic"] for row in rows[:-1]} == {"audit"}
+    assert rows[0]["what"] == "topic created"
+    assert rows[-1]["type"] == "summary"
+    assert rows[-1]["events"]["unclean election"] == 4
+    assert answer("history", "--summary", "--json", SEGMENT).lines == [found.lines[-1]]
+
+
+def test_a_log_directory_and_a_lone_snapshot_of_any_name_are_found(tmp_path: Path) -> None:
+    assert len(metadata_files(REAL_LOG.parent).segments) == 1
+    shutil.copy(LAST_SNAPSHOT, tmp_path / "prod")
+    found = answer("history", tmp_path / "prod")
+    assert (found.status, found.lines) == (0, ["0 ms, from 2026-11-21T18:30:25.262Z to 2026-11-21T18:30:25.262Z"])
+
+
+def test_damage_is_told_or_passed_over_and_is_status_1(tmp_path: Path) -> None:
+    name = tmp_path / "0.log"
+    name.write_bytes(bytes(log_file((broker(1),), (fenced(2),), (fenced(1),)).data))
+    what = f"{name}: offset 1: BROKER_REGISTRATION_CHANGE_RECORD: Tried to change broker 2, but that broker was not"
+    stopped = answer("history", name)
+    assert stopped.status == 1
+    assert what in stopped.err
+    went_on = answer("history", "--keep-going", name)
+    assert went_on.status == 1
+    assert what in went_on.err
+    assert "broker 1: broker fenced" in went_on.out
+
+
+def test_what_is_no_metadata_log_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Topic: a\n" * 20, encoding="utf-8")
+    for path, what in (
+        (tmp_path / "a.txt", "is no segment and no snapshot of a metadata log"),
+        (tmp_path, "holds no segment and no snapshot of a metadata log"),
+    ):
+        with pytest.raises(InputError) as refusal:
+            metadata_files(path)
+        assert str(refusal.value) == f"{path}: {what}"
+        assert answer("history", path).status == 2
+
+
+def test_the_dump_decodes_records_and_names_snapshots() -> None:
+    found = answer("dump", "--cluster-metadata-decoder", "--skip-record-metadata", SEGMENT)
+    data = '{"name":"metadata.version","featureLevel":25}'
+    assert f' payload: {{"type":"FEATURE_LEVEL_RECORD","version":0,"data":{data}}}' in found.lines
+    snapshot = answer("dump", "--cluster-metadata-decoder", LAST_SNAPSHOT)
+    assert snapshot.lines[1] == "Snapshot end offset: 208, epoch: 1"
+    assert snapshot.lines[3].endswith('SnapshotHeader {"version":0,"lastContainedLogTimestamp":1795285825262}')
+
+
+def test_the_dump_for_programs_has_records_and_control_records_as_objects() -> None:
+    rows = [json.loads(line) for line in answer("dump", "--json", "--cluster-metadata-decoder", SEGMENT).lines]
+    leader = next(row for row in rows if row.get("controlType") == "LEADER_CHANGE")
+    assert leader["data"]["leaderId"] == 100
+    payload = next(row["payload"] for row in rows if "payload" in row and row["payload"]["type"] == "TOPIC_RECORD")
+    assert payload["data"]["name"] == "orders"
+
+
+def test_durations_and_times_are_told_in_units() -> None:
+    told = {0: "0 ms", 999: "999 ms", 60_000: "1 min", 61_500: "1 min 1 s", 90_000_000: "1 d 1 h", 3_600_001: "1 h"}
+    assert {number: duration_text(number) for number in told} == told
+    assert time_text(0) == "1970-01-01T00:00:00.000Z"

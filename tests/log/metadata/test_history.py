@@ -1,0 +1,225 @@
+"""What is told of a log: events, moments, and the sums over them."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.errors import UsageError
+from broker.ids import Offset
+from broker.units import TimeMs
+from log.metadata import END, MetadataRecord, Moment, RecordType, Replay, arrange, images_at, live_moments
+from log.metadata.durations import BrokerTimes, PartitionTimes, Story, Summary
+from log.metadata.history import Event, What
+from tests.log.metadata.made import (
+    ORDERS,
+    START_MS,
+    Change,
+    broker,
+    change,
+    config,
+    fenced,
+    log_file,
+    made,
+    partition,
+    real_files,
+    snapshot_file,
+    topic,
+)
+
+START = (broker(1), broker(2), broker(3), topic(), partition(1, 2, 3))
+
+
+def told(*appends: Change) -> tuple[list[Event], Summary]:
+    """Return the events after the first append, and the sums."""
+    story = Story(Replay(arrange([log_file(START, *appends)])))
+    events = [event for event in story.events() if event.time_ms > START_MS]
+    return events, story.summary()
+
+
+def said(*records: MetadataRecord) -> list[tuple[What, str, str]]:
+    """Return what is told of appends of one record each."""
+    return [(event.what, event.subject, event.detail) for event in told(*((record,) for record in records))[0]]
+
+
+def test_who_left_and_joined_the_isr_is_told() -> None:
+    assert said(change(isr=(1, 2)), change(isr=(1, 3)), change(isr=(3, 1, 2)), change(isr=(1, 2, 3))) == [
+        (What.ISR_SHRUNK, "orders-0", "1, 2, 3 → 1, 2; left: 3"),
+        (What.ISR_CHANGED, "orders-0", "1, 2 → 1, 3; left: 2; joined: 3"),
+        (What.ISR_GROWN, "orders-0", "1, 3 → 3, 1, 2; joined: 2"),
+    ]
+
+
+def test_an_election_is_unclean_if_the_leader_was_neither_in_sync_nor_eligible() -> None:
+    assert [what for what, _, _ in said(change(leader=2))] == [What.LEADER_ELECTED]
+    assert [what for what, _, _ in said(change(leader=1))] == [What.LEADER_REELECTED]
+    lost = change(isr=(), leader=-1, eligibleLeaderReplicas=(2,))
+    assert [what for what, _, _ in said(lost, change(leader=2))][-1] is What.LEADER_ELECTED
+    assert said(lost, change(leader=3))[-1] == (
+        What.UNCLEAN_ELECTION,
+        "orders-0",
+        "none → 3, epoch 2; in sync before: none, eligible: 2",
+    )
+
+
+def test_an_election_is_unclean_if_the_controller_says_that_the_leader_must_recover() -> None:
+    lost = change(isr=(), leader=-1, eligibleLeaderReplicas=(2,))
+    elected = change(leader=2, isr=(2,), leaderRecoveryState=1)
+    found = [what for what, _, _ in said(lost, elected, change(leader=2), change(leaderRecoveryState=0))]
+    assert found == [
+        What.LEADER_LOST,
+        What.ISR_SHRUNK,
+        What.UNCLEAN_ELECTION,
+        What.ISR_GROWN,
+        What.LEADER_REELECTED,
+        What.RECOVERED,
+    ]
+
+
+def test_a_reassignment_is_told_from_its_beginning_to_its_end() -> None:
+    events, _ = told(
+        (change(replicas=(1, 2, 4), addingReplicas=(4,), removingReplicas=(3,)),),
+        (change(addingReplicas=()),),
+        (change(removingReplicas=()),),
+        (change(replicas=(4, 1, 2)),),
+    )
+    assert [(event.what, event.detail, event.duration_ms) for event in events] == [
+        (What.REASSIGNMENT_BEGUN, "adding 4, removing 3", None),
+        (What.REASSIGNMENT_CHANGED, "removing 3", None),
+        (What.REASSIGNMENT_ENDED, "replicas 1, 2, 4", 2000),
+        (What.REPLICAS_CHANGED, "1, 2, 4 → 4, 1, 2", None),
+    ]
+
+
+def test_brokers_topics_settings_and_access_are_told() -> None:
+    removal = made(RecordType.REMOVE_TOPIC_RECORD, topicId=ORDERS)
+    acl = made(RecordType.ACCESS_CONTROL_ENTRY_RECORD, principal="User:a", resourceName="orders")
+    quota = made(RecordType.CLIENT_QUOTA_RECORD, entity=({"entityType": "user", "entityName": "a"},), key="rate")
+    found = said(
+        broker(4, fenced=True),
+        fenced(4, False),
+        broker(4, brokerEpoch=9),
+        made(RecordType.UNREGISTER_BROKER_RECORD, brokerId=4),
+        config("retention.ms", "1", topic="orders"),
+        config("ssl.key.password", "secret"),
+        made(RecordType.FEATURE_LEVEL_RECORD, name="group.version", featureLevel=1),
+        acl,
+        quota,
+        partition(1, number=1),
+        removal,
+    )
+    assert found == [
+        (What.BROKER_REGISTERED, "broker 4", "epoch 4, rack rack-4"),
+        (What.BROKER_UNFENCED, "broker 4", ""),
+        (What.BROKER_REGISTERED, "broker 4", "epoch 9, rack rack-4"),
+        (What.BROKER_UNREGISTERED, "broker 4", ""),
+        (What.SETTING_CHANGED, "orders", "retention.ms: not set → 1"),
+        (What.SETTING_CHANGED, "all brokers", "ssl.key.password set"),
+        (What.FEATURE_CHANGED, "group.version", "0 → 1"),
+        (What.ACCESS_CHANGED, "User:a on orders", "rule added"),
+        (What.QUOTA_CHANGED, "rate of user a", ""),
+        (What.PARTITION_ADDED, "orders-1", "replicas 1"),
+        (What.TOPIC_DELETED, "orders", "2 partitions"),
+    ]
+
+
+def test_times_in_bad_states_are_summed_up_to_the_end() -> None:
+    _, summary = told(
+        (change(isr=(), leader=-1),),  # From 1 s: leaderless.
+        (change(isr=(1, 2), leader=1),),  # From 2 s, unclean: only under-replicated.
+        (config("min.insync.replicas", "3", topic="orders"),),  # From 3 s: under min ISR, too.
+        (config("min.insync.replicas", "2"),),  # The topic's own setting holds.
+        (change(isr=(1, 2, 3)),),  # From 5 s: well.
+        (change(isr=(2, 3), leader=3, leaderRecoveryState=1),),  # From 6 s to the end at 7 s.
+        (fenced(1),),
+    )
+    assert summary.partitions == (
+        PartitionTimes(
+            topic="orders",
+            partition=0,
+            leaderless_ms=1000,
+            under_min_isr_ms=1000 + 2000 + 1000,
+            under_replicated_ms=4000 + 1000,
+            isr_shrink_count=2,
+            unclean_election_count=2,
+        ),
+    )
+    assert (summary.start_ms, summary.end_ms) == (START_MS, START_MS + 7000)
+
+
+def test_a_new_default_counts_for_topics_without_a_setting_of_their_own() -> None:
+    _, summary = told((change(isr=(1,)),), (config("min.insync.replicas", "2"),), (fenced(2),), (fenced(3),))
+    (found,) = summary.partitions
+    assert (found.under_min_isr_ms, found.under_replicated_ms) == (2000, 3000)
+
+
+def test_fencings_are_counted_and_summed_once_a_broker_was_there() -> None:
+    events, summary = told((fenced(1),), (fenced(1, False),), (fenced(1),), (broker(9, fenced=True),))
+    assert summary.brokers == (BrokerTimes(1, fenced_count=2, fenced_ms=2000),)
+    assert [event.duration_ms for event in events] == [None, 1000, None, None]
+
+
+def test_what_a_snapshot_says_is_no_event_and_has_a_beginning() -> None:
+    files = [
+        snapshot_file(2, broker(1), topic(), partition(1, leader=-1, isr=()), time_ms=START_MS - 5000),
+        log_file((change(leader=1, isr=(1,)),), start_offset=2),
+    ]
+    story = Story(Replay(arrange(files)))
+    (elected, grown) = story.events()
+    assert (elected.what, elected.duration_ms) == (What.UNCLEAN_ELECTION, 5000)
+    assert grown.what is What.ISR_GROWN
+    assert story.summary().partitions[0].leaderless_ms == 5000
+
+
+def test_the_real_log_tells_of_four_unclean_elections_of_which_three_recovered() -> None:
+    story = Story(Replay(arrange(real_files())))
+    events = list(story.events())
+    unclean = [event for event in events if event.what is What.UNCLEAN_ELECTION]
+    assert [(event.subject, event.offset) for event in unclean] == [
+        ("audit-1", 123),
+        ("audit-0", 165),
+        ("clicks-0", 170),
+        ("clicks-1", 171),
+    ]
+    recovered = {event.subject for event in events if event.what is What.RECOVERED}
+    assert recovered == {"audit-0", "clicks-0", "clicks-1"}
+    summary = story.summary()
+    assert sum(each.unclean_election_count for each in summary.partitions) == 4
+    assert sorted(each.broker for each in summary.brokers) == [1, 3, 4]
+    assert dict(summary.event_counts)[What.TOPIC_CREATED] == 6
+
+
+def test_moments_are_found_before_the_live_brokers_changed() -> None:
+    replay = Replay(arrange(real_files()))
+    moments = live_moments(replay)
+    assert moments[-1] is END
+    images = list(images_at(Replay(arrange(real_files())), moments))
+    live = [[each.id for each in image.brokers.values() if not each.fenced] for image in images]
+    assert [sorted(each) for each in live] == [
+        [1, 2, 3, 4],
+        [1, 2, 4],
+        [1, 2, 3, 4],
+        [2, 3, 4],
+        [2, 3],
+        [1, 2, 3],
+        [1, 2, 3, 4],
+    ]
+    with_topics = [image.topics[next(iter(image.topics))] for image in images]
+    assert all(topic.partitions for topic in with_topics)
+
+
+def test_a_moment_before_the_leaders_moved_shows_them_where_they_were() -> None:
+    files = [log_file(START, (change(isr=(2, 3), leader=2), fenced(1)))]
+    moments = live_moments(Replay(arrange(files)))
+    before, after = images_at(Replay(arrange(files)), moments)
+    assert [image.topics[ORDERS].partitions[0].leader for image in (before, after)] == [1, 2]
+
+
+def test_moments_are_offsets_or_times_that_do_not_go_back() -> None:
+    files = [log_file(START, (fenced(1),), (fenced(2),))]
+    times = (Moment(time_ms=TimeMs(START_MS)), Moment(time_ms=TimeMs(START_MS + 1999)), Moment(offset=Offset(99)))
+    assert [image.offset for image in images_at(Replay(arrange(files)), times)] == [4, 5, 6]
+    for wrong in ((Moment(time_ms=TimeMs(5)),), (Moment(offset=Offset(5)), Moment(offset=Offset(4)))):
+        with pytest.raises(UsageError, match=f"^{wrong[-1]} lies before the beginning of the log, or before"):
+            list(images_at(Replay(arrange(files)), wrong))
+    with pytest.raises(UsageError, match="a moment is an offset or a time, one of the two"):
+        Moment()

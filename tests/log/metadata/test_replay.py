@@ -1,0 +1,223 @@
+"""Records played: what counts when, what snapshots must say, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker.errors import InputError
+from broker.ids import Offset
+from log.metadata import (
+    Aside,
+    MetadataFile,
+    MetadataImage,
+    MetadataRecord,
+    Moment,
+    PartitionImage,
+    RecordType,
+    Replay,
+    Resource,
+    UnreadableEntryError,
+    arrange,
+    images_at,
+    snapshot_id,
+)
+from log.metadata.files import MetadataFiles
+from log.metadata.image import MIGRATING
+from tests.log.metadata.made import (
+    ORDERS,
+    broker,
+    change,
+    config,
+    fenced,
+    log_file,
+    made,
+    partition,
+    real_files,
+    snapshot_file,
+    topic,
+)
+
+BEGIN = made(RecordType.BEGIN_TRANSACTION_RECORD, name="x")
+END_OF_IT = made(RecordType.END_TRANSACTION_RECORD)
+ABORT = made(RecordType.ABORT_TRANSACTION_RECORD)
+START = (broker(1), broker(2), broker(3), topic(), partition(1, 2, 3))
+
+
+def image_of(*files: MetadataFile, aside: Aside | None = None) -> MetadataImage:
+    replay = Replay(arrange(files), aside=aside)
+    for _ in replay.steps():
+        pass
+    return replay.image()
+
+
+def partition_of(*records: MetadataRecord) -> PartitionImage:
+    return image_of(log_file(*filter(None, (START, records)))).topics[ORDERS].partitions[0]
+
+
+def test_the_leader_epoch_rises_exactly_if_the_record_names_a_leader() -> None:
+    for leader, expected in ((-2, 0), (1, 1), (2, 1), (-1, 1)):
+        found = partition_of(change(leader=leader))
+        assert (found.leader_epoch, found.partition_epoch) == (expected, 1), leader
+        assert found.leader == (1 if leader == -2 else leader)
+
+
+def test_what_a_change_leaves_out_stays_and_what_it_has_replaces() -> None:
+    found = partition_of(change(isr=(1,), eligibleLeaderReplicas=(2,), lastKnownElr=(3,)), change(addingReplicas=(4,)))
+    assert (found.isr, found.elr, found.last_known_elr, found.adding, found.removing) == ((1,), (2,), (3,), (4,), ())
+    assert found.replicas == (1, 2, 3)
+    assert found.partition_epoch == 2
+    emptied = partition_of(change(isr=(), eligibleLeaderReplicas=(2,)), change(eligibleLeaderReplicas=()))
+    assert (emptied.isr, emptied.elr) == ((), ())
+
+
+def test_an_unclean_leader_recovers_when_a_record_says_so() -> None:
+    assert partition_of(change(leader=2, leaderRecoveryState=1)).recovering
+    assert partition_of(change(leader=2, leaderRecoveryState=1), change(isr=(2,))).recovering
+    assert not partition_of(change(leader=2, leaderRecoveryState=1), change(leaderRecoveryState=0)).recovering
+
+
+def test_directories_are_as_many_as_replicas() -> None:
+    assert partition_of().directories == (MIGRATING,) * 3
+    assert partition_of(change(replicas=(1, 2))).directories == (MIGRATING,) * 2
+    with pytest.raises(UnreadableEntryError) as refusal:
+        partition_of(change(replicas=(1, 2), directories=(ORDERS,)))
+    assert str(refusal.value) == (
+        "00000000000000000000.log: offset 5: PARTITION_CHANGE_RECORD: 1 directories are named for 2 replicas"
+    )
+
+
+def test_clearing_eligible_leaders_is_a_change_of_those_that_had_any() -> None:
+    clear = made(RecordType.CLEAR_ELR_RECORD)
+    assert partition_of(clear).partition_epoch == 0
+    found = partition_of(change(isr=(1,), eligibleLeaderReplicas=(2,)), clear)
+    assert (found.elr, found.last_known_elr, found.partition_epoch, found.leader_epoch) == ((), (), 2, 0)
+
+
+def test_a_removed_topic_takes_its_settings_along_and_may_come_again() -> None:
+    removed = made(RecordType.REMOVE_TOPIC_RECORD, topicId=ORDERS)
+    setting = config("retention.ms", "1", topic="orders")
+    image = image_of(log_file((*START, setting), (removed,)))
+    assert image.topics == {}
+    assert image.configs == {}
+    again = image_of(log_file((*START, setting), (removed,), (topic(topic_id="Z" * 21 + "A"),)))
+    assert [(each.name, each.id) for each in again.topics.values()] == [("orders", "Z" * 21 + "A")]
+
+
+def test_a_setting_of_null_is_taken_away() -> None:
+    image = image_of(log_file((config("a", "1"), config("b", "2")), (config("a", None),)))
+    assert image.configs == {Resource(4, ""): {"b": "2"}}
+
+
+def test_a_fenced_broker_keeps_what_the_record_does_not_name() -> None:
+    image = image_of(log_file((broker(1, rack="west"),), (fenced(1),)))
+    assert (image.brokers[1].fenced, image.brokers[1].rack) == (True, "west")
+    assert not image_of(log_file((broker(1),), (fenced(1),), (fenced(1, False),))).brokers[1].fenced
+
+
+def test_the_records_of_a_transaction_count_when_it_ends_and_never_if_it_is_aborted() -> None:
+    inside = (BEGIN, change(leader=2))
+    before, after = (Moment(offset=Offset(offset)) for offset in (6, 7))
+    for last, leaders in ((END_OF_IT, [1, 2]), (ABORT, [1, 1])):
+        replay = Replay(arrange([log_file(START, inside, (last,))]))
+        found = list(images_at(replay, (before, after)))
+        assert [image.topics[ORDERS].partitions[0].leader for image in found] == leaders
+        assert [image.offset for image in found] == [4, 7]
+
+
+def test_a_transaction_that_has_not_ended_counts_nothing() -> None:
+    assert image_of(log_file(START, (BEGIN, change(leader=2)))).topics[ORDERS].partitions[0].leader == 1
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ((END_OF_IT,), "END_TRANSACTION_RECORD without having seen a BeginTransactionRecord"),
+        ((ABORT,), "ABORT_TRANSACTION_RECORD without having seen a BeginTransactionRecord"),
+        ((BEGIN, BEGIN), "Encountered BeginTransactionRecord while already in a transaction"),
+        ((change(leader=1),), f"PARTITION_CHANGE_RECORD: there is no topic of id {ORDERS}"),
+        ((topic(), change(7)), f"PARTITION_CHANGE_RECORD: Unable to find partition {ORDERS}:7"),
+        (
+            (fenced(1),),
+            "BROKER_REGISTRATION_CHANGE_RECORD: Tried to change broker 1, but that broker was not registered.",
+        ),
+        (
+            (broker(1, brokerEpoch=9), fenced(1)),
+            "BROKER_REGISTRATION_CHANGE_RECORD: Tried to change broker 1, but the given epoch, 1, "
+            "did not match the current broker epoch, 9",
+        ),
+    ],
+)
+def test_a_record_that_contradicts_is_told_with_offset_and_type_or_put_aside(
+    records: tuple[MetadataRecord, ...], message: str
+) -> None:
+    file = log_file(records)
+    with pytest.raises(UnreadableEntryError) as refusal:
+        image_of(file)
+    assert str(refusal.value) == f"00000000000000000000.log: offset {len(records) - 1}: {message}"
+    aside = Aside()
+    image_of(file, aside=aside)
+    assert [str(error) for error in aside.errors] == [str(refusal.value)]
+
+
+def test_a_log_from_its_beginning_a_snapshot_with_the_tail_and_every_snapshot_agree() -> None:
+    files = real_files()
+    (segment,) = (file for file in files if file.name.endswith(".log"))
+    snapshots = [(found, file) for file in files if (found := snapshot_id(file.name)) and found.end_offset]
+    assert len(snapshots) == 4
+    whole = image_of(*files)
+    replay = Replay(arrange(files))
+    at = [Moment(offset=Offset(found.end_offset - 1)) for found, _ in snapshots]
+    for (found, file), image in zip(snapshots, images_at(replay, at), strict=True):
+        alone = image_of(file)
+        assert list(alone.differences(image)) == []
+        assert (alone.offset, alone.epoch) == (found.end_offset - 1, found.epoch)
+        tail = Replay(MetadataFiles(file, (segment,), (), found))
+        for _ in tail.steps():
+            pass
+        assert tail.image() == whole
+    assert replay.disagreements == []
+
+
+def test_a_snapshot_that_says_something_else_than_the_log_is_told() -> None:
+    replay = Replay(arrange([log_file((broker(1),), (broker(2),)), snapshot_file(1, broker(1, rack="other"))]))
+    for _ in replay.steps():
+        pass
+    assert replay.disagreements == [
+        "00000000000000000001-0000000001.checkpoint: the snapshot up to offset 1 differs from the log: brokers: 1"
+    ]
+
+
+def test_a_log_whose_beginning_is_gone_begins_with_the_earliest_snapshot_that_reaches_it() -> None:
+    tail = log_file((broker(3),), (broker(4),), start_offset=2)
+    files = [snapshot_file(2, broker(1), broker(2)), snapshot_file(3, broker(1), broker(2), broker(3)), tail]
+    image = image_of(*files)
+    assert sorted(image.brokers) == [1, 2, 3, 4]
+    assert image.offset == 3
+    with pytest.raises(InputError) as refusal:
+        arrange([tail])
+    assert str(refusal.value) == (
+        "00000000000000000002.log: the log begins at offset 2, and no snapshot holds what stood before; "
+        "give the directory"
+    )
+
+
+def test_missing_records_are_told() -> None:
+    with pytest.raises(UnreadableEntryError, match="offset 3: the records from offset 1 are missing"):
+        image_of(log_file((broker(1),)), log_file((broker(2),), start_offset=3))
+
+
+def test_without_a_segment_the_last_snapshot_is_all_there_is() -> None:
+    image = image_of(snapshot_file(2, broker(1)), snapshot_file(5, broker(2)))
+    assert (sorted(image.brokers), image.offset) == ([2], 4)
+
+
+def test_a_snapshot_that_was_not_written_to_its_end_is_damage() -> None:
+    whole = snapshot_file(2, broker(1))
+    torn = MetadataFile(whole.name, whole.source, whole.data[:-30])
+    with pytest.raises(Exception, match="a snapshot without SNAPSHOT_FOOTER; it was not written to its end"):
+        image_of(torn)
+
+
+def test_there_must_be_a_file() -> None:
+    with pytest.raises(InputError, match="there is no segment and no snapshot of a metadata log"):
+        arrange([])

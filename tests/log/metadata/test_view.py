@@ -1,0 +1,118 @@
+"""The view of a moment: what kafka-topics said of a real cluster then, and what is offline or a default.
+
+How: tests/real_data/kraft has a real log, and what `kafka-topics --describe` printed at six moments of it.
+"""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+import pytest
+
+from broker.cluster import ClusterView
+from broker.units import TimeMs
+from log.metadata import MetadataRecord, Moment, RecordType, Replay, arrange, images_at, view_of
+from log.metadata.image import LOST, UNASSIGNED
+from log.metadata.view import effective_min_isr
+from placement.formats.read import read_dump
+from tests.log.metadata.made import (
+    ORDERS,
+    REAL,
+    broker,
+    config,
+    fenced,
+    log_file,
+    partition,
+    real_files,
+    topic,
+)
+
+MOMENTS = tuple(csv.DictReader((REAL / "describe" / "times.csv").open(encoding="utf-8")))
+
+
+def rows(view: ClusterView) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return what both know of each partition; the order of eligible leaders is nobody's."""
+    table = view.partitions
+    found = {}
+    for row, number in enumerate(table.partition_ids.tolist()):
+        lists = {name: getattr(table, name)[row] for name in ("replicas", "isr", "elr", "last_known_elr")}
+        members = {name: [each for each in column.tolist() if each >= 0] for name, column in lists.items()}
+        members["elr"].sort()
+        assert table.leader is not None
+        found[view.topics[table.topic_index[row]].name, number] = {**members, "leader": int(table.leader[row])}
+    return found
+
+
+def topics(view: ClusterView) -> list[tuple[Any, ...]]:
+    return sorted(
+        (each.name, each.topic_id, each.partition_count, each.replication_factor, each.min_insync_replicas)
+        for each in view.topics
+    )
+
+
+@pytest.mark.parametrize("moment", MOMENTS, ids=[moment["describe"] for moment in MOMENTS])
+def test_the_view_of_a_moment_is_what_kafka_topics_said_then(moment: dict[str, str]) -> None:
+    replay = Replay(arrange(real_files()))
+    (image,) = images_at(replay, (Moment(time_ms=TimeMs(int(moment["time_ms"]))),))
+    ours = view_of(image, name="c", source="log")
+    (theirs,) = read_dump([(REAL / "describe" / moment["describe"]).read_bytes()], source="describe").clusters
+    assert rows(ours) == rows(theirs)
+    assert topics(ours) == topics(theirs)
+    assert [each.rack for each in ours.brokers] == ["east", "west", "north", "east"]
+
+
+def view(*records: MetadataRecord) -> ClusterView:
+    replay = Replay(arrange([log_file(records)]))
+    for _ in replay.steps():
+        pass
+    return view_of(replay.image(), name="c", source="log")
+
+
+def offline(view: ClusterView) -> list[int]:
+    assert view.partitions.offline is not None
+    return [each for each in view.partitions.offline[0].tolist() if each >= 0]
+
+
+def test_replicas_are_offline_on_brokers_that_are_fenced_or_gone_and_in_directories_that_are_lost() -> None:
+    home, other = "A" * 20 + "Zw", "B" * 20 + "Zw"
+    brokers = (broker(1, logDirs=(home,)), broker(2), broker(3, logDirs=(home,)), fenced(2), broker(5, logDirs=(home,)))
+    held = partition(1, 2, 3, 4, 5, directories=(home, home, LOST, home, other))
+    assert offline(view(*brokers, topic(), held)) == [2, 3, 4, 5]
+    assert offline(view(*brokers, topic(), partition(1, 3, directories=(UNASSIGNED, home)))) == []
+    assert offline(view(broker(1), topic(), partition(1, directories=(other,)))) == []
+
+
+def test_min_insync_replicas_is_the_topics_then_the_clusters_then_kafkas() -> None:
+    start = (broker(1), topic(), partition(1))
+    default, own = config("min.insync.replicas", "3"), config("min.insync.replicas", "2", topic="orders")
+    for records, expected in (((), 1), ((default,), 3), ((default, own), 2), ((own,), 2)):
+        assert view(*start, *records).topics[0].min_insync_replicas == expected
+    assert effective_min_isr("two", "3") == 3
+
+
+def test_a_broker_with_a_min_isr_of_its_own_is_noted() -> None:
+    own = MetadataRecord(
+        RecordType.CONFIG_RECORD,
+        0,
+        {"resourceType": 4, "resourceName": "1", "name": "min.insync.replicas", "value": "2"},
+    )
+    feature = MetadataRecord(RecordType.FEATURE_LEVEL_RECORD, 0, {"name": "metadata.version", "featureLevel": 25})
+    assert view(feature, broker(1), own).notes == (
+        "min.insync.replicas that single brokers set are not looked at: broker 1",
+    )
+    assert view(feature, broker(1, inControlledShutdown=True)).notes == ("in controlled shutdown: broker 1",)
+    assert view(broker(1)).notes == ("no metadata.version is set: the log holds less than a whole cluster's metadata",)
+
+
+def test_directories_and_features_are_facts() -> None:
+    home = "A" * 20 + "Zw"
+    facts = dict(view(broker(1, logDirs=(home,)), topic(), partition(1, directories=(home,))).facts)
+    assert facts == {"offset": "2", "epoch": "1", f"directory {home} of broker 1": "1 replica"}
+
+
+def test_topics_and_partitions_stand_in_order() -> None:
+    found = view(broker(1), topic("z"), topic("a", "A" * 21 + "Q"), partition(1, number=1), partition(1, number=0))
+    assert [each.name for each in found.topics] == ["a", "z"]
+    assert found.partitions.partition_ids.tolist() == [0, 1]
+    assert found.topics[1].topic_id == ORDERS
