@@ -93,7 +93,7 @@ class ZooKeeperRole(ControllerRole):
 
     def start(self, now_ms: TimeMs, out: Outbox) -> None:
         """Begin; later, let an operator remove the node /controller, so that another one is elected."""
-        self._tell(self.nodes.drop_controller(), out)
+        self._notify(self.nodes.drop_controller(), out)
         self._heard_at_ms = dict.fromkeys(self._heard_at_ms, now_ms)
         out.wake(self.settings.session_check_ms, SessionsDue())
 
@@ -127,10 +127,10 @@ class ZooKeeperRole(ControllerRole):
         """Take what an operator writes, or hand it to the controller."""
         if isinstance(message, Create):
             order = attrs.evolve(message, topic=message.topic or f"topic-{message.partition}")
-            self._tell(self.nodes.make_topic(order), out)
+            self._notify(self.nodes.make_topic(order), out)
         elif isinstance(message, Delete):
             name = self.nodes.topic_of(message.partition)
-            self._tell(() if name is None else self.nodes.order_deletion(name), out)
+            self._notify(() if name is None else self.nodes.order_deletion(name), out)
         elif isinstance(message, Elect | Reassign):
             if self.nodes.controller != NO_LEADER:
                 out.send(Address(NodeId(self.nodes.controller)), message)
@@ -149,7 +149,7 @@ class ZooKeeperRole(ControllerRole):
         self._step(broker, ZookeeperInput.CREATE_NODE)
         self._heard_at_ms[broker] = now_ms
         self._write(BrokerRecord(broker, BrokerStatus(epoch=epoch)))
-        self._tell(told, out)
+        self._notify(told, out)
         out.send(sender, Registered(epoch))
 
     def _on_ping(self, beat: Beat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
@@ -181,7 +181,7 @@ class ZooKeeperRole(ControllerRole):
         """End a session, with which every node of its goes."""
         self._step(broker, event)
         self._write(BrokerRecord(broker, attrs.evolve(self.image.brokers[broker], fenced=True)))
-        self._tell(self.nodes.end_session(broker), out)
+        self._notify(self.nodes.end_session(broker), out)
 
     def _is_open(self, broker: BrokerId, epoch: BrokerEpoch) -> bool:
         status = self.image.brokers.get(broker)
@@ -197,7 +197,7 @@ class ZooKeeperRole(ControllerRole):
 
     def _on_take_control(self, request: TakeControl, sender: Address, out: Outbox) -> None:
         if self._is_open(request.broker, request.epoch):
-            self._tell(self.nodes.take_control(request.broker), out)
+            self._notify(self.nodes.take_control(request.broker), out)
             out.send(sender, ControlTold(self.nodes.controller, self.nodes.controller_epoch))
 
     def _on_read(self, request: ReadState, sender: Address, out: Outbox) -> None:
@@ -228,7 +228,7 @@ class ZooKeeperRole(ControllerRole):
                 is_written = False
             else:
                 self._write(PartitionRecord(partition, state, name))
-                self._tell(told, out)
+                self._notify(told, out)
         out.send(sender, StateWritten(partition, state if known is None or is_written else known, is_written))
 
     def _on_isr_write(self, ask: AskIsr, sender: Address, out: Outbox) -> None:
@@ -249,7 +249,7 @@ class ZooKeeperRole(ControllerRole):
             else:
                 known = following
                 self._write(PartitionRecord(ask.partition, known))
-                self._tell((*told, *self.nodes.note_isr_change(request.leader)), out)
+                self._notify((*told, *self.nodes.note_isr_change(request.leader)), out)
         out.send(sender, IsrTold(ask.partition, request, Altered(error, known)))
 
     def _on_forget(self, request: ForgetTopic, out: Outbox) -> None:
@@ -260,9 +260,9 @@ class ZooKeeperRole(ControllerRole):
         told = self.nodes.remove_topic(name)
         if request.partition in self.image.partitions:
             self._write(PartitionRemoved(request.partition))
-        self._tell(told, out)
+        self._notify(told, out)
 
-    def _tell(self, told: tuple[Told, ...], out: Outbox) -> None:
+    def _notify(self, told: tuple[Told, ...], out: Outbox) -> None:
         """Tell everybody whose watch has fired."""
         for each in told:
             out.send(Address(NodeId(self.nodes.brokers[each.session])), Notified(each.path))
