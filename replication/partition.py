@@ -230,13 +230,16 @@ class LeaderState:
     def with_follower(self, changed: Follower) -> LeaderState:
         """Return the state with one follower replaced."""
         # Spelt out and by place, as this happens with every fetch: attrs.evolve takes five times as long.
+        followers, place = self.followers, 0
+        while followers[place].broker != changed.broker:  # It is one of them.
+            place += 1
         return LeaderState(
             self.broker,
             self.leader_epoch,
             self.partition_epoch,
             self.epoch_start_offset,
             self.isr,
-            tuple([changed if known.broker == changed.broker else known for known in self.followers]),
+            followers[:place] + (changed,) + followers[place + 1 :],
             self.pending,
         )
 

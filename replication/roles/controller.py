@@ -199,16 +199,16 @@ class ControllerRole:
             out.send(sender, BeatTold(error, BrokerState.UNREGISTERED))
             return
         registration, session = self.registrations[broker], self._sessions[broker]
-        leads = any(state.leader == broker for state in self.image.partitions.values())
-        event = heartbeat_input(
-            beat.heartbeat,
-            registration_offset=registration.epoch,
-            leads=leads,
-            shutdown_seen_by_all=may_stop(
+        leads = may_go = False
+        if beat.heartbeat.want_shutdown:
+            leads = any(state.leader == broker for state in self.image.partitions.values())
+            may_go = may_stop(
                 leaderships=int(leads),
                 shutdown_offset=session.shutdown_offset,
                 least_metadata_offset=self._least_metadata_offset(),
-            ),
+            )
+        event = heartbeat_input(
+            beat.heartbeat, registration_offset=registration.epoch, leads=leads, shutdown_seen_by_all=may_go
         )
         try:
             state = broker_step(registration.state, event)
@@ -221,11 +221,13 @@ class ControllerRole:
         out.send(sender, BeatTold(ErrorCode.NONE, state))
 
     def _expire(self, now_ms: TimeMs) -> None:
-        silent = []
-        for broker, registration in sorted(self.registrations.items()):
-            is_valid = is_session_valid(self._sessions[broker].heard_at_ms, now_ms, self.settings.session_ms)
-            if registration.state in SESSION_STATES and not is_valid:
-                silent.append(broker)
+        session_ms = self.settings.session_ms
+        silent = sorted(
+            broker
+            for broker, session in self._sessions.items()
+            if not is_session_valid(session.heard_at_ms, now_ms, session_ms)
+            and self.registrations[broker].state in SESSION_STATES
+        )
         if not silent:
             return
         # Kafka fences one broker, and lets that be seen, before it looks at the next (KAFKA-13173).
