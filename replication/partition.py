@@ -228,10 +228,10 @@ class LeaderState:
         return None
 
     def with_follower(self, changed: Follower) -> LeaderState:
-        """Return the state with one follower replaced."""
+        """Return the state with one follower, which must be one of them, replaced."""
         # Spelt out and by place, as this happens with every fetch: attrs.evolve takes five times as long.
         followers, place = self.followers, 0
-        while followers[place].broker != changed.broker:  # It is one of them.
+        while followers[place].broker != changed.broker:
             place += 1
         return LeaderState(
             self.broker,
@@ -239,7 +239,7 @@ class LeaderState:
             self.partition_epoch,
             self.epoch_start_offset,
             self.isr,
-            followers[:place] + (changed,) + followers[place + 1 :],
+            (*followers[:place], changed, *followers[place + 1 :]),
             self.pending,
         )
 
