@@ -121,6 +121,11 @@ class FollowerRole:
             out.send(self._leader, Fetch(self.partition, self._number, self._request))
         out.wake(self._patience_ms, FetchDue(self.partition, self._number))
 
+    def begin_session(self, broker_epoch: BrokerEpoch) -> None:
+        """Go on in another session of the broker, of which every request tells."""
+        self.broker_epoch = broker_epoch
+        self._prepare_request(self.log.state)
+
     def _prepare_request(self, log: LogState) -> None:
         """Make the request that is asked with until log or news change: an idle follower asks the same again."""
         self._asked_log, self._asked_state = log, self.state

@@ -113,6 +113,10 @@ class LeaderRole:
         self._told: dict[BrokerId, Offset] = {}
         """The high watermark that each follower was told last."""
 
+    def begin_session(self, broker_epoch: BrokerEpoch) -> None:
+        """Go on in another session of the broker."""
+        self.broker_epoch = broker_epoch
+
     # Followers.
 
     def on_fetch(self, fetch: Fetch, sender: Address, moment: Moment, out: Outbox) -> None:

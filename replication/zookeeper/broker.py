@@ -120,7 +120,7 @@ class ZooKeeperBrokerRole(BrokerRole):
             return
         self.epoch = told.epoch
         for role in self.roles.values():
-            role.broker_epoch = told.epoch
+            role.begin_session(told.epoch)
         if self.life is LifeState.STARTING:
             self._live(LifeInput.CAUGHT_UP)
             out.wake(self.settings.heartbeat_ms, BeatDue())

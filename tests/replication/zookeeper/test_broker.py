@@ -16,6 +16,8 @@ from replication.roles.messages import (
     Beat,
     BeatDue,
     BeatTold,
+    Fetch,
+    FetchDue,
     Message,
     NodeId,
     Register,
@@ -94,6 +96,11 @@ class Process:
         )
         (answer,) = [each for each in self.tell(order) if isinstance(each, Stopped)]
         return answer.error
+
+    @property
+    def fetches(self) -> list[Fetch]:
+        """What it has asked leaders for."""
+        return [each for _, each in self.out.sent if isinstance(each, Fetch)]
 
     @property
     def has_log(self) -> bool:
@@ -212,6 +219,18 @@ def test_a_broker_that_goes_on_after_all_begins_another_session() -> None:
     process.tell(Registered(BrokerEpoch(LIFE + 1)))
     assert process.role.epoch == LIFE + 1
     assert not any(isinstance(each, CloseSession) for each in process.tell(BeatDue()))
+
+
+def test_a_follower_tells_its_leader_of_the_session_that_it_is_in() -> None:
+    # Seed 37, harsh, 2 minutes, rules of 3.5: a follower that went on in another session asked as of the former one for
+    # ever, and its leader took that for a late message.
+    process = Process()
+    process.follow()
+    process.tell(BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED))
+    process.tell(Registered(BrokerEpoch(LIFE + 1)))
+    number = process.fetches[-1].number
+    process.tell(FetchDue(0, number))
+    assert [each.request.broker_epoch for each in process.fetches] == [LIFE, LIFE + 1]
 
 
 def test_a_broker_that_knows_no_controller_asks_nobody() -> None:
