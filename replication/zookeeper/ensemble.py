@@ -245,7 +245,13 @@ class ZooKeeperRole(ControllerRole):
             try:
                 told = self.nodes.write_state(self.image.topics[ask.partition], following)
             except ZnodeRefusedError:
-                error = ErrorCode.INVALID_UPDATE_VERSION
+                # An answer may have been lost: what stands there already is what the leader wants (ReplicationUtils).
+                is_done = (known.isr, known.leader, known.leader_epoch) == (
+                    request.members,
+                    request.leader,
+                    request.leader_epoch,
+                )
+                error = ErrorCode.NONE if is_done else ErrorCode.INVALID_UPDATE_VERSION
             else:
                 known = following
                 self._write(PartitionRecord(ask.partition, known))

@@ -201,6 +201,18 @@ def test_a_leader_writes_its_isr_on_the_version_that_it_knows() -> None:
     assert (talk.state.isr, talk.state.partition_epoch) == ((ONE,), 1)
 
 
+def test_a_leader_that_has_not_heard_that_its_write_succeeded_is_told_when_it_writes_the_same_again() -> None:
+    # Seed 218, harsh, 2 minutes, rules of 3.5: refused for the version that it made itself, the leader never got on.
+    talk = Talk()
+    talk.make()
+    talk.say(_ask(talk))
+    written = talk.state
+    told = talk.say(_ask(talk))[-1]
+    assert isinstance(told, IsrTold)
+    assert (told.altered.error, told.altered.partition) == (ErrorCode.NONE, written)
+    assert talk.state is written
+
+
 @pytest.mark.parametrize(
     ("version", "epoch", "error"),
     [(1, None, ErrorCode.INVALID_UPDATE_VERSION), (0, BrokerEpoch(99), ErrorCode.STALE_BROKER_EPOCH)],
