@@ -1,8 +1,9 @@
 """Many seeds in one command, on all cores: `python -m tests.replication.simulation [SEEDS] [MINUTES] [KIND] [FIRST]`.
 
-1,000 seeds of 10 simulated minutes from seed 0 on if nothing is said; KIND is swarm or harsh. Each seed that breaks is
-told with the command to repeat it. At the end come the totals: events, faults, elections, what was lost and whether
-that is explained, and how often which rare state was passed through. Exit status 1 if anything is broken.
+1,000 seeds of 10 simulated minutes from seed 0 on if nothing is said; KIND is swarm or harsh, with +upkeep behind it
+for logs that are cut and compacted. Each seed that breaks is told with the command to repeat it. At the end come the
+totals: events, faults, elections, what was lost and whether that is explained, and how often which rare state was
+passed through. Exit status 1 if anything is broken.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from broker.units import MINUTE_MS, DurationMs
 from replication.checkers import Rare
 from replication.produce import ACKS_ALL
 from replication.simulation import harsh, run, swarm
+from replication.simulation.upkeep import with_upkeep
 
 PROGRESS_S = 15.0
 
@@ -37,7 +39,9 @@ def one(task: tuple[int, float, str]) -> Result:
     """Run a seed."""
     seed, minutes, kind = task
     began = time.process_time()
-    outcome = run((harsh if kind == "harsh" else swarm)(seed, DurationMs(int(minutes * MINUTE_MS))))
+    shape, _, kept = kind.partition("+")
+    options = (harsh if shape == "harsh" else swarm)(seed, DurationMs(int(minutes * MINUTE_MS)))
+    outcome = run(with_upkeep(options) if kept else options)
     report = outcome.durability
     lost_of_all = [record for record in report.lost if record.acks == ACKS_ALL]
     counts = Counter(
@@ -58,6 +62,9 @@ def one(task: tuple[int, float, str]) -> Result:
             "of those lost, which acks=1 allows": len(report.lost) - len(lost_of_all),
         }
     )
+    if outcome.kept is not None:
+        counts["acknowledged and expired"] = outcome.kept.expired_count
+        counts["acknowledged and superseded"] = outcome.kept.superseded_count
     return Result(seed, "" if outcome.is_clean else str(outcome.findings[0]), counts, Counter(outcome.rare))
 
 
@@ -74,7 +81,8 @@ def main(arguments: list[str]) -> int:
             rare += result.rare
             if result.broken:
                 print(f"seed {result.seed}: {result.broken}")
-                print(f"  again: brokerside simulate --{kind} --minutes {minutes:g} --seed {result.seed}", flush=True)
+                shape = kind.replace("+", " --")
+                print(f"  again: brokerside simulate --{shape} --minutes {minutes:g} --seed {result.seed}", flush=True)
             if time.monotonic() - told_at > PROGRESS_S:
                 told_at = time.monotonic()
                 print(f"  {counts['runs']} of {count} runs, {told_at - began:.0f} s", flush=True)
