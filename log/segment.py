@@ -16,7 +16,7 @@ Constraints
 
 How: `SegmentFiles` names and opens the files; what is searched is in `log.segment_search`, what rebuilds the indexes
 in `log.segment_recovery`. The largest timestamp and the first append's are kept beside the files and read back from
-them when a segment is opened.
+them when a segment is opened. `append_run` takes many batches at once, each of which counts as an append.
 
 Example: with an interval of 256 bytes and appends of 100, every fourth append has an entry: before it 300 are counted.
 

@@ -86,10 +86,12 @@ def encode_and_append(
     scratch: Path,
     compression: str = "none",
     batch_records: int = 100,
+    batches_at_once: int = 1,
     repeats: int = 5,
 ) -> JavaTimes:
     """MemoryRecordsBuilder and LogSegment.append: the records of a `.log` (in memory before) encoded in new batches.
 
+    `batches_at_once` go into the segment by one call; together they must have less than 4 MiB.
     Segments are written below `scratch` and removed. Memory for all records is needed: take 64 MiB or so.
     """
     return _times(
@@ -99,6 +101,7 @@ def encode_and_append(
             scratch=str(scratch),
             compression=compression,
             batchRecords=batch_records,
+            batchesAtOnce=batches_at_once,
             repeats=repeats,
         )
     )

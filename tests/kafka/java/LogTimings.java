@@ -2,6 +2,7 @@ import java.io.File;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -116,31 +117,44 @@ final class LogTimings {
         }
     }
 
-    /** Encode the records of a segment file anew, in batches, and append each batch to a new segment. */
+    /** Encode the records of a segment file anew, in batches, and append so many batches at once to a new segment. */
     private void append() throws Exception {
+        int atOnce = request.get("batchesAtOnce").asInt();
         List<List<SimpleRecord>> batches = groups(request.get("batchRecords").asInt());
         Compression compression = Compression.of(CompressionType.forName(request.get("compression").asText())).build();
         for (int round = 0; round < repeats; round++) {
             Path directory = Files.createTempDirectory(Path.of(request.get("scratch").asText()), "append");
             LogSegment segment = open(directory.toFile(), 0, false);
             timed(() -> {
-                java.nio.ByteBuffer buffer = java.nio.ByteBuffer.allocate(1 << 20);
+                ByteBuffer buffer = ByteBuffer.allocate(4 << 20);
                 long offset = 0;
+                int waiting = 0;
                 for (List<SimpleRecord> batch : batches) {
-                    buffer.clear();
                     MemoryRecordsBuilder builder = MemoryRecords.builder(buffer, compression, TimestampType.CREATE_TIME, offset);
                     for (SimpleRecord record : batch) {
                         builder.append(record);
                     }
-                    MemoryRecords built = builder.build();
+                    builder.build();
                     offset += batch.size();
-                    segment.append(offset - 1, built);
+                    if (++waiting == atOnce) {
+                        append(segment, offset - 1, buffer);
+                        waiting = 0;
+                    }
+                }
+                if (waiting > 0) {
+                    append(segment, offset - 1, buffer);
                 }
             });
             told.put("bytes", segment.size());
             segment.close();
             remove(directory);
         }
+    }
+
+    /** Append the batches that were built one after the other in a buffer, and clear it. */
+    private static void append(LogSegment segment, long lastOffset, ByteBuffer buffer) throws IOException {
+        segment.append(lastOffset, MemoryRecords.readableRecords(buffer.duplicate().flip()));
+        buffer.clear();
     }
 
     private List<List<SimpleRecord>> groups(int size) throws IOException {
