@@ -9,10 +9,12 @@ from broker.units import DurationMs
 from replication.groups import GroupLife, with_groups
 from replication.rules import rules_of
 from replication.scenarios.catalogue.older_mode import OLDER_MODE
-from replication.simulation import FaultKind, Options, run, swarm
+from replication.simulation import FaultKind, Options, harsh, run, swarm
 
 LOSING = (FaultKind.POWER_LOSS, FaultKind.WIPE, FaultKind.RACK_OUTAGE)
 """Without ELR the last replica in sync may lose records, whatever the rules."""
+TARGETED = (FaultKind.CRASH_AT_COMMIT, FaultKind.CRASH_AT_ISR)
+"""They take power away, too."""
 
 
 def _with_zookeeper(seed: int, release: str) -> Options:
@@ -24,6 +26,15 @@ def _with_zookeeper(seed: int, release: str) -> Options:
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 9, 17])
 def test_a_cluster_with_zookeeper_keeps_every_invariant_under_faults(seed: int) -> None:
     assert run(_with_zookeeper(seed, "3.5")).findings == ()
+
+
+@pytest.mark.parametrize("seed", [37, 218])
+def test_brokers_that_lose_sessions_and_answers_get_on(seed: int) -> None:
+    """37: a follower in another session asked as of the former one. 218: a leader did not hear that its ISR stands."""
+    options = harsh(seed, DurationMs(120_000), rules_of("3.5"))
+    faults = tuple((kind, mean_ms) for kind, mean_ms in options.fault_ms if kind not in (*LOSING, *TARGETED))
+    options = attrs.evolve(options, settings=attrs.evolve(options.settings, has_zookeeper=True), fault_ms=faults)
+    assert run(options).findings == ()
 
 
 def test_the_end_of_another_log_is_counted_under_the_rules_of_2_8() -> None:
