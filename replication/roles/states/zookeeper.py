@@ -10,7 +10,8 @@ offline.
 Worked example: ONLINE_REPLICA + DELETE is refused, as a replica is stopped before it is deleted; OFFLINE_REPLICA +
 DELETE is REPLICA_DELETION_STARTED.
 
-Left out: what is sent along with each step (LeaderAndIsr, UpdateMetadata, StopReplica).
+Left out: what is sent along with each step (LeaderAndIsr, UpdateMetadata, StopReplica), which
+`replication.zookeeper.term` and `deletion` decide.
 
 Source: Kafka core controller ReplicaStateMachine and PartitionStateMachine, commit 1eb7644 (2024-10), removed in 4.0.
 """

@@ -237,6 +237,7 @@ def test_the_controller_is_told_that_a_leader_has_written_its_isr_and_of_the_nex
             talk.say(ReadState(TWO, talk.epochs[TWO]), TWO)
         assert [each for each in talk.send(_ask(talk, version=version)) if isinstance(each[1], Notified)] == notes
     talk.say(ReadState(TWO, talk.epochs[TWO]), TWO)
+    assert talk.role.nodes.tree.children("/isr_change_notification") == ()
     assert note in talk.send(_ask(talk, version=2))
 
 

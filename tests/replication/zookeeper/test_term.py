@@ -124,6 +124,14 @@ def test_who_takes_over_finds_the_dead_ineligible_and_takes_them_offline() -> No
     assert desk.lines == []
 
 
+def test_who_takes_over_finds_every_live_replica_online_though_a_move_has_just_added_it() -> None:
+    desk = Desk()
+    ordered(desk, Reassign(0, ids(3, 1, 2)))
+    assert desk.replicas[3] == "NEW"
+    desk.begin_term()
+    assert desk.replicas == {**ONLINE, 3: "ONLINE"}
+
+
 # Elections that an operator asks for.
 
 
