@@ -102,6 +102,9 @@ class Fetcher:
             fetched.leader = fetched.asked
             for batch in batches_in(told.records):
                 fetched.end = Offset(max(fetched.end, batch.last_offset + 1))
+        elif told.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            # What has expired is passed over, as with auto.offset.reset=earliest.
+            fetched.end = max(fetched.end, told.start_offset)
         self._wait(told.partition, fetched, POLL_MS, out)
 
     def _ask(self, partition: int, out: Outbox) -> None:

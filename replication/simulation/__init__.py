@@ -7,6 +7,7 @@ from replication.simulation.options import FaultKind, NetworkOptions, Options, h
 from replication.simulation.placing import placed
 from replication.simulation.run import Extension, Outcome, Simulation, run
 from replication.simulation.shrink import shrink
+from replication.simulation.upkeep import with_upkeep
 from replication.simulation.views import OutOfSyncView, PartitionView, ReplicaView
 
 __all__ = (
@@ -27,4 +28,5 @@ __all__ = (
     "run",
     "shrink",
     "swarm",
+    "with_upkeep",
 )

@@ -13,6 +13,7 @@ from broker.cli import run as run_command
 from broker.error_codes import ErrorCode
 from broker.units import DurationMs, SizeBytes
 from replication.checkers import Rare
+from replication.groups import GroupLife, with_groups
 from replication.roles.messages import (
     CONTROLLER,
     BeatTold,
@@ -64,6 +65,12 @@ PAST_FAILURES: Final = (
 def test_what_broke_once_holds_now(options: Options, story: str) -> None:
     outcome = run(with_upkeep(options))
     assert outcome.findings == (), f"{outcome.findings[0]}; it was: {story}"
+
+
+def test_groups_pass_over_what_has_expired() -> None:
+    options = with_upkeep(with_groups(swarm(3, DurationMs(180_000))))
+    outcome = run(options, extension=GroupLife.drawn(options, 2))
+    assert outcome.findings == (), outcome.findings[0]
 
 
 def test_logs_are_cut_and_compacted_and_nothing_is_lost_without_faults() -> None:
