@@ -1,7 +1,7 @@
 """Bytes in order: one partition's segments on one disk.
 `PartitionLog` is the log, on any `log.storage`; `log.scan.scan` and `batches_in` read any segment file,
 `build_batch` makes its bytes; `LogDir` is a broker's whole log directory. `log.compaction` rewrites, `log.tools`
-measures and checks."""
+measures and checks, `log.metadata` plays the KRaft metadata log."""
 
 from __future__ import annotations
 

@@ -143,6 +143,7 @@ def history(path: Path, topics: tuple[str, ...], is_summary: bool, keep_going: b
     \b
     Told are elections (unclean ones too), who left and joined the ISR, brokers fenced and for how long,
     reassignments, topics and settings; then for how long partitions were leaderless, under min ISR or under-replicated.
+    The sums are of all topics.
 
     \b
     brokerside log history /var/lib/kafka/__cluster_metadata-0

@@ -31,6 +31,8 @@ def metadata_files(path: Path) -> MetadataFiles:
 
     Raises InputError where there is none, its beginning is missing, or it cannot be read.
     """
+    if not path.exists():
+        raise InputError("cannot be read: no such file or directory", source=str(path))
     if not path.is_dir():
         file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
         if not looks_like_metadata(bytes(file.view()[:HEAD_SIZE_BYTES])):

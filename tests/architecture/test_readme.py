@@ -40,6 +40,7 @@ def by_id(block: Block) -> str:
 @pytest.mark.parametrize("section", SECTIONS)
 def test_python_examples_print_what_is_shown(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
     chosen = [block for block in BLOCKS if block.section == section and block.language == "python"]
     check_python([block for block in chosen if not block.not_run], {"__name__": "__readme__"})
 

@@ -65,6 +65,7 @@ def test_what_is_no_metadata_log_is_said(tmp_path: Path) -> None:
     for path, what in (
         (tmp_path / "a.txt", "is no segment and no snapshot of a metadata log"),
         (tmp_path, "holds no segment and no snapshot of a metadata log"),
+        (tmp_path / "none", "cannot be read: no such file or directory"),
     ):
         with pytest.raises(InputError) as refusal:
             metadata_files(path)
