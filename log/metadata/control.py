@@ -2,7 +2,7 @@
  Decides what a control record of the metadata log says. Its key is a version and a type, as every control record's;
 its value is a structure that begins with its own version.
 
-Constraints: a version above the known is read as the newest known one, as Kafka does.
+Constraints: a version that is not known is read and written as the nearest known one, as Kafka reads it.
 
 Example: decode_control(record).data["leaderId"]
 
@@ -78,7 +78,7 @@ class ControlRecord:
     def value(self) -> bytes:
         """Return the value of the record in the log; raises UsageError for fields that are not there."""
         schema = CONTROL_SCHEMAS[self.type]
-        return encode_fields(schema.fields, self.data.get("version", 0), self.data)
+        return encode_fields(schema.fields, version_read(schema, self.data.get("version", 0)), self.data)
 
 
 def decode_control(record: Record) -> ControlRecord:

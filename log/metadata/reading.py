@@ -15,6 +15,7 @@ Source: ours; batches are read by `log.scan`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Final
 
@@ -77,11 +78,11 @@ def entries_of(data: BytesLike, *, source: str, aside: Aside | None = None) -> I
     put there, and reading goes on. A torn end is no damage, as the file may still be written to.
     """
     for columns in scan(data, options=ScanOptions(keep_going=aside is not None), source=source):
-        for row in range(len(columns)):
+        for place in _places(columns):
             try:
-                yield _entry(columns, row)
+                yield MetadataEntry(place.offset, place.epoch, place.time_ms, _record(columns, place))
             except CorruptDataError as error:
-                unreadable = UnreadableEntryError(error.what, source=source, offset=Offset(int(columns.offset[row])))
+                unreadable = UnreadableEntryError(error.what, source=source, offset=place.offset)
                 if aside is None:
                     raise unreadable from None
                 aside.add(unreadable)
@@ -106,16 +107,36 @@ def is_snapshot(data: BytesLike, *, source: str) -> bool:
     return first is not None and first.record.type is ControlType.SNAPSHOT_HEADER
 
 
-def _entry(columns: RecordColumns, row: int) -> MetadataEntry:
-    batch = int(columns.batch_index[row])
-    record: MetadataRecord | ControlRecord
-    if int(columns.batches.attributes[batch]) & CONTROL_BIT:
-        record = decode_control(columns.record(row))
-    else:
-        record = decode_record(columns.value(row) or b"")
-    return MetadataEntry(
-        Offset(int(columns.offset[row])),
-        LeaderEpoch(int(columns.batches.partition_leader_epoch[batch])),
-        TimeMs(int(columns.timestamp[row])),
-        record,
+@value
+class _Place:
+    """One row of a piece: where its record stands in the log and its value in the piece."""
+
+    row: int
+    offset: Offset
+    time_ms: TimeMs
+    epoch: LeaderEpoch
+    is_control: bool
+    value_position: int
+    value_size: int
+
+
+def _places(columns: RecordColumns) -> Iterator[_Place]:
+    """Yield the rows of a piece; its columns become lists first, as asking an array for a number costs more."""
+    batches = columns.batch_index
+    of_rows = (
+        range(len(columns)),
+        columns.offset.tolist(),
+        columns.timestamp.tolist(),
+        columns.batches.partition_leader_epoch[batches].tolist(),
+        (columns.batches.attributes[batches] & CONTROL_BIT != 0).tolist(),
+        columns.value_position.tolist(),
+        columns.value_size.tolist(),
     )
+    return itertools.starmap(_Place, zip(*of_rows, strict=True))
+
+
+def _record(columns: RecordColumns, place: _Place) -> MetadataRecord | ControlRecord:
+    if place.is_control:
+        return decode_control(columns.record(place.row))
+    start = place.value_position
+    return decode_record(bytes(columns.data.data[start : start + max(place.value_size, 0)]))

@@ -145,8 +145,9 @@ def test_a_fraction_looks_as_in_java(value: float, text: str) -> None:
     assert double_text(value) == text
 
 
-def test_a_control_record_of_a_later_version_is_read_as_the_newest_known() -> None:
-    record = ControlRecord(ControlType.SNAPSHOT_HEADER, {"version": 7, "lastContainedLogTimestamp": 5})
+@pytest.mark.parametrize("version", [7, -1])
+def test_a_control_record_of_an_unknown_version_is_read_as_the_nearest_known(version: int) -> None:
+    record = ControlRecord(ControlType.SNAPSHOT_HEADER, {"version": version, "lastContainedLogTimestamp": 5})
     found = decode_control(Record(Offset(0), TimeMs(0), record.key(), record.value()))
     assert found == record
 

@@ -190,6 +190,9 @@ def test_a_snapshot_that_says_something_else_than_the_log_is_told() -> None:
 def test_a_log_whose_beginning_is_gone_begins_with_the_earliest_snapshot_that_reaches_it() -> None:
     tail = log_file((broker(3),), (broker(4),), start_offset=2)
     files = [snapshot_file(2, broker(1), broker(2)), snapshot_file(3, broker(1), broker(2), broker(3)), tail]
+    arranged = arrange(files)
+    assert arranged.start is files[0]
+    assert [found.end_offset for found, _ in arranged.checks] == [3]
     image = image_of(*files)
     assert sorted(image.brokers) == [1, 2, 3, 4]
     assert image.offset == 3

@@ -81,6 +81,7 @@ def test_replicas_are_offline_on_brokers_that_are_fenced_or_gone_and_in_director
     assert offline(view(*brokers, topic(), held)) == [2, 3, 4, 5]
     assert offline(view(*brokers, topic(), partition(1, 3, directories=(UNASSIGNED, home)))) == []
     assert offline(view(broker(1), topic(), partition(1, directories=(other,)))) == []
+    assert offline(view(broker(1), topic(), partition(1, directories=(LOST,)))) == [1]
 
 
 def test_min_insync_replicas_is_the_topics_then_the_clusters_then_kafkas() -> None:
