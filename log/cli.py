@@ -30,11 +30,12 @@ from broker.ids import INT32_MAX, Offset
 from broker.units import MIB, TimeMs, parse_size
 from log.compaction import CleanerOptions, CompactionEstimate, SourceLog, estimate_compaction
 from log.compaction.offset_map import SLOT_SIZE_BYTES
-from log.file_names import LOG, TXN_INDEX
+from log.indexes.txn_index import AbortedTransaction, aborted_transactions
 from log.log_config import LogConfig
 from log.metadata.durations import Story
 from log.metadata.reading import Aside
 from log.metadata.replay import Replay
+from log.segments.file_names import LOG, TXN_INDEX
 from log.tools.dump_options import DECODERS, DumpOptions
 from log.tools.dump_rows import file_rows
 from log.tools.dump_text import file_lines
@@ -47,7 +48,6 @@ from log.tools.sources import SourceFolder, expand
 from log.tools.stats import SegmentTally, tally_segment
 from log.tools.stats_rows import compaction_json, compaction_row, tally_json, tally_rows
 from log.tools.verify import verify
-from log.txn_index import AbortedTransaction, aborted_transactions
 
 Advance: TypeAlias = Callable[[int], None]
 TableWriter: TypeAlias = Callable[[Sequence[SourceFolder], Path, Advance], Iterable[str]]

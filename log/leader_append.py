@@ -36,23 +36,23 @@ import attrs
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
 from broker.values import value
-from log.batch import RecordBatch
-from log.batches import Reader, batches_in
-from log.build import build_batch
-from log.build_spec import BatchSpec
-from log.compression import Codec
+from log.batches.batch import RecordBatch
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.batches.in_buffer import Reader, batches_in
+from log.batches.stamping import Stamp, stamped
+from log.codecs.compression import Codec
 from log.errors import InvalidAppendError, RecordValidationError, UnsupportedForMessageFormatError
+from log.indexes.time_index import TimestampOffset
 from log.log_config import PRODUCER_COMPRESSION, LogConfig
-from log.producer_append import AppendOrigin
+from log.producers.append import AppendOrigin
 from log.record import NO_TIMESTAMP, Record, TimestampType
 from log.record_set import RecordSet
-from log.stamping import Stamp, stamped
 from log.storage.protocol import Buffer
-from log.time_index import TimestampOffset
 
 COLUMNS_FROM_COUNT: Final = 16
 """From so many records on a batch is read as columns; below, starting that costs more than it saves."""
-# Named once, as in `log.batches`.
+# Named once, as in `log.batches.in_buffer`.
 _CLIENT: Final = AppendOrigin.CLIENT
 _CREATE_TIME: Final = TimestampType.CREATE_TIME
 _LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME

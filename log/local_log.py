@@ -32,11 +32,11 @@ from broker.errors import UsageError
 from broker.ids import INT32_MAX, Offset
 from broker.units import DurationMs, TimeMs
 from log.errors import SegmentExistsError
-from log.file_names import CLEANED, DELETED, SWAP
 from log.log_config import LogConfig
 from log.schedule import Schedule, Task
-from log.segment import NO_JITTER, Segment, SegmentPlace
-from log.segments import Segments
+from log.segments.file_names import CLEANED, DELETED, SWAP
+from log.segments.log_segments import Segments
+from log.segments.segment import NO_JITTER, Segment, SegmentPlace
 from log.storage.protocol import Storage
 
 

@@ -38,7 +38,8 @@ from broker.entropy import RandomSource
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import BrokerEpoch, Offset, TopicPartition
 from broker.units import TimeMs
-from log.checkpoints import (
+from log.errors import InconsistentTopicIdError, StorageError
+from log.files.checkpoints import (
     CLEANER_FILE,
     LOG_START_FILE,
     RECOVERY_POINT_FILE,
@@ -46,11 +47,10 @@ from log.checkpoints import (
     read_offset_checkpoint,
     write_offset_checkpoint,
 )
-from log.directory_lock import DirectoryLock
-from log.directory_names import DirectoryRole, PartitionDirectory, directory_name, parse_directory_name
-from log.errors import InconsistentTopicIdError, StorageError
+from log.files.directory_lock import DirectoryLock
+from log.files.directory_names import DirectoryRole, PartitionDirectory, directory_name, parse_directory_name
+from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, write_clean_shutdown
 from log.log_config import LogConfig
-from log.metadata_files import CLEAN_SHUTDOWN_FILE, write_clean_shutdown
 from log.partition_log import PartitionLog
 from log.recovery import LastShutdown
 from log.storage.protocol import Storage

@@ -11,7 +11,7 @@ Decides nothing; asserts, as a broken invariant is our bug and nobody's input.
 Cost: linear in the index entries and in the batches between two of them. Tests and simulations call it after each step.
 
 Source: KAFKA-5634 and KIP-207 for the log start and the watermark, KIP-101 for the epochs; the rest follows from
-`log.segment` and `log.rolling`.
+`log.segments.segment` and `log.segments.rolling`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from itertools import pairwise
 from broker.ids import Offset
 from log.epoch_cache import LeaderEpochCache
 from log.log_state import LogState
-from log.rolling import fits_relative
-from log.segment import Segment
+from log.segments.rolling import fits_relative
+from log.segments.segment import Segment
 
 
 def check_offsets(state: LogState) -> None:

@@ -12,9 +12,9 @@ import attrs
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import SizeBytes, TimeMs
 from broker.values import value
-from log.checkpoints import EpochEntry
-from log.producer_entry import ProducerEntry
-from log.time_index import TimestampOffset
+from log.files.checkpoints import EpochEntry
+from log.indexes.time_index import TimestampOffset
+from log.producers.entry import ProducerEntry
 
 
 @attrs.frozen

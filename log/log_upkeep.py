@@ -29,28 +29,28 @@ from typing import Final, Self
 from broker.entropy import RandomSource
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MINUTE_MS, SizeBytes, TimeMs
-from log.checkpoints import LEADER_EPOCH_FILE
 from log.epoch_cache import LeaderEpochCache
 from log.errors import (
     IllegalArgumentError,
     InconsistentTopicIdError,
     OffsetOutOfRangeError,
 )
-from log.local_log import LocalLog
-from log.log_config import LogConfig
-from log.log_invariants import check_epochs, check_offsets, check_segments
-from log.log_state import LogState, ProducerView, SegmentState
-from log.metadata_files import (
+from log.files.checkpoints import LEADER_EPOCH_FILE
+from log.files.metadata_files import (
     PARTITION_METADATA_FILE,
     PartitionMetadata,
     read_partition_metadata,
     write_partition_metadata,
 )
+from log.local_log import LocalLog
+from log.log_config import LogConfig
+from log.log_invariants import check_epochs, check_offsets, check_segments
+from log.log_state import LogState, ProducerView, SegmentState
 from log.producer_rebuild import RebuildRequest, rebuild_producer_state
-from log.producer_state import ProducerState
+from log.producers.state import ProducerState
 from log.recovery import LastShutdown, delete_snapshot_later, load_log
 from log.retention import Breach, RetainedSegment, before_start, beyond_size, deletable_count, too_old
-from log.segment import Segment
+from log.segments.segment import Segment
 from log.storage.protocol import Storage, parent_of
 
 NOTHING_APPENDED: Final = Offset(-1)

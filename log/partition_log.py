@@ -8,14 +8,14 @@ Goals, most important first
 3. No hidden inputs: time is `now_ms`, chance is `entropy`, the disk is a `Storage`; work for later is done by
    `run_scheduled`, never by a thread.
 
-Constraints (checked by `log.log_invariants`)
-- log start <= high watermark <= log end, last stable offset <= high watermark, recovery point <= log end.
-- What is acknowledged is in the page cache; what lies below the recovery point is on disk. Power loss may take what is
-  between, but leaves whole batches from the start on (`log.recovery`). flush.messages, flush.ms and each roll flush.
+Constraints (checked by `log.log_invariants`) - log start <= high watermark <= log end, last stable offset <= high
+watermark, recovery point <= log end. - What is acknowledged is in the page cache; what lies below the recovery
+point is on disk. Power loss may take what is between, but leaves whole batches from the start on (`log.recovery`).
+flush.messages, flush.ms and each roll flush.
 
-How: a thin shell over pure rules. `log.record_set` and `log.leader_append` say what an append becomes, `log.rolling`
-when a segment is full, `log.retention` what goes, `log.reading` what is read, `log.producer_state` who may append,
-`log.epoch_cache` which leader wrote what; `log.local_log` keeps the files.
+How: a thin shell over pure rules. `log.record_set` and `log.leader_append` say what an append becomes,
+`log.segments.rolling` when a segment is full, `log.retention` what goes, `log.reading` what is read,
+`log.producers.state` who may append, `log.epoch_cache` which leader wrote what; `log.local_log` keeps the files.
 
 Example: log = PartitionLog.open(storage, "topic-0", LogConfig(), now_ms=0); log.append_as_leader(batch,
 leader_epoch=0, now_ms=0) gives its first record offset 0; log.update_high_watermark(1) shows it to consumers.
@@ -34,9 +34,9 @@ import numpy as np
 from broker.config import LONG_MAX
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
-from log.batch_run import BatchRun
-from log.build_columns import PlainColumns, each_run
-from log.build_spec import BatchSpec
+from log.batches.batch_run import BatchRun
+from log.batches.build_columns import PlainColumns, each_run
+from log.batches.build_spec import BatchSpec
 from log.epoch_cache import EpochEndOffset
 from log.errors import (
     OffsetOutOfRangeError,
@@ -44,11 +44,12 @@ from log.errors import (
     UnexpectedAppendOffsetError,
     UnsupportedForMessageFormatError,
 )
+from log.indexes.time_index import TimestampOffset
 from log.leader_append import LeaderAppend, assigned
 from log.log_state import AppendInfo
 from log.log_upkeep import LogUpkeep
-from log.producer_append import AppendOrigin
 from log.producer_rebuild import settle
+from log.producers.append import AppendOrigin
 from log.reading import (
     EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
@@ -65,15 +66,14 @@ from log.reading import (
 )
 from log.record import NO_TIMESTAMP
 from log.record_set import AppendLimits, RecordSet, read_record_set, too_large
-from log.rolling import PendingAppend, count_before_roll, new_base_offset, should_roll
-from log.segment import Segment
-from log.segment_search import FoundOffset
+from log.segments.rolling import PendingAppend, count_before_roll, new_base_offset, should_roll
+from log.segments.search import FoundOffset
+from log.segments.segment import Segment
 from log.storage.protocol import Buffer
-from log.time_index import TimestampOffset
 
 NOTHING_APPENDED: Final = Offset(-1)
 NO_EPOCH: Final = LeaderEpoch(-1)
-# Named once, as in `log.batches`.
+# Named once, as in `log.batches.in_buffer`.
 _RAFT_LEADER: Final = AppendOrigin.RAFT_LEADER
 _REPLICATION: Final = AppendOrigin.REPLICATION
 _LOG_END: Final = Isolation.LOG_END
@@ -88,7 +88,7 @@ class PartitionLog(LogUpkeep):
     ) -> AppendInfo:
         """Append a record set, giving it offsets, epoch and perhaps times; a client's retry is recognised, not written.
 
-        Raises RefusedError and CorruptBatchError, as `log.record_set`, `log.leader_append` and `log.producer_state` do.
+        Raises RefusedError, CorruptBatchError, as `log.record_set`, `log.leader_append`, `log.producers.state` do.
         """
         raft = origin is _RAFT_LEADER
         record_set = self._read_records(records, origin, leader_epoch, self.config.message_size_bytes_max)

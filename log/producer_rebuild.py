@@ -13,7 +13,7 @@ before 0.11 left none; nothing is read then. A log that writes magic 0 or 1 has 
 Example: segments 0, 100, 200, end 250, a snapshot at 100: read are the batches from 100 on; a snapshot is written at
 200 when the reading comes to it, and one at 250.
 
-Left out: how snapshots are named and read, see `log.producer_state`.
+Left out: how snapshots are named and read, see `log.producers.state`.
 
 Source: org.apache.kafka.storage.internals.log.UnifiedLog.rebuildProducerState, trunk 1eb7644 (2024-10).
 """
@@ -24,10 +24,10 @@ import attrs
 
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.producer_state import AppendAnalysis, ProducerState
-from log.segment import Segment
-from log.segments import Segments
-from log.txn_index import AbortedTransaction
+from log.indexes.txn_index import AbortedTransaction
+from log.producers.state import AppendAnalysis, ProducerState
+from log.segments.log_segments import Segments
+from log.segments.segment import Segment
 
 
 @attrs.frozen(kw_only=True)

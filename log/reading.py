@@ -33,11 +33,11 @@ import attrs
 from broker.ids import Offset
 from broker.values import value
 from log.errors import OffsetOutOfRangeError
-from log.offset_index import OffsetPosition
-from log.segment import Segment
-from log.segment_search import FoundOffset, SegmentRead, known_epoch
-from log.segments import Segments
-from log.txn_index import AbortedTransaction
+from log.indexes.offset_index import OffsetPosition
+from log.indexes.txn_index import AbortedTransaction
+from log.segments.log_segments import Segments
+from log.segments.search import FoundOffset, SegmentRead, known_epoch
+from log.segments.segment import Segment
 
 LATEST_TIMESTAMP: Final = -1
 EARLIEST_TIMESTAMP: Final = -2

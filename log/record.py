@@ -6,9 +6,9 @@ the records that no client sees.
 Constraints: a record is frozen; `None` is null and b"" is empty, for keys, values and header values alike; an
 absent timestamp, sequence or producer id is -1.
 
-How: bytes are `log.batch_v2`'s and `log.legacy`'s business. A control record's key is version int16 and type int16;
-an end-transaction marker's value is version int16 and coordinator epoch int32. Types that this version does not
-know are UNKNOWN, as in Kafka: a log written by a newer broker stays readable.
+How: bytes are `log.batches.batch_v2`'s and `log.batches.legacy`'s business. A control record's key is version int16
+and type int16; an end-transaction marker's value is version int16 and coordinator epoch int32. Types that this
+version does not know are UNKNOWN, as in Kafka: a log written by a newer broker stays readable.
 
 Example: key 00 00 00 01 and value 00 00 00 00 00 0b is a COMMIT by a coordinator of epoch 11.
 

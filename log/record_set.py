@@ -26,16 +26,16 @@ from typing import Final
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes
 from broker.values import value
-from log.batch import RecordBatch
-from log.batches import Reader, batches_in
-from log.compression import CODEC_MASK, Codec, codec_of
+from log.batches.batch import RecordBatch
+from log.batches.in_buffer import Reader, batches_in
+from log.codecs.compression import CODEC_MASK, Codec, codec_of
 from log.errors import CorruptBatchError, InvalidAppendError, OffsetsOutOfOrderError, RecordTooLargeError
-from log.producer_append import AppendOrigin
+from log.indexes.time_index import TimestampOffset
+from log.producers.append import AppendOrigin
 from log.record import NO_TIMESTAMP
 from log.storage.protocol import Buffer
-from log.time_index import TimestampOffset
 
-# Named once, as in `log.batches`.
+# Named once, as in `log.batches.in_buffer`.
 _CLIENT: Final = AppendOrigin.CLIENT
 _RAFT_LEADER: Final = AppendOrigin.RAFT_LEADER
 _REPLICATION: Final = AppendOrigin.REPLICATION

@@ -38,12 +38,22 @@ from broker.ids import Offset
 from broker.units import TimeMs
 from log.epoch_cache import LeaderEpochCache
 from log.errors import CorruptBatchError, CorruptIndexError, InvalidOffsetError, SegmentOffsetOverflowError
-from log.file_names import CLEANED, DELETED, INDEX_FILES, LOG, OFFSET_INDEX, SWAP, TIME_INDEX, base_offset_of, kind_of
 from log.local_log import LocalLog
 from log.producer_rebuild import RebuildRequest, rebuild_producer_state
-from log.producer_state import ProducerState
-from log.segment import Segment
+from log.producers.state import ProducerState
 from log.segment_recovery import recover_segment
+from log.segments.file_names import (
+    CLEANED,
+    DELETED,
+    INDEX_FILES,
+    LOG,
+    OFFSET_INDEX,
+    SWAP,
+    TIME_INDEX,
+    base_offset_of,
+    kind_of,
+)
+from log.segments.segment import Segment
 from log.splitting import split_segment
 
 Result = TypeVar("Result")

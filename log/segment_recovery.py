@@ -31,20 +31,20 @@ import numpy as np
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MIB
-from log.batch import RecordBatch
-from log.batch_run import BatchRun
-from log.batches import batch_at
-from log.columns import HeaderColumns
-from log.crc import crc32c
+from log.batches.batch import RecordBatch
+from log.batches.batch_run import BatchRun
+from log.batches.header_scan import scan_headers
+from log.batches.in_buffer import batch_at
+from log.codecs.crc import crc32c
+from log.columns.record_columns import HeaderColumns
 from log.epoch_cache import LeaderEpochCache
 from log.errors import CorruptBatchError, InvalidRecordError, SegmentOffsetOverflowError
-from log.header_scan import scan_headers
-from log.producer_append import AppendOrigin
+from log.indexes.time_index import TimestampOffset
 from log.producer_rebuild import settle
-from log.producer_state import ProducerState
-from log.rolling import RELATIVE_OFFSET_MAX, fits_relative
-from log.segment import Segment
-from log.time_index import TimestampOffset
+from log.producers.append import AppendOrigin
+from log.producers.state import ProducerState
+from log.segments.rolling import RELATIVE_OFFSET_MAX, fits_relative
+from log.segments.segment import Segment
 
 COLUMNS_FROM_BYTES: Final = MIB
 """From this size on headers are scanned into columns; below, loading the compiled scan costs more than it saves."""

@@ -20,12 +20,12 @@ from typing import Final
 
 from broker.ids import Offset
 from broker.units import MIB, TimeMs
-from log.batch import RecordBatch
+from log.batches.batch import RecordBatch
 from log.errors import IllegalArgumentError, IllegalStateError
 from log.local_log import LocalLog
-from log.rolling import fits_relative
-from log.segment import Segment
-from log.segment_search import largest_timestamp
+from log.segments.rolling import fits_relative
+from log.segments.search import largest_timestamp
+from log.segments.segment import Segment
 
 CHUNK_SIZE_BYTES: Final = MIB
 

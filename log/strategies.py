@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.build import build_batch, build_marker
-from log.build_spec import BatchSpec
-from log.compression import Codec
+from log.batches.build import build_batch, build_marker
+from log.batches.build_spec import BatchSpec
+from log.codecs.compression import Codec
 from log.record import (
     NO_SEQUENCE,
     NO_TIMESTAMP,

@@ -32,10 +32,10 @@ import pyarrow.parquet as pq
 
 from broker.cluster import Int32Array, Int64Array
 from broker.errors import InputError
-from log.columns import ByteArray, HeaderColumns, RecordColumns
-from log.compression import CODEC_MASK, Codec
-from log.file_names import LOG
-from log.scan import ScanOptions, scan
+from log.batches.scan import ScanOptions, scan
+from log.codecs.compression import CODEC_MASK, Codec
+from log.columns.record_columns import ByteArray, HeaderColumns, RecordColumns
+from log.segments.file_names import LOG
 from log.tools.sources import SourceFile, SourceFolder
 
 Advance: TypeAlias = Callable[[int], None]

@@ -8,7 +8,7 @@ leader epoch and timestamp type; the count, the base timestamp (the first record
 the log stamped them, the largest timestamp are those of the records that stay.
 
 How: batches of magic 2 are written by a kernel, all rows in one go, then compressed one by one and given their size and
-checksum. What the kernel does not write (see there) and the wrappers of older messages are `log.rewrite`'s.
+checksum. What the kernel does not write (see there) and the wrappers of older messages are `log.batches.rewrite`'s.
 
 Cost: linear in the bytes. Source: org.apache.kafka.common.record.MemoryRecords.buildRetainedRecordsInto and
 MemoryRecordsBuilder.info, DefaultRecordBatch.writeEmptyHeader, trunk 1eb7644 (2024-10).
@@ -25,8 +25,11 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
 from broker.units import TimeMs
-from log.batch_v2 import CHECKED_POSITION, CRC_POSITION, HEADER, LENGTH_BYTES
-from log.columns import RecordColumns
+from log.batches.batch_v2 import CHECKED_POSITION, CRC_POSITION, HEADER, LENGTH_BYTES
+from log.batches.rewrite import emptied, rebuild
+from log.codecs.compression import CODEC_MASK, Codec, compress
+from log.codecs.crc import crc32c
+from log.columns.record_columns import RecordColumns
 from log.compaction.rewrite_kernels import (
     GROWTH_BYTES_MAX,
     MAX_OFFSET,
@@ -38,10 +41,7 @@ from log.compaction.rewrite_kernels import (
     write_batches,
 )
 from log.compaction.source import SourceLog
-from log.compression import CODEC_MASK, Codec, compress
-from log.crc import crc32c
 from log.errors import IllegalStateError
-from log.rewrite import emptied, rebuild
 from log.storage.protocol import Buffer
 
 MAGIC_V2: Final = 2

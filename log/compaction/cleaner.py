@@ -45,10 +45,10 @@ from log.compaction.selection import LogToClean
 from log.compaction.source import SourceLog
 from log.compaction.tally import Tally
 from log.compaction.transactions import CleanedTransactions
-from log.file_names import LOG
+from log.indexes.txn_index import AbortedTransaction
 from log.partition_log import PartitionLog
-from log.segment import Segment
-from log.txn_index import AbortedTransaction
+from log.segments.file_names import LOG
+from log.segments.segment import Segment
 
 NO_CLEAN_SEGMENT_HORIZON_MS: Final = TimeMs(0)
 

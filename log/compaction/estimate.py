@@ -30,7 +30,7 @@ from log.compaction.offset_map import SLOT_COUNT, OffsetMap
 from log.compaction.source import SourceLog
 from log.compaction.tally import Tally
 from log.compaction.transactions import CleanedTransactions
-from log.txn_index import AbortedTransaction
+from log.indexes.txn_index import AbortedTransaction
 
 DELETE_RETENTION_MS: Final = DurationMs(DAY_MS)  # Kafka's default.
 NO_END_OFFSET: Final = Offset(-1)

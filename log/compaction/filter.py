@@ -12,7 +12,7 @@ Constraints: offsets never change, nor does their order. An empty batch can be t
 log of older messages fails, as Kafka's does, where it would have to leave one.
 
 How: masks over the columns of a scan; batches of magic 2 are built in a kernel, which leaves size, checksum and
-compression to be done here; wrappers of older messages are built by `log.rewrite`.
+compression to be done here; wrappers of older messages are built by `log.batches.rewrite`.
 
 Example: a batch with keys a, b, a at offsets 4, 5, 6 becomes one of the same offsets with b at 5 and a at 6.
 
@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from broker.cluster import Int64Array
 from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
-from log.batch_v2 import DELETE_HORIZON_BIT
-from log.columns import HeaderColumns, RecordColumns
+from log.batches.batch_v2 import DELETE_HORIZON_BIT
+from log.columns.record_columns import HeaderColumns, RecordColumns
 from log.compaction.building import MAGIC_V2, NO_HORIZON, Building
 from log.compaction.fates import Fates, ManyFates, is_transactional_or_control
 from log.compaction.key_kernels import BY_KEY, SKIP, BatchColumns, KeyColumns

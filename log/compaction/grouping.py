@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 from broker.ids import INT32_MAX, Offset
 from log.log_config import LogConfig
-from log.segment import Segment
+from log.segments.segment import Segment
 
 
 def group_segments(

@@ -24,9 +24,9 @@ import numpy as np
 from broker.ids import Offset
 from broker.units import KIB, MIB, SizeBytes
 from log.compaction.filter import FilteredBatches
-from log.segment import Segment
+from log.indexes.time_index import TimestampOffset
+from log.segments.segment import Segment
 from log.storage.protocol import Buffer
-from log.time_index import TimestampOffset
 
 BUFFER_SIZE_BYTES: Final = SizeBytes(256 * KIB)  # Half of log.cleaner.io.buffer.size; the other half is for writing.
 NO_TIMESTAMP_OFFSET: Final = TimestampOffset(-1, -1)

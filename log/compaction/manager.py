@@ -31,9 +31,9 @@ import attrs
 from broker.errors import CorruptDataError, RefusedError
 from broker.ids import Offset, TopicPartition
 from broker.units import TimeMs
-from log.checkpoints import CLEANER_FILE, read_offset_checkpoint, write_offset_checkpoint
 from log.compaction.cleaner import DEFAULTS, Cleaned, CleanerOptions, clean
 from log.compaction.selection import LogToClean, filthiest, log_to_clean
+from log.files.checkpoints import CLEANER_FILE, read_offset_checkpoint, write_offset_checkpoint
 from log.partition_log import PartitionLog
 from log.storage.protocol import Storage
 

@@ -1,15 +1,13 @@
 """Batches of magic 2 with some of their records, compiled.
-
-What it does: writes the records that stay of each batch as a batch of its own, uncompressed, as Kafka's builder would:
-the header that was there with a new count, largest timestamp and base timestamp, and each record with its offset and
-time told anew, relative to those; keys, values and headers are copied as they are.
+ What it does: writes the records that stay of each batch as a batch of its own, uncompressed, as Kafka's builder
+would: the header that was there with a new count, largest timestamp and base timestamp, and each record with its
+offset and time told anew, relative to those; keys, values and headers are copied as they are.
 
 Left to the caller: the checksum in the header; and of records that are compressed then, the size.
 
-The readable twin is `log.rewrite.rebuild`; what Kafka refuses to write (times below -1, offsets that do not ascend) is
-left to it. Cost: linear in the bytes written. Source: org.apache.kafka.common.record.MemoryRecords.
-buildRetainedRecordsInto and MemoryRecordsBuilder, trunk 1eb7644 (2024-10).
-"""
+The readable twin is `log.batches.rewrite.rebuild`; what Kafka refuses to write (times below -1, offsets that do not
+ascend) is left to it. Cost: linear in the bytes written. Source: org.apache.kafka.common.record.MemoryRecords.
+buildRetainedRecordsInto and MemoryRecordsBuilder, trunk 1eb7644 (2024-10)."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
-from log.columns import ByteArray
+from log.columns.record_columns import ByteArray
 
 HEADER_SIZE_BYTES: Final = 61
 GROWTH_BYTES_MAX: Final = 14

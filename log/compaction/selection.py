@@ -31,7 +31,7 @@ import attrs
 from broker.ids import Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
 from log.partition_log import PartitionLog
-from log.segment import Segment
+from log.segments.segment import Segment
 
 BEFORE_LOG: Final = Offset(-1)
 

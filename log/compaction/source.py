@@ -30,15 +30,15 @@ from broker.cluster import Int32Array, Int64Array
 from broker.errors import CorruptDataError
 from broker.ids import INT32_MAX
 from broker.units import MIB
-from log.batch import RecordBatch
-from log.batch_v2 import HEADER, BatchV2
-from log.batches import Reader, batch_at
-from log.columns import ByteArray, HeaderColumns, RecordColumns
-from log.compression import CODEC_MASK, Codec, decompress
-from log.crc import BytesLike
+from log.batches.batch import RecordBatch
+from log.batches.batch_v2 import HEADER, BatchV2
+from log.batches.in_buffer import Reader, batch_at
+from log.codecs.compression import CODEC_MASK, Codec, decompress
+from log.codecs.crc import BytesLike
+from log.columns.fill import ColumnFill, plan_of
+from log.columns.header_table import as_array, walk
+from log.columns.record_columns import ByteArray, HeaderColumns, RecordColumns
 from log.errors import CorruptBatchError
-from log.fill import ColumnFill, plan_of
-from log.header_table import as_array, walk
 from log.kernels.records import RECORD_COUNT
 from log.record import Record
 

@@ -23,8 +23,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 
+from log.indexes.txn_index import AbortedTransaction
 from log.record import ControlType
-from log.txn_index import AbortedTransaction
 
 
 class CleanedTransactions:

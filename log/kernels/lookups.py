@@ -5,7 +5,7 @@ last offset are at or after two targets.
 
 Constraints: nothing outside the file is read; every step moves on by at least 26 bytes. A walk ends, without an answer,
 where a reader would end too; a size that no batch can have is told by its position. The readable twins are in
-`log.segment_search`.
+`log.segments.search`.
 
 Cost: about 10 ns a batch passed, so less than a microsecond a look-up with the default index interval. Source: ours.
 """

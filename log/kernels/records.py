@@ -1,7 +1,7 @@
 """Records of magic 2 to columns: one compiled pass over the numbers between keys and values.
-
-What it decides: where each record's key, value and headers stand, and its offset and time, exactly as
-`log.batch_v2` reads them, record by record: that reader is this kernel's twin, and finds the words for what is wrong.
+ What it decides: where each record's key, value and headers stand, and its offset and time, exactly as
+`log.batches.batch_v2` reads them, record by record: that reader is this kernel's twin, and finds the words for what
+is wrong.
 
 Constraints: nothing outside a batch's payload is read; each record takes at least seven bytes, so a count in a
 header cannot make the loop long; the columns are never overrun. Sums wrap at 64 bits, as Java's.

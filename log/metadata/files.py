@@ -26,10 +26,10 @@ import attrs
 
 from broker.errors import CorruptDataError, InputError
 from broker.ids import LeaderEpoch, Offset
-from log.batches import batches_in
-from log.crc import BytesLike
-from log.file_names import LOG, OFFSET_DIGITS, base_offset_of, kind_of
+from log.batches.in_buffer import batches_in
+from log.codecs.crc import BytesLike
 from log.metadata.reading import is_snapshot
+from log.segments.file_names import LOG, OFFSET_DIGITS, base_offset_of, kind_of
 
 SNAPSHOT: Final = ".checkpoint"
 BOOTSTRAP_FILE: Final = "bootstrap.checkpoint"

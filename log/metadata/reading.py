@@ -4,13 +4,13 @@ Decides what is read of a file's bytes: every record, those of KRaft itself incl
 
 Goals, most important first
 1. A record that cannot be read is told with file, offset and type, or put aside when asked to keep going.
-2. Memory is bounded by a piece of the file, as `log.scan` reads it.
+2. Memory is bounded by a piece of the file, as `log.batches.scan` reads it.
 
 Constraints: a file is recognised by what it holds, not by its name: a batch of magic 2 at its beginning.
 
 Example: [entry.offset for entry in entries_of(data, source="0.log")]
 
-Source: ours; batches are read by `log.scan`.
+Source: ours; batches are read by `log.batches.scan`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
 from broker.values import value
-from log.batch_v2 import CONTROL_BIT
-from log.batches import MAGIC_POSITION, SIZE_MIN
-from log.columns import RecordColumns
-from log.crc import BytesLike
+from log.batches.batch_v2 import CONTROL_BIT
+from log.batches.in_buffer import MAGIC_POSITION, SIZE_MIN
+from log.batches.scan import ScanOptions, scan
+from log.codecs.crc import BytesLike
+from log.columns.record_columns import RecordColumns
 from log.metadata.control import ControlRecord, decode_control
 from log.metadata.records import MetadataRecord, decode_record
 from log.record import ControlType
-from log.scan import ScanOptions, scan
 
 HEAD_SIZE_BYTES: Final = 61  # Of a batch: its header, which every batch of magic 2 has whole.
 ASIDE_MAX: Final = 100_000  # Some 100 MB of Python objects.

@@ -30,7 +30,7 @@ import numpy as np
 from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, PartitionTable, TopicView
 from broker.config import Scope, lookup
 from broker.ids import BrokerId
-from log.java_text import parse_number
+from log.files.java_text import parse_number
 from log.metadata.image import (
     CLUSTER_DEFAULT,
     LOST,

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from broker.errors import CorruptDataError, UsageError
-from log.java_text import UUID_SIZE_BYTES, decode_uuid, encode_uuid
+from log.files.java_text import UUID_SIZE_BYTES, decode_uuid, encode_uuid
 from log.metadata.fields import Field, Fields, Kind
 from log.tools.java_utf8 import decode_java_utf8
 

@@ -23,17 +23,17 @@ import numpy as np
 
 from broker.errors import CorruptDataError, InputError
 from broker.units import MIB
-from log.batch import RecordBatch
-from log.batches import batch_at, batches_in
+from log.batches.batch import RecordBatch
+from log.batches.in_buffer import batch_at, batches_in
 from log.errors import CorruptIndexError
-from log.file_names import LOG, OFFSET_INDEX
-from log.offset_index import OFFSET_ENTRY, OffsetPositions, offset_index_entries
-from log.producer_snapshot import parse_snapshot
-from log.time_index import TIME_ENTRY, TimestampOffsets, time_index_entries
+from log.indexes.offset_index import OFFSET_ENTRY, OffsetPositions, offset_index_entries
+from log.indexes.time_index import TIME_ENTRY, TimestampOffsets, time_index_entries
+from log.indexes.txn_index import aborted_transactions
+from log.producers.snapshot import parse_snapshot
+from log.segments.file_names import LOG, OFFSET_INDEX
 from log.tools.dump_options import DumpOptions
 from log.tools.problems import ProblemKind, Problems
 from log.tools.sources import SourceFile
-from log.txn_index import aborted_transactions
 
 MESSAGE_SIZE_BYTES_MAX: Final = 5 * MIB  # The tool's default for --max-message-size.
 NO_TIMESTAMP: Final = -1

@@ -22,21 +22,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from broker.errors import InputError
-from log.batch import RecordBatch
-from log.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
+from log.batches.batch import RecordBatch
+from log.indexes.offset_index import offset_index_entries
+from log.indexes.time_index import time_index_entries
+from log.indexes.txn_index import aborted_transactions
 from log.metadata.control import decode_control
 from log.metadata.files import SNAPSHOT
 from log.metadata.json_text import control_json
-from log.offset_index import offset_index_entries
-from log.producer_snapshot import parse_snapshot
+from log.producers.snapshot import parse_snapshot
 from log.record import Record, control_type, marker_of
-from log.time_index import time_index_entries
+from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
 from log.tools.dump_metadata import payload_row
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
 from log.tools.problems import Problems
 from log.tools.small_files import small_file_rows
 from log.tools.sources import SMALL_FILES, SourceFile
-from log.txn_index import aborted_transactions
 
 
 def file_rows(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[dict[str, Any]]:

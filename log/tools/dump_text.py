@@ -28,14 +28,14 @@ from itertools import repeat
 from typing import Final
 
 from broker.errors import InputError
-from log.batch import RecordBatch
-from log.batches import Reader, batches_in
-from log.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
-from log.legacy import LegacyBatch
+from log.batches.batch import RecordBatch
+from log.batches.in_buffer import Reader, batches_in
+from log.batches.legacy import LegacyBatch
 from log.metadata.control import CONTROL_SCHEMAS, decode_control
 from log.metadata.files import SNAPSHOT, snapshot_id
 from log.metadata.json_text import control_json
 from log.record import ControlType, Record, control_type, marker_of
+from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
 from log.tools.dump_index import offset_index_lines, optional_long, snapshot_lines, time_index_lines, txn_index_lines
 from log.tools.dump_metadata import metadata_payload
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches

@@ -32,15 +32,15 @@ import attrs
 from broker.errors import InputError
 from broker.ids import Offset
 from broker.units import MIB, TimeMs
-from log.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint
+from log.batches.header_scan import header_chunks
 from log.compaction import CleanerOptions, clean, log_to_clean
-from log.directory_names import parse_directory_name
-from log.file_names import LOG
-from log.header_scan import header_chunks
+from log.files.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint
+from log.files.directory_names import parse_directory_name
+from log.files.metadata_files import CLEAN_SHUTDOWN_FILE
 from log.log_config import LogConfig
-from log.metadata_files import CLEAN_SHUTDOWN_FILE
 from log.partition_log import PartitionLog
 from log.recovery import LastShutdown
+from log.segments.file_names import LOG
 from log.storage import Storage
 from log.tools.sources import SourceFolder, is_log_file
 

@@ -26,10 +26,11 @@ from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs, format_size
 from log.compaction import CleanerOptions, SourceLog, estimate_compaction
-from log.directory_lock import DirectoryLock
-from log.directory_names import DirectoryRole, parse_directory_name
-from log.file_names import LOG, TXN_INDEX
+from log.files.directory_lock import DirectoryLock
+from log.files.directory_names import DirectoryRole, parse_directory_name
+from log.indexes.txn_index import aborted_transactions
 from log.log_config import LogConfig
+from log.segments.file_names import LOG, TXN_INDEX
 from log.storage import FileStorage
 from log.tools.rework import (
     Change,
@@ -43,7 +44,6 @@ from log.tools.rework import (
 )
 from log.tools.sources import SourceFolder
 from log.tools.verify import verify
-from log.txn_index import aborted_transactions
 
 Advance: TypeAlias = Callable[[int], None]
 FINDINGS_MAX: Final = 20

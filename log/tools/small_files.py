@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from log.checkpoints import LEADER_EPOCH_FILE, read_epoch_checkpoint, read_offset_checkpoint
-from log.metadata_files import (
+from log.files.checkpoints import LEADER_EPOCH_FILE, read_epoch_checkpoint, read_offset_checkpoint
+from log.files.metadata_files import (
     META_PROPERTIES_FILE,
     PARTITION_METADATA_FILE,
     read_clean_shutdown,

@@ -28,12 +28,12 @@ import attrs
 
 from broker.errors import InputError
 from broker.units import SizeBytes
-from log.checkpoints import CLEANER_FILE, LEADER_EPOCH_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE
-from log.directory_names import UnexpectedDirectoryError, parse_directory_name
 from log.errors import StorageError
-from log.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX, base_offset_of, kind_of
+from log.files.checkpoints import CLEANER_FILE, LEADER_EPOCH_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE
+from log.files.directory_names import UnexpectedDirectoryError, parse_directory_name
+from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, META_PROPERTIES_FILE, PARTITION_METADATA_FILE
 from log.metadata.files import BOOTSTRAP_FILE, SNAPSHOT, snapshot_id
-from log.metadata_files import CLEAN_SHUTDOWN_FILE, META_PROPERTIES_FILE, PARTITION_METADATA_FILE
+from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX, base_offset_of, kind_of
 from log.storage import FileStorage, Storage
 
 OFFSET_CHECKPOINTS: Final = (CLEANER_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE)

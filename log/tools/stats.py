@@ -29,12 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
-from log.batch_v2 import HEADER
-from log.columns import HeaderColumns, RecordColumns
+from log.batches.batch_v2 import HEADER
+from log.batches.scan import ScanOptions, scan
+from log.codecs.compression import CODEC_MASK, Codec
+from log.columns.record_columns import HeaderColumns, RecordColumns
 from log.compaction.key_kernels import hash_keys
-from log.compression import CODEC_MASK, Codec
 from log.record import ControlType, control_type
-from log.scan import ScanOptions, scan
 from log.tools.cardinality import Cardinality
 from log.tools.sources import SourceFile
 

@@ -22,14 +22,14 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from broker.errors import CorruptDataError
-from log.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint
-from log.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
-from log.producer_snapshot import parse_snapshot
+from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint
+from log.indexes.txn_index import aborted_transactions
+from log.producers.snapshot import parse_snapshot
+from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
 from log.tools.findings import Checked, Finding, of_error
 from log.tools.small_files import small_file_rows
 from log.tools.sources import SMALL_FILES, SourceFile, SourceFolder
 from log.tools.verify_segment import Advance, SegmentReport, verify_segment
-from log.txn_index import aborted_transactions
 
 SEGMENT_INDEXES = (OFFSET_INDEX, TIME_INDEX)
 

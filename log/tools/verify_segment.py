@@ -33,12 +33,12 @@ from numpy.typing import NDArray
 from broker.cluster import Int64Array
 from broker.errors import CorruptDataError
 from broker.ids import INT32_MAX
-from log.checkpoints import EpochEntry
-from log.columns import Damage, HeaderColumns, RecordColumns
-from log.file_names import OFFSET_INDEX, TIME_INDEX
-from log.offset_index import OFFSET_ENTRY, OffsetPositions, offset_index_entries
-from log.scan import ScanOptions, scan
-from log.time_index import TIME_ENTRY, TimestampOffsets, time_index_entries
+from log.batches.scan import ScanOptions, scan
+from log.columns.record_columns import Damage, HeaderColumns, RecordColumns
+from log.files.checkpoints import EpochEntry
+from log.indexes.offset_index import OFFSET_ENTRY, OffsetPositions, offset_index_entries
+from log.indexes.time_index import TIME_ENTRY, TimestampOffsets, time_index_entries
+from log.segments.file_names import OFFSET_INDEX, TIME_INDEX
 from log.tools.dump_index import check_offset_index, check_time_index
 from log.tools.findings import Checked, Finding, of_damage, of_error
 from log.tools.sources import SourceFile

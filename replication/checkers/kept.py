@@ -32,7 +32,7 @@ from typing import Final
 from broker.ids import BrokerId, Offset
 from broker.units import TimeMs
 from broker.values import value
-from log.batches import OFFSET_AND_SIZE, batches_in
+from log.batches.in_buffer import OFFSET_AND_SIZE, batches_in
 from replication.checkers.ghost import Ghost
 from replication.checkers.shadow import CHUNK_BYTES, REMEMBERED_COUNT_MAX, Decoder, Entry, News, Shadow
 from replication.roles.replica_log import ReplicaLog

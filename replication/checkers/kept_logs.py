@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from broker.units import DurationMs
-from log.checkpoints import EpochEntry
+from log.files.checkpoints import EpochEntry
 from replication.checkers.kept import KeptGhost, KeptShadow
 from replication.checkers.replicas import Broken, check_bounds
 from replication.checkers.shadow import News

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from log.checkpoints import EpochEntry
+from log.files.checkpoints import EpochEntry
 from replication.checkers.ghost import Ghost
 from replication.checkers.shadow import News, Shadow
 from replication.checkers.view import NodeView, World, is_known, leader_role

@@ -18,9 +18,9 @@ from typing import Final
 
 from broker.ids import BrokerId, Offset
 from broker.values import value
-from log.batch_v2 import HEADER
-from log.batches import OFFSET_AND_SIZE, batches_in
-from log.compression import CODEC_MASK
+from log.batches.batch_v2 import HEADER
+from log.batches.in_buffer import OFFSET_AND_SIZE, batches_in
+from log.codecs.compression import CODEC_MASK
 from replication.partition import LeaderState
 from replication.roles.replica_log import ReplicaLog
 

@@ -26,7 +26,7 @@ from typing import Final
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
 from broker.units import TimeMs
-from log.batches import OFFSET_AND_SIZE
+from log.batches.in_buffer import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
 from replication.checkers.finding import Finding
 from replication.checkers.ghost import Ghost

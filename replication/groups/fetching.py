@@ -26,7 +26,7 @@ from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
-from log.batches import batches_in
+from log.batches.in_buffer import batches_in
 from placement.group_life.reading import Reader
 from replication.groups.layout import Layout
 from replication.groups.messages import FetchNext

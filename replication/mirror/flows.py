@@ -28,7 +28,7 @@ from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, Offset
 from broker.units import DurationMs, TimeMs
-from log.batches import batches_in
+from log.batches.in_buffer import batches_in
 from log.record import Record
 from replication.produce import ACKS_ALL
 from replication.roles.messages import (

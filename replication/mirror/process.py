@@ -37,8 +37,8 @@ import attrs
 
 from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
-from log.build import build_batch
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
 from log.record import Record
 from replication.mirror.checkpoints import (
     CheckpointStore,

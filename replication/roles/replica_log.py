@@ -16,7 +16,7 @@ from __future__ import annotations
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
 from broker.values import value
-from log.checkpoints import EpochEntry
+from log.files.checkpoints import EpochEntry
 from log.log_state import AppendInfo
 from log.partition_log import PartitionLog
 from replication.partition import EpochStart, LogState

@@ -17,8 +17,8 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.build import build_batch
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
 from log.record import Record
 from replication.produce import Fate, fate
 from replication.roles.messages import Address, GuestMessage, Message, NodeId, Produce, Produced

@@ -20,7 +20,7 @@ from typing import Final
 import attrs
 
 from broker.ids import BrokerId, Offset
-from log.metadata_files import PARTITION_METADATA_FILE, PartitionMetadata, write_partition_metadata
+from log.files.metadata_files import PARTITION_METADATA_FILE, PartitionMetadata, write_partition_metadata
 from log.storage import Storage
 from log.storage.faults import Fault as LogFault
 from log.storage.faults import FaultKind as LogFaultKind

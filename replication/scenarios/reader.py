@@ -19,7 +19,7 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
-from log.batches import batches_in
+from log.batches.in_buffer import batches_in
 from replication.partition import UNKNOWN_EPOCH
 from replication.position import Position, check_position
 from replication.roles.messages import (

@@ -27,7 +27,7 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, Offset
 from broker.units import MIB
-from log.batches import batches_in
+from log.batches.in_buffer import batches_in
 from replication.checkers import Finding
 from replication.produce import Fate
 from replication.roles.messages import (

@@ -23,10 +23,10 @@ from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, Offset, ProducerEpoch, ProducerId
 from broker.units import DurationMs, TimeMs
-from log.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from log.batches import batches_in
-from log.build import build_batch
-from log.build_spec import BatchSpec
+from log.batches.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.batches.in_buffer import batches_in
 from log.record import NO_SEQUENCE, Record
 from replication.produce import Fate, fate
 from replication.roles.messages import (

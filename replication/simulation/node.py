@@ -20,8 +20,8 @@ from broker.clock import Clock
 from broker.entropy import RandomSource
 from broker.ids import BrokerId, Offset
 from broker.units import KIB, MIB, SizeBytes, TimeMs
+from log.files.metadata_files import PARTITION_METADATA_FILE, read_partition_metadata
 from log.log_config import LogConfig
-from log.metadata_files import PARTITION_METADATA_FILE, read_partition_metadata
 from log.partition_log import PartitionLog
 from log.recovery import LastShutdown
 from log.storage import MemoryStorage, Storage

@@ -40,8 +40,8 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     # What it opens, as memory.
     ("log/storage/overwriting.py", frozenset({"os", "mmap"})),
     # A codec's kept state serves one thread.
-    ("log/compression.py", frozenset({"threading"})),
-    ("log/lz4_frame.py", frozenset({"threading"})),
+    ("log/codecs/compression.py", frozenset({"threading"})),
+    ("log/codecs/lz4_frame.py", frozenset({"threading"})),
     ("*/strategies.py", frozenset({"hypothesis"})),
     ("*/__main__.py", frozenset({"click", "rich"})),
     ("*/cli.py", frozenset({"click", "rich"})),

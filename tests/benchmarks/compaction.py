@@ -29,10 +29,10 @@ import numpy as np
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MIB, TimeMs
-from log.build import build_batch
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.codecs.compression import Codec
 from log.compaction import Cleaned, clean, log_to_clean
-from log.compression import Codec
 from log.log_config import LogConfig
 from log.partition_log import PartitionLog
 from log.record import Record

@@ -26,13 +26,13 @@ import attrs
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MIB, TimeMs
-from log.build import build_batch
-from log.build_spec import BatchSpec
-from log.compression import Codec
-from log.file_names import LOG, file_name
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.codecs.compression import Codec
 from log.log_config import LogConfig
 from log.partition_log import PartitionLog
 from log.record import Record
+from log.segments.file_names import LOG, file_name
 from log.storage import FileStorage
 from tests.benchmarks.rounds import Took
 from tests.kafka.log_jvm import KafkaLogs

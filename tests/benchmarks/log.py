@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 from broker.units import format_size, parse_size
-from log.compression import Codec
+from log.codecs.compression import Codec
 from tests.benchmarks import compaction, java_log
 from tests.benchmarks.log_append import append_lines
 from tests.benchmarks.log_files import CASES, PLAIN, Case, write_segment_file

@@ -16,11 +16,11 @@ from typing import Final
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MIB, TimeMs
-from log.build_columns import RUN_BYTES, PlainColumns, each_run
-from log.build_spec import BatchSpec
-from log.compression import Codec
+from log.batches.build_columns import RUN_BYTES, PlainColumns, each_run
+from log.batches.build_spec import BatchSpec
+from log.codecs.compression import Codec
 from log.log_config import LogConfig
-from log.segment import Segment, SegmentPlace
+from log.segments.segment import Segment, SegmentPlace
 from log.storage import FileStorage
 from tests.benchmarks import java_log
 from tests.benchmarks.log_files import (

@@ -15,11 +15,11 @@ import numpy as np
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import format_size
-from log.build_columns import PlainColumns, build_batches
-from log.build_spec import BatchSpec
-from log.compression import Codec
-from log.crc import BytesLike
-from log.file_names import LOG, file_name
+from log.batches.build_columns import PlainColumns, build_batches
+from log.batches.build_spec import BatchSpec
+from log.codecs.compression import Codec
+from log.codecs.crc import BytesLike
+from log.segments.file_names import LOG, file_name
 from tests.benchmarks.rounds import say
 
 DIRECTORY: Final = "topic-0"

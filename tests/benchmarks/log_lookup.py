@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from log.segment import Segment
-from log.segment_lookups import find_offsets, find_timestamps
+from log.segments.lookups import find_offsets, find_timestamps
+from log.segments.segment import Segment
 from tests.benchmarks import java_log
 from tests.benchmarks.log_files import FIRST_TIMESTAMP, CaseFile
 from tests.benchmarks.log_recovery import opened, recover_ours

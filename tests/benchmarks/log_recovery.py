@@ -11,9 +11,9 @@ from broker.ids import Offset
 from broker.units import TimeMs
 from log.epoch_cache import LeaderEpochCache
 from log.log_config import LogConfig
-from log.producer_state import ProducerState
-from log.segment import Segment, SegmentPlace
+from log.producers.state import ProducerState
 from log.segment_recovery import recover_segment
+from log.segments.segment import Segment, SegmentPlace
 from log.storage import FileStorage
 from tests.benchmarks import java_log
 from tests.benchmarks.log_files import DIRECTORY, FIRST_TIMESTAMP, CaseFile

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from broker.units import MIB
-from log.compression import Codec
-from log.crc import BytesLike
-from log.scan import scan
+from log.batches.scan import scan
+from log.codecs.compression import Codec
+from log.codecs.crc import BytesLike
 from tests.benchmarks import java_log
 from tests.benchmarks.log_files import Case, CaseFile, batches
 from tests.benchmarks.rounds import Line, Took, in_turn, measured, say

@@ -10,9 +10,9 @@ from typing import Any, Final
 import pytest
 
 from broker.ids import Offset
-from log.file_names import LOG
 from log.partition_log import PartitionLog
 from log.recovery import LastShutdown
+from log.segments.file_names import LOG
 from log.storage import FileStorage
 from tests.golden.log.programs import run
 from tests.golden.log.states import state_json

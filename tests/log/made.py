@@ -7,15 +7,15 @@ from typing import Any, Final
 from broker.clock import ManualClock
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
-from log.batches import batches_in
-from log.build import build_batch
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.batches.in_buffer import batches_in
 from log.log_config import LogConfig
 from log.partition_log import PartitionLog
 from log.record import Record
 from log.recovery import LastShutdown
-from log.segment import Segment, SegmentPlace
-from log.segment_search import largest_timestamp
+from log.segments.search import largest_timestamp
+from log.segments.segment import Segment, SegmentPlace
 from log.storage import MemoryStorage, Storage
 
 DIRECTORY: Final = "topic-0"

@@ -8,13 +8,13 @@ from typing import Final
 
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import DurationMs, SizeBytes, TimeMs
-from log.build import build_batch, build_marker
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch, build_marker
+from log.batches.build_spec import BatchSpec
+from log.codecs.compression import Codec
 from log.compaction import clean, log_to_clean
-from log.compression import Codec
 from log.log_config import LogConfig
 from log.partition_log import PartitionLog
-from log.producer_append import AppendOrigin
+from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Header, Record
 from log.storage import FileStorage
 

@@ -15,9 +15,9 @@ from broker.errors import BrokersideError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log import build_columns
-from log.build import build_batch
-from log.build_spec import BatchSpec
-from log.compression import Codec
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.codecs.compression import Codec
 from log.errors import (
     IllegalArgumentError,
     RecordBatchTooLargeError,
@@ -25,14 +25,14 @@ from log.errors import (
     StorageError,
     UnexpectedAppendOffsetError,
 )
-from log.file_names import LOG
 from log.partition_log import PartitionLog
 from log.record import NO_TIMESTAMP, Record, TimestampType
 from log.recovery import LastShutdown
+from log.segments.file_names import LOG
 from log.storage import Fault, FaultKind, FaultyStorage
 from log.storage.image import image_of
+from tests.log.batches.test_build_columns import columns_of
 from tests.log.made import NOW, config, memory, opened, segment
-from tests.log.test_build_columns import columns_of
 
 PLAIN = BatchSpec(partition_leader_epoch=LeaderEpoch(4))
 SPECS = (

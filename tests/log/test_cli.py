@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from broker.cli import EXIT_REFUSED, EXIT_USAGE, run
 from log.cli import log
-from log.file_names import LOG
 from log.partition_log import PartitionLog
 from log.recovery import LastShutdown
+from log.segments.file_names import LOG
 from log.storage import FileStorage
 from tests.log.samples import CONFIG, DIRECTORY, START_MS, write_sample
 

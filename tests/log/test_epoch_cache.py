@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64
-from log.checkpoints import EpochEntry, read_epoch_checkpoint
 from log.epoch_cache import EpochEndOffset, LeaderEpochCache
 from log.errors import CheckpointError, IllegalArgumentError
+from log.files.checkpoints import EpochEntry, read_epoch_checkpoint
 from log.storage import DiskImage, MemoryStorage, RecordedStorage, crash_states
 
 PATH = "t-0/leader-epoch-checkpoint"

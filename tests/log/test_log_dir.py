@@ -12,9 +12,10 @@ from broker.entropy import SplitMix64
 from broker.errors import UsageError
 from broker.ids import BrokerEpoch, LeaderEpoch, Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, SizeBytes, TimeMs
-from log.build import build_batch
-from log.build_spec import BatchSpec
-from log.checkpoints import (
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.errors import InconsistentTopicIdError
+from log.files.checkpoints import (
     CLEANER_FILE,
     LOG_START_FILE,
     RECOVERY_POINT_FILE,
@@ -22,12 +23,11 @@ from log.checkpoints import (
     read_offset_checkpoint,
     write_offset_checkpoint,
 )
-from log.directory_lock import LOCK_FILE
-from log.directory_names import UnexpectedDirectoryError
-from log.errors import InconsistentTopicIdError
+from log.files.directory_lock import LOCK_FILE
+from log.files.directory_names import UnexpectedDirectoryError
+from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 from log.log_config import LogConfig
 from log.log_dir import DuplicateLogError, LogDir, LogDirOptions
-from log.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 from log.partition_log import PartitionLog
 from log.record import Record
 from log.storage import MemoryStorage

@@ -18,12 +18,12 @@ from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import DurationMs, TimeMs
-from log.batches import batches_in
-from log.build import build_batch, build_marker
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch, build_marker
+from log.batches.build_spec import BatchSpec
+from log.batches.in_buffer import batches_in
 from log.compaction import CleanerOptions, clean, log_to_clean
 from log.partition_log import PartitionLog
-from log.producer_append import AppendOrigin
+from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record
 from log.recovery import LastShutdown
 from log.storage import DiskImage, FileStorage, MemoryStorage, RecordedStorage, Storage, power_loss

@@ -8,10 +8,10 @@ from broker.entropy import SplitMix64
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches import batches_in
-from log.build import build_batch, build_marker
-from log.build_spec import BatchSpec
-from log.crc import crc32c
+from log.batches.build import build_batch, build_marker
+from log.batches.build_spec import BatchSpec
+from log.batches.in_buffer import batches_in
+from log.codecs.crc import crc32c
 from log.errors import (
     CorruptBatchError,
     IllegalArgumentError,
@@ -28,7 +28,7 @@ from log.errors import (
 )
 from log.log_state import LogState
 from log.partition_log import PartitionLog
-from log.producer_append import AppendOrigin
+from log.producers.append import AppendOrigin
 from log.reading import Isolation
 from log.record import ControlType, EndTransactionMarker, Record, TimestampType
 from log.recovery import LastShutdown

@@ -13,8 +13,8 @@ from broker.clock import ManualClock
 from broker.entropy import SplitMix64, derive
 from broker.ids import Offset
 from log import segment_recovery
-from log.batches import batches_in
-from log.compression import Codec
+from log.batches.in_buffer import batches_in
+from log.codecs.compression import Codec
 from log.errors import IllegalArgumentError, InvalidOffsetError
 from log.log_config import LogConfig
 from log.partition_log import PartitionLog

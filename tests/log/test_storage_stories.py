@@ -15,13 +15,13 @@ import pytest
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.ids import LeaderEpoch, Offset
-from log.batches import batches_in
-from log.checkpoints import LEADER_EPOCH_FILE, RECOVERY_POINT_FILE, EpochEntry
-from log.compression import Codec
+from log.batches.in_buffer import batches_in
+from log.codecs.compression import Codec
 from log.errors import CorruptBatchError, StorageError
-from log.file_names import CLEANED, DELETED, LOG, OFFSET_INDEX, SWAP, TIME_INDEX
+from log.files.checkpoints import LEADER_EPOCH_FILE, RECOVERY_POINT_FILE, EpochEntry
 from log.partition_log import PartitionLog
 from log.recovery import LastShutdown
+from log.segments.file_names import CLEANED, DELETED, LOG, OFFSET_INDEX, SWAP, TIME_INDEX
 from log.storage import (
     DiskImage,
     Fault,

@@ -20,8 +20,8 @@ from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.machines import step, to_text, word
 from broker.registration import BrokerState
 from broker.units import MINUTE_MS, DurationMs, TimeMs
-from log.build import build_batch
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
 from log.log_config import LogConfig
 from log.partition_log import PartitionLog
 from log.record import Record

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from broker.errors import InputError
-from log.batches import batches_in
-from log.file_names import LOG
+from log.batches.in_buffer import batches_in
+from log.segments.file_names import LOG
 from log.tools.sources import expand
 from spark_analysis.cli import brokerside
 from spark_analysis.log_tables import write_log_tables

@@ -13,9 +13,9 @@ from typing import Final
 from broker.clock import ManualClock
 from broker.ids import BrokerEpoch, LeaderEpoch, Offset
 from broker.units import DAY_MS, HOUR_MS, MIB, DurationMs, SizeBytes, TimeMs
-from log.batches import batches_in
-from log.build import build_batch
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.batches.in_buffer import batches_in
 from log.log_config import LogConfig
 from log.partition_log import PartitionLog
 from log.record import Record

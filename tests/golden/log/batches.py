@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from broker.errors import CorruptDataError
-from log.batch import RecordBatch
-from log.batches import Reader, batches_in
+from log.batches.batch import RecordBatch
+from log.batches.in_buffer import Reader, batches_in
+from log.batches.scan import scan
 from log.record import NO_SEQUENCE, ControlType, Record, control_type, marker_of
-from log.scan import scan
 from tests.golden.log.cases import Json
 from tests.golden.log.inputs import batch_bytes
 

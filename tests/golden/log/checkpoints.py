@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from broker.ids import BrokerEpoch
-from log.checkpoints import (
+from log.errors import CheckpointError
+from log.files.checkpoints import (
     CLEANER_FILE,
     LEADER_EPOCH_FILE,
     LOG_START_FILE,
@@ -23,9 +24,8 @@ from log.checkpoints import (
     parse_epoch_checkpoint,
     parse_offset_checkpoint,
 )
-from log.errors import CheckpointError
-from log.java_text import decode_uuid
-from log.metadata_files import (
+from log.files.java_text import decode_uuid
+from log.files.metadata_files import (
     CLEAN_SHUTDOWN_FILE,
     META_PROPERTIES_FILE,
     PARTITION_METADATA_FILE,

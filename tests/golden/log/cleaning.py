@@ -13,8 +13,8 @@ from typing import Final
 from broker.clock import ManualClock
 from broker.ids import PartitionId, TopicPartition
 from broker.units import DurationMs
-from log.checkpoints import CLEANER_FILE
 from log.compaction import CleanedLog, CleanerManager, CleanerOptions, LogToClean
+from log.files.checkpoints import CLEANER_FILE
 from log.partition_log import PartitionLog
 from tests.golden.log.cases import Json
 

@@ -15,14 +15,14 @@ from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.ids import BrokerEpoch, Offset, PartitionId, TopicPartition
 from broker.units import TimeMs
-from log.batches import batches_in
-from log.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint, write_offset_checkpoint
-from log.directory_lock import LOCK_FILE
-from log.file_names import LOG
+from log.batches.in_buffer import batches_in
+from log.files.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint, write_offset_checkpoint
+from log.files.directory_lock import LOCK_FILE
+from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 from log.log_config import LogConfig
 from log.log_dir import LogDir, LogDirOptions
-from log.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 from log.partition_log import PartitionLog
+from log.segments.file_names import LOG
 from log.storage import MemoryStorage
 from log.storage.image import image_of
 from tests.golden.log.cases import Json

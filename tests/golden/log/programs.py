@@ -13,7 +13,7 @@ from broker.units import DurationMs, TimeMs
 from log.log_config import LogConfig
 from log.log_state import AppendInfo
 from log.partition_log import PartitionLog
-from log.producer_append import AppendOrigin
+from log.producers.append import AppendOrigin
 from log.recovery import LastShutdown
 from log.storage import MemoryStorage
 from tests.golden.log import cleaning

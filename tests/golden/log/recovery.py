@@ -19,7 +19,7 @@ from broker.clock import ManualClock
 from broker.errors import CorruptDataError, RefusedError
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.batches import Reader, batches_in
+from log.batches.in_buffer import Reader, batches_in
 from log.log_config import LogConfig
 from log.partition_log import PartitionLog
 from log.recovery import LastShutdown

@@ -9,10 +9,10 @@ from broker.clock import ManualClock
 from broker.errors import CorruptDataError, RefusedError
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.batches import batches_in
+from log.batches.in_buffer import batches_in
 from log.log_config import LogConfig
-from log.segment import Segment, SegmentPlace
-from log.segment_search import largest_timestamp
+from log.segments.search import largest_timestamp
+from log.segments.segment import Segment, SegmentPlace
 from log.storage import MemoryStorage
 from tests.golden.log.cases import Json
 from tests.golden.log.inputs import batch_bytes

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Final
 from unittest.mock import patch
 
-from log.snappy_stream import BLOCK_SIZE_BYTES, HEADER
+from log.codecs.snappy_stream import BLOCK_SIZE_BYTES, HEADER
 
 FRAGMENT_SIZE: Final = 1 << 16
 TABLE_SIZE_MIN: Final = 1 << 8
@@ -30,12 +30,12 @@ EAGER_COUNT: Final = 16
 @contextmanager
 def kafkas_snappy() -> Iterator[None]:
     """Let batches be compressed by the twin for the time of the block."""
-    with patch("log.compression.compress_stream", compress_stream):
+    with patch("log.codecs.compression.compress_stream", compress_stream):
         yield
 
 
 def compress_stream(data: bytes | memoryview) -> bytes:
-    """Return `data` in the framing of `log.snappy_stream`."""
+    """Return `data` in the framing of `log.codecs.snappy_stream`."""
     out = bytearray(HEADER)
     for start in range(0, len(data), BLOCK_SIZE_BYTES):
         block = compress_block(bytes(data[start : start + BLOCK_SIZE_BYTES]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from log.file_names import OFFSET_INDEX, TIME_INDEX
 from log.log_state import LogState, ProducerView
 from log.partition_log import PartitionLog
-from log.segment_search import FoundOffset
+from log.segments.file_names import OFFSET_INDEX, TIME_INDEX
+from log.segments.search import FoundOffset
 from log.storage.protocol import Storage
 from tests.golden.log.cases import Json
 

@@ -10,13 +10,13 @@ import attrs
 from broker.clock import ManualClock
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import DurationMs, TimeMs
-from log.build import build_batch, build_marker
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch, build_marker
+from log.batches.build_spec import BatchSpec
+from log.codecs.compression import Codec
 from log.compaction import Cleaned, CleanerOptions, clean, log_to_clean
-from log.compression import Codec
 from log.log_config import LogConfig
 from log.partition_log import PartitionLog
-from log.producer_append import AppendOrigin
+from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record
 from log.recovery import LastShutdown
 from log.storage import MemoryStorage

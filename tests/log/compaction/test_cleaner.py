@@ -7,9 +7,9 @@ import pytest
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.build import build_batch
-from log.build_spec import BatchSpec
-from log.compression import Codec
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.codecs.compression import Codec
 from log.errors import CorruptBatchError, IllegalStateError
 from log.record import ControlType, Record, TimestampType
 from tests.log.compaction.logs import EPOCH, RETENTION_MS, START_MS, Written, bytes_of, data_of, pairs_of

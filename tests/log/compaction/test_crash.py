@@ -14,8 +14,8 @@ import pytest
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.ids import Offset
+from log.codecs.compression import Codec
 from log.compaction import CleanerOptions, clean, log_to_clean
-from log.compression import Codec
 from log.partition_log import PartitionLog
 from log.record import ControlType, Record
 from log.recovery import LastShutdown

@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 from broker.errors import UsageError
 from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
-from log.batch_v2 import HEADER
-from log.batches import batches_in
-from log.build import build_batch
-from log.build_spec import BatchSpec
+from log.batches.batch_v2 import HEADER
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.batches.in_buffer import batches_in
+from log.codecs.compression import Codec
 from log.compaction.fates import Fates, LastOfProducer
 from log.compaction.filter import FilteredBatches, Terms, filter_source
 from log.compaction.mapping import map_source
 from log.compaction.offset_map import OffsetMap
 from log.compaction.source import SourceLog
 from log.compaction.transactions import CleanedTransactions
-from log.compression import Codec
 from log.errors import IllegalStateError
+from log.indexes.txn_index import AbortedTransaction
 from log.record import Record
 from log.strategies import Written, streams
-from log.txn_index import AbortedTransaction
 from tests.log.compaction.test_offset_map import batches, columns
 from tests.oracles.cleaner import SlowCleaner
 

@@ -7,8 +7,8 @@ import pytest
 from broker.clock import ManualClock
 from broker.errors import CorruptDataError
 from broker.ids import PartitionId, TopicPartition
-from log.checkpoints import CLEANER_FILE, write_offset_checkpoint
 from log.compaction import CleanerManager
+from log.files.checkpoints import CLEANER_FILE, write_offset_checkpoint
 from log.partition_log import PartitionLog
 from log.storage import MemoryStorage
 from log.storage.protocol import Storage

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.ids import Offset
+from log.codecs.compression import Codec
 from log.compaction import CleanerOptions, clean, log_to_clean
-from log.compression import Codec
 from log.record import ControlType, Record
 from tests.log.compaction.logs import RETENTION_MS, Pair, Written, bytes_of, data_of
 

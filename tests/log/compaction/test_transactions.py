@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from log.compaction.transactions import CleanedTransactions
+from log.indexes.txn_index import AbortedTransaction
 from log.record import ControlType
-from log.txn_index import AbortedTransaction
 
 ABORTED = AbortedTransaction(7, 2, 5, 5)
 

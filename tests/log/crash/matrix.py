@@ -23,13 +23,13 @@ from broker.entropy import SplitMix64
 from broker.errors import BrokersideError
 from broker.ids import BrokerId, LeaderEpoch, Offset, PartitionId, ProducerEpoch, ProducerId, TopicPartition
 from broker.units import TimeMs
-from log.build import build_batch, build_marker
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch, build_marker
+from log.batches.build_spec import BatchSpec
 from log.errors import StorageError
+from log.files.metadata_files import META_PROPERTIES_FILE, MetaProperties, read_meta_properties, write_meta_properties
 from log.log_dir import LogDir, LogDirOptions
-from log.metadata_files import META_PROPERTIES_FILE, MetaProperties, read_meta_properties, write_meta_properties
 from log.partition_log import PartitionLog
-from log.producer_append import AppendOrigin
+from log.producers.append import AppendOrigin
 from log.reading import Isolation
 from log.record import ControlType, EndTransactionMarker, Record
 from log.storage import (

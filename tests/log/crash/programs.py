@@ -25,13 +25,13 @@ from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.ids import LeaderEpoch, Offset, PartitionId, ProducerEpoch, ProducerId, TopicPartition
 from broker.units import DurationMs, TimeMs
-from log.build import build_batch, build_marker
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch, build_marker
+from log.batches.build_spec import BatchSpec
 from log.compaction import CleanerManager, CleanerOptions
 from log.log_dir import LogDir, LogDirOptions
 from log.log_invariants import check_epochs, check_offsets
 from log.partition_log import PartitionLog
-from log.producer_append import AppendOrigin
+from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record
 from log.storage import DiskImage, MemoryStorage, RecordedStorage, crash_states, image_of
 from log.storage.crash import EXHAUSTIVE_OPERATION_COUNT, sorted_out

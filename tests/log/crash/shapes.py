@@ -14,18 +14,18 @@ import attrs
 
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches import batches_in
-from log.build import build_batch, build_marker
-from log.build_spec import BatchSpec
-from log.checkpoints import EpochEntry
-from log.compression import Codec
+from log.batches.build import build_batch, build_marker
+from log.batches.build_spec import BatchSpec
+from log.batches.in_buffer import batches_in
+from log.batches.rewrite import emptied
+from log.codecs.compression import Codec
+from log.files.checkpoints import EpochEntry
+from log.indexes.txn_index import AbortedTransaction
 from log.log_config import LogConfig
 from log.log_state import ProducerView
 from log.partition_log import PartitionLog
 from log.record import ControlType, EndTransactionMarker, Header, Record, TimestampType
-from log.rewrite import emptied
 from log.storage import DiskImage, image_of
-from log.txn_index import AbortedTransaction
 from tests.log.made import DIRECTORY, NOW, config, memory, opened
 
 CONFIG: Final = config(segment_bytes=1_000_000, index_interval_bytes=64, segment_index_bytes=1000)

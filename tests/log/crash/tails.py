@@ -23,10 +23,10 @@ from broker.clock import ManualClock
 from broker.errors import BrokersideError
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.batches import batches_in
-from log.file_names import OFFSET_INDEX, TIME_INDEX, kind_of
+from log.batches.in_buffer import batches_in
 from log.partition_log import PartitionLog
 from log.recovery import LastShutdown
+from log.segments.file_names import OFFSET_INDEX, TIME_INDEX, kind_of
 from log.storage import DiskImage, MemoryStorage, image_of
 from tests.log.crash.shapes import CONFIG, LOG_PATH, Stage, Written, stage_of
 from tests.log.made import EPOCH, NOW, batch, opened

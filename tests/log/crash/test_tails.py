@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from log.compression import Codec
+from log.codecs.compression import Codec
 from tests.log.crash.shapes import LOG_PATH, SHAPES, written
 from tests.log.crash.tails import DAMAGES, Damage, bit_flips, check, sweep
 

@@ -9,9 +9,9 @@ from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.errors import BrokersideError
 from broker.ids import Offset
-from log.build import build_batch
-from log.build_spec import BatchSpec
-from log.directory_names import PartitionDirectory, UnexpectedDirectoryError, parse_directory_name
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.files.directory_names import PartitionDirectory, UnexpectedDirectoryError, parse_directory_name
 from log.log_dir import LogDir, LogDirOptions
 from log.record import Record
 from log.storage import DiskImage, MemoryStorage

@@ -8,8 +8,8 @@ from typing import Final
 
 from broker.errors import CorruptDataError
 from log import batches_in
-from log.batch_v2 import CHECKED_POSITION, CRC_POSITION
-from log.crc import crc32c
+from log.batches.batch_v2 import CHECKED_POSITION, CRC_POSITION
+from log.codecs.crc import crc32c
 from log.metadata import Aside, MetadataFile, Replay, arrange, decode_record, looks_like_metadata, record_json, view_of
 from log.metadata.state import MetadataState
 from tests.log.fuzz.target import INPUT_COUNT, Target, fuzz

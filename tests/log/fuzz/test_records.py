@@ -11,23 +11,23 @@ import pytest
 from broker.errors import CorruptDataError
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batch import RecordBatch
-from log.batch_v2 import CHECKED_POSITION, CRC_POSITION, HEADER, BatchV2
-from log.batches import Reader, batches_in
-from log.build import build_batch, build_marker
-from log.build_spec import BatchSpec
-from log.columns import RecordColumns
-from log.compression import CODEC_MASK, Codec, compress, decompress
-from log.crc import crc32, crc32c
+from log.batches.batch import RecordBatch
+from log.batches.batch_v2 import CHECKED_POSITION, CRC_POSITION, HEADER, BatchV2
+from log.batches.build import build_batch, build_marker
+from log.batches.build_spec import BatchSpec
+from log.batches.header_scan import scan_headers
+from log.batches.in_buffer import Reader, batches_in
+from log.batches.legacy import LegacyBatch
+from log.batches.rewrite import emptied
+from log.batches.scan import ScanOptions, scan
+from log.codecs.compression import CODEC_MASK, Codec, compress, decompress
+from log.codecs.crc import crc32, crc32c
+from log.columns.fill import ColumnFill, plan_of
+from log.columns.header_table import as_array, walk
+from log.columns.record_columns import RecordColumns
 from log.errors import DecompressionError
-from log.fill import ColumnFill, plan_of
-from log.header_scan import scan_headers
-from log.header_table import as_array, walk
 from log.kernels import headers
-from log.legacy import LegacyBatch
 from log.record import ControlType, EndTransactionMarker, Header, Record, TimestampType
-from log.rewrite import emptied
-from log.scan import ScanOptions, scan
 from tests.log.fuzz.target import Target, fuzz
 
 RECORDS: Final = (

@@ -10,33 +10,33 @@ from typing import Final
 from broker.clock import ManualClock
 from broker.ids import Offset, PartitionId, ProducerEpoch, ProducerId, TopicPartition
 from broker.units import TimeMs
-from log.checkpoints import (
-    encode_epoch_checkpoint,
-    encode_offset_checkpoint,
-    parse_epoch_checkpoint,
-    parse_offset_checkpoint,
-)
-from log.crc import crc32c
+from log.codecs.crc import crc32c
 from log.errors import (
     CheckpointError,
     CorruptIndexError,
     CorruptSnapshotError,
     CorruptTransactionIndexError,
 )
-from log.file_names import base_offset_of, file_name, kind_of
-from log.metadata_files import (
+from log.files.checkpoints import (
+    encode_epoch_checkpoint,
+    encode_offset_checkpoint,
+    parse_epoch_checkpoint,
+    parse_offset_checkpoint,
+)
+from log.files.metadata_files import (
     encode_meta_properties,
     encode_partition_metadata,
     parse_clean_shutdown,
     parse_meta_properties,
     parse_partition_metadata,
 )
-from log.offset_index import OffsetIndex
-from log.producer_entry import BatchMetadata, ProducerEntry
-from log.producer_snapshot import encode_snapshot, parse_snapshot
+from log.indexes.offset_index import OffsetIndex
+from log.indexes.time_index import TimeIndex
+from log.indexes.txn_index import AbortedTransaction, aborted_transactions, encode_aborted
+from log.producers.entry import BatchMetadata, ProducerEntry
+from log.producers.snapshot import encode_snapshot, parse_snapshot
+from log.segments.file_names import base_offset_of, file_name, kind_of
 from log.storage import MemoryStorage
-from log.time_index import TimeIndex
-from log.txn_index import AbortedTransaction, aborted_transactions, encode_aborted
 from tests.log.fuzz.target import Outcome, Target, fuzz
 
 BASE: Final = 1000

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
-from log.java_text import encode_uuid
+from log.files.java_text import encode_uuid
 from log.metadata import MetadataImage, MetadataRecord, RecordType
 from log.metadata.fields import Field, Kind, Schema
 from log.metadata.schemas import SCHEMAS

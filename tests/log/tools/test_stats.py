@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from log.batches import batches_in
-from log.compression import Codec
-from log.file_names import LOG
+from log.batches.in_buffer import batches_in
+from log.codecs.compression import Codec
 from log.record import ControlType, control_type
+from log.segments.file_names import LOG
 from log.tools.cardinality import EXACT_MAX, Cardinality
 from log.tools.sources import SourceFile, expand
 from log.tools.stats import SegmentTally, tally_segment

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from log.batch_v2 import HEADER
-from log.checkpoints import LEADER_EPOCH_FILE
-from log.crc import crc32c
+from log.batches.batch_v2 import HEADER
+from log.codecs.crc import crc32c
+from log.files.checkpoints import LEADER_EPOCH_FILE
 from log.tools.findings import Checked, Finding
 from log.tools.sources import expand
 from log.tools.verify import verify

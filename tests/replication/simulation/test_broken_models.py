@@ -12,15 +12,15 @@ from typing import Any, Final
 import attrs
 import pytest
 
-import log.producer_state
+import log.producers.state
 import replication.roles.broker_role
 import replication.roles.controller
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
-from log.build import build_batch
-from log.build_spec import BatchSpec
-from log.producer_append import AppendOrigin
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.producers.append import AppendOrigin
 from log.record import Record
 from replication.checkers import INVARIANTS
 from replication.partition import AlterPartition, IsrMember
@@ -148,7 +148,7 @@ def doubles_are_written(patch: Patch) -> None:
     def analyze(original: Any, self: Any, batches: Any, _origin: AppendOrigin) -> Any:
         return original(self, batches, AppendOrigin.REPLICATION)
 
-    around(patch, log.producer_state.ProducerState, "analyze", analyze)
+    around(patch, log.producers.state.ProducerState, "analyze", analyze)
 
 
 def offsets_are_told_wrong(patch: Patch) -> None:

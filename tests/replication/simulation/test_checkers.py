@@ -14,8 +14,8 @@ import pytest
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
-from log.build import build_batch
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
 from log.record import Record
 from replication.checkers import INVARIANTS, StepChecker, account, check_history, told
 from replication.checkers.ghost import Ghost

@@ -7,8 +7,8 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
-from log.build import build_batch
-from log.build_spec import BatchSpec
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
 from log.record import Record
 from replication.checkers import Finding
 from replication.roles.guest import Host

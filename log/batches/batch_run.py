@@ -1,0 +1,46 @@
+"""Batches that follow one another in memory, and what appending asks of each: the unit of appending in bulk.
+
+What it decides: nothing; it carries many batches from whoever encodes them to the segment that takes them.
+
+Constraints: whole batches of magic 2, offsets ascending. The bytes may be a buffer that is used again: whoever made
+the run says until when they hold.
+
+Example: two batches of 80 and 90 bytes: ends are 80 and 170.
+
+Source: ours; Kafka appends batch by batch.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.cluster import Int64Array
+from log.indexes.time_index import TimestampOffset
+
+
+@attrs.frozen(eq=False)
+class BatchRun:
+    """B batches, one after the other in `data`: where each ends, its last offset, its largest timestamp; int64[B]."""
+
+    data: memoryview
+    ends: Int64Array
+    last_offsets: Int64Array
+    max_timestamps: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def largest_timestamp(self) -> TimestampOffset:
+        """The largest timestamp, with the last offset of the first batch that has it."""
+        row = int(self.max_timestamps.argmax())
+        return TimestampOffset(int(self.max_timestamps[row]), int(self.last_offsets[row]))
+
+    def rows(self, start: int, end: int) -> BatchRun:
+        """Return the batches from `start` to before `end`, as views."""
+        if end - start == len(self):
+            return self
+        first = int(self.ends[start - 1]) if start else 0
+        ends = self.ends[start:end] - first
+        last = first + int(ends[-1]) if len(ends) else first
+        return BatchRun(self.data[first:last], ends, self.last_offsets[start:end], self.max_timestamps[start:end])

@@ -1,0 +1,297 @@
+"""Magic 2, Kafka's record batches since 0.11: a header of 61 bytes, then records, compressed together or not.
+
+What it decides: what the bytes of a batch say. Kafka's readers are lenient in places and strict in others, and
+so is this one: only the lower half of the attributes counts, a batch of no records may be followed by anything, any
+negative key size is null, and offsets of records are not held against the header's.
+
+Constraints: the checksum covers attributes to the end. What a broker rewrites in place stands before it: base
+offset, length, leader epoch, magic. So a flipped base offset passes, which is Kafka's rule too.
+Numbers are Java's: sums of 64 bits wrap. Nothing is read past the batch.
+
+How: the header is unpacked once into a named tuple. Records are numbers as in `log.codecs.varint`: length,
+attributes (one byte, unused), timestamp delta, offset delta, key size and key, value size and value, header count
+and headers.
+
+Example: the 61 bytes of an empty batch have length 49, magic 2 and record count 0.
+
+Left out: columns, in `log.columns.fill`; this reader is the slow and readable twin of that kernel.
+
+Source: org.apache.kafka.common.record.{DefaultRecordBatch,DefaultRecord}, 4.0.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from broker.errors import CorruptDataError
+from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.units import TimeMs
+from log.batches.batch import RecordBatch
+from log.codecs.compression import DECOMPRESSED_BYTES_MAX, Codec, codec_of, decompress
+from log.codecs.crc import BytesLike, crc32c
+from log.codecs.varint import read_varint, read_varlong
+from log.columns.fill import columns_of_payload
+from log.columns.record_columns import RecordColumns
+from log.errors import CorruptBatchError, InvalidRecordError
+from log.record import NO_SEQUENCE, Header, Record, TimestampType, increment_sequence, int64
+
+HEADER_FIELDS: Final = (
+    ("base_offset", "q"),
+    ("length", "i"),
+    ("partition_leader_epoch", "i"),
+    ("magic", "b"),
+    ("crc", "I"),
+    ("attributes", "h"),
+    ("last_offset_delta", "i"),
+    ("base_timestamp", "q"),
+    ("max_timestamp", "q"),
+    ("producer_id", "q"),
+    ("producer_epoch", "h"),
+    ("base_sequence", "i"),
+    ("record_count", "i"),
+)
+HEADER: Final = struct.Struct(">" + "".join(code for _, code in HEADER_FIELDS))
+assert HEADER.size == 61, HEADER.size  # The protocol's record batch overhead.
+
+CRC_POSITION: Final = 17
+CHECKED_POSITION: Final = 21
+"""Where the bytes begin that the checksum covers; what stands before may be rewritten without it."""
+LENGTH_BYTES: Final = 12
+"""What the length field leaves out: base offset and the length itself."""
+TIMESTAMP_TYPE_BIT: Final = 0x08
+TRANSACTIONAL_BIT: Final = 0x10
+CONTROL_BIT: Final = 0x20
+DELETE_HORIZON_BIT: Final = 0x40
+NO_HEADERS: Final[tuple[Header, ...]] = ()
+# Named once, as in `log.batches.in_buffer`.
+_CREATE_TIME: Final = TimestampType.CREATE_TIME
+_LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
+_NO_CODEC: Final = Codec.NONE
+
+
+class BatchHeader(NamedTuple):
+    """The header's fields as stored; `HEADER_FIELDS` has the same names in the same order."""
+
+    base_offset: int
+    length: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+
+assert BatchHeader._fields == tuple(name for name, _ in HEADER_FIELDS)
+
+
+class BatchV2(RecordBatch):
+    """A batch of magic 2 (or of a larger one, which only the file reader takes, and takes for a 2)."""
+
+    __slots__ = (
+        "attributes",
+        "base_offset",
+        "base_sequence",
+        "base_timestamp",
+        "crc",
+        "last_offset",
+        "last_offset_delta",
+        "magic",
+        "max_timestamp",
+        "partition_leader_epoch",
+        "producer_epoch",
+        "producer_id",
+        "record_count",
+    )
+
+    # What every batch has, as plain fields: simulations ask each of them several times an append.
+    magic: int
+    attributes: int
+    crc: int
+    base_offset: Offset
+    last_offset: Offset
+    base_timestamp: TimeMs
+    max_timestamp: TimeMs
+    last_offset_delta: int
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    base_sequence: int
+    partition_leader_epoch: LeaderEpoch
+    record_count: int
+
+    def __init__(self, data: memoryview, position: int = 0, source: str = "") -> None:
+        self.data = data
+        self.position = position
+        self.source = source
+        (
+            self.base_offset,
+            _length,
+            self.partition_leader_epoch,
+            self.magic,
+            self.crc,
+            self.attributes,
+            self.last_offset_delta,
+            self.base_timestamp,
+            self.max_timestamp,
+            self.producer_id,
+            self.producer_epoch,
+            self.base_sequence,
+            self.record_count,
+        ) = HEADER.unpack_from(data if len(data) >= HEADER.size else _filled_up(data))
+        self.last_offset = Offset(int64(self.base_offset + self.last_offset_delta))
+
+    @property
+    def header(self) -> BatchHeader:
+        """The header's fields as stored, the length included."""
+        return BatchHeader._make(HEADER.unpack_from(_filled_up(self.data)))
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Who set the timestamps."""
+        return _LOG_APPEND_TIME if self.attributes & TIMESTAMP_TYPE_BIT else _CREATE_TIME
+
+    @property
+    def last_sequence(self) -> int:
+        """The producer's number of the last record."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return increment_sequence(self.base_sequence, self.last_offset_delta)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it is part of a transaction."""
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether its records are the cluster's own."""
+        return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def delete_horizon_ms(self) -> TimeMs | None:
+        """When its tombstones and markers may go."""
+        return TimeMs(self.base_timestamp) if self.attributes & DELETE_HORIZON_BIT else None
+
+    def is_valid(self) -> bool:
+        """Whether the size can hold a batch and the checksum is right."""
+        return len(self.data) >= HEADER.size and crc32c(self.data[CHECKED_POSITION:]) == self.crc
+
+    def ensure_valid(self) -> None:
+        """Raise CorruptBatchError unless `is_valid`."""
+        if len(self.data) < HEADER.size:
+            raise self.corrupt(
+                f"Record batch is corrupt (the size {len(self.data)} is smaller than the minimum allowed "
+                f"overhead {HEADER.size})"
+            )
+        computed = crc32c(self.data[CHECKED_POSITION:])
+        if computed != self.crc:
+            raise self.corrupt(f"Record is corrupt (stored crc = {self.crc}, computed crc = {computed})")
+
+    def payload(self, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> BytesLike:
+        """Return the records section, decompressed; raise CorruptDataError of some kind."""
+        try:
+            if len(self.data) < HEADER.size:
+                raise CorruptBatchError(f"the size {len(self.data)} cannot hold the header of a batch")
+            codec = codec_of(self.attributes)
+            payload = self.data[HEADER.size :]
+            return payload if codec is _NO_CODEC else decompress(codec, payload, magic=self.magic, bytes_max=bytes_max)
+        except CorruptDataError as error:
+            raise self.placed(error) from None
+
+    def records(self) -> tuple[Record, ...]:
+        """Return the records, decompressed; the checksum is not asked."""
+        if self._is_empty():
+            return ()
+        payload = bytes(self.payload())
+        try:
+            if self.record_count < 0:
+                raise InvalidRecordError(f"Found invalid record count {self.record_count} in magic v2 batch")
+            return _read_records(payload, self)
+        except CorruptDataError as error:
+            raise self.placed(error) from None
+
+    def columns(self) -> RecordColumns:
+        """Return the records as columns; the checksum is not asked. Positions are in the decompressed payload."""
+        columns = columns_of_payload(self.data, b"" if self._is_empty() else self.payload())
+        if columns is None:
+            self.records()  # Says what is wrong.
+        assert columns is not None, "the kernel refused what its twin accepts"
+        return columns
+
+    def _is_empty(self) -> bool:
+        """Whether it has no records: then nobody looks at what follows the header."""
+        return self.record_count == 0 and len(self.data) >= HEADER.size
+
+
+def _filled_up(data: memoryview) -> bytes:
+    """Return the header's bytes; of a batch shorter than that, which `ensure_valid` refuses, absent ones are zeros."""
+    return bytes(data[: HEADER.size]).ljust(HEADER.size, b"\0")
+
+
+def _read_records(payload: bytes, batch: BatchV2) -> tuple[Record, ...]:
+    records: list[Record] = []
+    position = 0
+    try:
+        for _ in range(batch.record_count):  # Each turn reads at least seven bytes, or raises.
+            record, position = _read_record(payload, position, batch)
+            records.append(record)
+    except InvalidRecordError as error:
+        raise InvalidRecordError(f"record {len(records)} of {batch.record_count}: {error.what}") from None
+    if position != len(payload):
+        raise InvalidRecordError("Incorrect declared batch size, records still remaining in file")
+    return tuple(records)
+
+
+def _read_record(payload: bytes, position: int, batch: BatchV2) -> tuple[Record, int]:
+    size, position = read_varint(payload, position)
+    end = position + size
+    if size < 0 or end > len(payload):
+        raise InvalidRecordError(
+            f"Invalid record size: expected {size} bytes in record payload, but {len(payload) - position} remain"
+        )
+    timestamp_delta, position = read_varlong(payload, position + 1)  # After the attributes, which mean nothing.
+    offset_delta, position = read_varint(payload, position)
+    key, position = _read_bytes(payload, position)
+    value, position = _read_bytes(payload, position)
+    count, position = read_varint(payload, position)
+    if not 0 <= count <= len(payload) - position:
+        raise InvalidRecordError(f"Found invalid number of record headers {count}")
+    headers = NO_HEADERS
+    if count:
+        headers, position = _read_headers(payload, position, count)
+    if position != end:
+        raise InvalidRecordError(
+            f"Invalid record size: expected to read {size} bytes in record payload, but instead read "
+            f"{position - end + size}"
+        )
+    is_append_time = batch.attributes & TIMESTAMP_TYPE_BIT
+    timestamp = batch.max_timestamp if is_append_time else int64(batch.base_timestamp + timestamp_delta)
+    sequence = NO_SEQUENCE if batch.base_sequence < 0 else increment_sequence(batch.base_sequence, offset_delta)
+    offset = int64(batch.base_offset + offset_delta)
+    return Record(Offset(offset), TimeMs(timestamp), key, value, headers, sequence), position
+
+
+def _read_bytes(payload: bytes, position: int) -> tuple[bytes | None, int]:
+    size, position = read_varint(payload, position)
+    if size < 0:
+        return None, position
+    if size > len(payload) - position:
+        raise InvalidRecordError(f"Found invalid record structure: a field of {size} bytes runs past the records")
+    return payload[position : position + size], position + size
+
+
+def _read_headers(payload: bytes, position: int, count: int) -> tuple[tuple[Header, ...], int]:
+    headers: list[Header] = []
+    for _ in range(count):  # Each turn reads at least two bytes, or raises.
+        name, position = _read_bytes(payload, position)
+        if name is None:
+            raise InvalidRecordError("Invalid negative header key size")
+        value, position = _read_bytes(payload, position)
+        headers.append(Header(name.decode("utf-8", "replace"), value))
+    return tuple(headers), position

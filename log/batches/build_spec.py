@@ -1,0 +1,122 @@
+"""What a batch says of itself, and which of that Kafka refuses to write.
+
+What it decides: the fields that a writer chooses, beside the records, and the rules that hold between them.
+
+Constraints: what Kafka's builder refuses is refused, before any byte is made: transactions need a producer id, a
+producer id needs an epoch and a sequence, offsets ascend, the older formats know neither headers nor zstd.
+
+Example: BatchSpec(base_offset=Offset(7), codec=Codec.LZ4) is a plain batch from offset 7 on, compressed.
+
+Source: org.apache.kafka.common.record.MemoryRecordsBuilder, 4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from broker.errors import UsageError
+from broker.ids import INT32_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.units import TimeMs
+from broker.values import value
+from log.batches.batch import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, RecordBatch
+from log.codecs.compression import Codec
+from log.record import NO_SEQUENCE, NO_TIMESTAMP, Record, TimestampType
+
+FIRST_OFFSET: Final = Offset(0)
+
+
+@value
+class BatchSpec:
+    """What a batch says of itself, beside its records. Absent numbers are -1."""
+
+    base_offset: Offset = FIRST_OFFSET
+    magic: int = 2
+    codec: Codec = Codec.NONE
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME
+    log_append_time: TimeMs = NO_TIMESTAMP
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    base_sequence: int = NO_SEQUENCE
+    is_transactional: bool = False
+    is_control: bool = False
+    partition_leader_epoch: LeaderEpoch = NO_LEADER_EPOCH
+    delete_horizon_ms: TimeMs | None = None
+    last_offset: Offset | None = None
+    """Where the batch ends, if beyond its last record."""
+    compression_level: int | None = None
+    """Of gzip or zstd, on their own scale; None is Kafka's default."""
+
+
+def spec_of(batch: RecordBatch) -> BatchSpec:
+    """Return what `batch` says of itself, to build another like it; may raise for a damaged wrapper."""
+    is_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    return BatchSpec(
+        base_offset=batch.base_offset,
+        magic=batch.magic,
+        codec=batch.codec,
+        timestamp_type=batch.timestamp_type,
+        log_append_time=batch.max_timestamp if is_append_time else NO_TIMESTAMP,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        is_transactional=batch.is_transactional,
+        is_control=batch.is_control,
+        partition_leader_epoch=batch.partition_leader_epoch,
+        delete_horizon_ms=batch.delete_horizon_ms,
+        last_offset=batch.last_offset,
+    )
+
+
+def check_spec(spec: BatchSpec) -> None:
+    """Raise UsageError for fields that exclude each other."""
+    if spec.magic not in (0, 1, 2):
+        raise UsageError(f"magic is {spec.magic}; 0, 1 and 2 are known")
+    if spec.magic > 0 and spec.timestamp_type is TimestampType.NO_TIMESTAMP_TYPE:
+        raise UsageError(f"magic {spec.magic} needs a timestamp type")
+    if spec.magic < 2:
+        _check_legacy(spec)
+    if spec.is_transactional and spec.producer_id == NO_PRODUCER_ID:
+        raise UsageError("Cannot write transactional messages without a valid producer ID")
+    if spec.producer_id != NO_PRODUCER_ID:
+        if spec.producer_epoch == NO_PRODUCER_EPOCH:
+            raise UsageError("Invalid negative producer epoch")
+        if spec.base_sequence < 0 and not spec.is_control:
+            raise UsageError("Invalid negative sequence number used")
+
+
+def _check_legacy(spec: BatchSpec) -> None:
+    absent = {
+        "Transactional records are": spec.is_transactional,
+        "Control records are": spec.is_control,
+        "ZStandard compression is": spec.codec is Codec.ZSTD,
+        "Delete horizon timestamp is": spec.delete_horizon_ms is not None,
+        "Idempotent messages are": spec.producer_id != NO_PRODUCER_ID,
+    }
+    for name, is_asked in absent.items():
+        if is_asked:
+            raise UsageError(f"{name} not supported for magic {spec.magic}")
+
+
+def check_records(spec: BatchSpec, records: Sequence[Record]) -> None:
+    """Raise UsageError for records that no batch can hold."""
+    if not records:
+        raise UsageError("a batch needs a record; an empty one is what the cleaner leaves of another (`emptied`)")
+    previous = spec.base_offset - 1
+    for record in records:
+        if record.offset <= previous:
+            raise UsageError(
+                f"Illegal offset {record.offset} following previous offset {previous} "
+                "(Offsets must increase monotonically)."
+            )
+        previous = record.offset
+        if record.timestamp < NO_TIMESTAMP:
+            raise UsageError(f"Invalid negative timestamp {record.timestamp}")
+        if record.headers and spec.magic < 2:
+            raise UsageError(f"Magic v{spec.magic} does not support record headers")
+    last = previous if spec.last_offset is None else spec.last_offset
+    if not previous <= last <= spec.base_offset + INT32_MAX:
+        raise UsageError(
+            f"Maximum offset delta exceeded, base offset: {spec.base_offset}, last record: {previous}, "
+            f"last offset: {last}"
+        )

@@ -1,0 +1,101 @@
+"""Batches that stand one after the other in a buffer.
+
+What it decides: where one batch ends and the next begins, and when there is none. Kafka has two readers, over files
+and over memory, which differ at the edges; recovery's outcome depends on which one reads, so both are here.
+
+Constraints: what is incomplete ends the iteration in silence, since a file that is being written ends so. What
+cannot be a size is damage.
+
+How: offset int64, size int32, and the magic 16 bytes in. The file reader wants more than 17 bytes and takes any magic,
+all from 2 on for a 2 and all below for a message; the memory reader refuses a magic other than 0, 1, 2.
+
+Example: 17 bytes left over: the file reader ends, the memory reader looks at the size and the magic first.
+
+Source: org.apache.kafka.common.record.{FileLogInputStream,ByteBufferLogInputStream}, 4.0.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+from log.batches.batch import RecordBatch
+from log.batches.batch_v2 import BatchV2
+from log.batches.legacy import LegacyBatch
+from log.codecs.crc import BytesLike
+from log.errors import CorruptBatchError
+
+OFFSET_AND_SIZE: Final = struct.Struct(">qi")
+SIZE_MIN: Final = 14  # Of a message of magic 0; asked of every format.
+MAGIC_POSITION: Final = 16
+BYTES_UP_TO_MAGIC: Final = 17
+
+
+class Reader(enum.Enum):
+    """Which of Kafka's two readers."""
+
+    FILE = "FileRecords"
+    """Ends where 17 bytes or fewer are left, accepts any magic."""
+    MEMORY = "MemoryRecords"
+    """Ends where fewer than 17 bytes are left, refuses a magic above 2 or below 0."""
+
+
+# Naming a member of an enum takes 0.2 µs in Python 3.11; modules that simulations run a lot name theirs once.
+_FILE: Final = Reader.FILE
+_MEMORY: Final = Reader.MEMORY
+
+
+def batches_in(
+    data: BytesLike,
+    *,
+    start_position: int = 0,
+    end_position: int | None = None,
+    reader: Reader = _FILE,
+    source: str = "",
+) -> Iterator[RecordBatch]:
+    """Yield the batches that stand in `data` from `start_position` to before `end_position` (default: all of it).
+
+    An incomplete batch at the end ends the iteration silently, as in Kafka. Checksums are not asked: call
+    `ensure_valid`. Raises CorruptBatchError (with the position) for a size that no batch can have.
+    """
+    view, position = memoryview(data), start_position
+    end = len(view) if end_position is None else end_position
+    while position < end:  # Each batch moves the position on by at least 26 bytes.
+        batch = batch_at(view, position, end_position=end, reader=reader, source=source)
+        if batch is None:
+            return
+        yield batch
+        position = batch.end_position
+
+
+def batch_at(
+    data: BytesLike, position: int, *, end_position: int | None = None, reader: Reader = _FILE, source: str = ""
+) -> RecordBatch | None:
+    """Return the batch at `position`, None where no complete one is left; raises as `batches_in`."""
+    view = memoryview(data)
+    end = len(view) if end_position is None else end_position
+    left = end - position
+    if left < OFFSET_AND_SIZE.size or (reader is _FILE and left <= BYTES_UP_TO_MAGIC):
+        return None
+    _, size = OFFSET_AND_SIZE.unpack_from(view, position)
+    end_of_batch = position + OFFSET_AND_SIZE.size + size
+    if size < SIZE_MIN:
+        raise CorruptBatchError(
+            f"Record size {size} is less than the minimum record overhead ({SIZE_MIN})",
+            source=source,
+            position=position,
+        )
+    if left < BYTES_UP_TO_MAGIC:
+        return None
+    magic = view[position + MAGIC_POSITION]
+    if reader is _MEMORY and magic > 2:
+        signed = magic if magic < 0x80 else magic - 0x100
+        raise CorruptBatchError(f"Invalid magic found in record: {signed}", source=source, position=position)
+    if end_of_batch > end:
+        return None
+    batch_bytes = view[position:end_of_batch]
+    if 2 <= magic < 0x80:
+        return BatchV2(batch_bytes, position, source)
+    return LegacyBatch(batch_bytes, position, source)

@@ -1,0 +1,320 @@
+"""Magic 0 and 1, the messages before record batches, plain or wrapped around compressed ones.
+
+What it decides: what old log files say. A message is an entry of its own; a compressed set of messages is the value of
+a wrapper message without key. Both answer what a batch answers, so nothing else needs to know of them.
+
+Constraints: a wrapper's last offset is its own; its base offset is known only by looking inside. Inner messages
+are not compressed again. Their checksums are not looked at, as in Kafka; the wrapper's covers them.
+
+How: offset int64, size int32, then the message: CRC-32 of all that follows it, magic, attributes (bits 0-2 codec,
+bit 3 timestamp type), timestamp int64 (magic 1 only), key size int32 and key, value size int32 and value; -1 is null.
+In a wrapper of magic 0 the inner offsets are absolute. In one of magic 1 they count from 0, and
+absolute = wrapper's offset − last inner one + inner one; a wrapper at offset 0 is taken as based on 0, as an old
+librdkafka wrote it. With LogAppendTime on the wrapper the inner messages tell its time.
+
+Example: a wrapper of magic 1 at offset 111 around inner offsets 0, 2, 3, 8 holds offsets 103, 105, 106, 111.
+
+Source: org.apache.kafka.common.record.{AbstractLegacyRecordBatch,LegacyRecord}, 4.0; KIP-31 and KIP-32.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from broker.errors import CorruptDataError
+from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.units import TimeMs
+from log.batches.batch import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, RecordBatch
+from log.batches.message import Message
+from log.codecs.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, Codec, decompress
+from log.codecs.crc import BytesLike, crc32
+from log.columns.fill_messages import MessageSet, columns_of_set
+from log.columns.header_table import as_array, walk
+from log.columns.record_columns import RecordColumns
+from log.errors import CorruptBatchError, InvalidRecordError
+from log.record import NO_SEQUENCE, NO_TIMESTAMP, Record, TimestampType, int64
+
+ENTRY: Final = struct.Struct(">qi")
+FIXED_V0: Final = struct.Struct(">Ibb")
+FIXED_V1: Final = struct.Struct(">Ibbq")
+SIZE: Final = struct.Struct(">i")
+CRC_POSITION: Final = ENTRY.size
+CHECKED_POSITION: Final = ENTRY.size + 4
+"""Where the bytes begin that the checksum covers: magic to the end."""
+MESSAGE_BYTES_MIN: Final = {0: FIXED_V0.size + 2 * SIZE.size, 1: FIXED_V1.size + 2 * SIZE.size}
+assert MESSAGE_BYTES_MIN == {0: 14, 1: 22}
+TIMESTAMP_TYPE_BIT: Final = 0x08
+
+
+class LegacyBatch(RecordBatch):
+    """One message of magic 0 or 1, plain or a wrapper (or of a negative magic, which the file reader takes for a 1)."""
+
+    __slots__ = ("attributes_field", "crc_field", "last", "magic_field", "time")
+
+    attributes_field: int
+    crc_field: int
+    last: int
+    magic_field: int
+    time: TimeMs
+
+    def __init__(self, data: memoryview, position: int = 0, source: str = "") -> None:
+        super().__init__(data, position, source)
+        assert len(data) >= ENTRY.size + MESSAGE_BYTES_MIN[0], len(data)  # Readers hand out no shorter ones.
+        self.last, _ = ENTRY.unpack_from(data)
+        self.crc_field, self.magic_field, self.attributes_field = FIXED_V0.unpack_from(data, ENTRY.size)
+        self.time = NO_TIMESTAMP
+        if self.magic_field != 0 and len(data) >= ENTRY.size + FIXED_V1.size:
+            self.time = TimeMs(FIXED_V1.unpack_from(data, ENTRY.size)[3])
+
+    @property
+    def magic(self) -> int:
+        """0 or 1."""
+        return self.magic_field
+
+    @property
+    def attributes(self) -> int:
+        """The field as stored, 8 bits, signed."""
+        return self.attributes_field
+
+    @property
+    def crc(self) -> int:
+        """The checksum as stored, unsigned."""
+        return self.crc_field
+
+    @property
+    def base_offset(self) -> Offset:
+        """The first offset, of a wrapper found by looking inside; raises what `records` raises."""
+        return self.records()[0].offset if self.is_wrapper else self.last_offset
+
+    @property
+    def last_offset(self) -> Offset:
+        """The entry's own offset."""
+        return Offset(self.last)
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Who set the timestamps: nobody in magic 0."""
+        if self.magic_field == 0:
+            return TimestampType.NO_TIMESTAMP_TYPE
+        is_append_time = self.attributes_field & TIMESTAMP_TYPE_BIT
+        return TimestampType.LOG_APPEND_TIME if is_append_time else TimestampType.CREATE_TIME
+
+    @property
+    def base_timestamp(self) -> TimeMs:
+        """-1: these formats store whole timestamps."""
+        return NO_TIMESTAMP
+
+    @property
+    def max_timestamp(self) -> TimeMs:
+        """The message's time; a wrapper's is the largest inside."""
+        return self.time
+
+    @property
+    def last_offset_delta(self) -> int:
+        """`last_offset` less `base_offset`."""
+        return self.last_offset - self.base_offset
+
+    @property
+    def producer_id(self) -> ProducerId:
+        """-1: there are none yet."""
+        return NO_PRODUCER_ID
+
+    @property
+    def producer_epoch(self) -> ProducerEpoch:
+        """-1: there are none yet."""
+        return NO_PRODUCER_EPOCH
+
+    @property
+    def base_sequence(self) -> int:
+        """-1: there are none yet."""
+        return NO_SEQUENCE
+
+    @property
+    def last_sequence(self) -> int:
+        """-1: there are none yet."""
+        return NO_SEQUENCE
+
+    @property
+    def partition_leader_epoch(self) -> LeaderEpoch:
+        """-1: there are none yet."""
+        return NO_LEADER_EPOCH
+
+    @property
+    def record_count(self) -> int:
+        """1, or how many messages a wrapper holds."""
+        return len(self.records()) if self.is_wrapper else 1
+
+    @property
+    def is_transactional(self) -> bool:
+        """False: there are no transactions yet."""
+        return False
+
+    @property
+    def is_control(self) -> bool:
+        """False: there are no control records yet."""
+        return False
+
+    @property
+    def delete_horizon_ms(self) -> TimeMs | None:
+        """None: only magic 2 has one."""
+        return None
+
+    @property
+    def is_wrapper(self) -> bool:
+        """Whether it stands around a compressed set of messages."""
+        return self.attributes_field & CODEC_MASK != Codec.NONE
+
+    def is_valid(self) -> bool:
+        """Whether the size can hold a message and the checksum is right."""
+        return self._is_large_enough() and crc32(self.data[CHECKED_POSITION:]) == self.crc_field
+
+    def ensure_valid(self) -> None:
+        """Raise CorruptBatchError unless `is_valid`."""
+        if not self._is_large_enough():
+            raise self.corrupt(
+                "Record is corrupt (crc could not be retrieved as the record is too small, "
+                f"size = {len(self.data) - ENTRY.size})"
+            )
+        computed = crc32(self.data[CHECKED_POSITION:])
+        if computed != self.crc_field:
+            raise self.corrupt(f"Record is corrupt (stored crc = {self.crc_field}, computed crc = {computed})")
+
+    def columns(self) -> RecordColumns:
+        """Return the messages as columns; the checksum is not asked. Positions are in what a wrapper held."""
+        data = as_array(self.payload())
+        batches = walk(as_array(self.data), 0, len(self.data), is_file_reader=True)
+        pieces = columns_of_set(data, batches, self.message_set(len(data)), rows_max=len(data))
+        if pieces is None:
+            self.records()  # Says what is wrong.
+        assert pieces is not None, "the kernel refused what its twin accepts"
+        return next(pieces)
+
+    def payload(self, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> BytesLike:
+        """Return what the messages stand in: the entry itself, or what its wrapper held."""
+        if not self.is_wrapper:
+            return self.data
+        try:
+            outer = _message(self.data, 0, self.last_offset)
+            if self.magic_field < 0:
+                raise InvalidRecordError(
+                    f"Invalid wrapper magic found in legacy deep record iterator {self.magic_field}"
+                )
+            if self.codec is Codec.ZSTD:
+                raise InvalidRecordError(f"zstd in a message of magic {self.magic_field}, which has none")
+            if outer.value_size < 0:
+                raise InvalidRecordError(
+                    f"Found invalid compressed record set with null value (magic = {self.magic_field})"
+                )
+            value = self.data[outer.value_position : outer.value_position + outer.value_size]
+            return decompress(self.codec, value, magic=self.magic_field, bytes_max=bytes_max)
+        except CorruptDataError as error:
+            raise self.placed(error) from None
+
+    def message_set(self, size_bytes: int) -> MessageSet:
+        """Return how the messages stand in their payload of `size_bytes`."""
+        is_append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
+        return MessageSet(
+            0,
+            size_bytes,
+            is_relative=self.is_wrapper and self.magic_field != 0,
+            last_offset=self.last,
+            append_time=self.time if is_append_time and self.is_wrapper else None,
+            is_wrapped=True,
+        )
+
+    def records(self) -> tuple[Record, ...]:
+        """Return the messages as records; the checksum is not asked."""
+        payload = bytes(self.payload())
+        try:
+            if not self.is_wrapper:
+                return (_record(payload, _message(memoryview(payload), 0, self.last_offset)),)
+            messages = self._unwrapped(tuple(_inner_messages(memoryview(payload))), payload)
+            return tuple(_record(payload, message) for message in messages)
+        except CorruptDataError as error:
+            raise self.placed(error) from None
+
+    def _unwrapped(self, inner: tuple[Message, ...], buffer: bytes) -> tuple[Message, ...]:
+        if not inner:
+            raise InvalidRecordError("Found invalid compressed record set with no inner records")
+        base = 0
+        if self.magic_field != 0 and self.last != 0:
+            base = self.last - inner[-1].offset
+            if base < 0:
+                raise InvalidRecordError(
+                    f"Found invalid wrapper offset in compressed v1 message set, wrapper offset '{self.last}' is less "
+                    f"than the last inner message offset '{inner[-1].offset}' and it is not zero."
+                )
+        if any(buffer[message.position + CHECKED_POSITION + 1] & CODEC_MASK for message in inner):
+            raise InvalidRecordError("Inner messages must not be compressed")
+        is_append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
+        return tuple(
+            attrs.evolve(
+                message,
+                offset=Offset(int64(base + message.offset)),
+                timestamp=self.time if is_append_time and _is_v1(buffer, message) else message.timestamp,
+            )
+            for message in inner
+        )
+
+    def _is_large_enough(self) -> bool:
+        return len(self.data) >= ENTRY.size + MESSAGE_BYTES_MIN[min(abs(self.magic_field), 1)]
+
+
+def _inner_messages(buffer: memoryview) -> Iterator[Message]:
+    """Yield the messages of a set; half a message at the end ends it, as in Kafka."""
+    position = 0
+    while position + ENTRY.size <= len(buffer):  # Each turn reads at least 26 bytes.
+        offset, size = ENTRY.unpack_from(buffer, position)
+        if size < MESSAGE_BYTES_MIN[0]:
+            raise CorruptBatchError(
+                f"Record size {size} is less than the minimum record overhead ({MESSAGE_BYTES_MIN[0]})"
+            )
+        if position + ENTRY.size + size > len(buffer):
+            return
+        yield _message(buffer[: position + ENTRY.size + size], position, offset)
+        position += ENTRY.size + size
+
+
+def _message(buffer: memoryview, position: int, offset: int) -> Message:
+    """Return where the parts of the message at `position` stand; it reaches to the end of `buffer`."""
+    start = position + ENTRY.size
+    magic = FIXED_V0.unpack_from(buffer, start)[1]
+    try:
+        timestamp = FIXED_V1.unpack_from(buffer, start)[3] if magic else NO_TIMESTAMP
+        key_position = start + (FIXED_V1.size if magic else FIXED_V0.size) + SIZE.size
+        (key_size,) = SIZE.unpack_from(buffer, key_position - SIZE.size)
+        value_position = key_position + max(key_size, 0) + SIZE.size
+        (value_size,) = SIZE.unpack_from(buffer, value_position - SIZE.size)
+    except struct.error:
+        raise InvalidRecordError("Found invalid record structure: a field runs past the message") from None
+    if value_position + max(value_size, 0) > len(buffer):
+        raise InvalidRecordError("Found invalid record structure: the value runs past the message")
+    return Message(
+        Offset(offset),
+        TimeMs(timestamp),
+        position,
+        len(buffer) - position,
+        key_position,
+        max(key_size, -1),
+        value_position,
+        max(value_size, -1),
+    )
+
+
+def _is_v1(buffer: bytes, message: Message) -> bool:
+    return buffer[message.position + CHECKED_POSITION] != 0
+
+
+def _record(payload: bytes, message: Message) -> Record:
+    key = payload[message.key_position : message.key_position + max(message.key_size, 0)]
+    value = payload[message.value_position : message.value_position + max(message.value_size, 0)]
+    return Record(
+        message.offset,
+        message.timestamp,
+        None if message.key_size < 0 else key,
+        None if message.value_size < 0 else value,
+    )

@@ -1,0 +1,25 @@
+"""Where the parts of one message of magic 0 or 1 stand; see `log.batches.legacy`.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.ids import Offset
+from broker.units import TimeMs
+
+
+@attrs.frozen
+class Message:
+    """One plain message: where its parts stand in a buffer. Sizes are -1 for null."""
+
+    offset: Offset
+    timestamp: TimeMs
+    position: int
+    size_bytes: int
+    key_position: int
+    key_size: int
+    value_position: int
+    value_size: int

@@ -1,0 +1,62 @@
+"""A batch to what the cleaner leaves of it: emptied, or with fewer records.
+
+What it decides: which fields survive when records are taken out of a batch.
+
+Constraints: offsets, producer fields, epoch, codec and timestamp type stay, so that readers find every survivor where
+it was and a producer's last sequence is not forgotten.
+
+How: survivors are written anew: base timestamp is the first survivor's, or the delete horizon. An empty batch has
+neither codec nor horizon, and no base timestamp.
+
+Example: a batch of offsets 10..19 of which 13 survives still covers 10..19; its base timestamp is that of 13.
+
+Left out: many batches at once, in `log.compaction`.
+
+Source: org.apache.kafka.common.record.MemoryRecords.filterTo and DefaultRecordBatch.writeEmptyHeader, 4.0.
+"""
+
+from __future__ import annotations
+
+from itertools import compress as selected
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.errors import UsageError
+from broker.units import TimeMs
+from log.batches.batch import RecordBatch
+from log.batches.batch_v2 import BatchV2
+from log.batches.build import build_batch, sealed
+from log.batches.build_spec import spec_of
+from log.codecs.compression import CODEC_MASK
+from log.record import NO_TIMESTAMP
+
+HORIZON_AND_CODEC: Final = 0x40 | CODEC_MASK
+
+
+def emptied(batch: RecordBatch) -> bytes:
+    """Return the empty batch (61 bytes) that the cleaner leaves in place of `batch`; UsageError before magic 2."""
+    if not isinstance(batch, BatchV2):
+        raise UsageError(f"Empty batches are only supported for magic v2 and above, not for {batch.magic}")
+    header = batch.header._replace(
+        attributes=batch.header.attributes & 0x7F & ~HORIZON_AND_CODEC, base_timestamp=NO_TIMESTAMP, record_count=0
+    )
+    return sealed(header, b"")
+
+
+def rebuild(batch: RecordBatch, kept: NDArray[np.bool_], *, delete_horizon_ms: TimeMs | None = None) -> bytes:
+    """Return `batch` with only the records whose place is marked in `kept` (bool[record count], at least one true).
+
+    As the cleaner does: same codec, offsets, producer fields, epoch and timestamp type; base timestamp the first
+    survivor's, or the delete horizon (`delete_horizon_ms`, else the batch's own); CreateTime maximum computed anew.
+    """
+    survivors = tuple(selected(batch.records(), kept.tolist()))
+    assert survivors, "a batch without survivors is dropped or emptied"
+    spec = spec_of(batch)
+    if not isinstance(batch, BatchV2):
+        return build_batch(attrs.evolve(spec, base_offset=survivors[0].offset, last_offset=None), survivors)
+    if delete_horizon_ms is not None:
+        spec = attrs.evolve(spec, delete_horizon_ms=delete_horizon_ms)
+    return build_batch(spec, survivors)

@@ -1,0 +1,271 @@
+"""A whole file as columns of records: the fast way to read a segment.
+
+What it decides: in which pieces a file is read, what is checked, and what happens at damage.
+
+Goals, most important first: what is handed out is what Kafka's reader would hand out; any file is read in bounded
+memory; every record costs tens of nanoseconds. Damage costs what lies in it, and no more, when asked to keep going.
+
+Constraints: at most one batch's decompressed records (`decompressed_bytes_max`) and `fill.ROWS_MAX` rows are held at a
+time, beside about `header_table.CHUNK_BYTES`. Rows come in the order of the file.
+
+How: a walk over headers, then the checksum of each batch, then records to columns. Uncompressed batches are read where
+they stand; of compressed ones a piece is decompressed into one buffer, with what stands uncompressed between them. When
+told to keep going, damage is stepped over: by the batch's size if what follows looks like a batch, else by a search for
+the next batch whose checksum is right.
+
+Example: sum(len(columns) for columns in scan(data)) counts records.
+
+Left out: threads; run several scans instead. A search for messages of magic 0 and 1 after damage.
+
+Source: ours; what is accepted follows org.apache.kafka.common.record.FileRecords, 4.0.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+import numpy as np
+
+from broker.errors import CorruptDataError
+from broker.units import MIB
+from log.batches.batch import RecordBatch
+from log.batches.batch_v2 import CHECKED_POSITION, HEADER
+from log.batches.in_buffer import Reader, batch_at
+from log.batches.legacy import CHECKED_POSITION as CHECKED_POSITION_LEGACY
+from log.batches.legacy import LegacyBatch
+from log.codecs.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, codec_of, decompress_into
+from log.codecs.crc import BytesLike, crc32, crc32c
+from log.columns.fill import ColumnFill, plan_of
+from log.columns.fill_messages import MessageSet, columns_of_set
+from log.columns.header_table import as_array, walk
+from log.columns.payloads import Payloads
+from log.columns.record_columns import ByteArray, Damage, HeaderColumns, RecordColumns
+from log.errors import CorruptBatchError
+from log.kernels.resync import find_candidate
+
+SEARCH_BYTES_MAX: Final = 256 * MIB
+"""How many bytes all searches after damage may checksum in one scan; beyond, the rest of the file is skipped."""
+
+
+@attrs.frozen
+class ScanOptions:
+    """How a scan goes about it."""
+
+    check_crc: bool = True
+    keep_going: bool = False
+    """Whether to step over damage (to `RecordColumns.damages`) and read on, instead of raising at it."""
+    reader: Reader = Reader.FILE
+    decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX
+    """How far one batch may grow."""
+
+
+DEFAULT_OPTIONS: Final = ScanOptions()
+
+
+def scan(
+    data: BytesLike,
+    *,
+    start_position: int = 0,
+    end_position: int | None = None,
+    options: ScanOptions = DEFAULT_OPTIONS,
+    source: str = "",
+) -> Iterator[RecordColumns]:
+    """Yield the records as columns, a bounded number at a time.
+
+    Raises CorruptDataError (a subclass with `kafka_class`, position and `source`) at the first damage, after all that
+    stands before it was yielded; with `keep_going` never: `damages` of a chunk tell what was skipped before it, and a
+    last chunk without rows what was skipped at the end. An incomplete batch at the end is no error, as in Kafka, but
+    stands in the last chunk's `damages`.
+    """
+    array = as_array(data)
+    end = len(array) if end_position is None else end_position
+    damages: list[Damage] = []
+    for piece in _Scan(array, end, options, source).pieces(start_position):
+        if isinstance(piece, RecordColumns):
+            yield attrs.evolve(piece, damages=tuple(damages)) if damages else piece
+            damages.clear()
+        elif options.keep_going or piece.is_torn_tail:
+            damages.append(piece)
+        else:
+            raise piece.error
+    if damages:
+        nothing = walk(array, end, end, is_file_reader=True)
+        yield attrs.evolve(Payloads().fill(nothing).next_columns(), damages=tuple(damages))
+
+
+@attrs.define(eq=False)
+class _Scan:
+    """One scan: what is read, how, and how much may still be searched after damage."""
+
+    array: ByteArray
+    end: int
+    options: ScanOptions
+    source: str
+    search_bytes_left: int = SEARCH_BYTES_MAX
+
+    def pieces(self, position: int) -> Iterator[RecordColumns | Damage]:
+        """Yield columns and damages in the order of the file."""
+        while position < self.end:  # Each turn moves on by a batch at least.
+            headers = walk(self.array, position, self.end, self.options.reader is Reader.FILE)
+            good = self._good_count(headers) if self.options.check_crc else len(headers)
+            yield from self._read(headers.rows(0, good))
+            position = headers.end_position
+            if good < len(headers):
+                damage = self._damaged(headers, good)
+            elif headers.damage is not None:
+                damage = self._stopped(headers.damage)
+            else:
+                continue
+            yield damage
+            position = damage.position + damage.size_bytes
+
+    def _good_count(self, headers: HeaderColumns) -> int:
+        """Return how many batches stand before the first whose checksum is wrong."""
+        view, is_legacy = self.array.data, headers.magic < 2
+        starts = headers.position + np.where(is_legacy, CHECKED_POSITION_LEGACY, CHECKED_POSITION)
+        columns = (starts, headers.position + headers.size_bytes, headers.crc, is_legacy)
+        for row, (start, end, crc, is_plain) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            if (crc32 if is_plain else crc32c)(view[start:end]) != crc:
+                return row
+        return len(headers)
+
+    def _damaged(self, headers: HeaderColumns, row: int) -> Damage:
+        """Return the damage that a batch with a wrong checksum is; its size goes to where reading can go on."""
+        position, size = int(headers.position[row]), int(headers.size_bytes[row])
+        error = self._error_of(position, is_checksum=True)
+        resume = position + size
+        if self.options.keep_going and resume < self.end and not self._is_credible(resume):
+            resume = self._search(position + 1)
+        return Damage(error, position, resume - position, int(headers.base_offset[row]))
+
+    def _stopped(self, damage: Damage) -> Damage:
+        """Return what stopped the walk over headers, up to where reading can go on."""
+        error = CorruptBatchError(damage.what, source=self.source, position=damage.position)
+        resume = self._search(damage.position + 1) if self.options.keep_going else self.end
+        is_torn_tail = damage.is_torn_tail and resume == self.end
+        return Damage(error, damage.position, resume - damage.position, damage.base_offset, is_torn_tail)
+
+    def _is_credible(self, position: int) -> bool:
+        """Return whether what stands at `position` looks like a batch, so that the size before it may be believed."""
+        following = walk(self.array, position, self.end, is_file_reader=False)
+        if len(following) == 0:
+            return False
+        is_message = following.magic[0] < 2 and 0 <= following.attributes[0] < 16
+        return bool(
+            is_message or find_candidate(self.array, position, position + int(following.size_bytes[0])) == position
+        )
+
+    def _search(self, position: int) -> int:
+        """Return where the next batch of magic 2 with the right checksum stands, else the end."""
+        while True:  # Each turn moves on by a byte at least.
+            position = find_candidate(self.array, position, self.end)
+            if position >= self.end:
+                return self.end
+            batch = self._batch(position)
+            self.search_bytes_left -= batch.size_bytes
+            if self.search_bytes_left < 0:
+                return self.end
+            if batch.is_valid():
+                return position
+            position += 1
+
+    def _batch(self, position: int) -> RecordBatch:
+        batch = batch_at(self.array.data, position, end_position=self.end, source=self.source)
+        assert batch is not None, position
+        return batch
+
+    def _error_of(self, position: int, *, is_checksum: bool = False) -> CorruptDataError:
+        """Return what the careful reader has to say of a batch that a kernel refused."""
+        batch = self._batch(position)
+        try:
+            batch.ensure_valid() if is_checksum else batch.records()
+        except CorruptDataError as error:
+            return error
+        raise AssertionError(f"the batch at {position} was refused by a kernel only")
+
+    def _read(self, headers: HeaderColumns) -> Iterator[RecordColumns | Damage]:
+        """Yield the records of whole batches, split where the format or the way to read changes."""
+        if len(headers) == 0:
+            return
+        is_legacy = headers.magic < 2
+        if not is_legacy.any():
+            yield from self._read_batches(headers)
+            return
+        # Plain messages are read in runs, wrappers one by one.
+        is_wrapper = is_legacy & ((headers.attributes & CODEC_MASK) != 0)
+        kind = np.where(is_wrapper, np.arange(2, len(headers) + 2), is_legacy)
+        for start, stop in itertools.pairwise([0, *(np.flatnonzero(np.diff(kind)) + 1).tolist(), len(headers)]):
+            run = headers.rows(start, stop)
+            yield from self._read_messages(run) if is_legacy[start] else self._read_batches(run)
+
+    def _read_batches(self, run: HeaderColumns) -> Iterator[RecordColumns | Damage]:
+        """Yield the records of batches of magic 2: where they stand, if none is compressed."""
+        if ((run.attributes & CODEC_MASK != 0) & (run.record_count != 0)).any():
+            return self._read_compressed(run)
+        plan = plan_of(run, run.position + HEADER.size, run.position + run.size_bytes)
+        return self._filled(ColumnFill(self.array, run, plan))
+
+    def _read_messages(self, run: HeaderColumns) -> Iterator[RecordColumns | Damage]:
+        """Yield the records of one wrapper, or of plain messages that follow one another."""
+        first, end = int(run.position[0]), int(run.position[-1] + run.size_bytes[-1])
+        batch = self._batch(first)
+        assert isinstance(batch, LegacyBatch)
+        data, messages = self.array, MessageSet(first, end)
+        if batch.is_wrapper:
+            try:
+                data = as_array(batch.payload(self.options.decompressed_bytes_max))
+            except CorruptDataError as error:
+                yield self._unreadable(run, 0, error)
+                return
+            messages = batch.message_set(len(data))
+        pieces = columns_of_set(data, run, messages)
+        if pieces is not None:
+            yield from pieces
+        elif len(run) == 1:
+            yield self._unreadable(run, 0, self._error_of(first))
+        else:
+            for row in range(len(run)):  # One of them does not add up; the others can be read.
+                yield from self._read_messages(run.rows(row, row + 1))
+
+    def _read_compressed(self, run: HeaderColumns) -> Iterator[RecordColumns | Damage]:
+        """Yield the records of batches, decompressed into one buffer as long as that is not large."""
+        payloads, first = Payloads(), 0
+        data, bytes_max = self.array.data, self.options.decompressed_bytes_max
+        # Nobody looks into a batch without records.
+        attributes = np.where(run.record_count == 0, 0, run.attributes).tolist()
+        starts, ends = (run.position + HEADER.size).tolist(), (run.position + run.size_bytes).tolist()
+        for row, (start, end, attribute_bits) in enumerate(zip(starts, ends, attributes, strict=True)):
+            if payloads.is_full:
+                yield from self._filled(payloads.fill(run.rows(first, row)))
+                payloads, first = Payloads(), row
+            try:
+                payload = decompress_into(codec_of(attribute_bits), data[start:end], payloads.room, bytes_max=bytes_max)
+            except CorruptDataError as error:
+                yield from self._filled(payloads.fill(run.rows(first, row)))
+                placed = type(error)(error.what, source=self.source, position=int(run.position[row]))
+                yield self._unreadable(run, row, placed)
+                payloads, first = Payloads(), row + 1
+                continue
+            if not payloads.add(payload):
+                yield from self._filled(payloads.fill(run.rows(first, row)))
+                payloads, first = Payloads(), row
+                payloads.add(payload)
+        yield from self._filled(payloads.fill(run.rows(first, len(run))))
+
+    def _filled(self, fill: ColumnFill) -> Iterator[RecordColumns | Damage]:
+        """Yield the rows of a fill, and the batches that do not add up."""
+        while not fill.is_done:  # Each turn reads a row, or skips a batch, or ends.
+            columns = fill.next_columns()
+            if len(columns) > 0 or fill.is_done:
+                yield columns
+            row = fill.broken_batch
+            if row is not None:
+                yield self._unreadable(fill.batches, row, self._error_of(int(fill.batches.position[row])))
+                fill.skip_broken()
+
+    def _unreadable(self, run: HeaderColumns, row: int, error: CorruptDataError) -> Damage:
+        """Return the damage that a batch is whose checksum is right, so that its size may be believed."""
+        return Damage(error, int(run.position[row]), int(run.size_bytes[row]), int(run.base_offset[row]))

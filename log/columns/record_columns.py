@@ -1,0 +1,183 @@
+"""Batches and records as columns: what a scan hands out instead of objects.
+
+What it decides: which numbers are kept of each batch and each record, and how to get back from a row to a value.
+
+Constraints: keys and values are not copied; rows tell where they stand. Sizes of -1 are null. All rows of one chunk
+point into one buffer: the file itself where its batches are not compressed, else one that holds their records.
+
+Example: with columns of three records, columns.value(2) is the third value, and
+columns.value_size[columns.value_size >= 0].sum() what all values weigh.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeAlias
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import Int32Array, Int64Array
+from broker.errors import CorruptDataError
+from broker.ids import Offset
+from broker.units import TimeMs
+from log.codecs.varint import read_varint
+from log.record import NO_SEQUENCE, Header, Record, increment_sequence
+
+ByteArray: TypeAlias = NDArray[np.uint8]
+
+
+@attrs.frozen
+class Damage:
+    """A place in a file that cannot be read: `size_bytes` from `position` on are skipped or not looked at."""
+
+    error: CorruptDataError
+    """What raising it would say."""
+    position: int
+    size_bytes: int
+    base_offset: int | None = None
+    """The offset that the damaged batch claims, None where not even that can be read."""
+    is_torn_tail: bool = False
+    """Whether it is an incomplete batch at the end of the file, which Kafka's readers pass over in silence."""
+
+    @property
+    def what(self) -> str:
+        """What is wrong, in words."""
+        return self.error.what
+
+    @property
+    def kafka_class(self) -> str:
+        """The Java class that Kafka throws; for a torn tail, which Kafka does not notice, the one for a bad batch."""
+        return str(getattr(self.error, "kafka_class", ""))
+
+
+@attrs.frozen(eq=False)
+class HeaderColumns:
+    """The headers of batches that follow one another: one row a batch, B rows. Absent numbers are -1.
+
+    Of a message of magic 0 or 1, `base_offset` is the offset field, so a wrapper's last offset; `record_count` is 1.
+    """
+
+    position: Int64Array
+    size_bytes: Int64Array
+    base_offset: Int64Array
+    last_offset: Int64Array
+    magic: Int64Array
+    attributes: NDArray[np.int16]
+    crc: Int64Array
+    partition_leader_epoch: Int64Array
+    base_timestamp: Int64Array
+    max_timestamp: Int64Array
+    producer_id: Int64Array
+    producer_epoch: Int64Array
+    base_sequence: Int64Array
+    record_count: Int32Array
+    end_position: int
+    """Where the scan ended: after the last whole batch, or at the first damage."""
+    damage: Damage | None
+    """What stopped it before the end of the data, if anything (a torn tail too)."""
+
+    COLUMN_NAMES: ClassVar[tuple[str, ...]] = (
+        "position",
+        "size_bytes",
+        "base_offset",
+        "last_offset",
+        "magic",
+        "attributes",
+        "crc",
+        "partition_leader_epoch",
+        "base_timestamp",
+        "max_timestamp",
+        "producer_id",
+        "producer_epoch",
+        "base_sequence",
+        "record_count",
+    )
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def rows(self, start: int, end: int) -> HeaderColumns:
+        """Return the rows from `start` to before `end`, as views."""
+        if end - start == len(self):
+            return self
+        columns = {name: getattr(self, name)[start:end] for name in self.COLUMN_NAMES}
+        return HeaderColumns(**columns, end_position=self.end_position, damage=None)
+
+
+@attrs.frozen(eq=False)
+class RecordColumns:
+    """Records as columns: N rows, in the order of the log. Sizes are -1 for null.
+
+    Positions point into `data`: the scanned bytes themselves where the batch is not compressed, else a buffer
+    that holds the decompressed records of this chunk. All rows of one chunk point into the same `data`.
+    """
+
+    data: ByteArray
+    batches: HeaderColumns
+    batch_index: Int32Array
+    """Row of `batches` that a record belongs to, ascending."""
+    offset: Int64Array
+    timestamp: Int64Array
+    """As readers see it: with LogAppendTime the batch's."""
+    key_position: Int64Array
+    key_size: Int32Array
+    value_position: Int64Array
+    value_size: Int32Array
+    header_count: Int32Array
+    record_position: Int64Array
+    """Where the record's bytes begin (in magic 2 its length varint)."""
+    record_size: Int32Array
+    damages: tuple[Damage, ...]
+    """What was skipped in or right after this chunk, when asked to keep going; the torn tail in the last chunk."""
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+    def key(self, row: int) -> bytes | None:
+        """Return the key of one record."""
+        return self._slice(int(self.key_position[row]), int(self.key_size[row]))
+
+    def value(self, row: int) -> bytes | None:
+        """Return the value of one record."""
+        return self._slice(int(self.value_position[row]), int(self.value_size[row]))
+
+    def headers(self, row: int) -> tuple[Header, ...]:
+        """Return the headers of one record, which stand after its value and their count."""
+        count = int(self.header_count[row])
+        if count == 0:
+            return ()
+        view = self.data.data
+        position = int(self.value_position[row]) + max(int(self.value_size[row]), 0)
+        _, position = read_varint(view, position)
+        headers = []
+        for _ in range(count):
+            size, position = read_varint(view, position)
+            name = bytes(view[position : position + size])
+            size, position = read_varint(view, position + size)
+            value = None if size < 0 else bytes(view[position : position + size])
+            position += max(size, 0)
+            headers.append(Header(name.decode("utf-8", "replace"), value))
+        return tuple(headers)
+
+    def record(self, row: int) -> Record:
+        """Return one record. Its sequence follows from its batch: `base_sequence` plus its place there."""
+        batch = int(self.batch_index[row])
+        base_sequence = int(self.batches.base_sequence[batch])
+        offset = int(self.offset[row])
+        sequence = NO_SEQUENCE
+        if base_sequence >= 0:
+            sequence = increment_sequence(base_sequence, offset - int(self.batches.base_offset[batch]))
+        return Record(
+            Offset(offset),
+            TimeMs(int(self.timestamp[row])),
+            self.key(row),
+            self.value(row),
+            self.headers(row),
+            sequence,
+        )
+
+    def _slice(self, position: int, size: int) -> bytes | None:
+        return None if size < 0 else self.data[position : position + size].tobytes()

@@ -1,0 +1,208 @@
+"""The small files that say whose a directory is: partition.metadata, meta.properties, the clean-shutdown marker.
+
+Decides which topic a partition's directory belongs to, which broker and cluster a log directory belongs to, and
+whether the broker that used it last ended in order.
+
+Goals, most important first
+1. What Kafka accepts is accepted with the same meaning; what it refuses is refused, with its class of exception.
+2. partition.metadata and meta.properties are replaced in one step; the marker, which only has to be there, is not.
+
+Constraints: an id of 16 bytes is shown, and kept, as its 22 letters. A meta.properties of version 1 names cluster and
+node; of version 0, which ZooKeeper clusters had, neither must be there, and the node is called broker.
+
+Example: encode_partition_metadata(PartitionMetadata("Pza2aPRTs8lDJ5IF8BRtFg")) gives "version: 0" and
+"topic_id: Pza2aPRTs8lDJ5IF8BRtFg", without a line end at the end.
+
+Left out: what Jackson, Kafka's JSON reader, takes beyond JSON in the marker; Kafka falls back on "no epoch" all the
+same.
+
+Source: Kafka storage/checkpoint/{PartitionMetadataFile, CleanShutdownFileHandler},
+metadata/properties/{MetaProperties, PropertiesUtils}, 4.0 (KIP-516, KIP-631, KIP-858, KIP-966).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+import attrs
+
+from broker.errors import shorten
+from broker.ids import BrokerEpoch, BrokerId
+from broker.units import KIB
+from log.errors import CheckpointError
+from log.files.checkpoints import decode_text, malformed
+from log.files.java_properties import encode_properties, parse_properties
+from log.files.java_text import UUID_SIZE_BYTES, decode_uuid, encode_uuid, lines_of, parse_number, split_fields
+from log.storage.protocol import Buffer, Storage
+
+PARTITION_METADATA_FILE: Final = "partition.metadata"
+META_PROPERTIES_FILE: Final = "meta.properties"
+CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
+
+METADATA_BYTES_MAX: Final = 64 * KIB  # Two to five short lines, or one.
+
+_TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))  # By Java's `trim`, which only the version gets.
+_AFTER_LABEL: Final = re.compile(r":[ \t\n\x0b\f\r]+")
+_ILLEGAL_ARGUMENT: Final = "java.lang.IllegalArgumentException"
+_NULL_POINTER: Final = "java.lang.NullPointerException"
+_RUNTIME: Final = "java.lang.RuntimeException"
+
+
+@attrs.frozen
+class PartitionMetadata:
+    """Which topic a partition's directory belongs to; the id in Kafka's 22 letters."""
+
+    topic_id: str
+    version: int = 0
+
+
+@attrs.frozen
+class MetaProperties:
+    """Whose a log directory is. Ids of directories in Kafka's 22 letters."""
+
+    version: int
+    cluster_id: str | None = None
+    node_id: BrokerId | None = None
+    directory_id: str | None = None
+
+
+def encode_partition_metadata(metadata: PartitionMetadata) -> bytes:
+    """Return the content of `partition.metadata`."""
+    return f"version: {metadata.version}\ntopic_id: {metadata.topic_id}".encode("ascii")
+
+
+def parse_partition_metadata(data: Buffer, *, source: str = "") -> PartitionMetadata:
+    """Return what `partition.metadata` says; labels are not looked at, as in Kafka. Raises CheckpointError."""
+    lines = lines_of(decode_text(data, source=source))
+    version_text = _after_label(lines, 0, source)
+    version = parse_number(version_text, bits=32)
+    if version is None:
+        raise malformed(lines[0], source)
+    if version < 0:
+        raise CheckpointError(f"version {version}; 0 and above are known", source=source)
+    topic_id_text = _after_label(lines, 1, source)
+    topic_id = decode_uuid(topic_id_text)
+    if topic_id is None:
+        raise CheckpointError(
+            f"topic id {shorten(topic_id_text)!r} is not 16 bytes in Base64",
+            source=source,
+            kafka_class=_ILLEGAL_ARGUMENT,
+        )
+    if topic_id == bytes(UUID_SIZE_BYTES):
+        raise CheckpointError("the topic id is zero", source=source)
+    return PartitionMetadata(encode_uuid(topic_id), version)
+
+
+def read_partition_metadata(storage: Storage, path: str) -> PartitionMetadata | None:
+    """Return what the file says, None if it is missing. Raises CheckpointError, StorageError."""
+    if not storage.exists(path):
+        return None
+    return parse_partition_metadata(storage.read(path, size_bytes_max=METADATA_BYTES_MAX), source=path)
+
+
+def write_partition_metadata(storage: Storage, path: str, metadata: PartitionMetadata) -> None:
+    """Write the file, in one step."""
+    storage.replace(path, encode_partition_metadata(metadata))
+
+
+def encode_meta_properties(properties: MetaProperties) -> bytes:
+    """Return the content of `meta.properties`, in the order in which Java's hash table yields the keys."""
+    fields = {
+        "node.id" if properties.version else "broker.id": properties.node_id,
+        "directory.id": properties.directory_id,
+        "version": properties.version,
+        "cluster.id": properties.cluster_id,
+    }
+    return encode_properties({key: str(value) for key, value in fields.items() if value is not None})
+
+
+def parse_meta_properties(data: Buffer, *, source: str = "") -> MetaProperties:
+    """Return what `meta.properties` says. Raises CheckpointError."""
+    found = parse_properties(data, source=source)
+    version = parse_number(found.get("version", "0").strip(_TRIMMED), bits=32)
+    if version not in (0, 1):
+        raise CheckpointError(
+            f"version {shorten(found['version'])!r}; 0 and 1 are known", source=source, kafka_class=_RUNTIME
+        )
+    node_key = "node.id" if version else "broker.id"
+    if version and node_key not in found:
+        raise CheckpointError(f"{node_key} is missing", source=source, kafka_class=_RUNTIME)
+    node_id = parse_number(found[node_key], bits=32) if node_key in found else None
+    if node_key in found and node_id is None:
+        raise CheckpointError(
+            f"{node_key} is {shorten(found[node_key])!r}, not a number", source=source, kafka_class=_RUNTIME
+        )
+    directory_id = decode_uuid(found["directory.id"]) if "directory.id" in found else None
+    if "directory.id" in found and directory_id is None:
+        raise CheckpointError(
+            f"directory.id {shorten(found['directory.id'])!r} is not 16 bytes in Base64",
+            source=source,
+            kafka_class=_RUNTIME,
+        )
+    if version and "cluster.id" not in found:
+        raise CheckpointError("cluster.id is missing", source=source, kafka_class=_RUNTIME)
+    return MetaProperties(
+        version=version,
+        cluster_id=found.get("cluster.id"),
+        node_id=None if node_id is None else BrokerId(node_id),
+        directory_id=None if directory_id is None else encode_uuid(directory_id),
+    )
+
+
+def read_meta_properties(storage: Storage, path: str) -> MetaProperties | None:
+    """Return what the file says, None if it is missing. Raises CheckpointError, StorageError."""
+    if not storage.exists(path):
+        return None
+    return parse_meta_properties(storage.read(path, size_bytes_max=METADATA_BYTES_MAX), source=path)
+
+
+def write_meta_properties(storage: Storage, path: str, properties: MetaProperties) -> None:
+    """Write the file, in one step."""
+    storage.replace(path, encode_meta_properties(properties))
+
+
+def encode_clean_shutdown(broker_epoch: BrokerEpoch) -> bytes:
+    """Return the content of the clean-shutdown marker."""
+    return f'{{"version":0,"brokerEpoch":{broker_epoch}}}'.encode("ascii")
+
+
+def parse_clean_shutdown(data: Buffer) -> BrokerEpoch | None:
+    """Return the broker epoch in a marker, None where it names none: the marker counts all the same."""
+    text = bytes(data).decode("utf-8", "replace")
+    try:
+        content, _ = json.JSONDecoder().raw_decode(text.lstrip())  # What follows the object is not looked at.
+    except (ValueError, RecursionError):
+        return None
+    epoch = content.get("brokerEpoch") if isinstance(content, dict) else None
+    if isinstance(epoch, bool) or not isinstance(epoch, int) or not -(2**63) <= epoch < 2**63:
+        return None
+    return BrokerEpoch(epoch)
+
+
+def write_clean_shutdown(storage: Storage, path: str, broker_epoch: BrokerEpoch) -> None:
+    """Write the marker and make its content durable."""
+    file = storage.open(path, create=True)
+    try:
+        file.truncate(0)
+        file.append(encode_clean_shutdown(broker_epoch))
+        file.sync()
+    finally:
+        file.close()
+
+
+def read_clean_shutdown(storage: Storage, path: str) -> BrokerEpoch | None:
+    """Return the broker epoch in the marker; None if it is missing or names none. Raises StorageError."""
+    if not storage.exists(path):
+        return None
+    return parse_clean_shutdown(storage.read(path, size_bytes_max=METADATA_BYTES_MAX))
+
+
+def _after_label(lines: tuple[str, ...], number: int, source: str) -> str:
+    if number >= len(lines):
+        raise CheckpointError(f"line {number + 1} is missing", source=source, kafka_class=_NULL_POINTER)
+    fields = split_fields(lines[number], _AFTER_LABEL)
+    if len(fields) != 2:
+        raise malformed(lines[number], source)
+    return fields[1]

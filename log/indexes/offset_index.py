@@ -1,0 +1,163 @@
+"""The offset index of a segment: from an offset to where in the log file to start looking for it.
+
+Decides from which byte a read starts: `lookup` gives the largest indexed offset that is at most the target, and the
+position of the append that ends with it. From there batches are scanned.
+
+Goals and constraints: those of `log.indexes.index_file`. An entry has 8 bytes: the offset relative to the segment's
+base, and the position, both signed 32-bit numbers. Offsets only grow; one that does not is refused with
+InvalidOffsetError.
+
+Example: base offset 100, entries 110 → 0 … 130 → 4096. A look-up of 125 gives (110, 0), of 105 (100, 0), of 130 (130,
+4096).
+
+Source: Kafka storage/org.apache.kafka.storage.internals.log.OffsetIndex, 4.0.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import ClassVar, Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from broker.values import value
+from log.errors import CorruptIndexError, IllegalArgumentError, InvalidOffsetError
+from log.indexes.index_file import IndexFile, Int64Array, decoded_entries, slot_at_most
+from log.storage.protocol import Buffer, Storage
+
+_PACKED: Final = struct.Struct(">ii")
+OFFSET_ENTRY: Final = np.dtype([("key", ">i4"), ("value", ">i4")])
+assert OFFSET_ENTRY.itemsize == _PACKED.size == 8
+
+
+@value
+class OffsetPosition:
+    """An offset, and the byte position of the append that ends with it."""
+
+    offset: int
+    position: int
+
+
+@attrs.frozen(eq=False)
+class OffsetPositions:
+    """Many of them: int64 arrays of one length."""
+
+    offsets: Int64Array
+    positions: Int64Array
+
+
+class OffsetIndex(IndexFile):
+    """The `.index` file of one segment."""
+
+    ENTRY: ClassVar[np.dtype[np.void]] = OFFSET_ENTRY
+
+    def __init__(self, storage: Storage, path: str, base_offset: int, size_bytes_max: int) -> None:
+        super().__init__(storage, path, base_offset, size_bytes_max)
+        self.last_offset = self._last_offset()
+
+    @classmethod
+    def open(cls, storage: Storage, path: str, base_offset: int, *, size_bytes_max: int) -> OffsetIndex:
+        """Open an index, or make one that is reserved to `size_bytes_max`.
+
+        Raises IllegalArgumentError if a new one has no room for a single entry.
+        """
+        return cls(storage, path, base_offset, size_bytes_max)
+
+    def append(self, offset: int, position: int) -> None:
+        """Add an entry.
+
+        Raises IllegalArgumentError when full, InvalidOffsetError unless `offset` is above the last one's, and
+        IndexOffsetOverflowError if it is too far from the base offset.
+        """
+        assert 0 <= position < 2**31, position
+        if self.entry_count >= self.entry_count_max:
+            raise IllegalArgumentError(f"{self.path} is full: it has {self.entry_count} entries")
+        if self.entry_count and offset <= self.last_offset:
+            raise InvalidOffsetError(f"{self.path}: offset {offset} is not above the last one, {self.last_offset}")
+        relative_offset = self.relative(offset)
+        self._add(_PACKED.pack(relative_offset, position), relative_offset, position)
+        self.last_offset = offset
+
+    def extend(self, offsets: Int64Array, positions: Int64Array) -> None:
+        """Add entries, all at once, as `append` would one by one; offsets ascend and fit.
+
+        Raises IllegalArgumentError if there are too many, InvalidOffsetError unless the first is above the last one's.
+        """
+        if not len(offsets):
+            return
+        if self.entry_count + len(offsets) > self.entry_count_max:
+            raise IllegalArgumentError(f"{self.path} is full: it has no room for {len(offsets)} entries")
+        if self.entry_count and offsets[0] <= self.last_offset:
+            raise InvalidOffsetError(f"{self.path}: offset {offsets[0]} is not above the last one, {self.last_offset}")
+        self._extend(offsets - self.base_offset, positions)
+        self.last_offset = int(offsets[-1])
+
+    def lookup(self, offset: int) -> OffsetPosition:
+        """Return the entry of the largest offset that is at most `offset`; without one, the start of the segment."""
+        slot = self._search(offset - self.base_offset)
+        return OffsetPosition(self.base_offset, 0) if slot < 0 else self._at(slot)
+
+    def lookup_many(self, offsets: npt.ArrayLike) -> OffsetPositions:
+        """Return `lookup` of each offset of a one-dimensional array. Cost: about 0.15 µs each in a large index."""
+        targets = np.asarray(offsets, dtype=np.int64) - self.base_offset
+        if not self.entry_count:
+            return OffsetPositions(np.full(targets.shape, self.base_offset), np.zeros(targets.shape, np.int64))
+        slots = self._search_many(targets)
+        is_before = slots < 0
+        keys, values = self._decoded_arrays()
+        found, positions = keys[slots].astype(np.int64), values[slots].astype(np.int64)
+        if is_before.any():
+            found[is_before] = positions[is_before] = 0
+        found += self.base_offset
+        return OffsetPositions(found, positions)
+
+    def upper_bound(self, start: OffsetPosition, size_bytes: int) -> OffsetPosition | None:
+        """Return the first entry above what a read of `size_bytes` from `start` covers, None if it may cover all."""
+        positions = self._decoded().values
+        slot = slot_at_most(positions, start.position + size_bytes, self._warm_entry_count)
+        # A position that is met exactly is its own bound, the first one excepted: Kafka's search never compares that.
+        is_met = slot > 0 and positions[slot] == start.position + size_bytes
+        bound = slot if is_met else slot + 1
+        return self._at(bound) if bound < self.entry_count else None
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the entries of `offset` and above."""
+        columns = self._decoded()
+        slot = slot_at_most(columns.keys, offset - self.base_offset, self._warm_entry_count)
+        is_met = slot >= 0 and columns.keys[slot] == offset - self.base_offset
+        self._keep(slot if is_met else slot + 1)
+        self.last_offset = self._last_offset()
+
+    def reset(self) -> None:
+        """Drop all entries, and reserve the largest size again."""
+        super().reset()
+        self.last_offset = self._last_offset()
+
+    def sanity_check(self) -> None:
+        """Raise CorruptIndexError if the last offset is below the base offset or the size is no multiple of 8."""
+        if self.entry_count and self.last_offset < self.base_offset:
+            raise CorruptIndexError(
+                f"has entries, but the last offset {self.last_offset} is below the base offset {self.base_offset}",
+                source=self.path,
+            )
+        self._check_size()
+
+    def entries(self) -> OffsetPositions:
+        """Return all valid entries."""
+        keys, values = self._decoded_arrays()
+        return OffsetPositions(keys.astype(np.int64) + self.base_offset, values.astype(np.int64))
+
+    def _at(self, slot: int) -> OffsetPosition:
+        columns = self._decoded()
+        return OffsetPosition(self.base_offset + columns.keys[slot], columns.values[slot])
+
+    def _last_offset(self) -> int:
+        return self.base_offset + (self._entry(self.entry_count - 1)[0] if self.entry_count else 0)
+
+
+def offset_index_entries(data: Buffer, base_offset: int) -> OffsetPositions:
+    """Return the entries in the bytes of an `.index` file, those of its reserved rest included."""
+    keys, values = decoded_entries(data, OFFSET_ENTRY)
+    return OffsetPositions(keys.astype(np.int64) + base_offset, values.astype(np.int64))

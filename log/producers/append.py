@@ -1,0 +1,188 @@
+"""May this producer append this batch now?
+
+Decides what is refused of an idempotent or transactional producer, and what its state is after what is not.
+
+Goals, most important first
+1. Refused is what Kafka refuses, with its class and its reason.
+2. Nothing is changed by asking: an append is prepared beside the state, and taken over when the log has it.
+
+Constraints: how much is checked depends on who appends. Of a client, epoch and sequence; of a coordinator, which has
+no sequence numbers, the epoch; what comes by replication was checked before and is believed.
+
+How
+In order of a batch: an epoch below the last seen is refused. In the same epoch a batch has to begin at the sequence
+after the last one's, 0 after 2147483647. A new epoch begins at 0. A producer of which nothing is known, because it is
+new or its records are gone, may begin anywhere. A marker ends the transaction that is open, if one is, and its
+coordinator's epoch must not be below the last seen. Within a transaction, every batch is transactional.
+
+Example: producer at epoch 0, sequence 9. (epoch 0, from 10) goes on; (0, from 12) and (1, from 5) are out of order;
+(1, from 0) begins anew; after that (0, from 10) has an invalid epoch.
+
+Left out: the verification of a transaction with its coordinator (KIP-890), which happens before the log is asked.
+
+Source: Kafka storage/org.apache.kafka.storage.internals.log.ProducerAppendInfo, 4.0 (KIP-98, KIP-360).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+import attrs
+
+from broker.ids import INT32_MAX, Offset, ProducerEpoch, ProducerId
+from log.batches.batch import NO_PRODUCER_EPOCH, RecordBatch
+from log.errors import (
+    IllegalArgumentError,
+    InvalidProducerEpochError,
+    InvalidTxnStateError,
+    OutOfOrderSequenceError,
+    TransactionCoordinatorFencedError,
+)
+from log.producers.entry import BatchMetadata, ProducerEntry
+from log.record import NO_SEQUENCE, ControlType, Record, marker_of
+
+_INT32_RANGE: Final = 2**32
+
+
+class AppendOrigin(Enum):
+    """Who appends, which says how much is checked."""
+
+    CLIENT = "CLIENT"  # A producer: everything.
+    COORDINATOR = "COORDINATOR"  # A group or transaction coordinator: no sequence numbers.
+    REPLICATION = "REPLICATION"  # A follower, or recovery: the leader has checked.
+    RAFT_LEADER = "RAFT_LEADER"  # The leader of the metadata log: no sequence numbers.
+
+
+# Named once, as in `log.batches.in_buffer`.
+_CLIENT: Final = AppendOrigin.CLIENT
+_REPLICATION: Final = AppendOrigin.REPLICATION
+
+
+@attrs.frozen
+class CompletedTransaction:
+    """A transaction that a marker has ended; `last_offset` is the marker's."""
+
+    producer_id: ProducerId
+    first_offset: Offset
+    last_offset: Offset
+    is_aborted: bool
+
+
+@attrs.frozen
+class StartedTransaction:
+    """A transaction that has begun."""
+
+    producer_id: ProducerId
+    first_offset: Offset
+
+
+class ProducerAppend:
+    """Batches of one producer, checked, and the state that they would leave."""
+
+    __slots__ = ("_current", "_name", "_origin", "started", "updated")
+
+    def __init__(self, current: ProducerEntry, origin: AppendOrigin, name: str) -> None:
+        self._current = current
+        self._origin = origin
+        self._name = name
+        self.updated = current.without_batches()
+        self.started: list[StartedTransaction] = []
+
+    @property
+    def producer_id(self) -> ProducerId:
+        """Whose batches these are."""
+        return self.updated.producer_id
+
+    def append(self, batch: RecordBatch) -> CompletedTransaction | None:
+        """Check a batch and note it; return the transaction that it ends, if it ends one.
+
+        Raises InvalidProducerEpochError, OutOfOrderSequenceError, InvalidTxnStateError,
+        TransactionCoordinatorFencedError, and what the records of a control batch raise.
+        """
+        if not batch.is_control:
+            self._append_data(batch)
+            return None
+        record = next(iter(batch.records()), None)
+        # An empty control batch is what the cleaner left of a transaction that is wholly gone.
+        return None if record is None else self._append_marker(batch, record)
+
+    def _append_data(self, batch: RecordBatch) -> None:
+        first_offset, last_offset = batch.base_offset, batch.last_offset
+        self._check_producer_epoch(batch.producer_epoch, first_offset)
+        if self._origin is _CLIENT:
+            self._check_sequence(batch.producer_epoch, batch.base_sequence, first_offset)
+        metadata = BatchMetadata(
+            batch.last_sequence, last_offset, _as_int32(last_offset - first_offset), batch.max_timestamp
+        )
+        self.updated.add_batch(batch.producer_epoch, metadata)
+        is_in_transaction = self.updated.current_txn_first_offset is not None
+        if is_in_transaction and not batch.is_transactional:
+            raise InvalidTxnStateError(
+                f"Expected transactional write from producer {self.producer_id} at offset {first_offset} "
+                f"in partition {self._name}"
+            )
+        if batch.is_transactional and not is_in_transaction:
+            self.updated.current_txn_first_offset = first_offset
+            self.started.append(StartedTransaction(self.producer_id, first_offset))
+
+    def _append_marker(self, batch: RecordBatch, record: Record) -> CompletedTransaction | None:
+        marker = marker_of(record)
+        if marker is None:
+            raise IllegalArgumentError(
+                f"control record at offset {record.offset} in partition {self._name} is not a transaction marker"
+            )
+        self._check_producer_epoch(batch.producer_epoch, batch.base_offset)
+        self._check_coordinator_epoch(marker.coordinator_epoch, batch.base_offset)
+        first_offset = self.updated.current_txn_first_offset
+        self.updated.end_transaction(batch.producer_epoch, marker.coordinator_epoch, record.timestamp)
+        if first_offset is None:
+            return None
+        is_aborted = marker.control_type is ControlType.ABORT
+        return CompletedTransaction(self.producer_id, first_offset, batch.base_offset, is_aborted)
+
+    def _check_producer_epoch(self, producer_epoch: ProducerEpoch, offset: Offset) -> None:
+        if producer_epoch < self.updated.producer_epoch and self._origin is not _REPLICATION:
+            raise InvalidProducerEpochError(
+                f"Epoch of producer {self.producer_id} at offset {offset} in {self._name} is {producer_epoch}, "
+                f"which is smaller than the last seen epoch {self.updated.producer_epoch}"
+            )
+
+    def _check_sequence(self, producer_epoch: ProducerEpoch, first_sequence: int, offset: Offset) -> None:
+        if producer_epoch != self.updated.producer_epoch:
+            if first_sequence != 0 and self.updated.producer_epoch != NO_PRODUCER_EPOCH:
+                raise OutOfOrderSequenceError(
+                    f"Invalid sequence number for new epoch of producer {self.producer_id} at offset {offset} "
+                    f"in partition {self._name}: {producer_epoch} (request epoch), {first_sequence} (seq. number), "
+                    f"{self.updated.producer_epoch} (current producer epoch)"
+                )
+            return
+        last_sequence = self._last_sequence(producer_epoch)
+        is_known = self._current.producer_epoch != NO_PRODUCER_EPOCH
+        if is_known and not _follows(last_sequence, first_sequence):
+            raise OutOfOrderSequenceError(
+                f"Out of order sequence number for producer {self.producer_id} at offset {offset} in partition "
+                f"{self._name}: {first_sequence} (incoming seq. number), {last_sequence} (current end sequence number)"
+            )
+
+    def _last_sequence(self, producer_epoch: ProducerEpoch) -> int:
+        """Return the sequence number that a batch of the producer's present epoch has to follow."""
+        if self.updated.batches:
+            return self.updated.last_sequence
+        return self._current.last_sequence if producer_epoch == self._current.producer_epoch else NO_SEQUENCE
+
+    def _check_coordinator_epoch(self, coordinator_epoch: int, offset: Offset) -> None:
+        if self.updated.coordinator_epoch > coordinator_epoch and self._origin is not _REPLICATION:
+            raise TransactionCoordinatorFencedError(
+                f"Invalid coordinator epoch for producerId {self.producer_id} at offset {offset} in partition "
+                f"{self._name}: {coordinator_epoch} (zombie), {self.updated.coordinator_epoch} (current)"
+            )
+
+
+def _follows(last_sequence: int, next_sequence: int) -> bool:
+    return next_sequence == last_sequence + 1 or (next_sequence == 0 and last_sequence == INT32_MAX)
+
+
+def _as_int32(number: int) -> int:
+    """Return what is left of a number that Java squeezes into 32 bits."""
+    return (number + INT32_MAX + 1) % _INT32_RANGE - INT32_MAX - 1

@@ -1,0 +1,148 @@
+"""What a log remembers of one idempotent or transactional producer.
+
+Decides which batches count as seen before: the last five of the producer's epoch, found again by first and last
+sequence number.
+
+Constraints: a batch of another epoch clears the memory. Sequence numbers run from 0 to 2147483647 and go on at 0.
+
+Example: after batches of sequences 0..4 and 5..9, a batch 5..9 of the same epoch is a duplicate, one of 5..8 is not.
+
+Left out: nothing.
+
+Source: Kafka storage/org.apache.kafka.storage.internals.log.{ProducerStateEntry, BatchMetadata}, 4.0 (KIP-98).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from broker.ids import Offset, ProducerEpoch, ProducerId
+from broker.units import TimeMs
+from broker.values import value
+from log.batches.batch import NO_PRODUCER_EPOCH, RecordBatch
+from log.record import NO_SEQUENCE, NO_TIMESTAMP
+
+RETAINED_BATCH_COUNT: Final = 5
+"""As many as a producer may have on the way at once (max.in.flight.requests.per.connection)."""
+
+NO_COORDINATOR_EPOCH: Final = -1
+_SEQUENCE_COUNT: Final = 2**31
+
+
+@value
+class BatchMetadata:
+    """A batch that was appended. `offset_delta` is last less first offset, and last less first sequence."""
+
+    last_sequence: int
+    last_offset: Offset
+    offset_delta: int
+    timestamp: TimeMs
+
+    @property
+    def first_sequence(self) -> int:
+        """Sequence number of the first record."""
+        return (self.last_sequence - self.offset_delta) % _SEQUENCE_COUNT
+
+    @property
+    def first_offset(self) -> Offset:
+        """Offset of the first record."""
+        return Offset(self.last_offset - self.offset_delta)
+
+
+class ProducerEntry:
+    """The state of one producer; its owner changes it."""
+
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "current_txn_first_offset",
+        "last_timestamp",
+        "producer_epoch",
+        "producer_id",
+    )
+
+    def __init__(
+        self,
+        producer_id: ProducerId,
+        *,
+        producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH,
+        coordinator_epoch: int = NO_COORDINATOR_EPOCH,
+        last_timestamp: TimeMs = NO_TIMESTAMP,
+        current_txn_first_offset: Offset | None = None,
+    ) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.coordinator_epoch = coordinator_epoch
+        self.last_timestamp = last_timestamp
+        self.current_txn_first_offset = current_txn_first_offset
+        self.batches: deque[BatchMetadata] = deque(maxlen=RETAINED_BATCH_COUNT)
+
+    def __repr__(self) -> str:
+        return (
+            f"ProducerEntry({self.producer_id}, epoch {self.producer_epoch}, sequence {self.last_sequence}, "
+            f"transaction from {self.current_txn_first_offset})"
+        )
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence number of the last record, -1 if no batch is known."""
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def last_data_offset(self) -> Offset:
+        """Offset of the last record, -1 if no batch is known."""
+        return self.batches[-1].last_offset if self.batches else Offset(-1)
+
+    @property
+    def last_offset_delta(self) -> int:
+        """Last less first offset of the last batch, 0 if none is known."""
+        return self.batches[-1].offset_delta if self.batches else 0
+
+    def without_batches(self) -> ProducerEntry:
+        """Return a copy that remembers no batch."""
+        return ProducerEntry(
+            self.producer_id,
+            producer_epoch=self.producer_epoch,
+            coordinator_epoch=self.coordinator_epoch,
+            last_timestamp=self.last_timestamp,
+            current_txn_first_offset=self.current_txn_first_offset,
+        )
+
+    def add_batch(self, producer_epoch: ProducerEpoch, batch: BatchMetadata) -> None:
+        """Remember a batch of an epoch."""
+        self._enter_epoch(producer_epoch)
+        self.batches.append(batch)
+        self.last_timestamp = batch.timestamp
+
+    def end_transaction(self, producer_epoch: ProducerEpoch, coordinator_epoch: int, timestamp: TimeMs) -> None:
+        """Note a transaction marker."""
+        self._enter_epoch(producer_epoch)
+        self.coordinator_epoch = coordinator_epoch
+        self.last_timestamp = timestamp
+        self.current_txn_first_offset = None
+
+    def continue_with(self, later: ProducerEntry) -> None:
+        """Take over what came after, batches included."""
+        self._enter_epoch(later.producer_epoch)
+        self.batches.extend(later.batches)
+        self.coordinator_epoch = later.coordinator_epoch
+        self.last_timestamp = later.last_timestamp
+        self.current_txn_first_offset = later.current_txn_first_offset
+
+    def duplicate_of(self, batch: RecordBatch) -> BatchMetadata | None:
+        """Return the remembered batch of which `batch` is a second copy."""
+        if batch.producer_epoch != self.producer_epoch:
+            return None
+        return found_by_sequence(self.batches, batch.base_sequence, batch.last_sequence)
+
+    def _enter_epoch(self, producer_epoch: ProducerEpoch) -> None:
+        if self.producer_epoch != producer_epoch:
+            self.batches.clear()
+            self.producer_epoch = producer_epoch
+
+
+def found_by_sequence(batches: Iterable[BatchMetadata], first: int, last: int) -> BatchMetadata | None:
+    """Return the oldest batch with exactly these sequence numbers."""
+    return next((batch for batch in batches if batch.last_sequence == last and batch.first_sequence == first), None)

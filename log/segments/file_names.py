@@ -1,0 +1,52 @@
+"""The names of a partition's files.
+
+Decides which file belongs to which segment: 20 digits of its base offset (the first offset it may hold), then what it
+is, then how far on its way it is.
+
+Constraints: a name that is not ours has no offset; it is left alone, never guessed at.
+
+Example: file_name(42, LOG) == "00000000000000000042.log"; base_offset_of("00000000000000000042.index.swap") == 42.
+
+Left out: directories, which `log.files.directory_names` reads.
+
+Source: org.apache.kafka.storage.internals.log.LogFileUtils, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.ids import Offset
+
+LOG: Final = ".log"
+OFFSET_INDEX: Final = ".index"
+TIME_INDEX: Final = ".timeindex"
+TXN_INDEX: Final = ".txnindex"
+PRODUCER_SNAPSHOT: Final = ".snapshot"
+
+DELETED: Final = ".deleted"
+"""The file waits for file.delete.delay.ms, so that whoever still reads it can end."""
+CLEANED: Final = ".cleaned"
+"""The file is being written by the cleaner or by a split."""
+SWAP: Final = ".swap"
+"""The file is whole and about to take the place of others."""
+
+OFFSET_DIGITS: Final = 20
+INDEX_FILES: Final = (OFFSET_INDEX, TIME_INDEX, TXN_INDEX)
+
+
+def file_name(base_offset: Offset, kind: str, stage: str = "") -> str:
+    """Return the name of the file of `kind` of the segment at `base_offset`, at `stage` ("" is in use)."""
+    assert base_offset >= 0, base_offset
+    return f"{base_offset:020d}{kind}{stage}"
+
+
+def base_offset_of(name: str) -> Offset | None:
+    """Return the offset that a file's name begins with, None if it does not begin with digits and a dot."""
+    digits, dot, _ = name.partition(".")
+    return Offset(int(digits)) if dot and digits.isascii() and digits.isdecimal() and len(digits) <= 20 else None
+
+
+def kind_of(name: str) -> str:
+    """Return what the file is, its stage included, such as ".log" or ".index.swap"."""
+    return name[name.find(".") :] if "." in name else ""

@@ -1,0 +1,130 @@
+"""When a log closes its active segment and begins another.
+
+Decides, before each append, whether the record set still goes into the active segment, and where the next one begins.
+
+Goals, most important first
+1. Every offset of a segment can be written in its indexes: at most 2^31 - 1 above the base.
+2. No segment grows beyond segment.bytes; one that is exactly full is not rolled before the next append.
+3. A topic that sleeps is not rolled for its age: age is counted in the records' own time where they have one.
+
+Constraints: an empty segment is never rolled for its age. The order of the questions does not matter; each is strict
+or not exactly as Kafka has it.
+
+Example: 900 bytes of 1000 filled, 100 more: fits. 101 more: rolled.
+
+Left out: rolling on request, which always happens (`PartitionLog.roll`).
+
+Source: org.apache.kafka.storage.internals.log.{LogSegment.shouldRoll,RollParams} and kafka.log.UnifiedLog.maybeRoll,
+trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+import numpy as np
+
+from broker.ids import INT32_MAX, Offset
+from broker.units import DurationMs, SizeBytes, TimeMs
+from broker.values import value
+from log.batches.batch_run import BatchRun
+from log.log_config import LogConfig
+
+RELATIVE_OFFSET_MAX: Final = INT32_MAX
+"""The greatest distance from the base offset that an index entry can hold."""
+
+
+class ActiveSegment(Protocol):
+    """What rolling asks of the active segment."""
+
+    @property
+    def base_offset(self) -> Offset:
+        """First offset that the segment may hold."""
+        ...
+
+    @property
+    def size_bytes(self) -> SizeBytes:
+        """Size of its log file."""
+        ...
+
+    @property
+    def is_index_full(self) -> bool:
+        """Whether one of its indexes takes no more entries."""
+        ...
+
+    @property
+    def entry_room(self) -> int:
+        """How many more entries its indexes take."""
+        ...
+
+    @property
+    def first_timestamp_ms(self) -> TimeMs:
+        """Largest time of its first append, -1 without one."""
+        ...
+
+    @property
+    def created_ms(self) -> TimeMs:
+        """When it was made, or opened."""
+        ...
+
+    @property
+    def jitter_ms(self) -> DurationMs:
+        """What is taken off its greatest age."""
+        ...
+
+
+@value
+class PendingAppend:
+    """What is about to be appended, and when. `max_timestamp_ms` is -1 without timestamps."""
+
+    size_bytes: SizeBytes
+    max_timestamp_ms: TimeMs
+    last_offset: Offset
+    now_ms: TimeMs
+
+
+def should_roll(segment: ActiveSegment, append: PendingAppend, config: LogConfig) -> bool:
+    """Return whether `append` needs a new segment."""
+    size_bytes = segment.size_bytes
+    if size_bytes > config.segment_size_bytes - append.size_bytes:
+        return True
+    if size_bytes > 0 and waited_ms(segment, append) > config.segment_ms_max - segment.jitter_ms:
+        return True
+    return segment.is_index_full or not fits_relative(segment.base_offset, append.last_offset)
+
+
+def count_before_roll(segment: ActiveSegment, run: BatchRun, config: LogConfig, now_ms: TimeMs) -> int:
+    """Return how many batches at the beginning of `run` go into the active segment for sure, one after the other.
+
+    Where the answer is less than all, the next one may need a new segment: `should_roll` tells.
+    """
+    size_bytes = segment.size_bytes
+    first_ms = segment.first_timestamp_ms if size_bytes > 0 else TimeMs(int(run.max_timestamps[0]))
+    waits_ms = run.max_timestamps - first_ms if first_ms >= 0 else np.full(len(run), now_ms - segment.created_ms)
+    may_roll = (
+        (run.ends > config.segment_size_bytes - size_bytes)
+        | (waits_ms > config.segment_ms_max - segment.jitter_ms)
+        | (run.last_offsets < segment.base_offset)
+        | (run.last_offsets > segment.base_offset + RELATIVE_OFFSET_MAX)
+    )
+    count = int(may_roll.argmax()) if may_roll.any() else len(run)
+    return max(0, min(count, segment.entry_room))  # As if each batch got an index entry.
+
+
+def waited_ms(segment: ActiveSegment, append: PendingAppend) -> DurationMs:
+    """Return the age of the segment: in the records' time, or since its creation if its first append had none."""
+    first_ms = segment.first_timestamp_ms
+    return DurationMs(append.max_timestamp_ms - first_ms if first_ms >= 0 else append.now_ms - segment.created_ms)
+
+
+def fits_relative(base_offset: Offset, offset: Offset) -> bool:
+    """Return whether `offset` can be written relative to `base_offset`."""
+    return 0 <= offset - base_offset <= RELATIVE_OFFSET_MAX
+
+
+def new_base_offset(first_offset: Offset | None, last_offset: Offset) -> Offset:
+    """Return where the next segment should begin for an append whose first offset may be unknown (before magic 2).
+
+    Then the least base is taken that can still hold `last_offset`.
+    """
+    return Offset(last_offset - RELATIVE_OFFSET_MAX) if first_offset is None else first_offset

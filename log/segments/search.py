@@ -1,0 +1,114 @@
+"""Finding a place in a row of batches: by offset, by time.
+
+Decides which batch or record answers a look-up, once an index has said from where to read.
+
+Goals: a look-up reads headers only, and records of the one batch that can hold the answer.
+
+Constraints: batches come in the order of the file. An offset that no record has any more (compaction took it) is
+answered by the batch that covers it. A time is answered by the first record in the log's order that is as late, which
+need not be the one nearest in time.
+
+Example: batches of 0-4, 5-9, 20-29: offset 10 is found in the last one.
+
+Left out: the indexes, which `log.indexes.offset_index` and `log.indexes.time_index` search.
+
+Source: org.apache.kafka.common.record.FileRecords.{searchForOffsetWithSize,searchForTimestamp,largestTimestampAfter},
+trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import attrs
+
+from broker.ids import LeaderEpoch, Offset
+from broker.units import SizeBytes, TimeMs
+from broker.values import value
+from log.batches.batch import RecordBatch
+from log.batches.in_buffer import OFFSET_AND_SIZE
+from log.indexes.time_index import TimestampOffset
+from log.record import NO_TIMESTAMP, int64
+
+_BEGINNING: Final = struct.Struct(">qi4xb6xi")
+"""Of a batch of magic 2: base offset, size, magic, last offset delta."""
+
+
+@value
+class BatchPlace:
+    """A batch that was found: its last offset, the position of its first byte, its size."""
+
+    last_offset: Offset
+    position: int
+    size_bytes: SizeBytes
+
+
+@value
+class SegmentRead:
+    """Bytes that were read: the position of the first, a view of them, and whether the limit cut the first batch."""
+
+    position: int
+    data: memoryview
+    first_batch_incomplete: bool
+
+
+@attrs.frozen
+class FoundOffset:
+    """An answer to a question for a time: the record's time (-1 if none was asked for), its offset and leader epoch."""
+
+    timestamp_ms: TimeMs
+    offset: Offset
+    leader_epoch: LeaderEpoch | None
+
+
+def first_ending_at_or_after(
+    data: memoryview, position: int, offset: Offset, batches_from: Callable[[int], Iterable[RecordBatch]]
+) -> BatchPlace | None:
+    """Return the first batch from `position` on whose last offset is `offset` or more.
+
+    A small read passes a dozen batches, so no objects are made of those of magic 2. `batches_from` reads the others,
+    and raises for damage.
+    """
+    end = len(data)
+    while end - position >= _BEGINNING.size:
+        base_offset, size, magic, last_offset_delta = _BEGINNING.unpack_from(data, position)
+        size_bytes = OFFSET_AND_SIZE.size + size
+        if magic < 2 or not _BEGINNING.size <= size_bytes <= end - position:
+            break  # An old message, the end, or damage: the reader of batches knows.
+        last_offset = Offset(int64(base_offset + last_offset_delta))
+        if last_offset >= offset:
+            return BatchPlace(last_offset, position, SizeBytes(size_bytes))
+        position += size_bytes
+    for batch in batches_from(position):
+        if batch.last_offset >= offset:
+            return BatchPlace(batch.last_offset, batch.position, batch.size_bytes)
+    return None
+
+
+def first_record_since(
+    batches: Iterable[RecordBatch], timestamp_ms: int, starting_offset: Offset
+) -> FoundOffset | None:
+    """Return the first record at or after `timestamp_ms` whose offset is at least `starting_offset`."""
+    for batch in batches:
+        if batch.max_timestamp < timestamp_ms:
+            continue
+        for record in batch.records():
+            if record.timestamp >= timestamp_ms and record.offset >= starting_offset:
+                return FoundOffset(record.timestamp, record.offset, known_epoch(batch))
+    return None
+
+
+def largest_timestamp(batches: Iterable[RecordBatch]) -> TimestampOffset:
+    """Return the largest timestamp and the last offset of the first batch that has it; (-1, -1) without one."""
+    largest, offset = NO_TIMESTAMP, Offset(-1)
+    for batch in batches:
+        if batch.max_timestamp > largest:
+            largest, offset = batch.max_timestamp, batch.last_offset
+    return TimestampOffset(largest, offset)
+
+
+def known_epoch(batch: RecordBatch) -> LeaderEpoch | None:
+    """Return the leader epoch of a batch, None if it has none."""
+    return batch.partition_leader_epoch if batch.partition_leader_epoch >= 0 else None

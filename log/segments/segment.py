@@ -1,0 +1,434 @@
+"""One segment of a log: a file of batches, and the indexes that say where in it an offset or a time is.
+
+Decides what an append leaves in which file, and how a place in the file is found again.
+
+Goals, most important first
+1. The bytes of all four files are those that Kafka writes for the same appends.
+2. Look-ups read little: the nearest index entry below, then headers from there.
+3. An append of one small batch is cheap in plain Python, as simulations make millions.
+
+Constraints
+- Offsets lie at most 2^31 - 1 above the base offset, or an index could not hold them.
+- An index entry is written per append (a set of batches), never for the first one: when more than
+  index.interval.bytes were appended since the last entry. It points to where the append begins and holds the last
+  offset of the whole set. The time index gets the largest timestamp so far with it, if that has grown.
+- A refusal by an index comes after the bytes are written, as in Kafka; whoever owns the segment rolls before that.
+
+How: `SegmentFiles` names and opens the files; what is searched is in `log.segments.search`, what rebuilds the indexes
+in `log.segment_recovery`. The largest timestamp and the first append's are kept beside the files and read back from
+them when a segment is opened. `append_run` takes many batches at once, each of which counts as an append.
+
+Example: with an interval of 256 bytes and appends of 100, every fourth append has an entry: before it 300 are counted.
+
+Left out: preallocation of the log file; more than one writer.
+
+Source: org.apache.kafka.storage.internals.log.LogSegment, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+import numpy as np
+
+from broker.ids import Offset
+from broker.units import DurationMs, SizeBytes, TimeMs
+from log.batches.batch import RecordBatch
+from log.batches.batch_run import BatchRun
+from log.batches.in_buffer import Reader, batch_at, batches_in
+from log.errors import IllegalArgumentError, SegmentOffsetOverflowError
+from log.indexes.offset_index import OffsetIndex
+from log.indexes.time_index import TimeIndex, TimestampOffset
+from log.indexes.txn_index import TransactionIndex
+from log.kernels import entries as kernel
+from log.log_config import LogConfig
+from log.record import NO_TIMESTAMP
+from log.segments.file_names import CLEANED, DELETED, LOG, OFFSET_INDEX, TIME_INDEX, TXN_INDEX, file_name
+from log.segments.rolling import RELATIVE_OFFSET_MAX, fits_relative
+from log.segments.search import (
+    BatchPlace,
+    FoundOffset,
+    SegmentRead,
+    first_ending_at_or_after,
+    first_record_since,
+    largest_timestamp,
+)
+from log.storage.protocol import Buffer, Storage
+
+SEGMENT_SIZE_BYTES_MAX: Final = 2**31 - 1
+"""The greatest segment: positions are 32-bit in the offset index, and Kafka's file sizes too."""
+NO_JITTER: Final = DurationMs(0)
+
+
+@attrs.frozen
+class SegmentPlace:
+    """Where a segment is kept: storage, directory, base offset, and the suffix of its files ("" is in use)."""
+
+    storage: Storage
+    directory: str
+    base_offset: Offset
+    suffix: str = ""
+
+    def name(self, kind: str) -> str:
+        """Return the name of one of the segment's files."""
+        return file_name(self.base_offset, kind, self.suffix)
+
+    def path(self, kind: str) -> str:
+        """Return the path of one of the segment's files."""
+        return f"{self.directory}/{self.name(kind)}"
+
+    def remove_files(self) -> None:
+        """Remove whichever of the four files are there."""
+        for kind in (OFFSET_INDEX, TIME_INDEX, TXN_INDEX, LOG):
+            if self.storage.exists(self.path(kind)):
+                self.storage.remove(self.path(kind))
+
+
+class Segment:
+    """A log file with its offset, time and transaction index.
+
+    `records` is the open log file; `created_ms` is when this object was made; `jitter_ms` is taken off segment.ms.
+    """
+
+    __slots__ = (
+        "_bytes_since_index_entry",
+        "_first_timestamp_ms",
+        "_index_size_bytes",
+        "_max_timestamp",
+        "_offset_index",
+        "_time_index",
+        "base_offset",
+        "created_ms",
+        "index_interval_bytes",
+        "jitter_ms",
+        "place",
+        "records",
+        "txn_index",
+    )
+
+    def __init__(
+        self, place: SegmentPlace, config: LogConfig, *, now_ms: TimeMs, jitter_ms: DurationMs = NO_JITTER
+    ) -> None:
+        """Open the segment's log file, made if it is missing; the indexes are opened or made when they are asked for.
+
+        Raises StorageError.
+        """
+        self.place = place
+        self.base_offset = place.base_offset
+        self.created_ms = now_ms
+        self.jitter_ms = jitter_ms
+        self.records = place.storage.open(place.path(LOG), create=True)
+        if self.records.size_bytes > SEGMENT_SIZE_BYTES_MAX:
+            raise IllegalArgumentError(f"{place.path(LOG)} has {self.records.size_bytes} bytes, too many for a segment")
+        self.txn_index = TransactionIndex.open(place.storage, place.path(TXN_INDEX), self.base_offset)
+        self._offset_index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._index_size_bytes = config.index_size_bytes
+        self.index_interval_bytes = config.index_interval_bytes
+        self._bytes_since_index_entry = 0
+        self._max_timestamp: TimestampOffset | None = None  # Read from the time index when it is first asked for.
+        self._first_timestamp_ms: TimeMs | None = None
+
+    def __repr__(self) -> str:
+        return f"Segment({self.place.path(LOG)}, {self.size_bytes} bytes)"
+
+    @property
+    def suffix(self) -> str:
+        """What the files' names end with: "" in use, else .cleaned, .swap or .deleted."""
+        return self.place.suffix
+
+    @property
+    def size_bytes(self) -> SizeBytes:
+        """Size of the log file."""
+        return self.records.size_bytes
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        """Where offsets are; opened at the first call, and made if it is missing."""
+        if self._offset_index is None:
+            self._offset_index = OffsetIndex.open(
+                self.place.storage,
+                self.place.path(OFFSET_INDEX),
+                self.base_offset,
+                size_bytes_max=self._index_size_bytes,
+            )
+        return self._offset_index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """Where times are; opened at the first call, and made if it is missing."""
+        if self._time_index is None:
+            self._time_index = TimeIndex.open(
+                self.place.storage, self.place.path(TIME_INDEX), self.base_offset, size_bytes_max=self._index_size_bytes
+            )
+        return self._time_index
+
+    @property
+    def is_index_full(self) -> bool:
+        """Whether one of the two indexes takes no more entries but the one at a roll."""
+        return self.offset_index.is_full or self.time_index.is_full
+
+    @property
+    def entry_room(self) -> int:
+        """How many more entries both indexes take, before the one at a roll; negative where that one is there too."""
+        offsets, times = self.offset_index, self.time_index
+        return min(offsets.entry_count_max - offsets.entry_count, times.entry_count_max - 1 - times.entry_count)
+
+    @property
+    def modified_ms(self) -> TimeMs:
+        """When the log file was changed last, as the storage says."""
+        return self.place.storage.modified_ms(self.place.path(LOG))
+
+    def set_modified_ms(self, modified_ms: TimeMs) -> None:
+        """Say when the segment was changed last."""
+        for kind in (LOG, OFFSET_INDEX, TIME_INDEX):
+            self.place.storage.set_modified_ms(self.place.path(kind), modified_ms)
+
+    @property
+    def max_timestamp(self) -> TimestampOffset:
+        """The largest timestamp so far, and the last offset of the first batch that had it; (-1, base) without one."""
+        if self._max_timestamp is None:
+            self._max_timestamp = self.time_index.last_entry
+        return self._max_timestamp
+
+    @max_timestamp.setter
+    def max_timestamp(self, value: TimestampOffset) -> None:
+        self._max_timestamp = value
+
+    @property
+    def largest_timestamp_ms(self) -> TimeMs:
+        """The largest timestamp, or when the file was changed last if no record has one: what retention goes by."""
+        timestamp_ms = self.max_timestamp.timestamp
+        return TimeMs(timestamp_ms) if timestamp_ms >= 0 else self.modified_ms
+
+    @property
+    def first_timestamp_ms(self) -> TimeMs:
+        """The largest timestamp of the first append (after a reopen: of the first batch); -1 without."""
+        if self._first_timestamp_ms is None:
+            first = batch_at(self.records.view(), 0, source=self.place.path(LOG))
+            if first is None:
+                return NO_TIMESTAMP
+            self._first_timestamp_ms = first.max_timestamp
+        return self._first_timestamp_ms
+
+    def batches(self, start_position: int = 0, end_position: int | None = None) -> Iterator[RecordBatch]:
+        """Yield the batches from a position on; raises CorruptBatchError for a length that no batch can have."""
+        return batches_in(
+            self.records.view(),
+            start_position=start_position,
+            end_position=end_position,
+            reader=Reader.FILE,
+            source=self.place.path(LOG),
+        )
+
+    def translate_offset(self, offset: Offset, start_position: int = 0) -> BatchPlace | None:
+        """Return the first batch that ends at or after `offset`, from `start_position` on; None past the end."""
+        position = max(self.offset_index.lookup(offset).position, start_position)
+        return first_ending_at_or_after(self.records.view(), position, offset, self.batches)
+
+    def read(
+        self, start_offset: Offset, max_bytes: int, *, end_position: int | None = None, min_one_message: bool = False
+    ) -> SegmentRead | None:
+        """Return up to `max_bytes` from the batch that holds `start_offset`, up to `end_position`; None past the end.
+
+        With `min_one_message` at least that batch. The last batch may be cut off; the first may begin earlier.
+        """
+        if max_bytes < 0:
+            raise IllegalArgumentError(f"cannot read {max_bytes} bytes")
+        found = self.translate_offset(start_offset)
+        if found is None:
+            return None
+        limit_bytes = max(max_bytes, found.size_bytes) if min_one_message else max_bytes
+        end_position = self.size_bytes if end_position is None else end_position
+        data = self.records.view()[found.position : min(found.position + limit_bytes, end_position)]
+        return SegmentRead(found.position, data, limit_bytes < found.size_bytes)
+
+    def find_offset_by_timestamp(self, timestamp_ms: int, starting_offset: Offset) -> FoundOffset | None:
+        """Return the first record at or after both, in the order of the log; None without one."""
+        indexed = max(self.time_index.lookup(timestamp_ms).offset, starting_offset)
+        position = self.offset_index.lookup(Offset(indexed)).position
+        return first_record_since(self.batches(position), timestamp_ms, starting_offset)
+
+    def read_next_offset(self) -> Offset:
+        """Return the offset after the last batch, read from the last index entry on; the base without one."""
+        found = self.read(Offset(self.offset_index.last_offset), self.size_bytes)
+        next_offset = self.base_offset
+        if found is not None:
+            for batch in self.batches(found.position):
+                next_offset = batch.next_offset
+        return next_offset
+
+    def has_overflow(self) -> bool:
+        """Whether the last offset lies too far from the base to be indexed."""
+        next_offset = self.read_next_offset()
+        return next_offset > self.base_offset and not fits_relative(self.base_offset, Offset(next_offset - 1))
+
+    def append(self, data: Buffer, *, last_offset: Offset, max_timestamp: TimestampOffset) -> None:
+        """Append a set of batches whose last offset and largest timestamp (with its batch's last offset) are given.
+
+        Raises SegmentOffsetOverflowError, and then nothing is written.
+        """
+        size_bytes = len(data)
+        if size_bytes == 0:
+            return
+        if not 0 <= last_offset - self.base_offset <= RELATIVE_OFFSET_MAX:  # `fits_relative`, without the call.
+            raise SegmentOffsetOverflowError(self.base_offset, last_offset)
+        records = self.records
+        if records.size_bytes > SEGMENT_SIZE_BYTES_MAX - size_bytes:
+            raise IllegalArgumentError(f"{size_bytes} bytes are too many for {self!r}")
+        position = records.append(data)
+        if position == 0:
+            self._first_timestamp_ms = TimeMs(max_timestamp.timestamp)
+        largest = self._max_timestamp
+        if largest is None:
+            largest = self.max_timestamp
+        if max_timestamp.timestamp > largest.timestamp:
+            self._max_timestamp = max_timestamp
+        if self._bytes_since_index_entry > self.index_interval_bytes:
+            self.add_index_entry(last_offset, position)
+            self._bytes_since_index_entry = 0
+        self._bytes_since_index_entry += size_bytes
+
+    def append_run(self, run: BatchRun) -> None:
+        """Append batches with one write, as `append` would one by one; those must fit, and the indexes have room.
+
+        Raises SegmentOffsetOverflowError and IllegalArgumentError, and then nothing is written.
+        """
+        if not len(run):
+            return
+        for last_offset in (Offset(int(run.last_offsets[0])), Offset(int(run.last_offsets[-1]))):
+            if not fits_relative(self.base_offset, last_offset):
+                raise SegmentOffsetOverflowError(self.base_offset, last_offset)
+        size_bytes = len(run.data)
+        if self.size_bytes > SEGMENT_SIZE_BYTES_MAX - size_bytes or len(run) > self.entry_room:
+            raise IllegalArgumentError(f"{len(run)} batches of {size_bytes} bytes are too many for {self!r}")
+        position = self.records.append(run.data)
+        if position == 0:
+            self._first_timestamp_ms = TimeMs(int(run.max_timestamps[0]))
+        self._bytes_since_index_entry = self.index_run(run, position, self._bytes_since_index_entry)
+
+    def index_run(self, run: BatchRun, position: int, bytes_since_index_entry: int) -> int:
+        """Write the index entries that fall due in batches from `position` on, and note their largest timestamp.
+
+        Return how many bytes there are since the last entry.
+        """
+        largest = self.max_timestamp
+        indexed = self.time_index.last_entry.timestamp
+        state = np.array((bytes_since_index_entry, largest.timestamp, largest.offset, indexed), np.int64)
+        found = np.empty((4, len(run)), np.int64)
+        headers = run.last_offsets, run.max_timestamps
+        counts = kernel.find_entries(run.ends, headers, self.index_interval_bytes, state, found)
+        since, timestamp, offset, _ = state.tolist()
+        if timestamp > largest.timestamp:
+            self._max_timestamp = TimestampOffset(timestamp, offset)
+        self.offset_index.extend(found[0, : counts[0]], position + found[1, : counts[0]])
+        self.time_index.extend(found[2, : counts[1]], found[3, : counts[1]])
+        return int(since)
+
+    def add_index_entry(self, last_offset: Offset, position: int) -> None:
+        """Write an entry to the offset index, and the largest timestamp so far to the time index, if it has grown."""
+        self.offset_index.append(last_offset, position)
+        largest = self.max_timestamp
+        self.time_index.maybe_append(largest.timestamp, largest.offset)
+
+    def close_time_index(self) -> None:
+        """Write the last entry of the time index: the largest timestamp; its place was kept free."""
+        largest = self.max_timestamp
+        self.time_index.maybe_append(largest.timestamp, largest.offset, skip_full_check=True)
+
+    def become_inactive(self) -> None:
+        """Give back the room that the indexes reserved; the segment is not appended to any more."""
+        self.close_time_index()
+        self.offset_index.trim()
+        self.time_index.trim()
+
+    def truncate_to(self, offset: Offset, *, now_ms: TimeMs) -> int:
+        """Cut the file where the batch that holds `offset` begins; return how many bytes went.
+
+        The indexes are cut at the offset itself, and are as large as an active segment's afterwards.
+        """
+        found = self.translate_offset(offset)
+        for index in (self.offset_index, self.time_index, self.txn_index):
+            index.truncate_to(offset)
+        self.grow_indexes()
+        cut_bytes = 0
+        if found is not None:
+            cut_bytes = self.size_bytes - found.position
+            self.records.truncate(found.position)
+        if self.records.size_bytes == 0:
+            self.created_ms = now_ms
+            self._first_timestamp_ms = None
+        self._bytes_since_index_entry = 0
+        if self.max_timestamp.timestamp >= 0:
+            self._max_timestamp = self._read_max_timestamp()
+        return cut_bytes
+
+    def _read_max_timestamp(self) -> TimestampOffset:
+        indexed = self.time_index.last_entry
+        behind = largest_timestamp(self.batches(self.offset_index.lookup(indexed.offset).position))
+        return behind if behind.timestamp > indexed.timestamp else indexed
+
+    def grow_indexes(self) -> None:
+        """Reserve the largest size for the indexes: the segment will be appended to."""
+        self.offset_index.resize(self.offset_index.size_bytes_max)
+        self.time_index.resize(self.time_index.size_bytes_max)
+
+    def reset_indexes(self) -> None:
+        """Drop all index entries, to write them anew from the batches."""
+        self.offset_index.reset()
+        self.time_index.reset()
+        self.txn_index.reset()
+        self._max_timestamp = None
+
+    def flush(self) -> None:
+        """Make all files durable."""
+        self.records.sync()
+        self.offset_index.flush()
+        self.time_index.flush()
+        self.txn_index.flush()
+
+    def change_suffix(self, suffix: str) -> None:
+        """Rename all files that are there, the log file first."""
+        storage, renamed = self.place.storage, attrs.evolve(self.place, suffix=suffix)
+        storage.rename(self.place.path(LOG), renamed.path(LOG))
+        for kind, index in ((OFFSET_INDEX, self._offset_index), (TIME_INDEX, self._time_index)):
+            if index is not None:
+                index.rename(renamed.path(kind))
+            elif storage.exists(self.place.path(kind)):
+                storage.rename(self.place.path(kind), renamed.path(kind))
+        self.txn_index.rename(renamed.path(TXN_INDEX))
+        self.place = renamed
+
+    def follow(self, directory: str) -> None:
+        """Take note that the directory has another name; the files are not touched."""
+        self.place = attrs.evolve(self.place, directory=directory)
+        if self._offset_index is not None:
+            self._offset_index.path = self.place.path(OFFSET_INDEX)
+        if self._time_index is not None:
+            self._time_index.path = self.place.path(TIME_INDEX)
+        self.txn_index.path = self.place.path(TXN_INDEX)
+
+    def delete_files(self) -> None:
+        """Close and remove all files, which nobody may use any more."""
+        assert self.suffix in (DELETED, CLEANED), self
+        self.records.close()
+        for index in (self._offset_index, self._time_index):
+            if index is not None:
+                index.remove()
+        self.txn_index.close()
+        # Another segment of the same base may have been deleted since, under the same names, and be gone already.
+        self.place.remove_files()
+
+    def close(self) -> None:
+        """Write the last entry of the time index, trim the indexes that were used, sync and close all files."""
+        if self._max_timestamp is not None:
+            self.close_time_index()
+        if self._offset_index is not None:
+            self._offset_index.close()
+        if self._time_index is not None:
+            self._time_index.close()
+        self.records.sync()
+        self.records.close()
+        self.txn_index.close()

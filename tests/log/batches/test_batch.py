@@ -1,0 +1,387 @@
+"""Batches of magic 2: what is written is read, what is damaged is refused, in words and by both readers."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import pytest
+from hypothesis import given
+
+from broker.errors import CorruptDataError, UsageError
+from broker.ids import Offset, ProducerEpoch, ProducerId
+from broker.units import TimeMs
+from log.batches.batch import RecordBatch
+from log.batches.batch_v2 import BatchV2
+from log.batches.build import build_batch, build_marker, sealed
+from log.batches.build_spec import BatchSpec, spec_of
+from log.batches.in_buffer import Reader, batch_at, batches_in
+from log.batches.rewrite import emptied, rebuild
+from log.codecs.compression import Codec
+from log.columns.record_columns import RecordColumns
+from log.errors import CorruptBatchError, DecompressionError, InvalidRecordError, UnknownCodecError
+from log.record import (
+    ControlType,
+    EndTransactionMarker,
+    Header,
+    Record,
+    TimestampType,
+    control_type,
+    increment_sequence,
+    marker_of,
+)
+from log.strategies import Written, streams, written_batches
+
+RECORDS = (
+    Record(Offset(5), TimeMs(1000), b"k", b"v", (Header("h", None),)),
+    Record(Offset(7), TimeMs(900), None, b""),
+    Record(Offset(8), TimeMs(1100), b"", None),
+)
+
+
+def only(data: bytes) -> BatchV2:
+    (batch,) = batches_in(data, source="x.log")
+    assert isinstance(batch, BatchV2)
+    return batch
+
+
+def rows(columns: RecordColumns) -> tuple[Record, ...]:
+    return tuple(columns.record(row) for row in range(len(columns)))
+
+
+def v2(payload: bytes, count: int, **fields: int) -> BatchV2:
+    """A batch whose checksum is right, around whatever stands in its records section."""
+    header = only(build_batch(BatchSpec(), (Record(Offset(0), TimeMs(0), None, None),))).header
+    return only(sealed(header._replace(record_count=count, **fields), payload))
+
+
+def both_refuse(batch: BatchV2) -> str:
+    """What both readers say of a batch; the fast one asks the careful one for words."""
+    batch.ensure_valid()
+    with pytest.raises(InvalidRecordError) as careful:
+        batch.records()
+    with pytest.raises(InvalidRecordError) as fast:
+        batch.columns()
+    assert str(careful.value) == str(fast.value)
+    return str(careful.value)
+
+
+@given(written_batches(magic=2))
+def test_what_is_written_is_read_by_both_readers(written: Written) -> None:
+    batch = only(written.data)
+    batch.ensure_valid()
+    assert batch.records() == written.records
+    assert rows(batch.columns()) == written.records
+
+
+@given(written_batches(magic=2))
+def test_a_batch_says_of_itself_what_it_was_given(written: Written) -> None:
+    batch = only(written.data)
+    last = written.records[-1].offset
+    assert spec_of(batch) == attrs.evolve(written.spec, last_offset=last)
+    assert (batch.record_count, batch.next_offset) == (len(written.records), last + 1)
+    assert batch.max_timestamp == max(record.timestamp for record in written.records)
+    assert batch.has_producer_id == (written.spec.producer_id >= 0)
+    assert batch.last_sequence == written.records[-1].sequence
+
+
+@given(written_batches(magic=2))
+def test_building_a_batch_from_what_was_read_gives_the_same_bytes(written: Written) -> None:
+    batch = only(written.data)
+    again = build_batch(spec_of(batch), batch.records())
+    if written.spec.timestamp_type is TimestampType.CREATE_TIME:
+        assert again == written.data
+    else:  # The producer's times are gone for readers.
+        assert only(again).records() == written.records
+
+
+@given(streams(magics=(2,)))
+def test_batches_stand_one_after_the_other(stream: tuple[Written, ...]) -> None:
+    data = b"".join(written.data for written in stream)
+    for reader in Reader:
+        found = list(batches_in(data, reader=reader))
+        assert [bytes(batch.data) for batch in found] == [written.data for written in stream]
+        assert [batch.position for batch in found] == [0, *np.cumsum([len(w.data) for w in stream]).tolist()][:-1]
+
+
+def test_the_header_of_a_known_batch_is_read_field_by_field() -> None:
+    spec = BatchSpec(Offset(5), producer_id=ProducerId(9), producer_epoch=ProducerEpoch(2), base_sequence=2**31 - 2)
+    batch = only(build_batch(spec, RECORDS))
+    assert batch.header._asdict() == {
+        "base_offset": 5,
+        "length": len(batch.data) - 12,
+        "partition_leader_epoch": -1,
+        "magic": 2,
+        "crc": batch.crc,
+        "attributes": 0,
+        "last_offset_delta": 3,
+        "base_timestamp": 1000,
+        "max_timestamp": 1100,
+        "producer_id": 9,
+        "producer_epoch": 2,
+        "base_sequence": 2**31 - 2,
+        "record_count": 3,
+    }
+    assert [record.sequence for record in batch.records()] == [2**31 - 2, 0, 1]
+    assert batch.last_sequence == 1
+
+
+def test_sequences_wrap_to_zero() -> None:
+    assert increment_sequence(2**31 - 1, 1) == 0
+    assert increment_sequence(2**31 - 1, 0) == 2**31 - 1
+    assert increment_sequence(3, 4) == 7
+
+
+def test_offsets_wrap_as_a_java_long_does() -> None:
+    batch = v2(b"\x0c\0\0\x02\x01\x01\0", 1, base_offset=2**63 - 1, last_offset_delta=1)
+    assert (batch.last_offset, batch.records()[0].offset) == (-(2**63), -(2**63))
+    assert rows(batch.columns()) == batch.records()
+
+
+@pytest.mark.parametrize(
+    ("payload", "count", "what"),
+    [
+        (b"", 1, "record 0 of 1: a number runs past the end of the records"),
+        (b"\x80\x80\x80\x80\x80\x01", 1, "record 0 of 1: a number takes more than 5 bytes"),
+        (b"\x0c\0\0\0\x01\x01\0", 2, "record 1 of 2: a number runs past the end of the records"),
+        (b"\x0c\0\0\0\x01\x01\0", -1, "Found invalid record count -1 in magic v2 batch"),
+        (
+            b"\x0c\0\0\0\x01\x01\0!",
+            1,
+            "Incorrect declared batch size, records still remaining in file",
+        ),
+        (
+            b"\x0e\0\0\0\x01\x01\0",
+            1,
+            "record 0 of 1: Invalid record size: expected 7 bytes in record payload, but 6 remain",
+        ),
+        (
+            b"\x01\0\0\0\x01\x01\0",
+            1,
+            "record 0 of 1: Invalid record size: expected -1 bytes in record payload, but 6 remain",
+        ),
+        (
+            b"\x0e\0\0\0\x01\x01\0\0",
+            1,
+            "record 0 of 1: Invalid record size: expected to read 7 bytes in record payload, but instead read 6",
+        ),
+        (
+            b"\x0c\0\0\0\x06\x01\0",
+            1,
+            "record 0 of 1: Found invalid record structure: a field of 3 bytes runs past the records",
+        ),
+        (b"\x0c\0\0\0\x01\x01\x02", 1, "record 0 of 1: Found invalid number of record headers 1"),
+        (b"\x0c\0\0\0\x01\x01\x01", 1, "record 0 of 1: Found invalid number of record headers -1"),
+        (b"\x10\0\0\0\x01\x01\x02\x01\x01", 1, "record 0 of 1: Invalid negative header key size"),
+    ],
+)
+def test_records_that_do_not_add_up_are_refused_by_both_readers(payload: bytes, count: int, what: str) -> None:
+    assert both_refuse(v2(payload, count)) == f"x.log at byte 0: {what}"
+
+
+def test_a_batch_of_no_records_may_be_followed_by_anything_as_in_kafka() -> None:
+    batch = v2(b"anything", 0)
+    assert batch.records() == ()
+    assert len(batch.columns()) == 0
+
+
+def test_a_size_below_minus_one_is_null_as_in_kafka() -> None:
+    batch = v2(b"\x0c\0\0\0\x05\x03\0", 1)
+    assert batch.records() == (Record(Offset(0), TimeMs(0), None, None),)
+    assert rows(batch.columns()) == batch.records()
+
+
+def test_a_count_that_no_payload_can_hold_takes_no_memory() -> None:
+    both_refuse(v2(b"\x0c\0\0\0\x01\x01\0", 2**31 - 1))
+
+
+def test_a_flipped_bit_under_the_checksum_is_noticed_and_located() -> None:
+    data = bytearray(build_batch(BatchSpec(Offset(5)), RECORDS))
+    data[40] ^= 1
+    (batch,) = batches_in(data, source="00.log")
+    computed = batch.crc
+    assert not batch.is_valid()
+    with pytest.raises(CorruptBatchError, match=rf"^00\.log at byte 0: Record is corrupt \(stored crc = {computed}, "):
+        batch.ensure_valid()
+
+
+def test_a_batch_that_cannot_hold_its_header_is_refused() -> None:
+    data = bytearray(build_batch(BatchSpec(Offset(5)), RECORDS)[:60])
+    data[8:12] = (48).to_bytes(4, "big")
+    batch = only(bytes(data))
+    assert not batch.is_valid()
+    with pytest.raises(CorruptBatchError) as refusal:
+        batch.ensure_valid()
+    assert str(refusal.value) == (
+        "x.log at byte 0: Record batch is corrupt (the size 60 is smaller than the minimum allowed overhead 61)"
+    )
+
+
+def test_an_unknown_codec_and_broken_compression_are_told_apart() -> None:
+    with pytest.raises(UnknownCodecError, match=r"Unknown compression type id: 5$"):
+        v2(b"", 1, attributes=5).records()
+    with pytest.raises(DecompressionError, match=r"^x\.log at byte 0: lz4: not a frame$"):
+        v2(b"no frame", 1, attributes=3).records()
+    with pytest.raises(DecompressionError, match=r"^x\.log at byte 0: lz4: not a frame$"):
+        v2(b"no frame", 1, attributes=3).columns()
+
+
+@pytest.mark.parametrize("left", range(18))
+def test_what_is_left_at_the_end_is_no_batch(left: int) -> None:
+    data = build_batch(BatchSpec(Offset(5)), RECORDS)
+    for reader in Reader:
+        assert len(list(batches_in(data + data[:left], reader=reader))) == 1
+
+
+def test_the_two_readers_part_at_seventeen_bytes_and_at_unknown_magics() -> None:
+    message = bytes(8) + (5).to_bytes(4, "big") + bytes(5)
+    with pytest.raises(CorruptBatchError, match=r"Record size 5 is less than the minimum record overhead"):
+        batch_at(message, 0, reader=Reader.MEMORY)
+    assert batch_at(message, 0, reader=Reader.FILE) is None
+    data = bytearray(build_batch(BatchSpec(Offset(5)), RECORDS))
+    data[16] = 18
+    assert [batch.magic for batch in batches_in(data)] == [18]
+    data[16] = 0xFE
+    assert [batch.magic for batch in batches_in(data)] == [-2]
+    with pytest.raises(CorruptBatchError, match=r"^x at byte 0: Invalid magic found in record: -2$"):
+        batch_at(data, 0, reader=Reader.MEMORY, source="x")
+
+
+def test_a_marker_has_78_bytes_and_says_how_the_transaction_ended() -> None:
+    spec = BatchSpec(Offset(4), producer_id=ProducerId(5), producer_epoch=ProducerEpoch(3))
+    data = build_marker(spec, EndTransactionMarker(ControlType.ABORT, 11), TimeMs(70))
+    batch: RecordBatch = only(data)
+    assert (len(data), batch.is_control, batch.is_transactional, batch.base_sequence) == (78, True, True, -1)
+    (record,) = batch.records()
+    assert marker_of(record) == EndTransactionMarker(ControlType.ABORT, 11)
+
+
+@pytest.mark.parametrize(
+    ("type_id", "kind"),
+    [
+        (0, ControlType.ABORT),
+        (2, ControlType.LEADER_CHANGE),
+        (6, ControlType.KRAFT_VOTERS),
+        (7, ControlType.UNKNOWN),
+        (-1, ControlType.UNKNOWN),
+    ],
+)
+def test_control_types_are_read_and_unknown_ones_are_left_alone(type_id: int, kind: ControlType) -> None:
+    key = b"\0\0" + type_id.to_bytes(2, "big", signed=True)
+    assert control_type(key) is kind
+    if kind is not ControlType.ABORT:
+        assert marker_of(Record(Offset(0), TimeMs(0), key, None)) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "what"),
+    [
+        (
+            None,
+            b"",
+            "Invalid value size found for end control record key. Must have at least 4 bytes, but found only 0",
+        ),
+        (
+            b"\0\0\0",
+            b"",
+            "Invalid value size found for end control record key. Must have at least 4 bytes, but found only 3",
+        ),
+        (b"\xff\xff\0\0", b"", "Invalid version found for control record: -1. May indicate data corruption"),
+        (
+            b"\0\0\0\1",
+            bytes(5),
+            "Invalid value size found for end transaction marker. Must have at least 6 bytes, but found only 5",
+        ),
+        (
+            b"\0\0\0\1",
+            None,
+            "Invalid value size found for end transaction marker. Must have at least 6 bytes, but found only 0",
+        ),
+        (
+            b"\0\0\0\1",
+            b"\xff\xff\0\0\0\0",
+            "Invalid version found for end transaction marker: -1. May indicate data corruption",
+        ),
+    ],
+)
+def test_a_damaged_marker_is_refused_in_kafkas_words(key: bytes | None, value: bytes | None, what: str) -> None:
+    with pytest.raises(InvalidRecordError) as refusal:
+        marker_of(Record(Offset(0), TimeMs(0), key, value))
+    assert str(refusal.value) == what
+
+
+def test_an_emptied_batch_keeps_what_readers_and_producers_need() -> None:
+    spec = BatchSpec(
+        Offset(5),
+        codec=Codec.GZIP,
+        producer_id=ProducerId(9),
+        producer_epoch=ProducerEpoch(2),
+        base_sequence=50,
+        is_transactional=True,
+        delete_horizon_ms=TimeMs(5000),
+    )
+    before = only(build_batch(spec, RECORDS))
+    after = only(emptied(before))
+    assert len(after.data) == 61
+    kept = before.header._replace(length=49, crc=after.crc, attributes=0x10, base_timestamp=-1, record_count=0)
+    assert after.header == kept
+    assert after.is_valid()
+    assert after.records() == ()
+
+
+@given(written_batches(magic=2))
+def test_a_rebuilt_batch_holds_the_survivors_and_keeps_its_place(written: Written) -> None:
+    batch = only(written.data)
+    kept = np.arange(len(written.records)) % 2 == 0
+    after = only(rebuild(batch, kept, delete_horizon_ms=TimeMs(77)))
+    after.ensure_valid()
+    assert after.records() == written.records[::2]
+    assert (after.base_offset, after.last_offset) == (batch.base_offset, batch.last_offset)
+    assert (after.codec, after.base_sequence, after.delete_horizon_ms) == (batch.codec, batch.base_sequence, 77)
+
+
+@pytest.mark.parametrize(
+    ("spec", "records", "what"),
+    [
+        (BatchSpec(), (), "a batch needs a record; an empty one is what the cleaner leaves of another (`emptied`)"),
+        (BatchSpec(magic=3), RECORDS, "magic is 3; 0, 1 and 2 are known"),
+        (
+            BatchSpec(Offset(6)),
+            RECORDS,
+            "Illegal offset 5 following previous offset 5 (Offsets must increase monotonically).",
+        ),
+        (BatchSpec(), (attrs.evolve(RECORDS[0], timestamp=TimeMs(-2)),), "Invalid negative timestamp -2"),
+        (BatchSpec(is_transactional=True), RECORDS, "Cannot write transactional messages without a valid producer ID"),
+        (BatchSpec(producer_id=ProducerId(1)), RECORDS, "Invalid negative producer epoch"),
+        (
+            BatchSpec(producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0)),
+            RECORDS,
+            "Invalid negative sequence number used",
+        ),
+        (BatchSpec(magic=1), RECORDS, "Magic v1 does not support record headers"),
+        (BatchSpec(magic=1, codec=Codec.ZSTD), RECORDS, "ZStandard compression is not supported for magic 1"),
+        (BatchSpec(magic=1, is_control=True), RECORDS, "Control records are not supported for magic 1"),
+        (
+            BatchSpec(last_offset=Offset(7)),
+            RECORDS,
+            "Maximum offset delta exceeded, base offset: 0, last record: 8, last offset: 7",
+        ),
+        (
+            BatchSpec(),
+            (attrs.evolve(RECORDS[0], offset=Offset(2**31)),),
+            "Maximum offset delta exceeded, base offset: 0, last record: 2147483648, last offset: 2147483648",
+        ),
+    ],
+)
+def test_what_kafka_refuses_to_write_is_refused(spec: BatchSpec, records: tuple[Record, ...], what: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        build_batch(spec, records)
+    assert str(refusal.value) == what
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+@pytest.mark.parametrize("cut", [1, 3, 40])
+def test_a_torn_batch_ends_the_iteration_in_silence(codec: Codec, cut: int) -> None:
+    data = build_batch(BatchSpec(Offset(5), codec=codec), RECORDS)
+    assert list(batches_in(data[:-cut])) == []
+    with pytest.raises(CorruptDataError):
+        only(data[:8] + (len(data) - 12 - cut).to_bytes(4, "big") + data[12:-cut]).ensure_valid()

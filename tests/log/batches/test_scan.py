@@ -1,0 +1,230 @@
+"""Scans of whole files: the same records as the careful reader, in bounded pieces, around damage where asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.errors import CorruptDataError
+from broker.ids import Offset
+from broker.units import TimeMs
+from log.batches.batch_v2 import BatchV2
+from log.batches.build import build_batch, sealed
+from log.batches.build_spec import BatchSpec
+from log.batches.header_scan import header_chunks, scan_headers
+from log.batches.in_buffer import Reader, batches_in
+from log.batches.scan import ScanOptions, scan
+from log.codecs.compression import Codec
+from log.columns.fill import ROWS_MAX
+from log.columns.header_table import BATCHES_MAX
+from log.columns.record_columns import Damage, RecordColumns
+from log.errors import CorruptBatchError, DecompressionError, InvalidRecordError
+from log.record import Record
+from log.strategies import Written, streams
+
+KEEP_GOING = ScanOptions(keep_going=True)
+
+
+def batch(base_offset: int, codec: Codec = Codec.NONE, count: int = 3, magic: int = 2) -> bytes:
+    records = tuple(Record(Offset(base_offset + each), TimeMs(each), b"key", b"v" * 40) for each in range(count))
+    return build_batch(BatchSpec(Offset(base_offset), codec=codec, magic=magic), records)
+
+
+def offsets(chunks: Iterable[RecordColumns]) -> list[int]:
+    return [offset for chunk in chunks for offset in chunk.offset.tolist()]
+
+
+def damages(data: bytes) -> list[Damage]:
+    return [damage for chunk in scan(data, options=KEEP_GOING) for damage in chunk.damages]
+
+
+def broken(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes((data[at] ^ 0x55,)) + data[at + 1 :]
+
+
+@given(streams())
+def test_a_scan_reads_what_the_careful_reader_reads(stream: tuple[Written, ...]) -> None:
+    data = b"".join(written.data for written in stream)
+    chunks = list(scan(data))
+    found = [chunk.record(row) for chunk in chunks for row in range(len(chunk))]
+    assert found == [record for written in stream for record in written.records]
+    assert [damage for chunk in chunks for damage in chunk.damages] == []
+    positions = [position for chunk in chunks for position in chunk.batches.position.tolist()]
+    assert positions == [each.position for each in batches_in(data)]
+
+
+@given(streams())
+def test_headers_as_columns_say_what_batches_say(stream: tuple[Written, ...]) -> None:
+    data = b"".join(written.data for written in stream)
+    columns = scan_headers(data)
+    careful = list(batches_in(data))
+    assert (len(columns), columns.end_position, columns.damage) == (len(careful), len(data), None)
+    for name in columns.COLUMN_NAMES:
+        if name not in ("base_offset", "record_count") or all(each.magic == 2 for each in careful):
+            assert getattr(columns, name).tolist() == [getattr(each, name) for each in careful], name
+
+
+def test_rows_know_their_batch_and_their_bytes() -> None:
+    data = batch(0) + batch(3, Codec.LZ4) + batch(6)
+    (chunk,) = scan(data)
+    assert chunk.batch_index.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert (chunk.record_size == 1 + chunk.data[chunk.record_position] // 2).all()
+    assert chunk.batches.position.tolist() == [0, len(batch(0)), len(batch(0) + batch(3, Codec.LZ4))]
+
+
+def test_a_file_of_uncompressed_batches_is_not_copied() -> None:
+    data = bytearray(batch(0) + batch(3))
+    (chunk,) = scan(data)
+    assert np.shares_memory(chunk.data, np.frombuffer(data, np.uint8))
+
+
+def test_a_scan_of_nothing_yields_nothing() -> None:
+    assert list(scan(b"")) == []
+    assert len(scan_headers(b"")) == 0
+
+
+def test_a_part_of_a_file_can_be_scanned() -> None:
+    data = batch(0) + batch(3) + batch(6)
+    size = len(batch(0))
+    assert offsets(scan(data, start_position=size, end_position=2 * size)) == [3, 4, 5]
+    assert scan_headers(data, start_position=size, end_position=2 * size).base_offset.tolist() == [3]
+
+
+def test_files_are_read_in_pieces() -> None:
+    one = batch(0)
+    data = one * (2 * BATCHES_MAX + 1)
+    assert len(next(scan(data))) < 3 * BATCHES_MAX
+    assert len(scan_headers(data)) == 2 * BATCHES_MAX + 1
+    assert sum(len(chunk) for chunk in header_chunks(data)) == 2 * BATCHES_MAX + 1
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+def test_a_batch_of_more_records_than_a_chunk_has_rows_is_read_in_pieces(codec: Codec) -> None:
+    count = ROWS_MAX + 10
+    records = tuple(Record(Offset(each), TimeMs(0), None, None) for each in range(count))
+    chunks = list(scan(build_batch(BatchSpec(codec=codec), records)))
+    assert [len(chunk) for chunk in chunks] == [ROWS_MAX, 10]
+    assert offsets(chunks) == list(range(count))
+
+
+def test_damage_is_raised_after_what_stands_before_it() -> None:
+    data = batch(0) + broken(batch(3), 70) + batch(6)
+    chunks = scan(data, source="x.log")
+    assert next(chunks).offset.tolist() == [0, 1, 2]
+    with pytest.raises(CorruptBatchError, match=rf"^x\.log at byte {len(batch(0))}: Record is corrupt \(stored crc = "):
+        next(chunks)
+
+
+def test_checksums_are_not_asked_where_that_is_wished() -> None:
+    data = batch(0) + broken(batch(3), 80)
+    assert offsets(scan(data, options=ScanOptions(check_crc=False))) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_a_damaged_batch_is_stepped_over(codec: Codec) -> None:
+    size = len(batch(3, codec))
+    data = batch(0, codec) + broken(batch(3, codec), size - 3) + batch(6, codec)
+    assert offsets(scan(data, options=KEEP_GOING)) == [0, 1, 2, 6, 7, 8]
+    (damage,) = damages(data)
+    assert (damage.position, damage.size_bytes, damage.base_offset) == (len(batch(0, codec)), size, 3)
+    assert (damage.is_torn_tail, damage.kafka_class) == (False, "org.apache.kafka.common.errors.CorruptRecordException")
+
+
+def test_two_damaged_batches_are_counted_as_two() -> None:
+    data = batch(0) + broken(batch(3), 70) + broken(batch(6), 70) + batch(9)
+    assert [damage.base_offset for damage in damages(data)] == [3, 6]
+    assert offsets(scan(data, options=KEEP_GOING)) == [0, 1, 2, 9, 10, 11]
+
+
+@pytest.mark.parametrize("byte", [8, 9, 10, 11])
+@pytest.mark.parametrize("bit", range(8))
+def test_a_damaged_size_costs_its_batch_only(byte: int, bit: int) -> None:
+    second = bytearray(batch(3))
+    second[byte] ^= 1 << bit
+    data = batch(0) + bytes(second) + batch(6) + batch(9)
+    assert offsets(scan(data, options=KEEP_GOING)) == [0, 1, 2, 6, 7, 8, 9, 10, 11]
+    (damage,) = damages(data)
+    assert (damage.position, damage.size_bytes, damage.is_torn_tail) == (len(batch(0)), len(batch(3)), False)
+
+
+def test_zeros_at_the_end_are_damage() -> None:
+    data = batch(0) + bytes(100)
+    (damage,) = damages(data)
+    assert (damage.position, damage.size_bytes, damage.is_torn_tail) == (len(batch(0)), 100, False)
+    with pytest.raises(CorruptBatchError, match="less than the minimum record overhead"):
+        list(scan(data))
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_a_torn_tail_of_any_length_is_told_but_no_error(codec: Codec) -> None:
+    data = batch(0, codec) + batch(3, codec)
+    for end in range(len(batch(0, codec)) + 1, len(data)):
+        chunks = list(scan(data[:end]))
+        assert offsets(chunks) == [0, 1, 2]
+        (damage,) = chunks[-1].damages
+        assert (damage.position, damage.position + damage.size_bytes) == (len(batch(0, codec)), end)
+        assert damage.is_torn_tail
+
+
+def test_records_that_do_not_add_up_cost_their_batch_only() -> None:
+    for codec in (Codec.NONE, Codec.SNAPPY):
+        (sound,) = batches_in(batch(3, codec))
+        assert isinstance(sound, BatchV2)
+        lying = sealed(sound.header._replace(record_count=4), sound.data[61:])
+        data = batch(0, codec) + lying + batch(6, codec)
+        assert offsets(scan(data, options=KEEP_GOING)) == [0, 1, 2, 6, 7, 8]
+        assert [damage.kafka_class for damage in damages(data)] == ["org.apache.kafka.common.InvalidRecordException"]
+        with pytest.raises(InvalidRecordError, match=r"record 3 of 4: a number runs past the end of the records$"):
+            list(scan(data))
+
+
+def test_broken_compression_costs_its_batch_only() -> None:
+    (sound,) = batches_in(batch(3, Codec.ZSTD))
+    assert isinstance(sound, BatchV2)
+    data = batch(0, Codec.ZSTD) + sealed(sound.header, b"not zstd") + batch(6)
+    assert offsets(scan(data, options=KEEP_GOING)) == [0, 1, 2, 6, 7, 8]
+    with pytest.raises(DecompressionError, match=r"^x at byte \d+: zstd: "):
+        list(scan(data, source="x"))
+
+
+def test_a_batch_that_grows_beyond_the_limit_is_damage() -> None:
+    data = batch(0, Codec.GZIP, count=100)
+    with pytest.raises(DecompressionError, match="the records decompress to more than the allowed 1000 bytes"):
+        list(scan(data, options=ScanOptions(decompressed_bytes_max=1000)))
+
+
+def test_damaged_messages_are_stepped_over() -> None:
+    plain = batch(0, magic=1)
+    data = plain + broken(batch(3, Codec.GZIP, magic=1), 40) + batch(6, Codec.GZIP, magic=1) + batch(9)
+    assert offsets(scan(data, options=KEEP_GOING)) == [0, 1, 2, 6, 7, 8, 9, 10, 11]
+
+
+def test_the_memory_reader_stops_at_an_unknown_magic() -> None:
+    data = bytearray(batch(0) + batch(3))
+    data[len(batch(0)) + 16] = 18
+    assert offsets(scan(data)) == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(CorruptBatchError, match="Invalid magic found in record"):
+        list(scan(data, options=ScanOptions(reader=Reader.MEMORY)))
+
+
+@given(streams(magics=(2,), count_max=3), st.data())
+def test_whatever_one_bit_does_the_rest_is_read(stream: tuple[Written, ...], data: st.DataObject) -> None:
+    sound = b"".join(written.data for written in stream)
+    if not sound:
+        return
+    at = data.draw(st.integers(0, len(sound) - 1))
+    damaged = sound[:at] + bytes((sound[at] ^ 1 << data.draw(st.integers(0, 7)),)) + sound[at + 1 :]
+    found = {chunk.record(row) for chunk in scan(damaged, options=KEEP_GOING) for row in range(len(chunk))}
+    starts = np.cumsum([0, *(len(written.data) for written in stream)])
+    hit = int(np.searchsorted(starts, at, side="right")) - 1
+    assert found >= {record for index, written in enumerate(stream) if index != hit for record in written.records}
+
+
+def test_damage_carries_the_error_that_raising_would_be() -> None:
+    (damage,) = damages(batch(0) + broken(batch(3), 70))
+    assert isinstance(damage.error, CorruptDataError)
+    assert damage.what.startswith("Record is corrupt (stored crc = ")

@@ -1,0 +1,248 @@
+"""Codecs: what goes in comes out, framed as Kafka frames it; no bytes take more memory than allowed."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+
+import lz4.block  # type: ignore[import-untyped]  # The wheel has no types.
+import lz4.frame  # type: ignore[import-untyped]  # The wheel has no types.
+import numpy as np
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from log.codecs.compression import Codec, codec_of, compress, decompress, decompress_into
+from log.codecs.lz4_frame import BLOCK_SIZE_BYTES as LZ4_BLOCK
+from log.codecs.lz4_frame import header_checksum
+from log.codecs.snappy_stream import BLOCK_SIZE_BYTES as SNAPPY_BLOCK
+from log.errors import DecompressionError, UnknownCodecError
+from log.kernels.xxhash import xxh32
+
+COMPRESSING = tuple(codec for codec in Codec if codec is not Codec.NONE)
+TEXT = b"alpha bravo charlie delta echo " * 5000
+LIMIT = 1 << 20
+
+
+def refused(codec: Codec, data: bytes, bytes_max: int) -> tuple[str, int]:
+    """What refuses the data, and how many bytes were taken at most until then."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(DecompressionError) as refusal:
+            decompress(codec, data, bytes_max=bytes_max)
+        return str(refusal.value), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@given(st.sampled_from(list(Codec)), st.binary(max_size=300), st.integers(1, 600))
+def test_what_goes_in_comes_out(codec: Codec, unit: bytes, times: int) -> None:
+    data = unit * times
+    assert bytes(decompress(codec, compress(codec, data))) == data
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+@pytest.mark.parametrize("size", [0, 1, SNAPPY_BLOCK, SNAPPY_BLOCK + 1, LZ4_BLOCK, LZ4_BLOCK + 1, 3 * LZ4_BLOCK])
+def test_blocks_end_where_they_should(codec: Codec, size: int) -> None:
+    data = (TEXT * 2)[:size]
+    assert bytes(decompress(codec, compress(codec, data))) == data
+
+
+def taken(codec: Codec, data: bytes, room_bytes: int, bytes_max: int = LIMIT) -> bytes:
+    """What stands in the room afterwards, or was returned instead."""
+    room = bytearray(room_bytes)
+    size = decompress_into(codec, memoryview(data), memoryview(room), bytes_max=bytes_max)
+    return bytes(room[:size]) if isinstance(size, int) else bytes(size)
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+@pytest.mark.parametrize("size", [0, 1, 9000, LZ4_BLOCK, LZ4_BLOCK + 1, 2 * LZ4_BLOCK + 9])
+def test_a_room_takes_what_would_be_returned(codec: Codec, size: int) -> None:
+    random = np.random.default_rng(size).bytes(size)  # Of this, lz4 stores blocks as they are.
+    for data in ((TEXT * 2)[:size], random):
+        for room_bytes in (0, size, LZ4_BLOCK, 4 * LZ4_BLOCK):
+            assert taken(codec, compress(codec, data), room_bytes) == data
+
+
+def test_lz4_fills_the_room_if_that_cannot_be_too_small() -> None:
+    packed = memoryview(compress(Codec.LZ4, TEXT[:9000]))
+    assert decompress_into(Codec.LZ4, packed, memoryview(bytearray(LZ4_BLOCK)), bytes_max=LIMIT) == 9000
+    refused_room = memoryview(bytearray(100))
+    assert decompress_into(Codec.LZ4, packed, refused_room, bytes_max=LIMIT) == TEXT[:9000]
+
+
+@given(st.integers(0, 2000), st.integers(0, 2000), st.integers(1, 255))
+def test_damaged_lz4_is_refused_in_the_same_words_with_a_room(size: int, at: int, flip: int) -> None:
+    packed = bytearray(compress(Codec.LZ4, TEXT[:size]))
+    packed[at % len(packed)] ^= flip
+    outcomes: list[bytes | str] = []
+    for room_bytes in (0, 2 * LZ4_BLOCK):
+        try:
+            outcomes.append(taken(Codec.LZ4, bytes(packed), room_bytes))
+        except DecompressionError as refusal:
+            outcomes.append(str(refusal))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_a_block_larger_than_its_content_may_be_is_refused_with_and_without_a_room() -> None:
+    block = lz4.block.compress(np.random.default_rng(1).bytes(LZ4_BLOCK), store_size=False)
+    assert len(block) > LZ4_BLOCK
+    frame = compress(Codec.LZ4, b"")[:-4] + len(block).to_bytes(4, "little") + block + bytes(4)
+    for room_bytes in (0, 4 * LZ4_BLOCK):
+        with pytest.raises(DecompressionError, match=rf"^lz4: a block of {len(block)} bytes exceeds the frame or"):
+            taken(Codec.LZ4, frame, room_bytes)
+
+
+@pytest.mark.parametrize("size", [9000, 2 * LZ4_BLOCK])
+def test_a_room_takes_no_more_than_is_allowed(size: int) -> None:
+    packed = compress(Codec.LZ4, (TEXT * 2)[:size])
+    assert taken(Codec.LZ4, packed, 4 * LZ4_BLOCK, bytes_max=size) == (TEXT * 2)[:size]
+    with pytest.raises(
+        DecompressionError, match=rf"^lz4: the records decompress to more than the allowed {size - 1} b"
+    ):
+        taken(Codec.LZ4, packed, 4 * LZ4_BLOCK, bytes_max=size - 1)
+
+
+@pytest.mark.parametrize(("codec", "level"), [(Codec.GZIP, 1), (Codec.GZIP, 9), (Codec.ZSTD, 19), (Codec.ZSTD, -5)])
+def test_levels_change_the_size_and_not_the_content(codec: Codec, level: int) -> None:
+    data = b"".join(b"%d " % (each * each % 7919) for each in range(9000))
+    packed = compress(codec, data, level=level)
+    assert packed != compress(codec, data)
+    assert bytes(decompress(codec, packed)) == data
+
+
+def test_the_framings_are_kafkas() -> None:
+    assert compress(Codec.LZ4, b"").hex() == "04224d18604082" + "00000000"
+    assert compress(Codec.SNAPPY, b"").hex() == "82534e4150505900" + "00000001" + "00000001"
+    assert gzip.decompress(compress(Codec.GZIP, TEXT)) == TEXT
+    assert lz4.frame.decompress(compress(Codec.LZ4, TEXT)) == TEXT
+    assert zstandard.frame_content_size(compress(Codec.ZSTD, TEXT)) == -1
+    assert compress(Codec.NONE, TEXT) is TEXT
+
+
+def test_the_header_checksum_of_magic_0_is_wrong_on_purpose_and_not_looked_at() -> None:
+    old = compress(Codec.LZ4, TEXT, magic=0)
+    new = compress(Codec.LZ4, TEXT)
+    assert (old[:6], old[7:]) == (new[:6], new[7:])
+    assert old[6] != new[6]
+    assert bytes(decompress(Codec.LZ4, old, magic=0)) == bytes(decompress(Codec.LZ4, new, magic=0)) == TEXT
+    with pytest.raises(DecompressionError, match=r"^lz4: the header's checksum is wrong$"):
+        decompress(Codec.LZ4, old, magic=1)
+
+
+@pytest.mark.parametrize("block_size", [4, 5, 6, 7])
+@pytest.mark.parametrize("store_size", [False, True])
+def test_lz4_frames_of_other_writers_are_read(block_size: int, store_size: bool) -> None:
+    packed = lz4.frame.compress(
+        TEXT * 3,
+        block_size=block_size,
+        block_linked=False,
+        block_checksum=True,
+        content_checksum=True,
+        store_size=store_size,
+    )
+    assert bytes(decompress(Codec.LZ4, packed)) == TEXT * 3
+    with pytest.raises(DecompressionError, match=r"^lz4: "):
+        decompress(Codec.LZ4, packed[:40] + bytes((packed[40] ^ 1,)) + packed[41:])
+
+
+@pytest.mark.parametrize(("data", "hashed"), [(b"", 0x02CC5D05), (b"a", 0x550D7456), (b"abc", 0x32D153FF)])
+def test_xxh32_is_that_of_the_specification(data: bytes, hashed: int) -> None:
+    assert xxh32(np.frombuffer(data, np.uint8)) == hashed
+    assert xxh32.__wrapped__(np.frombuffer(data, np.uint8)) == hashed  # type: ignore[attr-defined]  # The plain function.
+    assert header_checksum(data) == hashed >> 8 & 0xFF
+
+
+def test_members_frames_and_streams_may_follow_one_another() -> None:
+    for codec in (Codec.GZIP, Codec.SNAPPY, Codec.ZSTD):
+        assert bytes(decompress(codec, compress(codec, b"abc") + compress(codec, TEXT))) == b"abc" + TEXT
+    assert bytes(decompress(Codec.ZSTD, compress(Codec.ZSTD, b"") + zstandard.compress(TEXT))) == TEXT
+    assert bytes(decompress(Codec.GZIP, compress(Codec.GZIP, b"abc") + b"rubbish")) == b"abc"
+    assert bytes(decompress(Codec.LZ4, compress(Codec.LZ4, b"abc") + b"rubbish")) == b"abc"
+
+
+def test_snappy_without_its_stream_header_is_one_raw_block() -> None:
+    packed = compress(Codec.SNAPPY, b"abcabcabcabcabc")
+    assert bytes(decompress(Codec.SNAPPY, packed[20:])) == b"abcabcabcabcabc"
+
+
+@pytest.mark.parametrize("codec", COMPRESSING)
+def test_the_limit_is_the_last_size_allowed(codec: Codec) -> None:
+    packed = compress(codec, TEXT)
+    assert len(decompress(codec, packed, bytes_max=len(TEXT))) == len(TEXT)
+    with pytest.raises(DecompressionError):
+        decompress(codec, packed, bytes_max=len(TEXT) - 1)
+
+
+@pytest.mark.parametrize("codec", COMPRESSING)
+def test_a_bomb_takes_no_more_memory_than_allowed(codec: Codec) -> None:
+    bomb = compress(codec, bytes(64 << 20))
+    what, peak = refused(codec, bomb, LIMIT)
+    assert peak < 16 * LIMIT
+    assert what == f"{codec.label}: the records decompress to more than the allowed {LIMIT} bytes"
+
+
+@pytest.mark.parametrize("announced", [1 << 30, 1 << 60])
+def test_a_frame_that_announces_much_and_holds_little_takes_little(announced: int) -> None:
+    packed = zstandard.compress(b"abc")
+    lying = packed[:4] + bytes((0xE0,)) + announced.to_bytes(8, "little") + packed[6:]
+    assert zstandard.frame_content_size(lying) == announced
+    what, peak = refused(Codec.ZSTD, lying, 64 << 20)
+    assert peak < LIMIT
+    assert what.startswith("zstd: ")
+
+
+@pytest.mark.parametrize("codec", COMPRESSING)
+def test_every_torn_end_is_noticed(codec: Codec) -> None:
+    packed = compress(codec, TEXT[:5000])
+    for end in range(len(packed)):
+        if codec is Codec.SNAPPY and end in (16, 17, 18, 19):
+            assert bytes(decompress(codec, packed[:end])) == b""  # A stream may end after any block.
+            continue
+        with pytest.raises(DecompressionError, match=f"^{codec.label}: "):
+            decompress(codec, packed[:end])
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        ("05224d18604082", "not a frame"),
+        ("04224d18004082", "flags 0x00 ask for more than Kafka reads"),
+        ("04224d18404082", "flags 0x40 ask for more than Kafka reads"),
+        ("04224d18603082", "block size code 0x30 is not one of 0x40, 0x50, 0x60, 0x70"),
+        ("04224d18684082", "the frame ends inside its header"),
+        ("04224d18604082", "the frame ends before its end mark"),
+        ("04224d1860408205000000", "a block of 5 bytes exceeds the frame or its block size"),
+        ("04224d1860408201000180", "a block of 65537 bytes exceeds the frame or its block size"),
+    ],
+)
+def test_what_is_wrong_with_an_lz4_frame_is_said(data: str, what: str) -> None:
+    with pytest.raises(DecompressionError) as refusal:
+        decompress(Codec.LZ4, bytes.fromhex(data))
+    assert str(refusal.value) == f"lz4: {what}"
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        ("", "nothing to decompress"),
+        ("82534e41505059000000000100000000", "the stream asks for an older reader"),
+        ("82534e4150505900000000010000000100000005", "a block of 5 bytes exceeds the stream"),
+        ("82534e41505059000000000100000001ffffffff", "a block of -1 bytes exceeds the stream"),
+        ("82534e4150505900000000010000000182534e41", "a second stream has half a header"),
+        ("ffffffffff", "a block does not announce its size"),
+        ("ffffffff0f", "the records decompress to more than the allowed 67108864 bytes"),
+    ],
+)
+def test_what_is_wrong_with_a_snappy_stream_is_said(data: str, what: str) -> None:
+    with pytest.raises(DecompressionError) as refusal:
+        decompress(Codec.SNAPPY, bytes.fromhex(data))
+    assert str(refusal.value) == f"snappy: {what}"
+
+
+def test_attributes_name_the_codec() -> None:
+    assert [codec_of(number) for number in range(5)] == list(Codec)
+    assert codec_of(-8 | 4) is Codec.ZSTD
+    with pytest.raises(UnknownCodecError, match=r"^Unknown compression type id: 7$"):
+        codec_of(0xFF)

@@ -1,0 +1,1 @@
+"""Tests of `log.segments.log_segments`."""

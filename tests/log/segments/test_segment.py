@@ -1,0 +1,207 @@
+"""One segment: where appends leave index entries, and look-ups against a plain walk over the file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.ids import Offset
+from log.batches.batch import RecordBatch
+from log.errors import CorruptBatchError, IllegalArgumentError, SegmentOffsetOverflowError
+from log.log_config import LogConfig
+from log.segments.file_names import DELETED, SWAP
+from log.segments.lookups import find_offsets, find_timestamps
+from log.segments.segment import Segment, SegmentPlace
+from tests.log.made import DIRECTORY, NOW, batch, config, memory, put, segment, sized
+
+COUNTS = st.lists(st.integers(1, 4), min_size=1, max_size=12)
+
+
+def filled(
+    counts: list[int], *, gap: int = 0, interval: int = 100, times: list[int] | None = None, magic: int = 2
+) -> Segment:
+    """A segment of batches of so many records, each `gap` offsets after the one before."""
+    made = segment(config(index_interval_bytes=interval, segment_index_bytes=10_000), base_offset=50)
+    offset = 50
+    for index, count in enumerate(counts):
+        timestamp = NOW + (times[index % len(times)] if times else index)
+        put(made, batch(count, base_offset=offset, timestamp=timestamp, magic=magic))
+        offset += count + gap
+    return made
+
+
+def test_an_entry_is_written_when_more_than_the_interval_was_appended_since_the_last() -> None:
+    made = segment(config(index_interval_bytes=200))
+    for offset in range(6):
+        put(made, sized(100, base_offset=offset))
+    # 100 after the first, 200 after the second: not more. 300 before the fourth: an entry. Then 100, 200 again.
+    entries = made.offset_index.entries()
+    assert list(zip(entries.offsets.tolist(), entries.positions.tolist(), strict=True)) == [(3, 300)]
+
+
+def test_an_entry_stands_for_the_whole_set_of_batches() -> None:
+    made = segment(config(index_interval_bytes=0))
+    put(made, batch(), batch(2, base_offset=1) + batch(3, base_offset=3))
+    assert made.offset_index.lookup(10**6).offset == 5
+    assert made.offset_index.lookup(10**6).position == len(batch())
+
+
+def test_the_largest_time_belongs_to_the_first_batch_that_has_it() -> None:
+    made = segment()
+    put(
+        made, batch(2, timestamp=NOW + 5) + batch(base_offset=2, timestamp=NOW + 6), batch(base_offset=3, timestamp=NOW)
+    )
+    assert (made.max_timestamp.timestamp, made.max_timestamp.offset) == (NOW + 6, 1)
+    assert made.first_timestamp_ms == NOW + 6
+
+
+def test_an_offset_that_an_index_cannot_hold_is_refused_before_anything_is_written() -> None:
+    made = segment(base_offset=10)
+    put(made, batch(base_offset=10 + 2**31 - 1))
+    before = made.size_bytes
+    with pytest.raises(SegmentOffsetOverflowError) as caught:
+        put(made, batch(base_offset=10 + 2**31))
+    assert str(caught.value) == ("offset 2147483658 does not lie within 2147483647 above the segment's base offset 10")
+    assert made.size_bytes == before
+
+
+def test_indexes_are_made_when_they_are_first_asked_for() -> None:
+    made = segment()
+    assert made.place.storage.list(DIRECTORY) == ("00000000000000000000.log",)
+    assert made.is_index_full is False
+    assert len(made.place.storage.list(DIRECTORY)) == 3
+
+
+def test_a_closed_segment_has_its_largest_time_as_last_entry_and_no_reserved_room() -> None:
+    made = filled([1, 1, 1], interval=10_000)
+    made.become_inactive()
+    made.close()
+    storage = made.place.storage
+    assert [storage.size_bytes(f"{DIRECTORY}/{name}") for name in storage.list(DIRECTORY)] == [0, made.size_bytes, 12]
+    again = Segment(made.place, LogConfig(), now_ms=NOW)
+    assert again.max_timestamp.timestamp == NOW + 2
+
+
+def test_all_files_change_their_suffix_together() -> None:
+    made = filled([1, 1])
+    assert not made.is_index_full  # The indexes are made now.
+    made.change_suffix(SWAP)
+    assert {name[20:] for name in made.place.storage.list(DIRECTORY)} == {".index.swap", ".log.swap", ".timeindex.swap"}
+    made.change_suffix(DELETED)
+    made.delete_files()
+    assert made.place.storage.list(DIRECTORY) == ()
+
+
+def test_a_segment_in_use_is_not_deleted() -> None:
+    with pytest.raises(AssertionError):
+        filled([1]).delete_files()
+
+
+def test_a_negative_size_cannot_be_read() -> None:
+    with pytest.raises(IllegalArgumentError, match="cannot read -1 bytes"):
+        filled([1]).read(Offset(50), -1)
+
+
+@given(counts=COUNTS, gap=st.integers(0, 3), interval=st.sampled_from([0, 100, 250]), target=st.integers(40, 120))
+def test_an_offset_is_found_where_a_walk_from_the_start_finds_it(
+    counts: list[int], gap: int, interval: int, target: int
+) -> None:
+    made = filled(counts, gap=gap, interval=interval)
+    expected = next((each for each in made.batches() if each.last_offset >= target), None)
+    found = made.translate_offset(Offset(target))
+    assert (found and (found.last_offset, found.position, found.size_bytes)) == (
+        expected and (expected.last_offset, expected.position, expected.size_bytes)
+    )
+
+
+@given(
+    counts=COUNTS,
+    times=st.lists(st.integers(-5, 5), min_size=1),
+    interval=st.sampled_from([0, 100]),
+    target=st.integers(-7, 9),
+    start=st.integers(45, 70),
+)
+def test_a_time_is_found_where_a_walk_from_the_start_finds_it(
+    counts: list[int], times: list[int], interval: int, target: int, start: int
+) -> None:
+    made = filled(counts, times=times, interval=interval)
+    expected = next(
+        (
+            (record.timestamp, record.offset)
+            for each in made.batches()
+            for record in each.records()
+            if record.timestamp >= NOW + target and record.offset >= start
+        ),
+        None,
+    )
+    found = made.find_offset_by_timestamp(NOW + target, Offset(start))
+    assert (found and (found.timestamp_ms, found.offset)) == expected
+
+
+@given(counts=COUNTS, gap=st.integers(0, 3), target=st.integers(40, 100))
+def test_a_cut_keeps_whole_batches_and_sound_indexes(counts: list[int], gap: int, target: int) -> None:
+    made = filled(counts, gap=gap, interval=0)
+    kept = [each.last_offset for each in made.batches() if each.last_offset < target]
+    before = made.size_bytes
+    cut = made.truncate_to(Offset(target), now_ms=NOW)
+    assert [each.last_offset for each in made.batches()] == kept
+    assert made.size_bytes == before - cut
+    assert made.read_next_offset() == (kept[-1] + 1 if kept else 50)
+    put(made, batch(base_offset=200))
+    assert made.read_next_offset() == 201
+
+
+def place_of(found: RecordBatch | None) -> tuple[int, int, int]:
+    return (-1, -1, -1) if found is None else (found.last_offset, found.position, found.size_bytes)
+
+
+@given(counts=COUNTS, gap=st.integers(0, 3), magic=st.sampled_from([0, 1, 2]), targets=st.lists(st.integers(40, 120)))
+def test_many_offsets_are_found_as_one_by_one(counts: list[int], gap: int, magic: int, targets: list[int]) -> None:
+    made = filled(counts, gap=gap, magic=magic)
+    found = find_offsets(made, targets)
+    rows = list(zip(found.last_offsets, found.positions, found.sizes_bytes, strict=True))
+    singles = [made.translate_offset(Offset(target)) for target in targets]
+    assert rows == [(-1, -1, -1) if one is None else (one.last_offset, one.position, one.size_bytes) for one in singles]
+
+
+@given(
+    counts=COUNTS,
+    times=st.lists(st.integers(-5, 5), min_size=1),
+    magic=st.sampled_from([0, 1, 2]),
+    targets=st.lists(st.integers(-7, 9)),
+    start=st.integers(45, 70),
+)
+def test_many_times_are_found_in_the_batch_that_a_walk_finds(
+    counts: list[int], times: list[int], magic: int, targets: list[int], start: int
+) -> None:
+    made = filled(counts, times=times, magic=magic)
+    found = find_timestamps(made, [NOW + target for target in targets], Offset(start))
+    expected = [
+        place_of(
+            next(
+                (each for each in made.batches() if each.max_timestamp >= NOW + target and each.last_offset >= start),
+                None,
+            )
+        )
+        for target in targets
+    ]
+    assert list(zip(found.last_offsets, found.positions, found.sizes_bytes, strict=True)) == expected
+
+
+def test_many_look_ups_tell_where_a_file_is_damaged() -> None:
+    made = filled([1, 1, 1], interval=10_000)
+    made.records.write_at(2 * len(batch()) + 8, bytes(4))
+    assert find_offsets(made, [50, 51]).positions.tolist() == [0, len(batch())]
+    with pytest.raises(CorruptBatchError, match=f"at byte {2 * len(batch())}: the size is less than a batch can have"):
+        find_offsets(made, np.array([52]))
+
+
+def test_a_segment_above_the_size_that_positions_can_hold_is_refused() -> None:
+    storage = memory()
+    storage.make_directory(DIRECTORY)
+    place = SegmentPlace(storage, DIRECTORY, Offset(0))
+    storage.open(place.path(".log"), create=True).truncate(2**31)
+    with pytest.raises(IllegalArgumentError, match="has 2147483648 bytes, too many for a segment"):
+        Segment(place, LogConfig(), now_ms=NOW)
