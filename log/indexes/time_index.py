@@ -4,9 +4,9 @@ Decides where a search by time starts: `lookup` gives the latest entry whose tim
 (timestamp, offset) says that no record up to `offset` has a later timestamp. The last entry of a closed segment
 tells the segment's largest timestamp.
 
-Goals and constraints: those of `log.indexes.index_file`. An entry has 12 bytes: the timestamp, a signed 64-bit number, and
-the offset relative to the segment's base, a signed 32-bit number. Timestamps only grow: one that does not exceed the
-last is passed over. The last place is kept for the entry that is added when the segment is rolled.
+Goals and constraints: those of `log.indexes.index_file`. An entry has 12 bytes: the timestamp, a signed 64-bit
+number, and the offset relative to the segment's base, a signed 32-bit number. Timestamps only grow: one that does not
+exceed the last is passed over. The last place is kept for the entry that is added when the segment is rolled.
 
 Example: base offset 0, entries (1000, 4), (1500, 9). A look-up of 1499 gives (1000, 4), of 999 (-1, 0).
 
