@@ -1,7 +1,13 @@
 """Bytes in order: one partition's segments on one disk.
+
 `PartitionLog` is the log, on any `log.storage`; `log.batches.scan.scan` and `batches_in` read any segment file,
-`build_batch` makes its bytes; `LogDir` is a broker's whole log directory. `log.compaction` rewrites, `log.tools`
-measures and checks, `log.metadata` plays the KRaft metadata log."""
+`build_batch` makes its bytes; `LogDir` is a broker's whole log directory.
+
+Rooms, each on those before it: `codecs` (varints, checksums, compression), `columns` (records as columns, by the
+loops in `kernels`), `batches` (all three formats), `storage`, `indexes`, `segments`, `producers`, `files` (what stands
+beside the segments); then the log itself, here; on it `compaction` rewrites, `tools` measure and check, and `metadata`
+plays the KRaft metadata log.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from broker.errors import BrokersideError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log import build_columns
+from log.batches import build_columns
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec
