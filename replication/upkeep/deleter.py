@@ -1,4 +1,4 @@
-"""A client that has records deleted: it finds the leader, sends the order, and notes the answer.
+"""A client that has records deleted: it finds the leader and sends the order.
 
 It decides when an order is sent again: when the broker asked is not the leader, or no answer came. An order stands for
 half a minute; it does no harm to carry it out twice.
@@ -10,7 +10,6 @@ Source: Kafka clients DeleteRecordsHandler, 4.0.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Final
 
 from broker.entropy import RandomSource
@@ -27,10 +26,9 @@ ORDER_MS_MAX: Final = 30 * SECOND_MS
 
 
 class Deleter:
-    """Has records deleted; `answers` counts what it was told."""
+    """Has records deleted."""
 
     def __init__(self, broker_count: int, entropy: RandomSource) -> None:
-        self.answers: Counter[ErrorCode] = Counter()
         self._broker_count = broker_count
         self._entropy = entropy
         self._number = 0
@@ -63,11 +61,9 @@ class Deleter:
             question = DeleteRecords(order.partition, self._number, order.offset)
             out.send(Address(NodeId(message.leader)), question)
         elif message.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            self.answers[message.error] += 1
             self._number += 1
             out.wake(RETRY_MS, ClientDue(self._number))
         else:
-            self.answers[message.error] += 1
             self._order = None
 
     def _ask_again(self, order: DeletionOrder, now_ms: TimeMs, out: Outbox) -> None:
