@@ -24,7 +24,7 @@ from log.storage import FileStorage, MemoryStorage, Storage
 from tests.log.samples import DIRECTORY, write_sample
 from tests.log.test_cli import COMPACTED, answer, contents
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[3]
 NOW_MS: Final = TimeMs(1_700_000_000_000)
 HOLDER: Final = """
 import sys
