@@ -220,7 +220,8 @@ class LoadedSnapshot:
 def loaded(file: MetadataFile, aside: Aside | None) -> LoadedSnapshot:
     """Return a snapshot's records; raises CorruptDataError of some kind, and where its header or footer is missing."""
     entries = tuple(entries_of(file.data, source=file.source, aside=aside))
-    types = [entry.record.type for entry in entries]
+    controls = [entry.record for entry in entries if isinstance(entry.record, ControlRecord)]
+    types = {record.type for record in controls}
     for kind in (ControlType.SNAPSHOT_HEADER, ControlType.SNAPSHOT_FOOTER):
         if kind not in types:
             error = CorruptDataError(
@@ -229,9 +230,6 @@ def loaded(file: MetadataFile, aside: Aside | None) -> LoadedSnapshot:
             if aside is None:
                 raise error
             aside.add(error)
-    times = [
-        TimeMs(entry.record.data["lastContainedLogTimestamp"])
-        for entry in entries
-        if entry.record.type is ControlType.SNAPSHOT_HEADER and isinstance(entry.record, ControlRecord)
-    ]
+    headers = (record for record in controls if record.type is ControlType.SNAPSHOT_HEADER)
+    times = [TimeMs(record.data["lastContainedLogTimestamp"]) for record in headers]
     return LoadedSnapshot(entries, times[0] if times else TimeMs(-1))

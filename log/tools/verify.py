@@ -24,6 +24,9 @@ from itertools import pairwise
 from broker.errors import CorruptDataError
 from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint
 from log.indexes.txn_index import aborted_transactions
+from log.metadata.files import SNAPSHOT, MetadataFile
+from log.metadata.reading import Aside
+from log.metadata.replay import loaded
 from log.producers.snapshot import parse_snapshot
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
 from log.tools.findings import Checked, Finding, of_error
@@ -91,6 +94,10 @@ def _other_file(file: SourceFile, *, is_alone: bool) -> Iterator[Finding]:
             yield from _txn_index(file)
         elif file.kind == PRODUCER_SNAPSHOT:
             parse_snapshot(file.view(), source=file.shown)
+        elif file.kind == SNAPSHOT:
+            aside = Aside()
+            loaded(MetadataFile(file.name, file.shown, file.view()), aside)
+            yield from (of_error(file.shown, error) for error in aside.errors)
         elif file.kind in SMALL_FILES:
             list(small_file_rows(file))
     except CorruptDataError as error:

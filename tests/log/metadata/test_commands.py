@@ -60,6 +60,19 @@ def test_damage_is_told_or_passed_over_and_is_status_1(tmp_path: Path) -> None:
     assert "broker 1: broker fenced" in went_on.out
 
 
+def test_snapshots_are_verified_record_by_record(tmp_path: Path) -> None:
+    whole = LAST_SNAPSHOT.read_bytes()
+    path = tmp_path / LAST_SNAPSHOT.name
+    path.write_bytes(whole)
+    assert answer("verify", path).status == 0
+    path.write_bytes(whole[:-10])
+    torn = answer("verify", path)
+    assert torn.status == 1
+    assert "a snapshot without SNAPSHOT_FOOTER; it was not written to its end" in torn.out
+    path.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
+    assert "Record is corrupt" in answer("verify", path).out
+
+
 def test_what_is_no_metadata_log_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Topic: a\n" * 20, encoding="utf-8")
     for path, what in (
