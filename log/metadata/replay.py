@@ -31,8 +31,6 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
-import attrs
-
 from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
@@ -181,19 +179,21 @@ class Replay:
 
     def _snapshot(self, file: MetadataFile) -> Iterator[Step]:
         """Begin with what a snapshot holds; its records have no offsets of the log, and the time of its header."""
-        header = loaded(file, self._aside)
-        for entry in header.entries:
+        time_ms = TimeMs(-1)
+        for entry in snapshot_entries(file, self._aside):
             self.entry_count += 1
             if isinstance(entry.record, MetadataRecord):
                 step = self._count(entry, file.source)
-                yield Step(self.offset, header.time_ms, step.deltas, from_snapshot=True)
+                yield Step(self.offset, time_ms, step.deltas, from_snapshot=True)
+            elif entry.record.type is ControlType.SNAPSHOT_HEADER:
+                time_ms = TimeMs(entry.record.data["lastContainedLogTimestamp"])
         if self._files.start_id is not None:
             self._next_offset = self._files.start_id.end_offset
             self.offset = Offset(self._next_offset - 1)
             self.epoch = self._files.start_id.epoch
         else:
             self.offset, self.epoch = NO_OFFSET, LeaderEpoch(-1)
-        self.time_ms = header.time_ms
+        self.time_ms = time_ms
 
     def _check(self, next_offset: Offset) -> None:
         """Compare with the snapshots that end at or before the next record to count."""
@@ -209,27 +209,15 @@ class Replay:
                 )
 
 
-@attrs.frozen
-class LoadedSnapshot:
-    """The records of a snapshot, and when the last record in it was appended to the log."""
-
-    entries: tuple[MetadataEntry, ...]
-    time_ms: TimeMs
-
-
-def loaded(file: MetadataFile, aside: Aside | None) -> LoadedSnapshot:
-    """Return a snapshot's records; raises CorruptDataError of some kind, and where its header or footer is missing."""
-    entries = tuple(entries_of(file.data, source=file.source, aside=aside))
-    controls = [entry.record for entry in entries if isinstance(entry.record, ControlRecord)]
-    types = {record.type for record in controls}
-    for kind in (ControlType.SNAPSHOT_HEADER, ControlType.SNAPSHOT_FOOTER):
-        if kind not in types:
-            error = CorruptDataError(
-                f"a snapshot without {kind.name}; it was not written to its end", source=file.source
-            )
-            if aside is None:
-                raise error
-            aside.add(error)
-    headers = (record for record in controls if record.type is ControlType.SNAPSHOT_HEADER)
-    times = [TimeMs(record.data["lastContainedLogTimestamp"]) for record in headers]
-    return LoadedSnapshot(entries, times[0] if times else TimeMs(-1))
+def snapshot_entries(file: MetadataFile, aside: Aside | None) -> Iterator[MetadataEntry]:
+    """Yield a snapshot's records; raises CorruptDataError of some kind, in the end where header or footer is missing."""
+    missing = [ControlType.SNAPSHOT_HEADER, ControlType.SNAPSHOT_FOOTER]
+    for entry in entries_of(file.data, source=file.source, aside=aside):
+        if isinstance(entry.record, ControlRecord) and entry.record.type in missing:
+            missing.remove(entry.record.type)
+        yield entry
+    for kind in missing:
+        error = CorruptDataError(f"a snapshot without {kind.name}; it was not written to its end", source=file.source)
+        if aside is None:
+            raise error
+        aside.add(error)

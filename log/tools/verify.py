@@ -26,7 +26,7 @@ from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_che
 from log.indexes.txn_index import aborted_transactions
 from log.metadata.files import SNAPSHOT, MetadataFile
 from log.metadata.reading import Aside
-from log.metadata.replay import loaded
+from log.metadata.replay import snapshot_entries
 from log.producers.snapshot import parse_snapshot
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
 from log.tools.findings import Checked, Finding, of_error
@@ -96,7 +96,8 @@ def _other_file(file: SourceFile, *, is_alone: bool) -> Iterator[Finding]:
             parse_snapshot(file.view(), source=file.shown)
         elif file.kind == SNAPSHOT:
             aside = Aside()
-            loaded(MetadataFile(file.name, file.shown, file.view()), aside)
+            for _ in snapshot_entries(MetadataFile(file.name, file.shown, file.view()), aside):
+                pass
             yield from (of_error(file.shown, error) for error in aside.errors)
         elif file.kind in SMALL_FILES:
             list(small_file_rows(file))
