@@ -210,7 +210,7 @@ class Replay:
 
 
 def snapshot_entries(file: MetadataFile, aside: Aside | None) -> Iterator[MetadataEntry]:
-    """Yield a snapshot's records; raises CorruptDataError of some kind, in the end where header or footer is missing."""
+    """Yield a snapshot's records; raises CorruptDataError, at the end where the header or footer is missing."""
     missing = [ControlType.SNAPSHOT_HEADER, ControlType.SNAPSHOT_FOOTER]
     for entry in entries_of(file.data, source=file.source, aside=aside):
         if isinstance(entry.record, ControlRecord) and entry.record.type in missing:
