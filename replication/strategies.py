@@ -51,6 +51,7 @@ from replication.roles.settings import RoleSettings
 from replication.rules import CURRENT, Rules
 from replication.simulation.faults import DETAIL_MAX, QUIET_MS, Fault, fault_bounds
 from replication.simulation.options import FaultKind, NetworkOptions, Options
+from replication.simulation.upkeep import UPKEEP_KINDS
 from replication.terms import Terms
 
 _SHORT_MS: Final = DurationMs(20_000)
@@ -193,9 +194,14 @@ def clusters(
 
 
 def fault_plans(
-    options: Options, *, kinds: Sequence[FaultKind] = tuple(FaultKind), count_max: int = 8
+    options: Options, *, kinds: Sequence[FaultKind] | None = None, count_max: int = 8
 ) -> st.SearchStrategy[tuple[Fault, ...]]:
-    """Return a plan of faults of these kinds for a cluster, by time; each is within what its kind can be drawn with."""
+    """Return a plan of faults for a cluster, by time; each is within what its kind can be drawn with.
+
+    Without `kinds` there may be any that can strike such a cluster: those of upkeep only where logs have some.
+    """
+    if kinds is None:
+        kinds = [kind for kind in FaultKind if options.upkeep is not None or kind not in UPKEEP_KINDS]
     one = _faults(options, tuple(kinds))
     return st.lists(one, max_size=count_max).map(lambda drawn: tuple(sorted(drawn, key=_by_time)))
 

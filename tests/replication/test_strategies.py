@@ -15,6 +15,7 @@ from replication.rules import CURRENT, Rules
 from replication.simulation.faults import QUIET_MS, Fault, fault_bounds
 from replication.simulation.options import FaultKind, Options, quiet
 from replication.simulation.run import run
+from replication.simulation.upkeep import UPKEEP_KINDS, with_upkeep
 from replication.strategies import (
     Event,
     EventKind,
@@ -168,6 +169,18 @@ def test_plans_have_the_kinds_asked_for() -> None:
     for kind in FaultKind:
         plan = find(fault_plans(options, kinds=(kind,)), bool, settings=settings(database=None, derandomize=True))
         assert [fault.kind for fault in plan] == [kind]
+
+
+@given(fault_plans(quiet(1, DurationMs(20_000)), count_max=20))
+def test_logs_without_upkeep_have_no_faults_of_it(plan: tuple[Fault, ...]) -> None:
+    assert not any(fault.kind in UPKEEP_KINDS for fault in plan)
+
+
+@pytest.mark.parametrize("kind", UPKEEP_KINDS)
+def test_logs_with_upkeep_have_faults_of_it(kind: FaultKind) -> None:
+    plans = fault_plans(with_upkeep(quiet(1, DurationMs(20_000))))
+    once = settings(database=None, derandomize=True)
+    assert find(plans, lambda plan: any(fault.kind is kind for fault in plan), settings=once)
 
 
 def test_a_plan_shrinks_to_the_one_fault_that_matters_in_its_simplest_form() -> None:
