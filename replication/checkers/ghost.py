@@ -46,10 +46,18 @@ class Ghost:
         """What last took each value from a broker that had it."""
         self.asked: dict[BrokerId, AlterPartition | None] = {}
         """The change of the ISR that each leader was last seen to have under way."""
+        self.moved_away: dict[BrokerId, int] = {}
+        """The partition epoch in which the controller last took each broker out of the replicas: its log is deleted."""
         self.dropped: dict[BrokerId, int] = {}
         """The partition epoch of the last request that news made a leader forget."""
         self.clean_from_epoch = 0
         """Leaders of epochs below this one speak of a history that an unclean election ended."""
+
+    def learn(self, state: PartitionState) -> None:
+        """Take note of what the controller now says of the partition."""
+        before = () if self.state is None else self.state.replicas
+        self.moved_away.update((broker, state.partition_epoch) for broker in before if broker not in state.replicas)
+        self.state = state
 
     def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
         """Cut what is committed to its first `keep` records, as an unclean leader has no more of them."""

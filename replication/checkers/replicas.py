@@ -3,7 +3,9 @@
 I27).
 
 Constraints: a broker that is down, or that the controller does not know in its present life yet, is no candidate.
-After an unclean election, leaders of the epochs before it speak of a history that is over and are not looked at.
+After an unclean election, leaders of the epochs before it speak of a history that is over and are not looked at. A
+leader that has not heard yet that a member was moved away is not held to that member's log, which is deleted: if the
+member was moved back since, it has a new and empty one.
 
 Example: T = 5 are committed; the ISR is (1, 2); broker 2 runs and its log ends at 4: I6.
 """
@@ -151,7 +153,7 @@ def _check_shown(world: World, ghost: Ghost, leader: LeaderState, high: int) -> 
             if shadow is None or shadow.agreed >= shown or shadow.agree(ghost.committed) >= shown:
                 continue
             node = world.nodes[broker]
-            if broker not in state.replicas or (code == "I4" and node.lossy_life >= 0):
+            if code == "I4" and (node.lossy_life >= 0 or leader.partition_epoch < ghost.moved_away.get(broker, 0)):
                 continue
             if _present(world, ghost, node) is not None:
                 yield code, f"leader {leader.broker} shows {high} records, member {broker} has {shadow.agreed} of them"

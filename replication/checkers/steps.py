@@ -13,7 +13,7 @@ node's. `check_all`, at the end, asks whether that was so.
 How: new records of the metadata log are looked at one by one (`records`). The log that an event touched is read on
 (`shadow`), and its broker's claims as a leader compared with the truth (`ghost`). The checks over all replicas of a
 partition (`replicas`) run when they can say something new: when the controller changed it, when more is committed, when
-a log was cut or opened. What the node sends is compared with the truth too.
+a log was cut or opened, when a leader counts others in than before. What the node sends is compared with the truth too.
 
 Left out: invariants of the end of a run (`clients`, `durability`).
 """
@@ -130,7 +130,7 @@ class StepChecker:
             ghost = self._ghost(partition)
             if ghost.state is not state:
                 self._note_unclean(world, ghost, reader)
-                ghost.state = state
+                ghost.learn(state)
                 self._check_replicas(world, ghost)
 
     def _note_unclean(self, world: World, ghost: Ghost, reader: records.RecordReader) -> None:
@@ -169,7 +169,8 @@ class StepChecker:
         shadow.claim = leader
         if is_changed or (leader is not claim and (claim is None or not _claims_the_same(leader, claim))):
             is_cut = is_changed and self._read_log(world, ghost, node, shadow)
-            self._look_at_leader(world, ghost, shadow, by_news=by_news, is_cut=is_cut)
+            counts_others = claim is None or leader.isr is not claim.isr
+            self._look_at_leader(world, ghost, shadow, by_news=by_news, looks_at_all=is_cut or counts_others)
 
     def _watch(self, node: NodeView, partition: int) -> tuple[Ghost, Shadow]:
         """Begin to watch a log in the place of the one that its broker had open before, if it is another one."""
@@ -182,8 +183,8 @@ class StepChecker:
         self._watched[log] = ghost, shadow
         return ghost, shadow
 
-    def _look_at_leader(self, world: World, ghost: Ghost, shadow: Shadow, *, by_news: bool, is_cut: bool) -> None:
-        """Look at what a leader claims, and at all replicas if that or its log says something new."""
+    def _look_at_leader(self, world: World, ghost: Ghost, shadow: Shadow, *, by_news: bool, looks_at_all: bool) -> None:
+        """Look at what a leader claims, and at all replicas if that says something new."""
         leader, partition = shadow.claim, ghost.partition
         assert leader is not None
         committed, shown = len(ghost.committed), (shadow.shown_epoch, shadow.shown)
@@ -193,7 +194,7 @@ class StepChecker:
             self._find(world, code, partition, what)
         if shown != (shadow.shown_epoch, shadow.shown) and self._note_high is not None:
             self._note_high(world.now_ms, partition, shadow.broker, shadow.shown)
-        if is_cut or committed != len(ghost.committed):
+        if looks_at_all or committed != len(ghost.committed):
             self._check_replicas(world, ghost)
         elif ghost.state is not None and leader.leader_epoch == ghost.state.leader_epoch:
             for code, what in replicas.check_quorum(ghost, leader, self.terms):

@@ -166,7 +166,7 @@ HISTORY_OF_THE_ISR: Final = (
         terms=terms_without("maximal_isr", lag_ms_max=QUICK_LAG),
         looks=(Look(17_000, leader=0, isr=(0, 2), highs=(1, 0, 0)), *_S10.looks[1:]),
         answers=(Answers("Produced"),),
-        breaks=frozenset({"I5", "I6", "I7", "I9", "I16"}),
+        breaks=frozenset({"I4", "I5", "I6", "I7", "I9", "I16"}),
         gone=(0,),
     ),
     _S11,

@@ -23,12 +23,14 @@ from log.batches.build_spec import BatchSpec
 from log.producers.append import AppendOrigin
 from log.record import Record
 from replication.checkers import INVARIANTS
-from replication.partition import AlterPartition, IsrMember
+from replication.partition import AlterPartition, IsrMember, PartitionState
 from replication.roles.controller import ControllerRole
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import MetadataTold, PartitionRecord
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.states.write import WriteInput
+from replication.scenarios import SCENARIOS, Scenario
+from replication.scenarios.script import Script
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, harsh, quiet, run
 
 Patch = pytest.MonkeyPatch
@@ -193,6 +195,14 @@ def who_is_added_counts_at_once(patch: Patch) -> None:
     around(patch, ControllerRole, "_write", write)
 
 
+def a_leader_counts_who_is_added(patch: Patch) -> None:
+    def lead(original: Any, known: Any, news: PartitionState, *given: Any) -> Any:
+        leading = original(known, news, *given)
+        return attrs.evolve(leading, state=attrs.evolve(leading.state, isr=(*news.isr, *news.adding)))
+
+    around(patch, BROKER, "become_leader", lead)
+
+
 MOVE: Final = (Fault(TimeMs(5_000), FaultKind.REASSIGN, 0, detail=1),)
 STRAGGLING: Final = harsh(0, DurationMs(180_000))
 
@@ -228,6 +238,15 @@ def test_a_broken_model_is_found(
 @pytest.mark.parametrize(("options", "plan"), list(dict.fromkeys(row[2:] for row in BROKEN)))
 def test_the_same_runs_are_clean_as_long_as_nothing_is_broken(options: Options, plan: tuple[Fault, ...] | None) -> None:
     assert run(options, plan).findings == ()
+
+
+def test_a_leader_that_has_heard_of_a_move_away_and_back_is_held_to_the_new_log(monkeypatch: Patch) -> None:
+    """What a leader cannot know yet it is not held to; what it has heard it is."""
+    (story,) = (each for each in SCENARIOS if each.name == "S54")
+    assert isinstance(story, Scenario)
+    assert run(story.options(), extension=Script(story.acts, ())).findings == ()
+    a_leader_counts_who_is_added(monkeypatch)
+    assert "I4" in {each.code for each in run(story.options(), extension=Script(story.acts, ())).findings}
 
 
 BY_A_RULE_TURNED_OFF: Final = {"I2", "I3", "I4", "I5", "I6", "I7", "I9", "I10", "I15", "I16"}
