@@ -64,6 +64,7 @@ CREATE_MS: Final = 1_000
 Action = Callable[[], None]
 Watch = Callable[["Cluster", NodeId, Message, Outbox], None]
 _READ_ONCE: Final = frozenset({AskIsr, Produce})
+_NOTHING_READ: Final = (-1, -1)
 _ACTION: Final = GuestMessage()
 """Stands in the heap for an action."""
 _Entry = tuple[int, int, Address, Address, Message]
@@ -127,7 +128,7 @@ class Cluster:
         self._standing: dict[BrokerId, list[tuple[Address, Address, Message]]] = {}
         """What has arrived at brokers that stand still."""
         self._client_addresses: dict[NodeId, Address] = {}
-        self._newest: dict[tuple[NodeId, Life, type, int], int] = {}
+        self._newest: dict[tuple[NodeId, Life, type, int], tuple[int, int]] = {}
 
     @property
     def now_ms(self) -> TimeMs:
@@ -278,9 +279,11 @@ class Cluster:
         """
         assert isinstance(message, (AskIsr, Produce)), message
         way = (sender.node, sender.life, type(message), message.partition)
-        if message.number <= self._newest.get(way, -1):
+        # Each time that a broker begins to lead it numbers what it asks for from 1 on.
+        number = (message.request.leader_epoch if isinstance(message, AskIsr) else 0, message.number)
+        if number <= self._newest.get(way, _NOTHING_READ):
             return False
-        self._newest[way] = message.number
+        self._newest[way] = number
         return True
 
     def _post(self, own: Address, out: Outbox) -> None:

@@ -155,7 +155,10 @@ class ZooKeeperRole(ControllerRole):
     def _on_ping(self, beat: Beat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         broker = beat.broker
         if not self._is_open(broker, beat.epoch):
-            out.send(sender, BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED))
+            status = self.image.brokers.get(broker)
+            # Who has begun another session has left the connection of this one, and would not read the answer.
+            if status is None or status.fenced:
+                out.send(sender, BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED))
             return
         self._heard_at_ms[broker] = now_ms
         if self._node_of(broker) is ZookeeperState.DISCONNECTED:

@@ -37,7 +37,7 @@ from broker.ids import BrokerId, LeaderEpoch
 from replication.election import NOBODY, Ballot, Choice, Elected, Election
 from replication.partition import PartitionState
 from replication.partition_change import Target, change, target_of
-from replication.reassign import Phase, completed
+from replication.reassign import Phase, completed, started
 from replication.rules import Rules
 from replication.terms import Terms
 
@@ -131,6 +131,22 @@ def without(partition: PartitionState, broker: BrokerId, terms: Terms) -> Partit
     isr = tuple(member for member in partition.isr if member != broker) or partition.isr
     policy = nobody if partition.leader == broker else as_before
     return change(partition, target_of(partition, isr, terms), (), terms, policy)
+
+
+def with_all_targets(terms: Terms) -> Terms:
+    """Return the terms with a move over only when all of its target is in sync: here it has always been so."""
+    return attrs.evolve(terms, rules=attrs.evolve(terms.rules, reassignment_needs_all_targets=True))
+
+
+def moving_to(partition: PartitionState, target: tuple[BrokerId, ...]) -> Phase:
+    """Return the first phase of a move to `target`; another one under way is left for it.
+
+    Who is added counts from where the first move began (ReplicaAssignment.reassignTo): to ask for the same again
+    changes nothing. Not as in Kafka, who was added for the former target only goes with those to be removed.
+    """
+    phase = started(partition, target)
+    origin = set(partition.replicas).difference(partition.adding)
+    return attrs.evolve(phase, adding=tuple(sorted(set(target).difference(origin))))
 
 
 def reassigned(

@@ -39,7 +39,7 @@ from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
 from replication.election import Election
 from replication.partition import PartitionState
-from replication.reassign import Phase, cancelled, completed, started
+from replication.reassign import Phase, cancelled, completed
 from replication.roles.messages import CONTROLLER, Address, Elect, NodeId, Reassign
 from replication.roles.outbox import Outbox
 from replication.roles.states.zookeeper import ZkPartitionInput, ZkPartitionState, ZkReplicaInput, ZkReplicaState
@@ -59,7 +59,16 @@ from replication.zookeeper.messages import (
     UpdateMetadata,
     WriteState,
 )
-from replication.zookeeper.strategies import Strategy, elected, elected_uncleanly, first_state, reassigned, without
+from replication.zookeeper.strategies import (
+    Strategy,
+    elected,
+    elected_uncleanly,
+    first_state,
+    moving_to,
+    reassigned,
+    with_all_targets,
+    without,
+)
 
 _R, _P = ZkReplicaState, ZkPartitionState
 _TOLD: Final = (_R.NEW_REPLICA, _R.ONLINE_REPLICA)
@@ -81,7 +90,7 @@ class ControllerTerm:
     """What one controller knows and has under way. `book` holds the states of replicas and partitions."""
 
     def __init__(self, office: Office) -> None:
-        self.office = office
+        self.office = attrs.evolve(office, terms=with_all_targets(office.terms))
         self.epoch = office.epoch
         self.book = StateBook(office.broker, office.epoch, office.tell)
         self._census = Census()
@@ -165,7 +174,7 @@ class ControllerTerm:
     def _moved(self, order: Reassign, state: PartitionState) -> PartitionState | None:
         live = self._census.live(order.partition, (*state.replicas, *order.replicas))
         if order.replicas:
-            return reassigned(state, started(state, order.replicas), live, self.office.terms)
+            return reassigned(state, moving_to(state, order.replicas), live, self.office.terms)
         if not state.is_reassigning or cancelled(state).loses:
             return None
         return reassigned(state, cancelled(state), live, self.office.terms)

@@ -113,6 +113,15 @@ def test_a_session_lasts_as_long_as_it_is_heard_of_and_takes_its_node_with_it() 
     assert talk.ping(TWO, 9_002) == [BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED)]
 
 
+def test_a_late_ping_of_a_former_session_is_answered_to_nobody_once_there_is_another() -> None:
+    talk = Talk()
+    late = talk.epochs[TWO]
+    talk.say(SessionsDue(), now_ms=9_001)
+    told = talk.say(Register(TWO, "2/2", StopProof()), TWO, 9_002)[-1]
+    assert isinstance(told, Registered)
+    assert talk.say(Beat(TWO, late, Heartbeat(metadata_offset=0)), TWO, 9_003) == []
+
+
 def test_a_broker_that_comes_back_waits_until_its_former_node_is_gone() -> None:
     talk = Talk()
     again = Register(TWO, "2/2", StopProof())

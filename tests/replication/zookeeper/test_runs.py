@@ -23,23 +23,32 @@ def _with_zookeeper(seed: int, release: str) -> Options:
     return attrs.evolve(options, settings=attrs.evolve(options.settings, has_zookeeper=True), fault_ms=faults)
 
 
+def _harsh(seed: int, without: tuple[FaultKind, ...]) -> Options:
+    options = harsh(seed, DurationMs(120_000), rules_of("3.5"))
+    faults = tuple((kind, mean_ms) for kind, mean_ms in options.fault_ms if kind not in without)
+    return attrs.evolve(options, settings=attrs.evolve(options.settings, has_zookeeper=True), fault_ms=faults)
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 9, 17])
 def test_a_cluster_with_zookeeper_keeps_every_invariant_under_faults(seed: int) -> None:
     assert run(_with_zookeeper(seed, "3.5")).findings == ()
 
 
-@pytest.mark.parametrize("seed", [37, 201, 218])
+@pytest.mark.parametrize("seed", [37, 201, 218, 407, 419])
 def test_brokers_that_lose_sessions_and_answers_get_on(seed: int) -> None:
     """Seeds that told something once.
 
     37: a follower in another session asked as of the former one. 201: leader 1 hears nobody for 53 s and counts 2 in;
     meanwhile others lead, 2 is moved away, its log is deleted, and it is moved back; I4 held leader 1 to 2's new and
     empty log, though it could not have heard of the move. 218: a leader did not hear that its ISR stands.
+    407: the answer to a late ping of a former session ended the present one. 419: to ask for a move again ended it.
     """
-    options = harsh(seed, DurationMs(120_000), rules_of("3.5"))
-    faults = tuple((kind, mean_ms) for kind, mean_ms in options.fault_ms if kind not in (*LOSING, *TARGETED))
-    options = attrs.evolve(options, settings=attrs.evolve(options.settings, has_zookeeper=True), fault_ms=faults)
-    assert run(options).findings == ()
+    assert run(_harsh(seed, (*LOSING, *TARGETED))).findings == ()
+
+
+def test_a_broker_that_leads_again_is_heard_when_it_asks_for_another_isr() -> None:
+    """454: broker 1 had sent many requests as leader before, in the same life, and was taken to repeat old ones."""
+    assert "L" not in {finding.code for finding in run(_harsh(454, LOSING)).findings}
 
 
 def test_the_end_of_another_log_is_counted_under_the_rules_of_2_8() -> None:

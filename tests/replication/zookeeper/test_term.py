@@ -185,6 +185,19 @@ def test_a_replica_that_is_added_is_new_until_the_move_is_over_and_one_that_is_r
     assert desk.lines == []
 
 
+def test_to_ask_for_a_move_again_does_not_end_it() -> None:
+    desk = Desk()
+    desk.go(3)
+    desk.read()
+    ordered(desk, Reassign(0, ids(3, 1, 2)))
+    ordered(desk, Reassign(0, ids(3, 1, 2)))
+    assert (desk.state.adding, desk.state.removing, desk.state.isr) == (ids(3), ids(0), ids(0, 1, 2))
+    # Nothing is added here, but one of the target has fallen out of the ISR.
+    desk.write_isr(0, 1)
+    ordered(desk, Reassign(0, ids(1, 2)))
+    assert (desk.state.adding, desk.state.removing) == ((), ids(0, 3))
+
+
 def test_a_leader_that_stays_a_replica_leads_on_in_another_epoch() -> None:
     desk = Desk()
     ordered(desk, Reassign(0, ids(3, 0, 1)))
