@@ -230,11 +230,13 @@ class ZooKeeperBrokerRole(BrokerRole):
 
     def _on_control_told(self, told: ControlTold, out: Outbox) -> None:
         self._controller = told.controller
+        own = (self.broker, -1 if self.term is None else self.term.epoch)
+        # What was told earlier may come later; nobody controls as long as the node is gone, in the same epoch.
+        if told.controller_epoch >= own[1] and (told.controller, told.controller_epoch) != own:
+            self.term = None
         if told.controller == self.broker and self.term is None:
             self.term = ControllerTerm(Office(self.broker, told.controller_epoch, self.settings.terms, self.start.tell))
             self._seek(out)
-        elif self.term is not None and told.controller_epoch > self.term.epoch and told.controller != self.broker:
-            self.term = None
 
     def _on_notified(self, notified: Notified, out: Outbox) -> None:
         if notified.path == CONTROLLER_NODE:

@@ -223,8 +223,12 @@ class ZooKeeperRole(ControllerRole):
     def _on_write(self, request: WriteState, sender: Address, out: Outbox) -> None:
         partition, state = request.partition, request.state
         known, name = self.image.partitions.get(partition), self.nodes.topic_of(partition)
-        is_written = name is not None and self._is_controller(request.broker, request.controller_epoch)
-        if name is not None and is_written:
+        if not self._is_controller(request.broker, request.controller_epoch):
+            # As by a ControllerMovedException it learns that it controls no more, though it may have missed the watch.
+            out.send(sender, ControlTold(self.nodes.controller, self.nodes.controller_epoch))
+            return
+        is_written = name is not None
+        if name is not None:
             try:
                 told = self.nodes.write_state(name, state)
             except ZnodeRefusedError:

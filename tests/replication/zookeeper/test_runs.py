@@ -58,6 +58,12 @@ def test_the_end_of_another_log_is_counted_under_the_rules_of_2_8() -> None:
     assert {finding.code for finding in run(options).findings} >= {"I5", "I6"}
 
 
+def test_a_controller_that_missed_its_end_learns_of_it_when_it_writes() -> None:
+    """456: deaf, it wrote, was refused and read again without end, as nothing told it of the next controller."""
+    options = with_groups(_harsh(456, LOSING))
+    assert run(options, extension=GroupLife.drawn(options, 2)).event_count < 50_000
+
+
 def test_groups_have_coordinators_in_a_cluster_with_zookeeper() -> None:
     options = with_groups(_with_zookeeper(4, "3.5"))
     life = GroupLife.drawn(options, 2)
