@@ -111,9 +111,10 @@ _S95: Final = attrs.evolve(
     how="0 leads and has m1 at offset 1, which nobody copies; it dies, and 1 writes m2 there, m3 and m4. What lies "
     "below offset 3 is deleted: 1 forgets the epochs before, on disk too, and dies before it writes down its start, "
     "which is 0 again. 0 comes back and is told that its epoch ended at 3: it keeps m1 and copies what comes behind. "
-    "Both are in sync, and differ at offset 1 for ever; when 0 leads, consumers are shown m1.",
-    source="UnifiedLog.maybeIncrementLogStartOffset (epochs are written at once, the start each minute), "
-    "LogSegment.recover, which adds no older epoch",
+    "Both are in sync, and differ at offset 1 for ever; when 0 leads, consumers are shown m1. UnifiedLog of 4.0.1 does "
+    "so on such a directory: opened at 0, it knows one epoch, from 3 on, and tells that the epoch before ended at 3.",
+    source="UnifiedLog.maybeIncrementLogStartOffset (epochs are written at once, in the background, the start each "
+    "minute), LogSegment.recover, which adds no older epoch",
     terms=attrs.evolve(NO_ELR, min_isr=1),
     upkeep=_BY_ORDER,
     settings=DEFAULT_SETTINGS,
