@@ -1,7 +1,7 @@
 """A log start that was forgotten and leader epochs that were not: what both make of the same directory after a crash.
 
 Kafka has the leader epochs written as soon as what lies before the log start is deleted, by a background task, and the
-start itself with the next checkpoint. A broker that dies in between opens the log at its old start, with the new epochs.
+start itself with the next checkpoint. A broker that dies in between opens the log at its old start, with new epochs.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_epochs_that_were_deleted_stay_so_though_the_log_start_falls_back(
 ) -> None:
     """At 0 the checkpoint of the start was not written in time; at 3 it was."""
     case = kafka_logs.program(_program(log_start=log_start), tmp_path)
-    *_, cut, opened, asked = case["ops"]
+    *_, cut, _reopened, asked = case["ops"]
     assert (cut["state"]["logStartOffset"], cut["state"]["leaderEpochs"]) == (3, [[1, 3]])
     assert (case["stateAtClose"]["logStartOffset"], case["stateAtClose"]["leaderEpochs"]) == (first_offset, [[1, 3]])
     # A follower of epoch 0, which ended at 2, is told that it ended at 3.
