@@ -141,13 +141,23 @@ def test_a_flush_that_falls_due_between_batches_is_not_put_off() -> None:
 
 
 def test_offsets_that_the_log_has_are_refused_and_change_nothing() -> None:
-    log = opened()
+    log = opened(settings=config(segment_bytes=10_000))  # There is room, so that nothing else keeps a write from it.
     log.append_columns(PLAIN, columns_of(records_of(ROWS_OF_ONE_TIME, 0)), 4, now_ms=NOW)
     before = log.state()
     with pytest.raises(UnexpectedAppendOffsetError) as refusal:
         log.append_columns(PLAIN, columns_of(records_of(ROWS_OF_ONE_TIME, 0)), 4, now_ms=NOW)
     assert str(refusal.value) == "topic-0: an append begins at offset 0, below the next one 12"
     assert log.state() == before
+
+
+def test_the_age_of_a_segment_that_a_run_began_is_counted_from_the_first_batch_of_that_run() -> None:
+    log = opened(settings=config(segment_bytes=10_000, segment_ms=3))
+    bases = []
+    for times in ((NOW, NOW - 9), (NOW + 3,), (NOW + 4,)):
+        rows = [(time, b"key", b"value") for time in times]
+        log.append_columns(PLAIN, columns_of(records_of(rows, log.log_end_offset)), 1, now_ms=NOW)
+        bases.append([segment.base_offset for segment in log.segments])
+    assert bases == [[0], [0], [0, 3]]
 
 
 def test_batches_before_one_that_is_too_large_stay() -> None:

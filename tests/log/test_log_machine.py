@@ -28,12 +28,15 @@ from log.record import ControlType, EndTransactionMarker, Record
 from log.recovery import LastShutdown
 from log.storage import DiskImage, FileStorage, MemoryStorage, RecordedStorage, Storage, power_loss
 from tests.golden.log.states import file_contents
+from tests.log.batches.test_build_columns import columns_of
 from tests.log.made import DIRECTORY, NOW, config
 from tests.oracles.plain_log import PlainLog, PlainRecord
 
 SIZES = st.integers(150, 400)
 OFFSETS = st.integers(0, 60)
-PAIRS = st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.binary(max_size=12)), min_size=1, max_size=3)
+PAIR = st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.binary(max_size=12))
+PAIRS = st.lists(PAIR, min_size=1, max_size=3)
+MANY_PAIRS = st.lists(PAIR, min_size=1, max_size=12)
 PRODUCER = ProducerId(5)
 TRANSACTIONAL = ProducerId(6)
 READ_BYTES_MAX = 10_000
@@ -122,6 +125,22 @@ class LogMachine(RuleBasedStateMachine):
         self.plain.append(pairs, self.now_ms)
         for log in self.logs:
             log.append_as_follower(data, now_ms=self.now_ms)
+
+    @rule(pairs=MANY_PAIRS, per_batch=st.integers(1, 3))
+    def append_columns(self, pairs: list[tuple[bytes, bytes]], per_batch: int) -> None:
+        """Append what is copied in columns: batches of which each run goes to the files in one write."""
+        spec = BatchSpec(Offset(self.plain.end_offset), partition_leader_epoch=LeaderEpoch(self.epoch))
+        each_batch = [pairs[first : first + per_batch] for first in range(0, len(pairs), per_batch)]
+        if any(self.batch(each, spec) is None for each in each_batch):
+            return
+        for each in each_batch:
+            self.plain.append(each, self.now_ms)
+        columns = columns_of(
+            [Record(Offset(spec.base_offset + row), self.now_ms, *pair) for row, pair in enumerate(pairs)]
+        )
+        for log in self.logs:
+            info = log.append_columns(spec, columns, per_batch, now_ms=self.now_ms)
+            assert (info.first_offset, info.last_offset) == (spec.base_offset, self.plain.end_offset - 1)
 
     @rule(pairs=PAIRS)
     def append_in_transaction(self, pairs: list[tuple[bytes, bytes]]) -> None:
