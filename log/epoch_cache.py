@@ -51,12 +51,13 @@ class LeaderEpochCache:
     def __init__(self, storage: Storage, path: str) -> None:
         self._storage = storage
         self._entries: list[EpochEntry] = []
+        self._shown: tuple[EpochEntry, ...] | None = None
         self.path = path
         self.is_flush_due = False
         if not storage.exists(path):
             storage.open(path, create=True).close()
         for entry in read_epoch_checkpoint(storage, path):
-            self._assign(entry)
+            self._assign(entry.epoch, entry.start_offset)
 
     def __repr__(self) -> str:
         return f"LeaderEpochCache({self.path!r}, {len(self._entries)} entries)"
@@ -71,8 +72,10 @@ class LeaderEpochCache:
 
     @property
     def entries(self) -> tuple[EpochEntry, ...]:
-        """All entries, by epoch."""
-        return tuple(self._entries)
+        """All entries, by epoch; the same object as long as nothing changes, as that is asked at every append."""
+        if self._shown is None:
+            self._shown = tuple(self._entries)
+        return self._shown
 
     @property
     def latest_entry(self) -> EpochEntry | None:
@@ -94,7 +97,7 @@ class LeaderEpochCache:
 
         Raises IllegalArgumentError if either is negative.
         """
-        if self._assign(EpochEntry(LeaderEpoch(epoch), Offset(start_offset))):
+        if self._assign(epoch, start_offset):
             self._write()
 
     def previous_epoch(self, epoch: int | None = None) -> LeaderEpoch | None:
@@ -130,6 +133,7 @@ class LeaderEpochCache:
             return
         while self._entries and self._entries[-1].start_offset >= end_offset:
             self._entries.pop()
+        self._shown = None
         self.is_flush_due = True
 
     def truncate_from_start(self, start_offset: int) -> None:
@@ -137,11 +141,13 @@ class LeaderEpochCache:
         place = bisect_right(self._entries, start_offset, key=_start_offset_of)
         if place:
             self._entries[:place] = [EpochEntry(self._entries[place - 1].epoch, Offset(start_offset))]
+            self._shown = None
             self.is_flush_due = True
 
     def clear(self) -> None:
         """Drop all entries and write the file."""
         self._entries.clear()
+        self._shown = None
         self._write()
 
     def flush(self) -> None:
@@ -156,19 +162,18 @@ class LeaderEpochCache:
             assert before.epoch < after.epoch, (before, after)
             assert before.start_offset < after.start_offset, (before, after)
 
-    def _assign(self, entry: EpochEntry) -> bool:
-        if entry.epoch < 0 or entry.start_offset < 0:
+    def _assign(self, epoch: int, start_offset: int) -> bool:
+        if epoch < 0 or start_offset < 0:
             raise IllegalArgumentError(
-                f"{self.path}: leader epoch {entry.epoch} from offset {entry.start_offset}; both must be 0 or more"
+                f"{self.path}: leader epoch {epoch} from offset {start_offset}; both must be 0 or more"
             )
-        latest = self.latest_entry
-        if latest is not None and latest.epoch == entry.epoch and latest.start_offset <= entry.start_offset:
-            return False
-        while self._entries and (
-            self._entries[-1].epoch >= entry.epoch or self._entries[-1].start_offset >= entry.start_offset
-        ):
-            self._entries.pop()
-        self._entries.append(entry)
+        entries = self._entries
+        if entries and entries[-1].epoch == epoch and entries[-1].start_offset <= start_offset:
+            return False  # As with nearly every batch.
+        while entries and (entries[-1].epoch >= epoch or entries[-1].start_offset >= start_offset):
+            entries.pop()
+        entries.append(EpochEntry(LeaderEpoch(epoch), Offset(start_offset)))
+        self._shown = None
         return True
 
     def _write(self) -> None:

@@ -78,8 +78,9 @@ class LeaderAppend:
 
     def stamp(self, last_offset: int, largest_timestamp: int) -> Stamp:
         """Return what is written into a batch that ends at `last_offset`, its records' largest time being given."""
-        max_timestamp = self.now_ms if self.config.stamps_log_append_time else TimeMs(largest_timestamp)
-        return Stamp(Offset(last_offset), self.leader_epoch, self.timestamp_type, max_timestamp)
+        if self.config.stamps_log_append_time:
+            return Stamp(Offset(last_offset), self.leader_epoch, _LOG_APPEND_TIME, self.now_ms)
+        return Stamp(Offset(last_offset), self.leader_epoch, _CREATE_TIME, TimeMs(largest_timestamp))
 
     def target_codec(self, source: Codec) -> Codec:
         """Return the codec in which records that came with `source` are stored."""
@@ -263,15 +264,18 @@ def _level(config: LogConfig, codec: Codec) -> int | None:
 
 def _checked_timestamps(batch: RecordBatch, append: LeaderAppend) -> Sequence[int]:
     """Return the timestamps of all records; raise RecordValidationError if one of the records may not enter."""
-    columns = batch.columns() if batch.record_count >= COLUMNS_FROM_COUNT else None
-    if columns is not None:
+    compacts, keyless = append.config.compacts, []
+    if batch.record_count >= COLUMNS_FROM_COUNT:
+        columns = batch.columns()
         timestamps: Sequence[int] = columns.timestamp.tolist()
-        keyless = (columns.key_size < 0).nonzero()[0].tolist()
+        if compacts:
+            keyless = (columns.key_size < 0).nonzero()[0].tolist()
     else:
         records = batch.records()
         timestamps = [record.timestamp for record in records]
-        keyless = [index for index, record in enumerate(records) if record.key is None]
-    if append.config.compacts and keyless:
+        if compacts:
+            keyless = [index for index, record in enumerate(records) if record.key is None]
+    if keyless:
         raise RecordValidationError(
             f"a compacted log takes no record without a key: record {keyless[0]} of a batch to {append.where}",
             record_indexes=tuple(keyless),
@@ -284,16 +288,14 @@ def _checked_timestamps(batch: RecordBatch, append: LeaderAppend) -> Sequence[in
 def _check_timestamps(batch: RecordBatch, timestamps: Sequence[int], append: LeaderAppend) -> None:
     """Raise RecordValidationError for times out of range, or set by a producer as if it were the broker."""
     config = append.config
-    is_late_type = batch.timestamp_type is _LOG_APPEND_TIME
+    stamps, is_late_type = config.stamps_log_append_time, batch.timestamp_type is _LOG_APPEND_TIME
     low, high = append.now_ms - config.timestamp_before_max_ms, append.now_ms + config.timestamp_after_max_ms
-    if not is_late_type and (config.stamps_log_append_time or not _any_outside(timestamps, low, high)):
+    if not is_late_type and (stamps or not timestamps or (low <= min(timestamps) and max(timestamps) <= high)):
         return
     wrong = tuple(
         index
         for index, timestamp in enumerate(timestamps)
-        if (
-            is_late_type if config.stamps_log_append_time or timestamp == NO_TIMESTAMP else not low <= timestamp <= high
-        )
+        if (is_late_type if stamps or timestamp == NO_TIMESTAMP else not low <= timestamp <= high)
     )
     if wrong:
         raise RecordValidationError(
@@ -302,10 +304,6 @@ def _check_timestamps(batch: RecordBatch, timestamps: Sequence[int], append: Lea
             record_indexes=wrong,
             has_invalid_timestamp=True,
         )
-
-
-def _any_outside(timestamps: Sequence[int], low: int, high: int) -> bool:
-    return bool(timestamps) and not low <= min(timestamps) <= max(timestamps) <= high
 
 
 def _has_consecutive_offsets(batch: RecordBatch, record_count: int) -> bool:

@@ -48,6 +48,7 @@ from log.segments.segment import Segment
 
 COLUMNS_FROM_BYTES: Final = MIB
 """From this size on headers are scanned into columns; below, loading the compiled scan costs more than it saves."""
+_REPLICATION: Final = AppendOrigin.REPLICATION  # Named once, as in `log.batches.in_buffer`.
 CHECKED_FROM: Final = 21  # The checksum of magic 2 covers a batch from its attributes on.
 
 
@@ -97,7 +98,7 @@ def _recover_batches(segment: Segment, producers: ProducerState, epochs: LeaderE
 
 def _update_producers(segment: Segment, producers: ProducerState, batch: RecordBatch) -> None:
     if batch.has_producer_id:
-        settle(segment, producers, producers.analyze((batch,), AppendOrigin.REPLICATION))
+        settle(segment, producers, producers.analyze((batch,), _REPLICATION))
 
 
 def assign_newer(epochs: LeaderEpochCache | None, epoch: LeaderEpoch, start_offset: Offset) -> None:

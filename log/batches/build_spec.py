@@ -24,6 +24,7 @@ from log.codecs.compression import Codec
 from log.record import NO_SEQUENCE, NO_TIMESTAMP, Record, TimestampType
 
 FIRST_OFFSET: Final = Offset(0)
+_NO_TIMESTAMP_TYPE: Final = TimestampType.NO_TIMESTAMP_TYPE  # Named once, as in `log.batches.in_buffer`.
 
 
 @value
@@ -72,7 +73,7 @@ def check_spec(spec: BatchSpec) -> None:
     """Raise UsageError for fields that exclude each other."""
     if spec.magic not in (0, 1, 2):
         raise UsageError(f"magic is {spec.magic}; 0, 1 and 2 are known")
-    if spec.magic > 0 and spec.timestamp_type is TimestampType.NO_TIMESTAMP_TYPE:
+    if spec.magic > 0 and spec.timestamp_type is _NO_TIMESTAMP_TYPE:
         raise UsageError(f"magic {spec.magic} needs a timestamp type")
     if spec.magic < 2:
         _check_legacy(spec)

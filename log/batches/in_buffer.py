@@ -63,19 +63,21 @@ def batches_in(
     view, position = memoryview(data), start_position
     end = len(view) if end_position is None else end_position
     while position < end:  # Each batch moves the position on by at least 26 bytes.
-        batch = batch_at(view, position, end_position=end, reader=reader, source=source)
+        batch = _batch_at(view, position, end, reader, source)
         if batch is None:
             return
         yield batch
-        position = batch.end_position
+        position += len(batch.data)
 
 
 def batch_at(
     data: BytesLike, position: int, *, end_position: int | None = None, reader: Reader = _FILE, source: str = ""
 ) -> RecordBatch | None:
     """Return the batch at `position`, None where no complete one is left; raises as `batches_in`."""
-    view = memoryview(data)
-    end = len(view) if end_position is None else end_position
+    return _batch_at(memoryview(data), position, len(data) if end_position is None else end_position, reader, source)
+
+
+def _batch_at(view: memoryview, position: int, end: int, reader: Reader, source: str) -> RecordBatch | None:
     left = end - position
     if left < OFFSET_AND_SIZE.size or (reader is _FILE and left <= BYTES_UP_TO_MAGIC):
         return None

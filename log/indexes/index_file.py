@@ -218,6 +218,8 @@ class IndexFile(ABC):
 
     def _search(self, key: int) -> int:
         """Return the slot of the largest key that is at most `key`, or -1, as Kafka finds it."""
+        if not self.entry_count:
+            return -1  # As in every small segment: nothing is worth being decoded.
         columns = self._decoded()
         if columns.grows:
             return bisect_right(columns.keys, key) - 1

@@ -168,7 +168,8 @@ class Segment:
     @property
     def is_index_full(self) -> bool:
         """Whether one of the two indexes takes no more entries but the one at a roll."""
-        return self.offset_index.is_full or self.time_index.is_full
+        offsets, times = self._offset_index or self.offset_index, self._time_index or self.time_index
+        return offsets.is_full or times.is_full
 
     @property
     def entry_room(self) -> int:

@@ -30,6 +30,7 @@ Utils.atomicMoveWithFallback.
 
 from __future__ import annotations
 
+import functools
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from broker.errors import CorruptDataError, UsageError, shorten
@@ -38,6 +39,8 @@ from broker.units import SizeBytes, TimeMs
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
 PATH_LENGTH_MAX: Final = 4096  # Linux's PATH_MAX.
+_REMEMBERED_PATH_COUNT_MAX: Final = 1024
+"""So many paths are known to be good: a log asks for the same few files again and again."""
 _NO_NAMES: Final = frozenset({"", ".", ".."})
 TEMPORARY_SUFFIX: Final = ".tmp"
 """What `replace` adds to the name it writes first, as Kafka's checkpoint files do."""
@@ -152,6 +155,7 @@ class Storage(Protocol):
         ...
 
 
+@functools.lru_cache(maxsize=_REMEMBERED_PATH_COUNT_MAX)
 def checked_path(path: str) -> str:
     """Return `path`; raise UsageError unless it is relative, POSIX and stays below the root. "" is the root."""
     if path == "":

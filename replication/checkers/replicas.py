@@ -55,7 +55,7 @@ def _begins_epoch(shadow: Shadow, first_new: int) -> bool:
     if first_new == 0:
         return True
     epoch = entries[first_new - 1].epoch
-    return any(entry.epoch != epoch for entry in entries[first_new:])
+    return any(entries[place].epoch != epoch for place in range(first_new, len(entries)))
 
 
 def _check_epochs(node: NodeView, shadow: Shadow, cached: tuple[EpochEntry, ...]) -> Iterator[Broken]:

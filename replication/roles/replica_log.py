@@ -59,7 +59,7 @@ class ReplicaLog:
     def _seen_by_rules(self) -> LogState:
         log = self.log
         entries = () if log.epochs is None else log.epochs.entries
-        if entries != self._entries:
+        if entries is not self._entries:
             self._entries = entries
             self._epochs = tuple(EpochStart(entry.epoch, entry.start_offset) for entry in entries)
         return LogState(log.log_start_offset, log.log_end_offset, log.high_watermark, self._epochs)

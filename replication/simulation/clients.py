@@ -23,11 +23,10 @@ from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, Offset, ProducerEpoch, ProducerId
 from broker.units import DurationMs, TimeMs
-from log.batches.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
-from log.record import NO_SEQUENCE, Record
+from log.record import Record
 from replication.produce import Fate, fate
 from replication.roles.messages import (
     Address,
@@ -50,6 +49,8 @@ from replication.upkeep.policy import Reset
 VALUE_BYTES: Final = 8
 RETRY_MS: Final = DurationMs(200)
 POLL_MS: Final = DurationMs(1_000)
+_PLAIN: Final = BatchSpec()
+"""What the batches of a producer without an id say."""
 DELIVERY_MS_MAX: Final = 60_000
 
 
@@ -143,7 +144,7 @@ class Producer(_Client):
 
     def _built(self, write: Write, now_ms: TimeMs) -> bytes:
         value = write.value.to_bytes(VALUE_BYTES, "big")
-        spec = BatchSpec(producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH, base_sequence=NO_SEQUENCE)
+        spec = _PLAIN
         if self._options.is_idempotent:
             sequence = self._sequences.get(write.partition, 0)
             self._sequences[write.partition] = sequence + 1

@@ -67,6 +67,8 @@ _READ_ONCE: Final = frozenset({AskIsr, Produce})
 _NOTHING_READ: Final = (-1, -1)
 _ACTION: Final = GuestMessage()
 """Stands in the heap for an action."""
+_LAST: Final = 1 << 62
+"""The number of the entry at which playing stops: above all others."""
 _Entry = tuple[int, int, Address, Address, Message]
 
 
@@ -223,11 +225,16 @@ class Cluster:
         heap, clock, pop, out, post = self._heap, self.clock, heappop, self._out, self._post
         hand_over, watches = self._hand_over, self.watches
         note, kinds = self.trace.events.append, self.trace.kinds
-        while heap and heap[0][0] <= end_ms:
+        # Stands behind all that happens at that time, so that no event has to ask whether there is another one.
+        heappush(heap, (end_ms, _LAST, NOBODY, NOBODY, _ACTION))
+        while True:
             at_ms, number, receiver, sender, message = pop(heap)
             clock.at_ms = at_ms
             if receiver is NOBODY:
-                self._actions.pop(number)()
+                if number < _LAST:
+                    self._actions.pop(number)()
+                elif at_ms == end_ms:  # Else it is left of a call that an error has ended.
+                    return
                 continue
             own = hand_over(receiver, sender, message)
             if own is None:
@@ -238,7 +245,6 @@ class Cluster:
                 watch(self, node, message, out)
             if out.sent or out.woken:
                 post(own, out)
-        clock.at_ms = end_ms
 
     def _push(self, at_ms: int, receiver: Address, sender: Address, message: Message) -> None:
         self._asked += 1

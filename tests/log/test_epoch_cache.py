@@ -35,6 +35,25 @@ def on_disk(cache: LeaderEpochCache) -> list[tuple[int, int]]:
     return [(entry.epoch, entry.start_offset) for entry in read_epoch_checkpoint(cache._storage, PATH)]
 
 
+def test_the_entries_are_one_object_until_any_of_the_four_changes() -> None:
+    cache = filled((1, 0), (2, 10), (3, 20))
+    shown = cache.entries
+    cache.assign(3, 25)
+    cache.truncate_from_end(30)
+    assert cache.entries is shown
+    changes = (
+        lambda: cache.assign(4, 30),
+        lambda: cache.truncate_from_end(25),
+        lambda: cache.truncate_from_start(15),
+        cache.clear,
+    )
+    found = []
+    for change in changes:
+        change()
+        found.append(pairs(cache))
+    assert found == [[(1, 0), (2, 10), (3, 20), (4, 30)], [(1, 0), (2, 10), (3, 20)], [(2, 15), (3, 20)], []]
+
+
 def test_a_new_cache_makes_an_empty_file_and_knows_nothing() -> None:
     cache = filled()
     assert cache._storage.read(PATH) == b""
