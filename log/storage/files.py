@@ -33,7 +33,7 @@ import stat
 from enum import Enum
 from pathlib import Path
 from typing import Final
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 from broker.errors import UsageError
 from broker.units import SizeBytes, TimeMs
@@ -65,12 +65,19 @@ class SyncPolicy(Enum):
 _ALWAYS: Final = SyncPolicy.ALWAYS  # Naming a member of an enum takes 0.2 µs in Python 3.11.
 
 
+_LOCKED: Final[WeakValueDictionary[tuple[int, int], RealFile]] = WeakValueDictionary()
+"""Who in this process has the lock of a file, by device and inode: to the system a process is one user."""
+
+
 class RealFile:
     """An open file. One owner at a time."""
 
     def __init__(self, storage: FileStorage, path: str, descriptor: int) -> None:
         self._storage = storage
         self._descriptor = descriptor
+        self._locked: tuple[int, int] | None = None
+        self._refused: list[int] = []
+        """Descriptors of the same file that were refused the lock."""
         self._size_bytes = SizeBytes(os.fstat(descriptor).st_size)
         self._mapping: mmap.mmap | None = None
         self._mappings: WeakSet[mmap.mmap] = WeakSet()
@@ -78,8 +85,16 @@ class RealFile:
         self.path = path
 
     def __del__(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
+        self._give_back()
+
+    def _give_back(self) -> None:
+        if self._locked is not None:
+            _LOCKED.pop(self._locked, None)
+            self._locked = None
+        for descriptor in (self._descriptor, *self._refused):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._descriptor, self._refused = -1, []
 
     @property
     def size_bytes(self) -> SizeBytes:
@@ -155,17 +170,26 @@ class RealFile:
     def lock(self) -> None:
         """Keep other processes from locking the file until it is closed; raise LockedError if one has."""
         self._storage.check_writable()
-        with _Translated("lock", self._storage.real_path(self.path)):
+        path, found = self._storage.real_path(self.path), os.fstat(self._descriptor)
+        identity = found.st_dev, found.st_ino
+        holder = _LOCKED.get(identity)
+        if holder is not None:
+            # Closing this handle now would give the system's lock back, which is the process's: the holder closes it.
+            holder._refused.append(self._descriptor)
+            self._descriptor = -1
+            raise LockedError("lock", path, "this process uses this directory already")
+        with _Translated("lock", path):
             try:
                 fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except (BlockingIOError, PermissionError):  # POSIX leaves the system the choice of these two.
                 reason = "another process, a broker maybe, uses this directory"
-                raise LockedError("lock", self._storage.real_path(self.path), reason) from None
+                raise LockedError("lock", path, reason) from None
+        _LOCKED[identity] = self
+        self._locked = identity
 
     def close(self) -> None:
         """Give the file back; views stay."""
-        os.close(self._descriptor)
-        self._descriptor = -1
+        self._give_back()
         self._mapping = self._over = None
 
     def _is_put_over(self, position: int, end: int, data: Buffer) -> bool:

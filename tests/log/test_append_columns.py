@@ -154,8 +154,8 @@ def test_the_age_of_a_segment_that_a_run_began_is_counted_from_the_first_batch_o
     log = opened(settings=config(segment_bytes=10_000, segment_ms=3))
     bases = []
     for times in ((NOW, NOW - 9), (NOW + 3,), (NOW + 4,)):
-        rows = [(time, b"key", b"value") for time in times]
-        log.append_columns(PLAIN, columns_of(records_of(rows, log.log_end_offset)), 1, now_ms=NOW)
+        spec = attrs.evolve(PLAIN, base_offset=log.log_end_offset)
+        append_at_once(log, spec, records_of([(time, b"key", b"value") for time in times], spec.base_offset), 1)
         bases.append([segment.base_offset for segment in log.segments])
     assert bases == [[0], [0], [0, 3]]
 

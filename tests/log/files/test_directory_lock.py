@@ -97,6 +97,19 @@ def test_a_directory_that_cannot_be_loaded_is_given_back(tmp_path: Path) -> None
     assert other_process(tmp_path).communicate("") == ("held\n", "")
 
 
+def test_a_second_user_in_the_same_process_is_refused_and_does_not_cost_the_first_its_lock(tmp_path: Path) -> None:
+    first = DirectoryLock(FileStorage(tmp_path))
+    with pytest.raises(LockedError) as refusal:
+        DirectoryLock(FileStorage(tmp_path))
+    assert str(refusal.value) == f"cannot lock {tmp_path / LOCK_FILE}: this process uses this directory already"
+    _, error = other_process(tmp_path).communicate("")
+    assert error.startswith(f"cannot lock {tmp_path / LOCK_FILE}: another process")
+    first.release()
+    DirectoryLock(FileStorage(tmp_path)).abandon()
+    DirectoryLock(FileStorage(tmp_path))  # Nobody keeps it: it is garbage at once.
+    DirectoryLock(FileStorage(tmp_path)).release()
+
+
 def test_who_only_reads_takes_no_lock(tmp_path: Path) -> None:
     (tmp_path / LOCK_FILE).touch()
     with pytest.raises(UsageError, match="opened to be read only"):
