@@ -1,8 +1,10 @@
 """Several brokers agreeing, and failing.
- Every rule is a pure function of frozen values, and takes the `Rules` of a release: who may lead (`elect`), what a
+
+Every rule is a pure function of frozen values, and takes the `Rules` of a release: who may lead (`elect`), what a
 change of a partition becomes (`change`), how far the records are committed, who is out of sync and why.
 `replication.explore` searches every history within bounds; `replication.strategies` serves tests of one's own
-policy."""
+policy.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Columns of keys and values to batches of magic 2: many records at once.
- What it decides: the same bytes as `log.batches.build.build_batch`, made for whole columns: for whoever has records as
+
+What it decides: the same bytes as `log.batches.build.build_batch`, made for whole columns: for whoever has records as
 arrays, such as a job that writes segment files. Only zstd's bytes are others: it compresses the same records at
 once, where the other does it as Java's stream does.
 

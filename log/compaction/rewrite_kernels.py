@@ -1,5 +1,6 @@
 """Batches of magic 2 with some of their records, compiled.
- What it does: writes the records that stay of each batch as a batch of its own, uncompressed, as Kafka's builder
+
+What it does: writes the records that stay of each batch as a batch of its own, uncompressed, as Kafka's builder
 would: the header that was there with a new count, largest timestamp and base timestamp, and each record with its
 offset and time told anew, relative to those; keys, values and headers are copied as they are.
 
@@ -7,7 +8,8 @@ Left to the caller: the checksum in the header; and of records that are compress
 
 The readable twin is `log.batches.rewrite.rebuild`; what Kafka refuses to write (times below -1, offsets that do not
 ascend) is left to it. Cost: linear in the bytes written. Source: org.apache.kafka.common.record.MemoryRecords.
-buildRetainedRecordsInto and MemoryRecordsBuilder, trunk 1eb7644 (2024-10)."""
+buildRetainedRecordsInto and MemoryRecordsBuilder, trunk 1eb7644 (2024-10).
+"""
 
 from __future__ import annotations
 

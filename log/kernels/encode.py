@@ -1,5 +1,6 @@
 """Keys and values to batches: one compiled pass.
- What it decides: the bytes of many records at once, as `log.batches.build.append_record` (its twin) makes them one
+
+What it decides: the bytes of many records at once, as `log.batches.build.append_record` (its twin) makes them one
 by one.
 
 Constraints: `out` is sized by `measure_batches` first and never overrun. Records have no headers.

@@ -1,5 +1,6 @@
 """Messages of magic 0 and 1 to columns: one compiled pass from size to size.
- What it decides: where the key and value of each message of a set stand, exactly as `log.batches.legacy` reads
+
+What it decides: where the key and value of each message of a set stand, exactly as `log.batches.legacy` reads
 them, which is this kernel's twin and finds the words for what is wrong.
 
 Constraints: nothing outside the set is read; every step moves on by at least 26 bytes.

@@ -1,5 +1,6 @@
 """Records of magic 2 to columns: one compiled pass over the numbers between keys and values.
- What it decides: where each record's key, value and headers stand, and its offset and time, exactly as
+
+What it decides: where each record's key, value and headers stand, and its offset and time, exactly as
 `log.batches.batch_v2` reads them, record by record: that reader is this kernel's twin, and finds the words for what
 is wrong.
 

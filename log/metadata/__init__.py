@@ -1,6 +1,8 @@
 """The KRaft metadata log: its records, played to the cluster that they describe, at any moment.
+
 `decode_record` and `decode_control` read one record; `arrange` takes the files of a directory; `Replay` plays them;
-`view_of` tells a moment as a ClusterView."""
+`view_of` tells a moment as a ClusterView.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The records that KRaft writes for itself: who leads, who votes, where a snapshot begins and ends.
- Decides what a control record of the metadata log says. Its key is a version and a type, as every control record's;
+
+Decides what a control record of the metadata log says. Its key is a version and a type, as every control record's;
 its value is a structure that begins with its own version.
 
 Constraints: a version that is not known is read and written as the nearest known one, as Kafka reads it.
@@ -8,7 +9,8 @@ Example: decode_control(record).data["leaderId"]
 
 Source: org.apache.kafka.common.record.ControlRecordUtils and
 common/message/{LeaderChangeMessage,SnapshotHeaderRecord,
-SnapshotFooterRecord,KRaftVersionRecord,VotersRecord}.json, 4.0."""
+SnapshotFooterRecord,KRaftVersionRecord,VotersRecord}.json, 4.0.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """How long partitions were badly off, and how often brokers were: sums over a metadata log.
- Decides, for each partition, for how long it had no leader, fewer replicas in sync than min.insync.replicas, or
+
+Decides, for each partition, for how long it had no leader, fewer replicas in sync than min.insync.replicas, or
 fewer than replicas; how often its ISR shrank; for each broker, how often and how long it was fenced.
 
 Definitions, as `placement.audit` has them at one moment: leaderless, there is no leader; under min ISR, leaderless
@@ -31,15 +32,16 @@ import attrs
 from broker.ids import NO_LEADER, BrokerId, PartitionId
 from broker.units import DurationMs, TimeMs
 from log.metadata.deltas import BrokerDelta, ConfigDelta, PartitionDelta
-from log.metadata.history import Event, History, What, is_unclean
+from log.metadata.history import Event, History, What
 from log.metadata.image import CLUSTER_DEFAULT, RESOURCE_BROKER, RESOURCE_TOPIC, PartitionImage, Resource
 from log.metadata.replay import Replay, Step
 from log.metadata.state import MetadataState
-from log.metadata.view import MIN_ISR, effective_min_isr
+from log.metadata.view import MIN_ISR, min_insync_replicas
 
 LEADERLESS: Final = "leaderless"
 UNDER_MIN_ISR: Final = "under min ISR"
 UNDER_REPLICATED: Final = "under-replicated"
+_COUNTED: Final = (What.ISR_SHRUNK, What.UNCLEAN_ELECTION)
 STATES: Final = (LEADERLESS, UNDER_MIN_ISR, UNDER_REPLICATED)
 Key = tuple[str, PartitionId]
 
@@ -123,8 +125,8 @@ class Durations:
     def __init__(self, state: MetadataState) -> None:
         self._state = state
         self._partitions: dict[Key, dict[str, _Since]] = {}
-        self._shrinks: Counter[Key] = Counter()
-        self._uncleans: Counter[Key] = Counter()
+        self._counts: Counter[tuple[What, str | None, PartitionId | None]] = Counter()
+        """Events by what happened to which partition."""
         self._fenced: dict[BrokerId, _Since] = {}
         self._events: Counter[What] = Counter()
         self._start_ms: TimeMs | None = None
@@ -135,10 +137,10 @@ class Durations:
         if self._start_ms is None:
             self._start_ms = step.time_ms
         self._end_ms = TimeMs(max(self._end_ms, step.time_ms))
-        self._events.update(event.what for event in events)
         for event in events:
-            if event.what is What.ISR_SHRUNK and event.topic is not None and event.partition is not None:
-                self._shrinks[event.topic, event.partition] += 1
+            self._events[event.what] += 1
+            if event.what in _COUNTED:
+                self._counts[event.what, event.topic, event.partition] += 1
         for delta in step.deltas:
             if isinstance(delta, PartitionDelta):
                 self._partition(delta, step.time_ms)
@@ -170,15 +172,12 @@ class Durations:
             leaderless_ms=found[LEADERLESS].until(self._end_ms),
             under_min_isr_ms=found[UNDER_MIN_ISR].until(self._end_ms),
             under_replicated_ms=found[UNDER_REPLICATED].until(self._end_ms),
-            isr_shrink_count=self._shrinks[key],
-            unclean_election_count=self._uncleans[key],
+            isr_shrink_count=self._counts[What.ISR_SHRUNK, topic, partition],
+            unclean_election_count=self._counts[What.UNCLEAN_ELECTION, topic, partition],
         )
 
     def _partition(self, delta: PartitionDelta, now_ms: TimeMs) -> None:
-        key = (delta.topic, delta.partition)
-        if delta.before is not None and delta.after is not None and is_unclean(delta.before, delta.after):
-            self._uncleans[key] += 1
-        self._look(key, delta.after, self._min_isr(delta.topic), now_ms)
+        self._look((delta.topic, delta.partition), delta.after, self._min_isr(delta.topic), now_ms)
 
     def _look(self, key: Key, partition: PartitionImage | None, min_isr: int, now_ms: TimeMs) -> None:
         found = self._partitions.setdefault(key, {state: _Since() for state in STATES})
@@ -207,9 +206,7 @@ class Durations:
                 self._look((topic, number), partition, min_isr, now_ms)
 
     def _min_isr(self, topic: str) -> int:
-        configs = self._state.configs
-        own = configs.get(Resource(RESOURCE_TOPIC, topic), {}).get(MIN_ISR)
-        return effective_min_isr(own, configs.get(Resource(RESOURCE_BROKER, CLUSTER_DEFAULT), {}).get(MIN_ISR))
+        return min_insync_replicas(self._state.configs, topic)
 
 
 def _states(partition: PartitionImage, min_isr: int) -> dict[str, bool]:

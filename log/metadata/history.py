@@ -25,7 +25,8 @@ Example: an ISR that went from 1, 2, 3 to 1, 2 is Event(what=What.ISR_SHRUNK, su
 Left out: NoOp records, producer ids, directories of single replicas, and eligible leaders beside the ISR.
 
 Source: ours; what is unclean follows org.apache.kafka.metadata.PartitionRegistration.electionWasClean, 4.0, and
-KIP-966."""
+KIP-966.
+"""
 
 from __future__ import annotations
 
@@ -237,7 +238,7 @@ class History:
                 key = (delta.topic, delta.partition)
                 duration_ms = _lasted(self._leaderless_since.pop(key, None), step)
                 what = What.LEADER_REELECTED if after.leader == before.leader else What.LEADER_ELECTED
-                if is_unclean(before, after):
+                if _is_unclean(before, after):
                     what = What.UNCLEAN_ELECTION
                     change += f"; in sync before: {_listed(before.isr)}, eligible: {_listed(before.elr)}"
             yield _of_partition(delta, step, what, change, duration_ms)
@@ -263,7 +264,7 @@ class History:
             yield _of_partition(delta, step, What.REPLICAS_CHANGED, detail)
 
 
-def is_unclean(before: PartitionImage, after: PartitionImage) -> bool:
+def _is_unclean(before: PartitionImage, after: PartitionImage) -> bool:
     """Tell whether a new leader may have less than was committed.
 
     It was neither in sync nor eligible before, or the controller says itself that it has to recover: so of a broker

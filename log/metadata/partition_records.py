@@ -12,7 +12,8 @@ Constraints: a record whose replicas and directories differ in number is refused
 Example: a record of leader 2 and ISR (2, 3) on leader epoch 4, partition epoch 9 gives epochs 5 and 10.
 
 Source: org.apache.kafka.metadata.PartitionRegistration (constructor, merge), LeaderRecoveryState and TopicDelta,
-4.0; KIP-858 and KIP-966 for directories and eligible leaders."""
+4.0; KIP-858 and KIP-966 for directories and eligible leaders.
+"""
 
 from __future__ import annotations
 

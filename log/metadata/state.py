@@ -16,7 +16,8 @@ Left out: what a downgrade of metadata.version takes away, as Kafka's images do 
 
 Source:
 org.apache.kafka.image.{ClusterDelta,TopicsDelta,TopicDelta,ConfigurationsDelta,FeaturesDelta,ClientQuotasDelta,
-AclsDelta,ScramDelta,DelegationTokenDelta,ProducerIdsDelta}, 4.0."""
+AclsDelta,ScramDelta,DelegationTokenDelta,ProducerIdsDelta}, 4.0.
+"""
 
 from __future__ import annotations
 

@@ -3,9 +3,10 @@
 Decides how what the controller knows is told in the words of `broker.cluster`.
 
 - A broker is listed if it is registered, or named by a partition; fenced is as registered. The rack is the broker's
-own. - min.insync.replicas is the topic's setting, else the cluster's default, else Kafka's default. - A replica is
-offline if its broker is not registered or fenced, or if its directory is not one of the broker's that are online:
-what kafka-topics calls offline.
+  own.
+- min.insync.replicas is the topic's setting, else the cluster's default, else Kafka's default.
+- A replica is offline if its broker is not registered or fenced, or if its directory is not one of the broker's that
+  are online: what kafka-topics calls offline.
 
 Constraints: topics stand in order of name, partitions in order of number, so that equal images give equal views.
 
@@ -22,7 +23,7 @@ org.apache.kafka.controller.ConfigurationControlManager.getTopicConfig, 4.0.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -97,10 +98,10 @@ def view_of(image: MetadataImage, *, name: str, source: str) -> ClusterView:
     )
 
 
-def min_insync_replicas(image: MetadataImage, topic: str) -> int:
+def min_insync_replicas(configs: Mapping[Resource, Mapping[str, str]], topic: str) -> int:
     """Return what holds for a topic: its own setting, else the cluster's default, else Kafka's."""
-    own = image.configs.get(Resource(RESOURCE_TOPIC, topic), {}).get(MIN_ISR)
-    default = image.configs.get(Resource(RESOURCE_BROKER, CLUSTER_DEFAULT), {}).get(MIN_ISR)
+    own = configs.get(Resource(RESOURCE_TOPIC, topic), {}).get(MIN_ISR)
+    default = configs.get(Resource(RESOURCE_BROKER, CLUSTER_DEFAULT), {}).get(MIN_ISR)
     return effective_min_isr(own, default)
 
 
@@ -136,7 +137,7 @@ def _topic(image: MetadataImage, topic: TopicImage) -> TopicView:
         topic.name,
         partition_count=len(topic.partitions),
         replication_factor=_factor(topic),
-        min_insync_replicas=min_insync_replicas(image, topic.name),
+        min_insync_replicas=min_insync_replicas(image.configs, topic.name),
         topic_id=topic.id,
         configs=tuple(sorted(configs.items())),
     )

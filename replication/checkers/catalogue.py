@@ -9,7 +9,8 @@ records at one time as min.insync.replicas asks for.
 Left out: the invariants of groups and of storage, which are checked where those are.
 
 Source: I1, I4, I5 hachikuji/kafka-specification (2020-01); I6 to I9, I11, I23, I25 Vanlightly/kafka-tlaplus
-(2025-01); I14 Kafka's RaftEventSimulationTest; I17, I20, I22 Jepsen's Kafka workload; the others ours."""
+(2025-01); I14 Kafka's RaftEventSimulationTest; I17, I20, I22 Jepsen's Kafka workload; the others ours.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ Constraints: the prefix only grows, but for an unclean election, which cuts it t
 what is cut is noted as lost, with its cause.
 
 How: `matching` remembers, for each offset and leader epoch, the record and the epoch before it, whoever wrote it
-first; a second writer must agree (log matching by induction)."""
+first; a second writer must agree (log matching by induction).
+"""
 
 from __future__ import annotations
 

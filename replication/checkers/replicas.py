@@ -1,5 +1,6 @@
 """The invariants of replicas: one log by itself, a leader's claims, and all replicas of a partition together.
- It decides, from logs and from the truth kept in a ghost, what is complete and what is safe (I3 to I8, I12 to I16,
+
+It decides, from logs and from the truth kept in a ghost, what is complete and what is safe (I3 to I8, I12 to I16,
 I27).
 
 Constraints: a broker that is down, or that the controller does not know in its present life yet, is no candidate.

@@ -3,7 +3,8 @@
 Decides the numbers of a failover, which follow from two logs and two offsets, and whether they keep the promises.
 
 Worked example: a group at 168 whose offset on the target is 102 reads 66 records again, and 4 that were written in
-the last instants are not on the target yet."""
+the last instants are not on the target yet.
+"""
 
 from __future__ import annotations
 

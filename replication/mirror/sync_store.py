@@ -1,5 +1,6 @@
 """Offsets of the source turned into offsets of the target: which syncs are kept, and what they say of a group.
- Decides where a consumer group goes on after a failover. An offset is translated by the last kept sync at or before
+
+Decides where a consumer group goes on after a failover. An offset is translated by the last kept sync at or before
 it: to that sync's own target offset if it is met exactly, else to the one after it. Between syncs nobody knows how
 many records were left out, so no more is claimed.
 

@@ -1,5 +1,6 @@
 """Model 3: is a committed metadata record ever lost, when controllers fail and lose their disks?
- A world of a few voters, in which anything may happen at any time: a voter becomes a candidate, asks another one
+
+A world of a few voters, in which anything may happen at any time: a voter becomes a candidate, asks another one
 for its vote, a leader takes a record, a follower fetches, the leader raises its high watermark, a voter restarts,
 or comes back with an empty disk. It asks of the rules in `replication.quorum.voter` whether there is ever a second
 leader in an epoch, and whether the leader of the latest epoch has everything that was ever committed.

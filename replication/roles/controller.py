@@ -1,5 +1,6 @@
 """The controller: it knows who is alive, changes partitions, and writes both into the metadata log.
- It decides the order of things: who is registered and fenced when, and which partitions an event reaches. What
+
+It decides the order of things: who is registered and fenced when, and which partitions an event reaches. What
 becomes of a partition is decided by the rules (`replication.controller_events`, `alter_partition`), what becomes of
 a broker by the table in `broker.registration`.
 

@@ -1,5 +1,6 @@
 """A broker that follows a partition's leader: it makes its log a prefix of the leader's and keeps it so.
- It decides which question is under way and when the next is asked; what an answer does to the log is decided by the
+
+It decides which question is under way and when the next is asked; what an answer does to the log is decided by the
 rules (`replication.truncation`, `replication.fetch`).
 
 Goals, most important first

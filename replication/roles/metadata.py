@@ -1,5 +1,6 @@
 """The metadata log: what the controller decided, in order, and what a reader of it knows.
- It decides nothing; a record is a whole new state of a partition or of a broker, so that an image is the last
+
+It decides nothing; a record is a whole new state of a partition or of a broker, so that an image is the last
 record of each. A broker epoch is the offset of the registration in this log.
 
 Constraints: the log only grows, and every reader's image comes from a prefix of it.

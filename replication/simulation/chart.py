@@ -1,5 +1,6 @@
 """One run as a picture: what struck which broker, who led when, how many were in sync, how far records were committed.
- It decides what a reader sees at a glance, from the top down on one axis of time: a row a broker with the faults
+
+It decides what a reader sees at a glance, from the top down on one axis of time: a row a broker with the faults
 that were planned for it; then for each partition the leaders (one colour a broker, and its number), the size of the
 ISR with min.insync.replicas as a dashed line, and the high watermark. What was found broken is a heavy line across
 all of it. Of more than `PANEL_COUNT_MAX` partitions each is one band: the leaders, with a stripe below while the

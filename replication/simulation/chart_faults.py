@@ -1,5 +1,6 @@
 """The rows of faults above a chart: for each broker, what was planned to strike it, and for how long.
- It decides how a kind of fault looks: a filled bar for a broker that is gone, an empty one for one that is cut off,
+
+It decides how a kind of fault looks: a filled bar for a broker that is gone, an empty one for one that is cut off,
 a thin one for one that is slow or stands still, and a tick for what happens at an instant. What strikes no single
 broker stands in a row of its own.
 

@@ -1,5 +1,6 @@
 """Producers and consumers that find leaders, write, read, and note what they are told.
- It decides how clients behave: a producer has one write under way; an idempotent one sends the same batch again
+
+It decides how clients behave: a producer has one write under way; an idempotent one sends the same batch again
 until it is answered for certain or its time is over, another one takes an uncertain answer for what it is. A
 consumer reads each partition from its first offset on, and does as its auto.offset.reset says when it comes too late;
 the answer that it is out of range tells it the bounds, which Kafka's asks for with a request of its own.

@@ -1,5 +1,6 @@
 """A whole cluster in one thread: nodes, controller and clients on a virtual clock.
- It decides the order of events: by time, and among equal times by when they were asked for. One event is one
+
+It decides the order of events: by time, and among equal times by when they were asked for. One event is one
 message that reaches one node; what the node does about it is done before the next event.
 
 Goals, most important first

@@ -1,5 +1,6 @@
 """What the clients of a run did and saw.
- It decides nothing; checkers read it. A write is one value, sent perhaps several times; its fate is what the
+
+It decides nothing; checkers read it. A write is one value, sent perhaps several times; its fate is what the
 producer may believe when it has given up or been answered. A sighting is one record that a consumer was shown.
 
 Source: the histories of Jepsen's Kafka workload.

@@ -1,5 +1,6 @@
 """A machine with a disk on which a broker runs, is killed, and comes back.
- It decides what is left of a disk after each kind of end: a killed process loses what it had in memory, a machine
+
+It decides what is left of a disk after each kind of end: a killed process loses what it had in memory, a machine
 without power also the end of its logs that was not flushed, a wiped one everything, and one that stops cleanly
 nothing.
 

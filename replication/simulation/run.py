@@ -1,5 +1,6 @@
 """One run from its seed to its verdict: a safety phase under faults, then a liveness phase without.
- It decides what a run consists of and what its verdict is. In the safety phase faults strike and every event is
+
+It decides what a run consists of and what its verdict is. In the safety phase faults strike and every event is
 checked. Then all faults end, clients stop writing, and the cluster has `heal_ms_max` to become whole: every broker
 unfenced, every partition with a leader and all replicas in sync, all logs alike, every write answered (L1 to L7);
 after that it must stay so (L9). What cannot become whole is told with what is missing.

@@ -1,5 +1,6 @@
 """What is told of a run: one line a change of state, and a digest of everything that happened.
- It decides what counts as the same history: the digest covers each delivered message with its time, receiver and
+
+It decides what counts as the same history: the digest covers each delivered message with its time, receiver and
 type, and every line. Two runs of equal digests went the same way.
 
 Constraints: only whole numbers and text are hashed, never Python's own hash; so the digest is the same in every

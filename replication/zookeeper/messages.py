@@ -5,7 +5,8 @@ It decides the contents of the messages; those that both modes have are in `repl
 Constraints: frozen values. A session is a broker's life: its epoch is the transaction that made its node.
 
 Source: Kafka LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest, ControlledShutdownRequest,
-KafkaZkClient and KafkaController, 2.8; Apache ZooKeeper Programmer's Guide (ephemeral nodes, versions, watches)."""
+KafkaZkClient and KafkaController, 2.8; Apache ZooKeeper Programmer's Guide (ephemeral nodes, versions, watches).
+"""
 
 from __future__ import annotations
 

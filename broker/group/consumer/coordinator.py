@@ -1,5 +1,6 @@
 """The coordinator of one consumer group, without I/O: heartbeats and time in, answers out.
- Decides when a member is gone: silent for the session, or too slow to give back what it was asked for. What a
+
+Decides when a member is gone: silent for the session, or too slow to give back what it was asked for. What a
 heartbeat means, `heartbeats` says.
 
 Constraints: an answer may be given only when the group that it tells of is stored: `Told.group` is that group. When

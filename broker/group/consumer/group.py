@@ -1,5 +1,6 @@
 """A consumer group: members, epochs, target, and who holds which partition. A frozen value.
- Decides nothing; `heartbeats` does. A coordinator goes from one value to the next, and back to the former when the
+
+Decides nothing; `heartbeats` does. A coordinator goes from one value to the next, and back to the former when the
 records that would have made the next could not be stored.
 
 Constraints (`check_invariants`): a partition is held by one member at most, as assigned or as still to be given

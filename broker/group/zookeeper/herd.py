@@ -3,9 +3,9 @@
 Decides nothing well: that is the point. It shows the two troubles for which the coordinator was made.
 
 - The herd: one consumer that comes or goes wakes all of them; each reads the whole group and every owner, so that
-the reads grow with the square of the group. - The split brain: each decides by what it has read, and they have not
-read the same. One claims a partition that another has not let go; claims fail, are given up and tried again, and
-who fails `retry_count_max` times owns nothing.
+  the reads grow with the square of the group.
+- The split brain: each decides by what it has read, and they have not read the same. One claims a partition that
+  another has not let go; claims fail, are given up and tried again, and who fails `retry_count_max` times owns nothing.
 
 Constraints: the partition lists that two consumers compute from the same view never overlap; no partition is ever
 owned by two, as its node can be made once only. What suffers is how long partitions are owned by none.
@@ -19,7 +19,8 @@ Example: 20 consumers, one of which dies: 19 are woken, and each reads the group
 Left out: several topics and threads, rebalances for new brokers, offsets (kept in ZooKeeper too).
 
 Source: kafka.consumer.ZookeeperConsumerConnector (syncedRebalance, rebalance, reflectPartitionOwnershipDecision),
-0.8.2; kafka.utils.ZkUtils for the paths; rebalance.max.retries, rebalance.backoff.ms, zookeeper.session.timeout.ms."""
+0.8.2; kafka.utils.ZkUtils for the paths; rebalance.max.retries, rebalance.backoff.ms, zookeeper.session.timeout.ms.
+"""
 
 from __future__ import annotations
 
