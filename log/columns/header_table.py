@@ -21,8 +21,8 @@ from log.columns.record_columns import ByteArray, Damage, HeaderColumns
 from log.errors import CorruptBatchError
 from log.kernels import headers as kernel
 
-CHUNK_BYTES: Final = MIB
-"""How much of a file one step covers: its columns then fit the processor's caches."""
+CHUNK_BYTES: Final = 4 * MIB
+"""How much of a file one step covers: enough to forget what a step costs, little enough for the processor's caches."""
 BATCHES_MAX: Final = 16 * KIB
 """How many batches one step takes at most, so that tiny batches do not make large tables."""
 
@@ -41,12 +41,10 @@ def as_array(data: BytesLike) -> ByteArray:
     return array
 
 
-def walk(
-    array: ByteArray, start: int, end: int, is_file_reader: bool, *, chunk_bytes: int = CHUNK_BYTES
-) -> HeaderColumns:
-    """Return the headers of one piece of about `chunk_bytes`, from `start` on."""
+def walk(array: ByteArray, start: int, end: int, is_file_reader: bool) -> HeaderColumns:
+    """Return the headers of one piece of about `CHUNK_BYTES`, from `start` on."""
     rows = np.empty((kernel.ROW_COUNT, min(BATCHES_MAX, (end - start) // 26 + 1)), np.int64)
-    span = np.array((start, end, start + chunk_bytes), np.int64)
+    span = np.array((start, end, start + CHUNK_BYTES), np.int64)
     count, position, code = kernel.scan_rows(array, span, is_file_reader, rows)
     damage = None
     if code not in (kernel.ROWS_FULL, kernel.AT_END):

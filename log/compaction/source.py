@@ -43,8 +43,6 @@ from log.kernels.records import RECORD_COUNT
 from log.record import Record
 
 UNPACKED_BYTES_MAX: Final = 16 * MIB
-CHUNK_BYTES: Final = 4 * MIB
-"""How much of a file one step covers: more than a scan's, as more is done to each chunk before the next."""
 
 
 @attrs.frozen(eq=False)
@@ -78,7 +76,7 @@ class SourceLog:
         """Yield the headers from a position on, piece by piece; raises CorruptBatchError at damage."""
         array, position = self.array, start_position
         while position < len(array):  # Each piece ends behind where it began, or with damage.
-            headers = walk(array, position, len(array), is_file_reader=False, chunk_bytes=CHUNK_BYTES)
+            headers = walk(array, position, len(array), is_file_reader=False)
             yield headers
             if headers.damage is not None:
                 raise CorruptBatchError(headers.damage.what, source=self.name, position=headers.damage.position)

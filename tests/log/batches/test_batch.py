@@ -171,6 +171,7 @@ def test_offsets_wrap_as_a_java_long_does() -> None:
         ),
         (b"\x0c\0\0\0\x01\x01\x02", 1, "record 0 of 1: Found invalid number of record headers 1"),
         (b"\x0c\0\0\0\x01\x01\x01", 1, "record 0 of 1: Found invalid number of record headers -1"),
+        (b"", -1, "Found invalid record count -1 in magic v2 batch"),
         (b"\x10\0\0\0\x01\x01\x02\x01\x01", 1, "record 0 of 1: Invalid negative header key size"),
     ],
 )
