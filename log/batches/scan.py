@@ -41,6 +41,7 @@ from log.codecs.crc import BytesLike, crc32, crc32c
 from log.columns.fill import ColumnFill, plan_of
 from log.columns.fill_messages import MessageSet, columns_of_set
 from log.columns.header_table import as_array, walk
+from log.columns.memory import ColumnMemory
 from log.columns.payloads import Payloads
 from log.columns.record_columns import ByteArray, Damage, HeaderColumns, RecordColumns
 from log.errors import CorruptBatchError
@@ -93,7 +94,7 @@ def scan(
             raise piece.error
     if damages:
         nothing = walk(array, end, end, is_file_reader=True)
-        yield attrs.evolve(Payloads().fill(nothing).next_columns(), damages=tuple(damages))
+        yield attrs.evolve(Payloads(ColumnMemory()).fill(nothing).next_columns(), damages=tuple(damages))
 
 
 @attrs.define(eq=False)
@@ -105,11 +106,12 @@ class _Scan:
     options: ScanOptions
     source: str
     search_bytes_left: int = SEARCH_BYTES_MAX
+    memory: ColumnMemory = attrs.field(factory=ColumnMemory)
 
     def pieces(self, position: int) -> Iterator[RecordColumns | Damage]:
         """Yield columns and damages in the order of the file."""
         while position < self.end:  # Each turn moves on by a batch at least.
-            headers = walk(self.array, position, self.end, self.options.reader is Reader.FILE)
+            headers = walk(self.array, position, self.end, self.options.reader is Reader.FILE, self.memory)
             good = self._good_count(headers) if self.options.check_crc else len(headers)
             yield from self._read(headers.rows(0, good))
             position = headers.end_position
@@ -206,7 +208,7 @@ class _Scan:
         if ((run.attributes & CODEC_MASK != 0) & (run.record_count != 0)).any():
             return self._read_compressed(run)
         plan = plan_of(run, run.position + HEADER.size, run.position + run.size_bytes)
-        return self._filled(ColumnFill(self.array, run, plan))
+        return self._filled(ColumnFill(self.array, run, plan, self.memory))
 
     def _read_messages(self, run: HeaderColumns) -> Iterator[RecordColumns | Damage]:
         """Yield the records of one wrapper, or of plain messages that follow one another."""
@@ -232,7 +234,7 @@ class _Scan:
 
     def _read_compressed(self, run: HeaderColumns) -> Iterator[RecordColumns | Damage]:
         """Yield the records of batches, decompressed into one buffer as long as that is not large."""
-        payloads, first = Payloads(), 0
+        payloads, first = Payloads(self.memory), 0
         data, bytes_max = self.array.data, self.options.decompressed_bytes_max
         # Nobody looks into a batch without records.
         attributes = np.where(run.record_count == 0, 0, run.attributes).tolist()
@@ -240,18 +242,18 @@ class _Scan:
         for row, (start, end, attribute_bits) in enumerate(zip(starts, ends, attributes, strict=True)):
             if payloads.is_full:
                 yield from self._filled(payloads.fill(run.rows(first, row)))
-                payloads, first = Payloads(), row
+                payloads, first = Payloads(self.memory), row
             try:
                 payload = decompress_into(codec_of(attribute_bits), data[start:end], payloads.room, bytes_max=bytes_max)
             except CorruptDataError as error:
                 yield from self._filled(payloads.fill(run.rows(first, row)))
                 placed = type(error)(error.what, source=self.source, position=int(run.position[row]))
                 yield self._unreadable(run, row, placed)
-                payloads, first = Payloads(), row + 1
+                payloads, first = Payloads(self.memory), row + 1
                 continue
             if not payloads.add(payload):
                 yield from self._filled(payloads.fill(run.rows(first, row)))
-                payloads, first = Payloads(), row
+                payloads, first = Payloads(self.memory), row
                 payloads.add(payload)
         yield from self._filled(payloads.fill(run.rows(first, len(run))))
 

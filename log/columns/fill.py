@@ -20,6 +20,7 @@ from broker.cluster import Int32Array, Int64Array
 from broker.units import KIB
 from log.codecs.crc import BytesLike
 from log.columns.header_table import as_array, walk
+from log.columns.memory import ColumnMemory
 from log.columns.record_columns import ByteArray, HeaderColumns, RecordColumns
 from log.kernels import records as kernel
 
@@ -36,6 +37,8 @@ class ColumnFill:
     data: ByteArray
     batches: HeaderColumns
     plan: Int64Array
+    memory: ColumnMemory = attrs.field(factory=ColumnMemory)
+    """Where columns are put."""
     state: Int64Array = attrs.field(factory=lambda: np.zeros(kernel.STATE_SIZE, np.int64))
 
     @property
@@ -57,8 +60,8 @@ class ColumnFill:
     def next_columns(self, rows_max: int = ROWS_MAX) -> RecordColumns:
         """Return the next rows; they end before a broken batch, or where the columns are full."""
         row_count = self._row_count(rows_max)
-        wide = np.empty((kernel.WIDE_COUNT, row_count), np.int64)
-        narrow = np.empty((kernel.NARROW_COUNT, row_count), np.int32)
+        wide = self.memory.int64_table(kernel.WIDE_COUNT, row_count)
+        narrow = self.memory.int32_table(kernel.NARROW_COUNT, row_count)
         count = kernel.fill_rows(self.data, self.plan, self.state, wide, narrow)
         return named(self.data, self.batches, wide[:, :count], narrow[:, :count])
 

@@ -17,6 +17,7 @@ import numpy as np
 from broker.cluster import Int64Array
 from broker.units import KIB, MIB
 from log.codecs.crc import BytesLike
+from log.columns.memory import ColumnMemory
 from log.columns.record_columns import ByteArray, Damage, HeaderColumns
 from log.errors import CorruptBatchError
 from log.kernels import headers as kernel
@@ -41,9 +42,12 @@ def as_array(data: BytesLike) -> ByteArray:
     return array
 
 
-def walk(array: ByteArray, start: int, end: int, is_file_reader: bool) -> HeaderColumns:
-    """Return the headers of one piece of about `CHUNK_BYTES`, from `start` on."""
-    rows = np.empty((kernel.ROW_COUNT, min(BATCHES_MAX, (end - start) // 26 + 1)), np.int64)
+def walk(
+    array: ByteArray, start: int, end: int, is_file_reader: bool, memory: ColumnMemory | None = None
+) -> HeaderColumns:
+    """Return the headers of one piece of about `CHUNK_BYTES`, from `start` on; `memory` is where they are put."""
+    memory = ColumnMemory() if memory is None else memory
+    rows = memory.int64_table(kernel.ROW_COUNT, min(BATCHES_MAX, (end - start) // 26 + 1))
     span = np.array((start, end, start + CHUNK_BYTES), np.int64)
     count, position, code = kernel.scan_rows(array, span, is_file_reader, rows)
     damage = None

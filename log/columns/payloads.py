@@ -3,7 +3,7 @@
 What it decides: when a buffer is full, and where in it each batch's records stand, so that one call of the kernel reads
 many batches.
 
-Constraints: a buffer is never used twice, as columns that were handed out point into it. A batch larger than a buffer
+Constraints: columns that are handed out point into the buffer, and it stays as it is while they are held. A batch larger than a buffer
 stands alone, where its codec put it.
 
 Example: three batches of lz4 are decompressed one behind the other into `room`; `fill` reads them all.
@@ -21,6 +21,7 @@ from broker.units import KIB
 from log.codecs.crc import BytesLike
 from log.columns.fill import ColumnFill, plan_of
 from log.columns.header_table import CHUNK_BYTES, as_array
+from log.columns.memory import ColumnMemory
 from log.columns.record_columns import HeaderColumns
 
 ROOM_BYTES_MIN: Final = 128 * KIB
@@ -30,10 +31,11 @@ ROOM_BYTES_MIN: Final = 128 * KIB
 class Payloads:
     """One buffer, filled batch by batch."""
 
-    __slots__ = ("_data", "_ends", "_size_bytes", "_view")
+    __slots__ = ("_data", "_ends", "_memory", "_size_bytes", "_view")
 
-    def __init__(self) -> None:
-        self._data: BytesLike = np.empty(CHUNK_BYTES + ROOM_BYTES_MIN, np.uint8).data
+    def __init__(self, memory: ColumnMemory) -> None:
+        self._memory = memory
+        self._data: BytesLike = memory.octets(CHUNK_BYTES + ROOM_BYTES_MIN).data
         self._view = memoryview(self._data)
         self._ends: list[int] = []
         self._size_bytes = 0
@@ -70,4 +72,5 @@ class Payloads:
         assert len(batches) == len(self._ends), (len(batches), len(self._ends))
         ends = np.array(self._ends, np.int64)
         starts = np.concatenate((np.zeros(1, np.int64), ends))[: len(ends)]
-        return ColumnFill(as_array(self._data)[: self._size_bytes], batches, plan_of(batches, starts, ends))
+        plan = plan_of(batches, starts, ends)
+        return ColumnFill(as_array(self._data)[: self._size_bytes], batches, plan, self._memory)

@@ -12,6 +12,7 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.batches.header_scan import scan_headers
 from log.columns.header_table import CHUNK_BYTES
+from log.columns.memory import ColumnMemory
 from log.columns.payloads import ROOM_BYTES_MIN, Payloads
 from log.record import Record
 
@@ -22,7 +23,7 @@ def batch(base_offset: int, size: int) -> bytes:
 
 def test_records_put_into_the_room_and_records_handed_over_are_read_alike() -> None:
     data = [batch(0, 10), batch(1, 300), batch(2, 0)]
-    payloads = Payloads()
+    payloads = Payloads(ColumnMemory())
     first, *others = (each[HEADER.size :] for each in data)
     payloads.room[: len(first)] = first
     assert payloads.add(len(first))
@@ -36,10 +37,10 @@ def test_records_put_into_the_room_and_records_handed_over_are_read_alike() -> N
 def test_a_batch_larger_than_the_buffer_stands_alone_and_is_not_copied() -> None:
     large = batch(0, CHUNK_BYTES + ROOM_BYTES_MIN)
     payload = large[HEADER.size :]
-    behind_another = Payloads()
+    behind_another = Payloads(ColumnMemory())
     assert behind_another.add(batch(0, 1)[HEADER.size :])
     assert not behind_another.add(payload)
-    payloads = Payloads()
+    payloads = Payloads(ColumnMemory())
     assert payloads.add(payload)
     assert payloads.is_full
     columns = payloads.fill(scan_headers(large)).next_columns()
@@ -48,7 +49,7 @@ def test_a_batch_larger_than_the_buffer_stands_alone_and_is_not_copied() -> None
 
 
 def test_a_buffer_is_full_while_there_is_room_for_what_lz4_asks_for() -> None:
-    payloads = Payloads()
+    payloads = Payloads(ColumnMemory())
     assert payloads.add(CHUNK_BYTES)
     assert not payloads.is_full
     assert payloads.add(1)
@@ -57,7 +58,7 @@ def test_a_buffer_is_full_while_there_is_room_for_what_lz4_asks_for() -> None:
 
 
 def test_headers_and_payloads_are_as_many() -> None:
-    payloads = Payloads()
+    payloads = Payloads(ColumnMemory())
     payloads.add(batch(0, 1)[HEADER.size :])
     with pytest.raises(AssertionError, match=r"\(2, 1\)"):
         payloads.fill(scan_headers(batch(0, 1) + batch(1, 1)))
