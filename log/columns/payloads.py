@@ -3,8 +3,8 @@
 What it decides: when a buffer is full, and where in it each batch's records stand, so that one call of the kernel reads
 many batches.
 
-Constraints: columns that are handed out point into the buffer, and it stays as it is while they are held. A batch larger than a buffer
-stands alone, where its codec put it.
+Constraints: columns that are handed out point into the buffer, and it stays as it is while they are held. A batch
+larger than a buffer stands alone, where its codec put it.
 
 Example: three batches of lz4 are decompressed one behind the other into `room`; `fill` reads them all.
 

@@ -11,7 +11,7 @@ How: batches are rows of `plan`: where the payload begins and ends, how many rec
 The pass stops where the columns are full, and goes on there at the next call: `state` holds the batch, the records
 of it that are done, and the position. It stops at the first batch that does not add up.
 
-Cost: about 13 ns a record of short numbers. Source: ours; the format is DefaultRecord's.
+Cost: about 12 ns a record of short numbers. Source: ours; the format is DefaultRecord's.
 """
 
 from __future__ import annotations
@@ -117,38 +117,38 @@ def headers_end(data: ByteArray, position: int, end: int, count: int) -> int:
     return position
 
 
-def fill_record(data: ByteArray, position: int, end: int, wide: Int64Array, narrow: Int32Array, row: int) -> int:
+def fill_record(data: ByteArray, position: int, end: int, wide: Int64Array, narrow: Int32Array, row: np.uint64) -> int:
     """Write the record at `position` into column `row`; return the position after it, or BROKEN.
 
-    Offset and timestamp are the record's deltas. No record reaches beyond `end`.
+    Offset and timestamp are the record's deltas. No record reaches beyond `end`. Each number is written as soon as it
+    is known, as registers are few; a record that is refused has written some.
     """
     size, at = int32(data, position, end)
     if at == BROKEN or size <= 0 or size > end - at:
         return BROKEN
     stop = at + int(size)
+    wide[RECORD_POSITION, row], narrow[RECORD_SIZE, row] = position, stop - position
     timestamp_delta, at = signed(data, at + 1, end, INT64_BITS_MAX)
     if at == BROKEN:
         return BROKEN
     offset_delta, at = int32(data, at, end)
     if at == BROKEN:
         return BROKEN
-    key_size, key_position, at = field(data, at, end)
+    narrow[KEY_SIZE, row], wide[KEY_POSITION, row], at = field(data, at, end)
     if at == BROKEN:
         return BROKEN
-    value_size, value_position, at = field(data, at, end)
+    narrow[VALUE_SIZE, row], wide[VALUE_POSITION, row], at = field(data, at, end)
     if at == BROKEN:
         return BROKEN
     header_count, at = int32(data, at, end)
     if at == BROKEN or header_count < 0 or header_count > end - at:
         return BROKEN
+    narrow[HEADER_COUNT, row] = header_count
     if header_count > 0:
         at = headers_end(data, at, end, int(header_count))
     if at != stop:
         return BROKEN
     wide[OFFSET, row], wide[TIMESTAMP, row] = offset_delta, timestamp_delta
-    wide[KEY_POSITION, row], narrow[KEY_SIZE, row] = key_position, key_size
-    wide[VALUE_POSITION, row], narrow[VALUE_SIZE, row] = value_position, value_size
-    narrow[HEADER_COUNT, row] = header_count
     return stop
 
 
@@ -160,7 +160,7 @@ def fill_rows(data: ByteArray, plan: Int64Array, state: Int64Array, wide: Int64A
     Afterwards `state[BATCH]` is B when all is done, else the batch to go on with, its `state[NEXT_POSITION]` being
     BROKEN if it does not add up; the rows then end with the batch before it.
     """
-    row, row_count = np.uint64(0), np.uint64(wide.shape[1])
+    row, row_count = np.uint64(0), np.uint64(wide.shape[1])  # Unsigned: no index counts from the end.
     batch, done, position = state[BATCH], state[RECORDS_DONE], state[NEXT_POSITION]
     while batch < plan.shape[1]:
         first_row, count, end = row, plan[RECORD_COUNT, batch], plan[PAYLOAD_END, batch]
@@ -168,9 +168,7 @@ def fill_rows(data: ByteArray, plan: Int64Array, state: Int64Array, wide: Int64A
         if done == 0:
             position = plan[PAYLOAD_START, batch]
         while done < count and row < row_count:
-            stop = fill_record(data, position, end, wide, narrow, row)
-            wide[RECORD_POSITION, row], narrow[RECORD_SIZE, row] = position, stop - position
-            position = stop
+            position = fill_record(data, position, end, wide, narrow, row)
             if position == BROKEN:
                 break
             wide[OFFSET, row] += base_offset
@@ -184,8 +182,8 @@ def fill_rows(data: ByteArray, plan: Int64Array, state: Int64Array, wide: Int64A
             break  # The columns are full.
         if done != count or (position != end and count != 0):
             state[BATCH], state[NEXT_POSITION] = batch, BROKEN
-            return first_row
+            return int(first_row)
         batch += 1
         done = 0
     state[BATCH], state[RECORDS_DONE], state[NEXT_POSITION] = batch, done, position
-    return row
+    return int(row)
