@@ -6,7 +6,8 @@ Goals, most important first: what is handed out is what Kafka's reader would han
 memory; every record costs tens of nanoseconds. Damage costs what lies in it, and no more, when asked to keep going.
 
 Constraints: at most one batch's decompressed records (`decompressed_bytes_max`) and `fill.ROWS_MAX` rows are held at a
-time, beside about `header_table.CHUNK_BYTES`. Rows come in the order of the file.
+time, beside about `header_table.CHUNK_BYTES`. Rows come in the order of the file. A chunk stays as it is for as long as
+anybody holds it or a part of it; then its memory is used again.
 
 How: a walk over headers, then the checksum of each batch, then records to columns. Uncompressed batches are read where
 they stand; of compressed ones a piece is decompressed into one buffer, with what stands uncompressed between them. When

@@ -29,7 +29,7 @@ from tests.kafka.log_jvm import KafkaLogs
 AIOKAFKA_BYTES: Final = 16 * MIB
 KAFKA_PYTHON_BYTES: Final = 4 * MIB
 BOUNDS: Final = {
-    Codec.NONE: "a third the checksums' memory traffic, the rest one varint after the other",
+    Codec.NONE: "two fifths the checksums, two fifths the numbers of records, one varint after the other",
     Codec.LZ4: "two thirds lz4's own decompression, called batch by batch",
     Codec.ZSTD: "three quarters zstd's own decompression, called batch by batch",
 }
