@@ -8,13 +8,9 @@ Constraints: the checksum covers attributes to the end. What a broker rewrites i
 offset, length, leader epoch, magic. So a flipped base offset passes, which is Kafka's rule too.
 Numbers are Java's: sums of 64 bits wrap. Nothing is read past the batch.
 
-How: the header is unpacked once into a named tuple. Records are numbers as in `log.codecs.varint`: length,
-attributes (one byte, unused), timestamp delta, offset delta, key size and key, value size and value, header count
-and headers.
+How: the header is unpacked once into plain fields; records are read when they are asked for (`log.batches.records_v2`).
 
 Example: the 61 bytes of an empty batch have length 49, magic 2 and record count 0.
-
-Left out: columns, in `log.columns.fill`; this reader is the slow and readable twin of that kernel.
 
 Source: org.apache.kafka.common.record.{DefaultRecordBatch,DefaultRecord}, 4.0.
 """
@@ -28,13 +24,13 @@ from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batches.batch import RecordBatch
+from log.batches.records_v2 import MANY, read_many, read_records
 from log.codecs.compression import DECOMPRESSED_BYTES_MAX, Codec, codec_of, decompress
 from log.codecs.crc import BytesLike, crc32c
-from log.codecs.varint import read_varint, read_varlong
 from log.columns.fill import columns_of_payload
 from log.columns.record_columns import RecordColumns
 from log.errors import CorruptBatchError, InvalidRecordError
-from log.record import NO_SEQUENCE, Header, Record, TimestampType, increment_sequence, int64
+from log.record import NO_SEQUENCE, Record, TimestampType, increment_sequence, int64
 
 HEADER_FIELDS: Final = (
     ("base_offset", "q"),
@@ -63,7 +59,6 @@ TIMESTAMP_TYPE_BIT: Final = 0x08
 TRANSACTIONAL_BIT: Final = 0x10
 CONTROL_BIT: Final = 0x20
 DELETE_HORIZON_BIT: Final = 0x40
-NO_HEADERS: Final[tuple[Header, ...]] = ()
 # Named once, as in `log.batches.in_buffer`.
 _CREATE_TIME: Final = TimestampType.CREATE_TIME
 _LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
@@ -206,23 +201,26 @@ class BatchV2(RecordBatch):
 
     def records(self) -> tuple[Record, ...]:
         """Return the records, decompressed; the checksum is not asked."""
-        if self._is_empty():
-            return ()
-        payload = bytes(self.payload())
-        try:
-            if self.record_count < 0:
-                raise InvalidRecordError(f"Found invalid record count {self.record_count} in magic v2 batch")
-            return _read_records(payload, self)
-        except CorruptDataError as error:
-            raise self.placed(error) from None
+        many = read_many(bytes(self.payload()), self) if self.record_count >= MANY else None
+        return self.records_one_by_one() if many is None else many
 
     def columns(self) -> RecordColumns:
         """Return the records as columns; the checksum is not asked. Positions are in the decompressed payload."""
         columns = columns_of_payload(self.data, b"" if self._is_empty() else self.payload())
         if columns is None:
-            self.records()  # Says what is wrong.
+            self.records_one_by_one()  # Says what is wrong.
         assert columns is not None, "the kernel refused what its twin accepts"
         return columns
+
+    def records_one_by_one(self) -> tuple[Record, ...]:
+        """Return the same as `records`, by the plain reader: slower, and with words for what is wrong."""
+        if self._is_empty():
+            return ()
+        payload = bytes(self.payload())
+        try:
+            return read_records(payload, self)
+        except InvalidRecordError as error:
+            raise self.placed(error) from None
 
     def _is_empty(self) -> bool:
         """Whether it has no records: then nobody looks at what follows the header."""
@@ -232,66 +230,3 @@ class BatchV2(RecordBatch):
 def _filled_up(data: memoryview) -> bytes:
     """Return the header's bytes; of a batch shorter than that, which `ensure_valid` refuses, absent ones are zeros."""
     return bytes(data[: HEADER.size]).ljust(HEADER.size, b"\0")
-
-
-def _read_records(payload: bytes, batch: BatchV2) -> tuple[Record, ...]:
-    records: list[Record] = []
-    position = 0
-    try:
-        for _ in range(batch.record_count):  # Each turn reads at least seven bytes, or raises.
-            record, position = _read_record(payload, position, batch)
-            records.append(record)
-    except InvalidRecordError as error:
-        raise InvalidRecordError(f"record {len(records)} of {batch.record_count}: {error.what}") from None
-    if position != len(payload):
-        raise InvalidRecordError("Incorrect declared batch size, records still remaining in file")
-    return tuple(records)
-
-
-def _read_record(payload: bytes, position: int, batch: BatchV2) -> tuple[Record, int]:
-    size, position = read_varint(payload, position)
-    end = position + size
-    if size < 0 or end > len(payload):
-        raise InvalidRecordError(
-            f"Invalid record size: expected {size} bytes in record payload, but {len(payload) - position} remain"
-        )
-    timestamp_delta, position = read_varlong(payload, position + 1)  # After the attributes, which mean nothing.
-    offset_delta, position = read_varint(payload, position)
-    key, position = _read_bytes(payload, position)
-    value, position = _read_bytes(payload, position)
-    count, position = read_varint(payload, position)
-    if not 0 <= count <= len(payload) - position:
-        raise InvalidRecordError(f"Found invalid number of record headers {count}")
-    headers = NO_HEADERS
-    if count:
-        headers, position = _read_headers(payload, position, count)
-    if position != end:
-        raise InvalidRecordError(
-            f"Invalid record size: expected to read {size} bytes in record payload, but instead read "
-            f"{position - end + size}"
-        )
-    is_append_time = batch.attributes & TIMESTAMP_TYPE_BIT
-    timestamp = batch.max_timestamp if is_append_time else int64(batch.base_timestamp + timestamp_delta)
-    sequence = NO_SEQUENCE if batch.base_sequence < 0 else increment_sequence(batch.base_sequence, offset_delta)
-    offset = int64(batch.base_offset + offset_delta)
-    return Record(Offset(offset), TimeMs(timestamp), key, value, headers, sequence), position
-
-
-def _read_bytes(payload: bytes, position: int) -> tuple[bytes | None, int]:
-    size, position = read_varint(payload, position)
-    if size < 0:
-        return None, position
-    if size > len(payload) - position:
-        raise InvalidRecordError(f"Found invalid record structure: a field of {size} bytes runs past the records")
-    return payload[position : position + size], position + size
-
-
-def _read_headers(payload: bytes, position: int, count: int) -> tuple[tuple[Header, ...], int]:
-    headers: list[Header] = []
-    for _ in range(count):  # Each turn reads at least two bytes, or raises.
-        name, position = _read_bytes(payload, position)
-        if name is None:
-            raise InvalidRecordError("Invalid negative header key size")
-        value, position = _read_bytes(payload, position)
-        headers.append(Header(name.decode("utf-8", "replace"), value))
-    return tuple(headers), position

@@ -11,6 +11,7 @@ Source: ours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -68,7 +69,9 @@ class ColumnFill:
     def _row_count(self, rows_max: int) -> int:
         left = self.plan[:, int(self.state[kernel.BATCH]) :]
         room = (left[kernel.PAYLOAD_END] - left[kernel.PAYLOAD_START]) // RECORD_BYTES_MIN
-        counts = np.clip(left[kernel.RECORD_COUNT], 0, room)  # A damaged batch may announce fewer than none.
+        counts = np.minimum(
+            np.maximum(left[kernel.RECORD_COUNT], 0), room
+        )  # A damaged batch may announce fewer than 0.
         return max(1, min(int(counts.sum()), rows_max))
 
 
@@ -102,6 +105,19 @@ def named(data: ByteArray, batches: HeaderColumns, wide: Int64Array, narrow: Int
         record_size=narrow[kernel.RECORD_SIZE],
         damages=(),
     )
+
+
+def tables_of_payload(payload: BytesLike, batch: Sequence[int]) -> tuple[Int64Array, Int32Array] | None:
+    """Return the kernel's tables, wide and narrow, of one batch of magic 2, or None where its records do not add up.
+
+    `batch` is a column of the kernel's plan; positions are in `payload`.
+    """
+    plan = np.array(batch, np.int64).reshape(kernel.PLAN_ROW_COUNT, 1)
+    count = max(0, min(batch[kernel.RECORD_COUNT], len(payload) // RECORD_BYTES_MIN))
+    wide, narrow = np.empty((kernel.WIDE_COUNT, count), np.int64), np.empty((kernel.NARROW_COUNT, count), np.int32)
+    state = np.zeros(kernel.STATE_SIZE, np.int64)
+    kernel.fill_rows(as_array(payload), plan, state, wide, narrow)
+    return (wide, narrow) if state[kernel.BATCH] == 1 else None
 
 
 def columns_of_payload(batch: BytesLike, payload: BytesLike) -> RecordColumns | None:

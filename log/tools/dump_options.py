@@ -57,6 +57,10 @@ class DumpOptions:
         """Tell whether the batch reaches into the range of offsets."""
         return batch.last_offset >= self.start_offset and not self.is_past(batch.base_offset)
 
+    def wants_all_of(self, batch: RecordBatch) -> bool:
+        """Tell whether the whole batch is in the range of offsets."""
+        return self.start_offset <= batch.base_offset and not self.is_past(batch.last_offset)
+
     def wants_record(self, record: Record) -> bool:
         """Tell whether the record is in the range of offsets."""
         return record.offset >= self.start_offset and not self.is_past(record.offset)

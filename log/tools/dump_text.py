@@ -23,8 +23,7 @@ Source: kafka.tools.DumpLogSegments, trunk 1eb7644 (2024-10) and 4.0.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import repeat
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from broker.errors import InputError
@@ -115,44 +114,49 @@ def batch_line(batch: RecordBatch) -> str:
 
 def record_lines(batch: RecordBatch, options: DumpOptions) -> Iterator[tuple[Record, str]]:
     """Yield the records in the range of offsets, each with its line; raises CorruptDataError."""
-    checks = _checks(batch)
-    for record, check in zip(batch.records(), checks, strict=True):
-        if not options.wants_record(record):
-            continue
-        line = "" if options.skip_record_metadata else RECORD_START + " ".join(_metadata(batch, record, check))
-        if options.print_data and not batch.is_control:
-            if options.metadata:
-                line += f" payload: {metadata_payload(record)}"
-                yield record, line
-                continue
-            if record.key is not None:
-                line += f"{' ' if line else RECORD_START}key: {DECODERS[options.key_decoder](record.key)}"
-            if record.value is not None:
-                line += f" payload: {DECODERS[options.value_decoder](record.value)}"
-        yield record, line
+    records, wants_all = batch.records(), options.wants_all_of(batch)
+    metadata = [""] * len(records) if options.skip_record_metadata else _metadata(batch, records)
+    for record, line in zip(records, metadata, strict=True):
+        if wants_all or options.wants_record(record):
+            yield record, line + _data(record, options, line) if options.print_data and not batch.is_control else line
 
 
-def _metadata(batch: RecordBatch, record: Record, check: str) -> list[str]:
-    parts = [
-        f"offset: {record.offset} {batch.timestamp_type.value}: {record.timestamp}"
-        f" keySize: {_size(record.key)} valueSize: {_size(record.value)}"
+def _data(record: Record, options: DumpOptions, line: str) -> str:
+    """Return what follows `line`, which may be empty."""
+    if options.metadata:
+        return f" payload: {metadata_payload(record)}"
+    data = ""
+    if record.key is not None:
+        data = f"{' ' if line else RECORD_START}key: {DECODERS[options.key_decoder](record.key)}"
+    if record.value is not None:
+        data += f" payload: {DECODERS[options.value_decoder](record.value)}"
+    return data
+
+
+def _metadata(batch: RecordBatch, records: Sequence[Record]) -> list[str]:
+    """Return of each record what is not data."""
+    name = batch.timestamp_type.value  # Asked once: an enumeration's attribute costs as much as half the line.
+    lines = [
+        f"{RECORD_START}offset: {record.offset} {name}: {record.timestamp}"
+        f" keySize: {-1 if record.key is None else len(record.key)}"
+        f" valueSize: {-1 if record.value is None else len(record.value)}"
+        for record in records
     ]
-    if batch.magic >= V2:
-        names = ",".join(header.name for header in record.headers)
-        parts.append(f"sequence: {record.sequence} headerKeys: [{names}]")
-    if check:
-        parts.append(check)
+    if isinstance(batch, LegacyBatch):
+        return [f"{line} {check}" for line, check in zip(lines, _checks(batch), strict=True)]
+    lines = [
+        f"{line} sequence: {record.sequence} headerKeys: [{','.join([header.name for header in record.headers])}]"
+        for line, record in zip(lines, records, strict=True)
+    ]
     if batch.is_control:
-        parts.append(_control(record))
-    return parts
+        return [f"{line} {_control(record)}" for line, record in zip(lines, records, strict=True)]
+    return lines
 
 
-def _checks(batch: RecordBatch) -> Iterable[str]:
-    """Return what Kafka's tool says of each message's own checksum; the stray brace is the tool's."""
-    if not isinstance(batch, LegacyBatch):
-        return repeat("", len(batch.records()))
-    inner = batches_in(batch.payload(), reader=Reader.MEMORY)
-    return [f"isValid: {_bool(message.is_valid())} crc: {message.crc}}}" for message in inner]
+def _checks(batch: LegacyBatch) -> Iterator[str]:
+    """Yield what Kafka's tool says of each message's own checksum; the stray brace is the tool's."""
+    for message in batches_in(batch.payload(), reader=Reader.MEMORY):
+        yield f"isValid: {_bool(message.is_valid())} crc: {message.crc}}}"
 
 
 def _control(record: Record) -> str:
@@ -168,7 +172,3 @@ def _control(record: Record) -> str:
 
 def _bool(value: bool) -> str:
     return str(value).lower()
-
-
-def _size(data: bytes | None) -> int:
-    return -1 if data is None else len(data)
