@@ -28,12 +28,11 @@ from log.storage.image import image_of
 from tests.golden.log.cases import Json
 from tests.golden.log.inputs import storage_of
 from tests.golden.log.states import state_json
-from tests.golden.runners import compare
+from tests.golden.runners import MalformedCaseError, compare
 
 CUT_BYTES: Final = 7
-DELETED: Final = TopicPartition("events", PartitionId(11))
-CRASHED_FILE: Final = "events-11/00000000000000000020.log"
 _UNIQUE_ID: Final = re.compile(r"\.[0-9a-f]{32}-")
+_DELETED_NAME: Final = re.compile(r"(.+)-([0-9]+)\.<32 hex digits>-delete")
 
 
 def run(case: Mapping[str, Json], folder: Path) -> str | None:
@@ -58,20 +57,21 @@ def _reopened(
     case: Mapping[str, Json], folder: Path, storage: MemoryStorage, options: LogDirOptions, clock: ManualClock
 ) -> str | None:
     now_ms = clock.now_ms()
+    crashed = _crashed_partition(case)
     log_dir = LogDir.open(storage, options, now_ms=now_ms, entropy=SplitMix64(1))
     seen = {
         "stateAfterCleanReopen": _states(log_dir),
         "cleanShutdownFileStillThereAfterReopen": storage.exists(CLEAN_SHUTDOWN_FILE),
     }
     log_dir.shut_down(now_ms=now_ms, broker_epoch=BrokerEpoch(0))
-    _crash(storage)
+    _crash(storage, str(crashed))
     seen["crashedFiles"] = _listing(storage)
     difference = _file_difference(storage, storage_of(folder / "crashed", clock), "after the crash")
     if difference is not None:
         return difference
     log_dir = LogDir.open(storage, options, now_ms=now_ms, entropy=SplitMix64(1))
     seen["stateAfterCrashReopen"] = _states(log_dir)
-    log_dir.delete_log(DELETED, now_ms=now_ms)
+    log_dir.delete_log(crashed, now_ms=now_ms)
     seen["rootListingAfterAsyncDelete"] = [_UNIQUE_ID.sub(".<32 hex digits>-", name) for name in storage.list()]
     seen["recoveryPointCheckpointAfterDelete"] = _offsets(storage.read(RECOVERY_POINT_FILE).decode())
     for name, found in seen.items():
@@ -98,12 +98,21 @@ def _made_anew(case: Mapping[str, Json], clean: MemoryStorage, options: LogDirOp
     return log_dir
 
 
-def _crash(storage: MemoryStorage) -> None:
-    """Make the directory look as the case made its one look crashed."""
+def _crashed_partition(case: Mapping[str, Json]) -> TopicPartition:
+    """Return the partition whose last log was cut and which was deleted in the end: the listing of the root tells."""
+    names = map(_DELETED_NAME.fullmatch, case["rootListingAfterAsyncDelete"])
+    found = [TopicPartition(name[1], PartitionId(int(name[2]))) for name in names if name]
+    if len(found) != 1:
+        raise MalformedCaseError(f"{len(found)} partitions were deleted at the end, expected 1")
+    return found[0]
+
+
+def _crash(storage: MemoryStorage, directory: str) -> None:
+    """Make the log directory look as the case made its one look crashed, the last log in `directory` cut."""
     storage.remove(CLEAN_SHUTDOWN_FILE)
     points = read_offset_checkpoint(storage, RECOVERY_POINT_FILE)
     write_offset_checkpoint(storage, RECOVERY_POINT_FILE, dict.fromkeys(points, Offset(0)))
-    file = storage.open(CRASHED_FILE)
+    file = storage.open(f"{directory}/{max(name for name in storage.list(directory) if name.endswith(LOG))}")
     file.truncate(file.size_bytes - CUT_BYTES)
 
 

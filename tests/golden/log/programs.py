@@ -97,7 +97,7 @@ def flush(program: Program, given: Mapping[str, Json]) -> Json:
 
 def truncate_to(program: Program, given: Mapping[str, Json]) -> Json:
     truncated = program.log.truncate_to(Offset(given["offset"]), now_ms=program.now_ms)
-    return {"truncated": truncated, "files": file_names(program.log)}
+    return {"truncated": truncated, "files": names_left(program)}
 
 
 def update_high_watermark(program: Program, given: Mapping[str, Json]) -> Json:
@@ -109,7 +109,13 @@ def increment_log_start_offset(program: Program, given: Mapping[str, Json]) -> J
 
 
 def delete_old_segments(program: Program, given: Mapping[str, Json]) -> Json:
-    return {"deleted": program.log.delete_old_segments(now_ms=program.now_ms), "files": file_names(program.log)}
+    return {"deleted": program.log.delete_old_segments(now_ms=program.now_ms), "files": names_left(program)}
+
+
+def names_left(program: Program) -> list[str]:
+    """Return the names of the log's files; what is deleted without delay is gone by then."""
+    program.log.run_scheduled(program.now_ms)
+    return file_names(program.log)
 
 
 def take_producer_snapshot(program: Program, given: Mapping[str, Json]) -> Json:
@@ -128,7 +134,7 @@ def close_and_reopen(program: Program, given: Mapping[str, Json]) -> Json:
             log_start_offset=log.log_start_offset if log_start == -1 else log_start,
         )
     )
-    return {"files": file_names(program.log)}
+    return {"files": names_left(program)}
 
 
 def fetch_offset_by_timestamp(program: Program, given: Mapping[str, Json]) -> Json:

@@ -67,11 +67,11 @@ class Closed:
 
 @attrs.frozen
 class Scenario:
-    """What is done to the files, and how the log is opened; `recovery_point` takes the closed log and the numbers."""
+    """What is done to the files, and how the log is opened; both functions take the closed log and the numbers."""
 
     damage: Damage
     clean: bool = False
-    recovery_point: Callable[[Closed], int] = lambda closed: 0
+    recovery_point: Callable[[Closed, tuple[int, ...]], int] = lambda closed, numbers: 0
 
 
 def nothing(closed: Closed, numbers: tuple[int, ...]) -> Files:
@@ -123,12 +123,16 @@ def without_second(closed: Closed, numbers: tuple[int, ...]) -> Files:
     return {name: content for name, content in closed.files.items() if not name.startswith(gone)}
 
 
-def at_end(closed: Closed) -> int:
+def at_end(closed: Closed, numbers: tuple[int, ...]) -> int:
     return closed.end_offset
 
 
-def at_second(closed: Closed) -> int:
+def at_second(closed: Closed, numbers: tuple[int, ...]) -> int:
     return closed.bases[1]
+
+
+def at_number(closed: Closed, numbers: tuple[int, ...]) -> int:
+    return numbers[-1]
 
 
 SCENARIOS: Final[Mapping[str, Scenario]] = {
@@ -136,9 +140,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "clean shutdown, nothing damaged": Scenario(nothing, clean=True),
     "unclean, recovery point = log end": Scenario(nothing, recovery_point=at_end),
     "unclean, recovery point = base of #nd segment (#)": Scenario(nothing, recovery_point=at_second),
-    "unclean, recovery point in the middle of the first segment (#)": Scenario(
-        nothing, recovery_point=lambda closed: closed.bases[0] + 1
-    ),
+    "unclean, recovery point in the middle of the first segment (#)": Scenario(nothing, recovery_point=at_number),
     "all .index and .timeindex deleted, clean": Scenario(lacking(".index", ".timeindex"), clean=True),
     "all .timeindex deleted, clean": Scenario(lacking(".timeindex"), clean=True),
     "all .index deleted, unclean, recovery point = log end": Scenario(lacking(".index"), recovery_point=at_end),
@@ -221,7 +223,7 @@ def compare_scenario(expected: Mapping[str, Json], closed: Closed, config: LogCo
     if scenario is None:
         raise MalformedCaseError(f"unknown scenario {name!r}")
     numbers = tuple(map(int, re.findall(r"\d+", name)))
-    last_shutdown = LastShutdown(clean=scenario.clean, recovery_point=Offset(scenario.recovery_point(closed)))
+    last_shutdown = LastShutdown(clean=scenario.clean, recovery_point=Offset(scenario.recovery_point(closed, numbers)))
     log = opened(scenario.damage(closed, numbers), config, last_shutdown)
     answer = {
         "scenario": name,
