@@ -57,14 +57,14 @@ def _reopened(
     case: Mapping[str, Json], folder: Path, storage: MemoryStorage, options: LogDirOptions, clock: ManualClock
 ) -> str | None:
     now_ms = clock.now_ms()
-    crashed = _crashed_partition(case)
+    crashed = crashed_partition(case)
     log_dir = LogDir.open(storage, options, now_ms=now_ms, entropy=SplitMix64(1))
     seen = {
         "stateAfterCleanReopen": _states(log_dir),
         "cleanShutdownFileStillThereAfterReopen": storage.exists(CLEAN_SHUTDOWN_FILE),
     }
     log_dir.shut_down(now_ms=now_ms, broker_epoch=BrokerEpoch(0))
-    _crash(storage, str(crashed))
+    crash(storage, str(crashed))
     seen["crashedFiles"] = _listing(storage)
     difference = _file_difference(storage, storage_of(folder / "crashed", clock), "after the crash")
     if difference is not None:
@@ -98,7 +98,7 @@ def _made_anew(case: Mapping[str, Json], clean: MemoryStorage, options: LogDirOp
     return log_dir
 
 
-def _crashed_partition(case: Mapping[str, Json]) -> TopicPartition:
+def crashed_partition(case: Mapping[str, Json]) -> TopicPartition:
     """Return the partition whose last log was cut and which was deleted in the end: the listing of the root tells."""
     names = map(_DELETED_NAME.fullmatch, case["rootListingAfterAsyncDelete"])
     found = [TopicPartition(name[1], PartitionId(int(name[2]))) for name in names if name]
@@ -107,7 +107,7 @@ def _crashed_partition(case: Mapping[str, Json]) -> TopicPartition:
     return found[0]
 
 
-def _crash(storage: MemoryStorage, directory: str) -> None:
+def crash(storage: MemoryStorage, directory: str) -> None:
     """Make the log directory look as the case made its one look crashed, the last log in `directory` cut."""
     storage.remove(CLEAN_SHUTDOWN_FILE)
     points = read_offset_checkpoint(storage, RECOVERY_POINT_FILE)

@@ -18,8 +18,8 @@ from log.recovery import LastShutdown
 from log.storage import MemoryStorage
 from tests.golden.log import cleaning
 from tests.golden.log.cases import Json
+from tests.golden.log.compressors import Compressor, kafkas_compressors
 from tests.golden.log.inputs import batch_bytes
-from tests.golden.log.snappy import kafkas_snappy
 from tests.golden.log.states import file_contents, file_names, files_json, found_json, listed, state_json
 from tests.golden.runners import MalformedCaseError, compare
 
@@ -184,11 +184,11 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
 
 def run(case: Mapping[str, Json], folder: Path) -> str | None:
     """Return where the program's results, states or files first differ."""
-    with kafkas_snappy():
-        return run_program(Program(case), case)
+    with kafkas_compressors(folder) as compressor:
+        return run_program(Program(case), case, compressor)
 
 
-def run_program(program: Program, case: Mapping[str, Json]) -> str | None:
+def run_program(program: Program, case: Mapping[str, Json], compressor: Compressor) -> str | None:
     """Do one operation after the other, comparing each."""
     expected_state: Json = None
     for index, given in enumerate(case["ops"]):
@@ -198,6 +198,7 @@ def run_program(program: Program, case: Mapping[str, Json]) -> str | None:
             raise MalformedCaseError(f"unknown operation {given['op']!r}")
         if given["nowMs"] != program.now_ms:
             return f"{where}: the clock stands at {program.now_ms}, expected {given['nowMs']}"
+        compressor.size_bytes = size_of_appended(given, expected_state)
         difference = compare(performed(program, operation, given), comparable(given["result"]), f"{where}: result")
         if difference is not None:
             return difference
@@ -206,6 +207,19 @@ def run_program(program: Program, case: Mapping[str, Json]) -> str | None:
         if difference is not None:
             return difference
     return compare_end(program, case)
+
+
+def size_of_appended(given: Mapping[str, Json], state_before: Json) -> int | None:
+    """Return the size of the one batch that an operation appended, by how much the log grew; None where none was."""
+    is_one = given["op"] == "appendAsLeader" or len(given.get("batches", ())) == 1
+    if not is_one or "state" not in given:
+        return None
+    before, after = map(size_of_log, (state_before, given["state"]))
+    return after - before if after > before else None
+
+
+def size_of_log(state: Json) -> int:
+    return sum(segment[1] for segment in (state or {}).get("segments", ()))
 
 
 def performed(program: Program, operation: Operation, given: Mapping[str, Json]) -> Json:

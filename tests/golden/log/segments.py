@@ -15,8 +15,8 @@ from log.segments.search import largest_timestamp
 from log.segments.segment import Segment, SegmentPlace
 from log.storage import MemoryStorage
 from tests.golden.log.cases import Json
+from tests.golden.log.compressors import kafkas_compressors
 from tests.golden.log.inputs import batch_bytes
-from tests.golden.log.snappy import kafkas_snappy
 from tests.golden.log.states import file_contents, files_json, listed
 from tests.golden.runners import compare
 
@@ -31,7 +31,7 @@ def run(case: Mapping[str, Json], folder: Path) -> str | None:
     place = SegmentPlace(storage, DIRECTORY, Offset(case["baseOffset"]))
     config = LogConfig.parse(case["config"])
     segment = Segment(place, config, now_ms=clock.now_ms())
-    with kafkas_snappy():
+    with kafkas_compressors(folder):
         trace = [appended(segment, b"".join(map(batch_bytes, batches))) for batches in case["input"]["appends"]]
     answer = {
         "appendTrace": trace,

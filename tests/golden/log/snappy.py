@@ -9,10 +9,7 @@ Source: snappy 1.1.10 (`CompressFragment` and what it calls), which snappy-java 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
-from unittest.mock import patch
 
 from log.codecs.snappy_stream import BLOCK_SIZE_BYTES, HEADER
 
@@ -25,13 +22,6 @@ MARGIN: Final = 15
 """So many bytes before the end of a fragment no match is looked for."""
 EAGER_COUNT: Final = 16
 """So many positions are tried one by one before the search begins to leave some out."""
-
-
-@contextmanager
-def kafkas_snappy() -> Iterator[None]:
-    """Let batches be compressed by the twin for the time of the block."""
-    with patch("log.codecs.compression.compress_stream", compress_stream):
-        yield
 
 
 def compress_stream(data: bytes | memoryview) -> bytes:
