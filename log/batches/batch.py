@@ -22,7 +22,7 @@ from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import SizeBytes, TimeMs
 from log.codecs.compression import Codec, codec_of
 from log.errors import CorruptBatchError
-from log.record import Record, TimestampType
+from log.record import Record, TimestampType, int64
 
 if TYPE_CHECKING:
     from log.columns.record_columns import RecordColumns
@@ -148,8 +148,8 @@ class RecordBatch(abc.ABC):
 
     @property
     def next_offset(self) -> Offset:
-        """The offset after `last_offset`."""
-        return Offset(self.last_offset + 1)
+        """The offset after `last_offset`; of the largest it is the smallest, as in Java."""
+        return Offset(int64(self.last_offset + 1))
 
     @property
     def has_producer_id(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,8 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec, compress
 from log.record import Record
-from tests.golden.log import logdir, programs, recovery
-from tests.golden.log.cases import Json, unpack
+from tests.golden.log import LOG_RUNNERS, logdir, programs, recovery
+from tests.golden.log.cases import Json, run_case, unpack
 from tests.golden.log.compressors import kafkas_compressors, zstd_of_size
 from tests.golden.log.inputs import storage_of
 from tests.golden.runners import MalformedCaseError
@@ -68,6 +69,33 @@ def test_the_crashed_partition_is_the_one_that_was_deleted_in_the_end() -> None:
     assert str(logdir.crashed_partition({"rootListingAfterAsyncDelete": listing})) == "b.c-d-12"
     with pytest.raises(MalformedCaseError, match="0 partitions were deleted"):
         logdir.crashed_partition({"rootListingAfterAsyncDelete": ["a-0"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("batch-v0-none", "topic-0/00000000000000000000.log"),
+        ("checkpoint-files", "partition.metadata"),
+        ("recover-torn-tail-none", "topic-0"),
+    ],
+)
+def test_a_missing_file_that_the_case_names_is_a_failure(visible: Path, tmp_path: Path, name: str, file: str) -> None:
+    shutil.copytree(visible / name, tmp_path / name)
+    shutil.move(tmp_path / name / file, tmp_path / "gone")
+    assert run_case(tmp_path / name, LOG_RUNNERS) == f"malformed case: the folder has no {file}"
+
+
+def test_a_topic_without_an_id_need_not_say_so(visible: Path) -> None:
+    case = load(visible / "log-roll-ms")
+    del case["topicId"]
+    assert programs.run(case, visible / case["case"]) is None
+
+
+def test_a_record_may_be_as_far_ahead_as_the_kafka_of_the_cases_let_it(visible: Path) -> None:
+    case = load(visible / "log-roll-ms-no-timestamp")
+    (first, *_) = (operation for operation in case["ops"] if operation["op"] == "appendAsLeader")
+    ahead_ms = first["batch"]["records"][0]["timestamp"] = case["startTimeMs"] + 3_600_001
+    assert programs.append_as_leader(programs.Program(case), first)["maxTimestamp"] == ahead_ms
 
 
 def test_what_stands_compressed_in_a_file_of_the_case_is_compressed_to_its_bytes(tmp_path: Path) -> None:

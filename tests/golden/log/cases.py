@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -90,6 +91,8 @@ def _run(case: Mapping[str, Json], folder: Path, runner: LogRunner) -> str | Non
         return runner(case, folder)
     except (MalformedCaseError, KeyError) as damage:
         return f"malformed case: {type(damage).__name__}: {damage}"
+    except FileNotFoundError as missing:
+        return f"malformed case: the folder has no {os.path.relpath(missing.filename, folder)}"
     except BrokersideError as refusal:
         return f"refused: {refusal}"
     except Exception as crash:  # A crash of our code is a failed case, and the other cases still count.

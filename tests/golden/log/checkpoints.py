@@ -44,19 +44,20 @@ _STORAGE_EXCEPTION: Final = "KafkaStorageException"
 
 def run(case: Mapping[str, Json], folder: Path) -> str | None:
     """Return the first difference, or None."""
-    differences = [f"{given['file']}: {found}" for given in case["files"] if (found := _file_difference(given))]
+    differences = [f"{given['file']}: {found}" for given in case["files"] if (found := _file_difference(given, folder))]
     differences += [
         f"parse of {given['text']!r}: {found}" for given in case["parse"] if (found := _parse_difference(given))
     ]
     return differences[0] if differences else None
 
 
-def _file_difference(given: Mapping[str, Json]) -> str | None:
+def _file_difference(given: Mapping[str, Json], folder: Path) -> str | None:
     name = given["file"]
     check = next((check for start, check in _CHECKS.items() if name.startswith(start)), None)
     if check is None:
         raise MalformedCaseError(f"unknown file {name!r}; known are {', '.join(sorted(_CHECKS))}")
-    return check(given, given["text"].encode("utf-8"))
+    data = (folder / name).read_bytes()
+    return _different(data.decode("utf-8"), given["text"]) or check(given, data)
 
 
 def _offset_checkpoint(given: Mapping[str, Json], data: bytes) -> str | None:

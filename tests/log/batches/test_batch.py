@@ -136,6 +136,7 @@ def test_offsets_wrap_as_a_java_long_does() -> None:
     batch = v2(b"\x0c\0\0\x02\x01\x01\0", 1, base_offset=2**63 - 1, last_offset_delta=1)
     assert (batch.last_offset, batch.records()[0].offset) == (-(2**63), -(2**63))
     assert rows(batch.columns()) == batch.records()
+    assert v2(b"", 0, base_offset=2**63 - 1, last_offset_delta=0).next_offset == -(2**63)
 
 
 @pytest.mark.parametrize(
