@@ -16,7 +16,7 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec, compress
 from log.record import Record
-from tests.golden.log import LOG_RUNNERS, logdir, programs, recovery
+from tests.golden.log import LOG_RUNNERS, checkpoints, logdir, programs, recovery
 from tests.golden.log.cases import Json, run_case, unpack
 from tests.golden.log.compressors import kafkas_compressors, zstd_of_size
 from tests.golden.log.inputs import storage_of
@@ -83,6 +83,13 @@ def test_a_missing_file_that_the_case_names_is_a_failure(visible: Path, tmp_path
     shutil.copytree(visible / name, tmp_path / name)
     shutil.move(tmp_path / name / file, tmp_path / "gone")
     assert run_case(tmp_path / name, LOG_RUNNERS) == f"malformed case: the folder has no {file}"
+
+
+def test_entries_of_an_offset_checkpoint_may_come_in_any_order(visible: Path) -> None:
+    case = load(visible / "checkpoint-files")
+    case["files"][0]["entries"].reverse()
+    case["parse"] = [{"text": "0\n2\nt 0 5\nt 1 6\n", "entries": [["t", 1, 6], ["t", 0, 5]]}]
+    assert checkpoints.run(case, visible / case["case"]) is None
 
 
 def test_a_topic_without_an_id_need_not_say_so(visible: Path) -> None:

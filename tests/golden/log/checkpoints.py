@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from broker.ids import BrokerEpoch
+from broker.ids import BrokerEpoch, Offset, TopicPartition
 from log.errors import CheckpointError
 from log.files.checkpoints import (
     CLEANER_FILE,
@@ -62,9 +62,8 @@ def _file_difference(given: Mapping[str, Json], folder: Path) -> str | None:
 
 def _offset_checkpoint(given: Mapping[str, Json], data: bytes) -> str | None:
     offsets = parse_offset_checkpoint(data)
-    entries = [[which.topic, which.partition, offset] for which, offset in offsets.items()]
     lines = encode_offset_checkpoint(offsets).splitlines()
-    return _different(entries, given["entries"]) or _different(
+    return _different(_rows(offsets), _sorted(given["entries"])) or _different(
         [*lines[:2], *sorted(lines[2:])], [*data.splitlines()[:2], *sorted(data.splitlines()[2:])]
     )
 
@@ -114,9 +113,16 @@ def _parse_difference(given: Mapping[str, Json]) -> str | None:
         simple_name = refusal.kafka_class.rpartition(".")[2]
         cause = "IOException" if simple_name == _STORAGE_EXCEPTION else None
         return _different([simple_name, cause], [given.get("exception"), given.get("cause")])
-    return _different(
-        [[which.topic, which.partition, offset] for which, offset in offsets.items()], given.get("entries")
-    )
+    return _different(_rows(offsets), _sorted(given.get("entries")))
+
+
+def _rows(offsets: Mapping[TopicPartition, Offset]) -> Json:
+    return _sorted([[which.topic, which.partition, offset] for which, offset in offsets.items()])
+
+
+def _sorted(entries: Json) -> Json:
+    """Return entries in one order, as Kafka reads them into a hash map; None where it refused them."""
+    return None if entries is None else sorted(entries)
 
 
 def _without_comments(data: bytes) -> list[bytes]:
