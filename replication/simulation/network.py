@@ -130,8 +130,10 @@ class Network:
         return (at_ms,)
 
     def _held(self, sender: NodeId, receiver: NodeId, message: Message, now_ms: int, at_ms: int) -> int:
-        self._holds = [hold for hold in self._holds if hold.left and now_ms < hold.until_ms]
-        self._look()
+        holding = [hold for hold in self._holds if hold.left and now_ms < hold.until_ms]
+        if len(holding) < len(self._holds):
+            self._holds = holding
+            self._look()
         for hold in self._holds:
             if hold.takes(sender, receiver, message):
                 hold.left -= 1
