@@ -5,8 +5,8 @@ fewer than replicas; how often its ISR shrank; for each broker, how often and ho
 
 Definitions, as `placement.audit` has them at one moment: leaderless, there is no leader; under min ISR, leaderless
 or ISR smaller than min.insync.replicas; under-replicated, ISR smaller than the replicas less those being added. A
-new broker counts as fenced only once it has been unfenced. min.insync.replicas may change on the way: what holds at
-each time counts.
+new broker counts as fenced only once it has been unfenced, one of a snapshot at once. min.insync.replicas may
+change on the way: what holds at each time counts.
 
 Constraints: time counts from the first record (or a snapshot's time) to the last; what lasts at the end counts up
 to there. A partition that was deleted keeps its sums, under its name; one made again under that name adds to them.
@@ -32,7 +32,8 @@ import attrs
 from broker.ids import NO_LEADER, BrokerId, PartitionId
 from broker.units import DurationMs, TimeMs
 from log.metadata.deltas import BrokerDelta, ConfigDelta, PartitionDelta
-from log.metadata.history import Event, History, What
+from log.metadata.events import Event, What
+from log.metadata.history import History
 from log.metadata.image import CLUSTER_DEFAULT, RESOURCE_BROKER, RESOURCE_TOPIC, PartitionImage, Resource
 from log.metadata.replay import Replay, Step
 from log.metadata.state import MetadataState
@@ -59,11 +60,12 @@ class _Since:
             self.since = now_ms
             self.count += 1
         elif not is_so and self.since is not None:
-            self.total_ms += now_ms - self.since
+            self.total_ms = self.until(now_ms)
             self.since = None
 
     def until(self, end_ms: TimeMs) -> DurationMs:
-        return DurationMs(self.total_ms + (0 if self.since is None else end_ms - self.since))
+        lasts_ms = 0 if self.since is None else max(0, end_ms - self.since)  # Clocks of controllers may go back.
+        return DurationMs(self.total_ms + lasts_ms)
 
 
 @attrs.frozen
@@ -145,7 +147,7 @@ class Durations:
             if isinstance(delta, PartitionDelta):
                 self._partition(delta, step.time_ms)
             elif isinstance(delta, BrokerDelta):
-                self._broker(delta, step.time_ms)
+                self._broker(delta, step)
             elif isinstance(delta, ConfigDelta) and delta.name == MIN_ISR:
                 self._setting(delta, step.time_ms)
 
@@ -185,13 +187,13 @@ class Durations:
         for state, since in found.items():
             since.set(states.get(state, False), now_ms)
 
-    def _broker(self, delta: BrokerDelta, now_ms: TimeMs) -> None:
+    def _broker(self, delta: BrokerDelta, step: Step) -> None:
         broker = delta.after or delta.before
         assert broker is not None
-        is_known = broker.id in self._fenced
-        if is_known or (delta.after is not None and not delta.after.fenced):
-            is_fenced = delta.after is not None and delta.after.fenced
-            self._fenced.setdefault(broker.id, _Since()).set(is_fenced, now_ms)
+        is_fenced = delta.after is not None and delta.after.fenced
+        is_known = broker.id in self._fenced or step.from_snapshot
+        if is_known or not is_fenced:
+            self._fenced.setdefault(broker.id, _Since()).set(is_fenced, step.time_ms)
 
     def _setting(self, delta: ConfigDelta, now_ms: TimeMs) -> None:
         if delta.resource.type == RESOURCE_TOPIC:

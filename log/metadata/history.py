@@ -1,44 +1,28 @@
-"""What happened to a cluster, told from its metadata log: one event a change.
+"""What happened to a cluster, told from its metadata log: the events of every step (`log.metadata.events`).
 
-Decides which changes are worth a line, and what each is called.
+Decides what a change is, of all that a record says, and how long what it ends has lasted.
 
-    leader elected      another leader, or the first one after none
-    leader re-elected   the same leader in a new epoch
-    leader lost         there is none now
-    unclean election    the new leader was neither in the ISR nor among the eligible leaders before, or has to recover,
-                        as the controller says: committed records may be gone
-    recovered           a leader that was elected uncleanly has said that it has recovered
-    ISR shrunk, grown, changed       and who left and joined
-    reassignment begun, ended, changed; replicas changed      the last without a reassignment
-    topic created, topic deleted, partition added
-    broker registered, unregistered, fenced, unfenced (after so long), stopping (in controlled shutdown)
-    broker directories changed
-    setting changed, feature changed, quota changed, access changed, controller elected
+Constraints: what a snapshot says at the beginning of a log is how things stood and no event. What it shows to last
+began then or before, nobody knows when: of that is told how long it lasted at least.
 
-Constraints: what a snapshot says at the beginning of a log is how things stood and no event. A deleted topic is one
-event, as is a created one, whose partitions are counted. Values of settings are told of topics only: those of
-brokers, clients and users may be secrets.
+How: a delta has the state before and after it. Kept is only since when things have been as they are: fenced brokers,
+partitions without leader, reassignments.
 
-Example: an ISR that went from 1, 2, 3 to 1, 2 is Event(what=What.ISR_SHRUNK, subject="orders-3", detail="1, 2, 3 →
-1, 2; left: 3").
+Example: a broker that is fenced at 1,000 ms and back at 4,000 ms is BROKER_FENCED, then BROKER_UNFENCED with a
+duration of 3,000 ms.
 
-Left out: NoOp records, producer ids, directories of single replicas, and eligible leaders beside the ISR.
-
-Source: ours; what is unclean follows org.apache.kafka.metadata.PartitionRegistration.electionWasClean, 4.0, and
-KIP-966.
+Source: ours.
 """
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from typing import Final
 
 import attrs
 
-from broker.ids import NO_LEADER, BrokerId, Offset, PartitionId
+from broker.ids import NO_LEADER, BrokerId, PartitionId
 from broker.units import DurationMs, TimeMs
-from broker.values import value
 from log.metadata.deltas import (
     BrokerDelta,
     ConfigDelta,
@@ -48,83 +32,10 @@ from log.metadata.deltas import (
     PartitionDelta,
     TopicDelta,
 )
+from log.metadata.events import Event, What
 from log.metadata.image import CLUSTER_DEFAULT, RESOURCE_BROKER, RESOURCE_TOPIC, BrokerImage, PartitionImage, Resource
 from log.metadata.replay import Step
 from log.metadata.schemas import RecordType
-
-
-class What(enum.Enum):
-    """What happened; the value is how people read it."""
-
-    LEADER_ELECTED = "leader elected"
-    """Another broker leads."""
-    LEADER_REELECTED = "leader re-elected"
-    """The same broker leads in a new epoch."""
-    LEADER_LOST = "leader lost"
-    """Nobody leads."""
-    UNCLEAN_ELECTION = "unclean election"
-    """The leader was not in sync before: data may be lost."""
-    RECOVERED = "recovered"
-    """The leader of an unclean election has recovered."""
-    ISR_SHRUNK = "ISR shrunk"
-    """Replicas left, none joined."""
-    ISR_GROWN = "ISR grown"
-    """Replicas joined, none left."""
-    ISR_CHANGED = "ISR changed"
-    """Both."""
-    REASSIGNMENT_BEGUN = "reassignment begun"
-    """Replicas are being added or removed from now on."""
-    REASSIGNMENT_CHANGED = "reassignment changed"
-    """Others are, before it ended."""
-    REASSIGNMENT_ENDED = "reassignment ended"
-    """None are any more: done, or cancelled."""
-    REPLICAS_CHANGED = "replicas changed"
-    """Other replicas, without a reassignment."""
-    PARTITION_ADDED = "partition added"
-    """To a topic that was there before."""
-    TOPIC_CREATED = "topic created"
-    """With so many partitions."""
-    TOPIC_DELETED = "topic deleted"
-    """With all its partitions and settings."""
-    BROKER_REGISTERED = "broker registered"
-    """For the first time, or as a new process."""
-    BROKER_UNREGISTERED = "broker unregistered"
-    """For good."""
-    BROKER_FENCED = "broker fenced"
-    """It may not lead or be in sync."""
-    BROKER_UNFENCED = "broker unfenced"
-    """It may again, after so long."""
-    BROKER_STOPPING = "broker stopping"
-    """In controlled shutdown: it gives up what it leads."""
-    BROKER_DIRECTORIES = "broker directories changed"
-    """Other log directories are online."""
-    SETTING_CHANGED = "setting changed"
-    """Of a topic, a broker, or all brokers."""
-    FEATURE_CHANGED = "feature changed"
-    """Its level for the whole cluster."""
-    CONTROLLER_ELECTED = "controller elected"
-    """Who leads the quorum."""
-    QUOTA_CHANGED = "quota changed"
-    """Of a client or a user."""
-    ACCESS_CHANGED = "access changed"
-    """A rule, a credential or a token."""
-
-
-@value
-class Event:
-    """One thing that happened: where in the log, when, what, to whom, and before and after in words."""
-
-    offset: Offset
-    time_ms: TimeMs
-    what: What
-    subject: str
-    detail: str = ""
-    topic: str | None = None
-    partition: PartitionId | None = None
-    broker: BrokerId | None = None
-    duration_ms: DurationMs | None = None
-    """How long what ends here has lasted: a fencing, a time without leader, a reassignment."""
-
 
 _ACCESS: Final = {
     RecordType.ACCESS_CONTROL_ENTRY_RECORD: "rule added",
@@ -144,6 +55,8 @@ class History:
     _leaderless_since: dict[tuple[str, PartitionId], TimeMs] = attrs.field(factory=dict)
     _reassigning_since: dict[tuple[str, PartitionId], TimeMs] = attrs.field(factory=dict)
     _new_topic: tuple[str, TimeMs] | None = None
+    _snapshot_ms: TimeMs | None = None
+    """The time that the log's snapshot is of: what is so since then was so before, too."""
 
     def events(self, step: Step) -> Iterator[Event]:
         """Yield what happened in a step, in order."""
@@ -154,6 +67,7 @@ class History:
             else:
                 for _ in found:  # What stood so before still has a beginning.
                     pass
+                self._snapshot_ms, self._new_topic = step.time_ms, None
 
     def _of(self, delta: object, step: Step) -> Iterator[Event]:
         if isinstance(delta, PartitionDelta):
@@ -186,9 +100,8 @@ class History:
         broker = after or before
         assert broker is not None
 
-        def event(what: What, detail: str = "", duration_ms: DurationMs | None = None) -> Event:
-            subject = f"broker {broker.id}"
-            return Event(step.offset, step.time_ms, what, subject, detail, broker=broker.id, duration_ms=duration_ms)
+        def event(what: What, detail: str = "") -> Event:
+            return Event(step.offset, step.time_ms, what, f"broker {broker.id}", detail, broker=broker.id)
 
         if after is None:
             self._fenced_since.pop(broker.id, None)
@@ -206,7 +119,7 @@ class History:
             if before is not None:  # A new broker is fenced until it has caught up.
                 yield event(What.BROKER_FENCED)
         elif was_fenced and not after.fenced:
-            yield event(What.BROKER_UNFENCED, duration_ms=_lasted(self._fenced_since.pop(broker.id, None), step))
+            yield self._ending(event(What.BROKER_UNFENCED), self._fenced_since.pop(broker.id, None))
 
     def _partition(self, delta: PartitionDelta, step: Step) -> Iterator[Event]:
         key, before, after = (delta.topic, delta.partition), delta.before, delta.after
@@ -216,6 +129,8 @@ class History:
             return
         if after.leader == NO_LEADER and (before is None or before.leader != NO_LEADER):
             self._leaderless_since[key] = step.time_ms
+        if _moving(after) and not (before is not None and _moving(before)):
+            self._reassigning_since[key] = step.time_ms
         if before is None:
             if self._new_topic != (delta.topic, step.time_ms):
                 detail = f"replicas {_listed(after.replicas)}"
@@ -231,37 +146,43 @@ class History:
     ) -> Iterator[Event]:
         if before.leader_epoch != after.leader_epoch:
             change = f"{_led(before.leader)} → {_led(after.leader)}, epoch {after.leader_epoch}"
-            duration_ms = None
+            since = None
             if after.leader == NO_LEADER:
                 what = What.LEADER_LOST if before.leader != NO_LEADER else What.LEADER_REELECTED
             else:
-                key = (delta.topic, delta.partition)
-                duration_ms = _lasted(self._leaderless_since.pop(key, None), step)
+                since = self._leaderless_since.pop((delta.topic, delta.partition), None)
                 what = What.LEADER_REELECTED if after.leader == before.leader else What.LEADER_ELECTED
                 if _is_unclean(before, after):
                     what = What.UNCLEAN_ELECTION
                     change += f"; in sync before: {_listed(before.isr)}, eligible: {_listed(before.elr)}"
-            yield _of_partition(delta, step, what, change, duration_ms)
+            yield self._ending(_of_partition(delta, step, what, change), since)
         elif before.recovering and not after.recovering:
             yield _of_partition(delta, step, What.RECOVERED)
 
     def _replicas(
         self, delta: PartitionDelta, before: PartitionImage, after: PartitionImage, step: Step
     ) -> Iterator[Event]:
-        key = (delta.topic, delta.partition)
         was, moving = _moving(before), _moving(after)
         if moving and not was:
-            self._reassigning_since[key] = step.time_ms
             yield _of_partition(delta, step, What.REASSIGNMENT_BEGUN, moving)
         elif was and not moving:
-            duration_ms = _lasted(self._reassigning_since.pop(key, None), step)
-            detail = f"replicas {_listed(after.replicas)}"
-            yield _of_partition(delta, step, What.REASSIGNMENT_ENDED, detail, duration_ms)
+            since = self._reassigning_since.pop((delta.topic, delta.partition), None)
+            ended = _of_partition(delta, step, What.REASSIGNMENT_ENDED, f"replicas {_listed(after.replicas)}")
+            yield self._ending(ended, since)
         elif was != moving:
             yield _of_partition(delta, step, What.REASSIGNMENT_CHANGED, moving)
         elif before.replicas != after.replicas:
             detail = f"{_listed(before.replicas)} → {_listed(after.replicas)}"
             yield _of_partition(delta, step, What.REPLICAS_CHANGED, detail)
+
+    def _ending(self, event: Event, since: TimeMs | None) -> Event:
+        """Return an event with how long what it ends has lasted since then; as it is if that is not known."""
+        if since is None:
+            return event
+        lasted_ms = DurationMs(max(0, event.time_ms - since))  # The next controller's clock may be behind.
+        if since == self._snapshot_ms:
+            return attrs.evolve(event, duration_ms_min=lasted_ms)
+        return attrs.evolve(event, duration_ms=lasted_ms)
 
 
 def _is_unclean(before: PartitionImage, after: PartitionImage) -> bool:
@@ -275,13 +196,9 @@ def _is_unclean(before: PartitionImage, after: PartitionImage) -> bool:
     return after.leader not in {*before.isr, *before.elr} or (after.recovering and not before.recovering)
 
 
-def _of_partition(
-    delta: PartitionDelta, step: Step, what: What, detail: str = "", duration_ms: DurationMs | None = None
-) -> Event:
+def _of_partition(delta: PartitionDelta, step: Step, what: What, detail: str = "") -> Event:
     subject = f"{delta.topic}-{delta.partition}"
-    return Event(
-        step.offset, step.time_ms, what, subject, detail, delta.topic, delta.partition, duration_ms=duration_ms
-    )
+    return Event(step.offset, step.time_ms, what, subject, detail, delta.topic, delta.partition)
 
 
 def _isr(delta: PartitionDelta, before: PartitionImage, after: PartitionImage, step: Step) -> Event:
@@ -329,7 +246,3 @@ def _led(leader: BrokerId) -> str:
 
 def _listed(members: tuple[BrokerId, ...]) -> str:
     return ", ".join(map(str, members)) or "none"
-
-
-def _lasted(since: TimeMs | None, step: Step) -> DurationMs | None:
-    return None if since is None else DurationMs(step.time_ms - since)

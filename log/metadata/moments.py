@@ -9,7 +9,7 @@ brokers takes some seconds to settle.
 
 Constraints: no moment that is found so shows half of a change: the controller moves the leaders off a broker in the
 append that fences it, so the moment before is the end of the append before. Offsets that are asked for are taken as
-they are.
+they are. A snapshot that a log begins with is the moment before the first append behind it, unless that has its time.
 
 How: two passes over the log, the first of which only looks for moments: an image costs as much as the cluster is
 large.
@@ -84,8 +84,6 @@ def live_moments(replay: Replay) -> tuple[Moment, ...]:
     found: list[Moment] = []
     settled, latest, time_ms = NO_OFFSET, NO_OFFSET, TimeMs(-1)
     for step in replay.steps():
-        if step.from_snapshot:
-            continue
         if step.time_ms != time_ms:
             settled, time_ms = latest, step.time_ms
         latest = step.offset

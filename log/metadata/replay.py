@@ -178,22 +178,22 @@ class Replay:
         self._aside.add(error)
 
     def _snapshot(self, file: MetadataFile) -> Iterator[Step]:
-        """Begin with what a snapshot holds; its records have no offsets of the log, and the time of its header."""
-        time_ms = TimeMs(-1)
+        """Begin with what a snapshot holds: all of it stands at the last offset that it is of, and at that one's time.
+
+        Where the header is missing, which has that time, that of writing it is the nearest that is known.
+        """
+        found, time_ms, header_ms = self._files.start_id, TimeMs(-1), None
+        offset, epoch = (NO_OFFSET, LeaderEpoch(-1)) if found is None else (Offset(found.end_offset - 1), found.epoch)
         for entry in snapshot_entries(file, self._aside):
             self.entry_count += 1
             if isinstance(entry.record, MetadataRecord):
                 step = self._count(entry, file.source)
-                yield Step(self.offset, time_ms, step.deltas, from_snapshot=True)
+                time_ms = entry.time_ms if header_ms is None else header_ms
+                yield Step(offset, time_ms, step.deltas, from_snapshot=True)
             elif entry.record.type is ControlType.SNAPSHOT_HEADER:
-                time_ms = TimeMs(entry.record.data["lastContainedLogTimestamp"])
-        if self._files.start_id is not None:
-            self._next_offset = self._files.start_id.end_offset
-            self.offset = Offset(self._next_offset - 1)
-            self.epoch = self._files.start_id.epoch
-        else:
-            self.offset, self.epoch = NO_OFFSET, LeaderEpoch(-1)
-        self.time_ms = time_ms
+                time_ms = header_ms = TimeMs(entry.record.data["lastContainedLogTimestamp"])
+        self.offset, self.epoch, self.time_ms = offset, epoch, time_ms
+        self._next_offset = Offset(offset + 1)
 
     def _check(self, next_offset: Offset) -> None:
         """Compare with the snapshots that end at or before the next record to count."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from broker.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, DurationMs, TimeMs
 from log.metadata.durations import Summary
-from log.metadata.history import Event
+from log.metadata.events import Event
 
 SHOWN_MAX: Final = 10
 _HEADING: Final = (
@@ -32,6 +32,8 @@ def event_line(event: Event) -> str:
     """Return one event in one line."""
     detail = f": {event.detail}" if event.detail else ""
     lasted = "" if event.duration_ms is None else f" (after {duration_text(event.duration_ms)})"
+    if event.duration_ms_min is not None:
+        lasted = f" (after {duration_text(event.duration_ms_min)} at least)"
     return f"{time_text(event.time_ms)} offset {event.offset} {event.subject}: {event.what.value}{detail}{lasted}"
 
 

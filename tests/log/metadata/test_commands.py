@@ -11,7 +11,7 @@ import pytest
 from broker.errors import InputError
 from log.tools.history_text import duration_text, time_text
 from log.tools.metadata_source import metadata_files
-from tests.log.metadata.made import REAL_LOG, broker, fenced, log_file
+from tests.log.metadata.made import REAL_LOG, START_MS, broker, fenced, log_file, snapshot_file
 from tests.log.test_cli import answer
 
 SEGMENT = REAL_LOG / "00000000000000000000.log"
@@ -45,6 +45,18 @@ def test_a_log_directory_and_a_lone_snapshot_of_any_name_are_found(tmp_path: Pat
     shutil.copy(LAST_SNAPSHOT, tmp_path / "prod")
     found = answer("history", tmp_path / "prod")
     assert (found.status, found.lines) == (0, ["0 ms, from 2026-11-21T18:30:25.262Z to 2026-11-21T18:30:25.262Z"])
+
+
+def test_what_lasted_when_the_snapshot_was_taken_is_told_to_have_lasted_at_least_since_then(tmp_path: Path) -> None:
+    for file in (
+        snapshot_file(3, broker(1, fenced=True), time_ms=START_MS - 5000),
+        log_file((fenced(1, False),), start_offset=3),
+    ):
+        (tmp_path / file.name).write_bytes(bytes(file.data))
+    found = answer("history", tmp_path)
+    assert found.lines[0] == "2023-11-14T22:13:20.000Z offset 3 broker 1: broker unfenced (after 5 s at least)"
+    row = json.loads(answer("history", "--json", tmp_path).lines[0])
+    assert (row["duration_ms_min"], "duration_ms" in row) == (5000, False)
 
 
 def test_damage_is_told_or_passed_over_and_is_status_1(tmp_path: Path) -> None:

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from broker.errors import UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.metadata import END, MetadataRecord, Moment, RecordType, Replay, arrange, images_at, live_moments
+from log.batches.in_buffer import batches_in
+from log.metadata import (
+    END,
+    Aside,
+    MetadataFile,
+    MetadataRecord,
+    Moment,
+    RecordType,
+    Replay,
+    SnapshotId,
+    arrange,
+    images_at,
+    live_moments,
+    snapshot_id,
+)
 from log.metadata.durations import BrokerTimes, PartitionTimes, Story, Summary
-from log.metadata.history import Event, What
+from log.metadata.events import Event, What
+from log.metadata.files import MetadataFiles
 from tests.log.metadata.made import (
     ORDERS,
     START_MS,
     Change,
+    batches,
     broker,
     change,
     config,
@@ -152,22 +169,88 @@ def test_a_new_default_counts_for_topics_without_a_setting_of_their_own() -> Non
     assert (found.under_min_isr_ms, found.under_replicated_ms) == (2000, 3000)
 
 
+def test_nothing_lasts_less_than_no_time_when_the_clock_of_the_next_controller_is_behind() -> None:
+    lost, back = (change(isr=(), leader=-1), fenced(3)), (change(isr=(1, 2, 3), leader=1), fenced(3, False))
+    data = batches(START, lost, back, step_ms=-1000)
+    story = Story(Replay(arrange([MetadataFile("0.log", "0.log", data)])))
+    assert {event.duration_ms for event in story.events() if event.time_ms == START_MS - 2000} == {None, 0}
+    summary = story.summary()
+    assert (summary.partitions, summary.brokers) == ((), (BrokerTimes(3, fenced_count=1, fenced_ms=0),))
+
+
 def test_fencings_are_counted_and_summed_once_a_broker_was_there() -> None:
     events, summary = told((fenced(1),), (fenced(1, False),), (fenced(1),), (broker(9, fenced=True),))
     assert summary.brokers == (BrokerTimes(1, fenced_count=2, fenced_ms=2000),)
     assert [event.duration_ms for event in events] == [None, 1000, None, None]
 
 
-def test_what_a_snapshot_says_is_no_event_and_has_a_beginning() -> None:
+def test_what_a_snapshot_says_is_no_event_and_lasts_from_then_at_least() -> None:
+    moved = partition(1, 2, number=1, addingReplicas=(2,))
     files = [
-        snapshot_file(2, broker(1), topic(), partition(1, leader=-1, isr=()), time_ms=START_MS - 5000),
-        log_file((change(leader=1, isr=(1,)),), start_offset=2),
+        snapshot_file(
+            9, broker(1, fenced=True), topic(), partition(1, leader=-1, isr=()), moved, time_ms=START_MS - 5000
+        ),
+        log_file((change(leader=1, isr=(1,)), change(1, addingReplicas=()), fenced(1, False)), start_offset=9),
     ]
     story = Story(Replay(arrange(files)))
-    (elected, grown) = story.events()
-    assert (elected.what, elected.duration_ms) == (What.UNCLEAN_ELECTION, 5000)
-    assert grown.what is What.ISR_GROWN
-    assert story.summary().partitions[0].leaderless_ms == 5000
+    assert [(event.what, event.duration_ms, event.duration_ms_min) for event in story.events()] == [
+        (What.UNCLEAN_ELECTION, None, 5000),
+        (What.ISR_GROWN, None, None),
+        (What.REASSIGNMENT_ENDED, None, 5000),
+        (What.BROKER_UNFENCED, None, 5000),
+    ]
+    summary = story.summary()
+    assert (summary.partitions[0].leaderless_ms, summary.brokers) == (5000, (BrokerTimes(1, 1, 5000),))
+
+
+def test_a_partition_is_added_to_a_topic_of_the_snapshot_even_at_its_time() -> None:
+    files = [snapshot_file(2, broker(1), topic(), partition(1)), log_file((partition(1, number=1),), start_offset=2)]
+    assert [event.what for event in Story(Replay(arrange(files))).events()] == [What.PARTITION_ADDED]
+
+
+def test_a_snapshot_whose_header_is_damaged_is_of_the_time_at_which_it_was_written() -> None:
+    whole = snapshot_file(1, broker(1, fenced=True), time_ms=START_MS - 5000)
+    header_size = next(batches_in(whole.data)).size_bytes
+    flipped = bytes(whole.data[: header_size - 1]) + bytes([whole.data[header_size - 1] ^ 1])
+    damaged = attrs.evolve(whole, data=flipped + bytes(whole.data[header_size:]))
+    written_ms = START_MS + 1000  # The header is the first append, the broker the second.
+    for file, start_ms in ((whole, START_MS - 5000), (damaged, written_ms)):
+        aside = Aside()
+        story = Story(Replay(arrange([file]), aside=aside))
+        assert list(story.events()) == []
+        assert story.summary().start_ms == start_ms
+        assert bool(aside.errors) == (file is damaged)
+
+
+def begun_with(found: SnapshotId, file: MetadataFile, *segments: MetadataFile) -> Replay:
+    """Return a log that begins with a snapshot; the segments' records before its end are passed over."""
+    return Replay(MetadataFiles(file, segments, (), found))
+
+
+def real_snapshots() -> list[tuple[SnapshotId, MetadataFile]]:
+    """Return the snapshots of the real log that hold something."""
+    found = [(snapshot_id(file.name), file) for file in real_files()]
+    return [(each, file) for each, file in found if each is not None and each.end_offset]
+
+
+def test_a_log_that_begins_with_a_snapshot_tells_of_what_follows_what_the_whole_log_tells() -> None:
+    (segment,) = (file for file in real_files() if file.name.endswith(".log"))
+    whole = list(Story(Replay(arrange([segment]))).events())
+    at_least = 0
+    for found, file in real_snapshots():
+        told = list(Story(begun_with(found, file, segment)).events())
+        expected = [event for event in whole if event.offset >= found.end_offset]
+        assert len(told) == len(expected) > 0
+        for ours, theirs in zip(told, expected, strict=True):
+            if ours.duration_ms_min is None:
+                assert ours == theirs
+            else:
+                assert ours.duration_ms is None
+                assert theirs.duration_ms is not None
+                assert ours.duration_ms_min <= theirs.duration_ms
+                assert attrs.evolve(ours, duration_ms_min=None, duration_ms=theirs.duration_ms) == theirs
+                at_least += 1
+    assert at_least > 0
 
 
 def test_the_real_log_tells_of_four_unclean_elections_of_which_three_recovered() -> None:
@@ -205,6 +288,29 @@ def test_moments_are_found_before_the_live_brokers_changed() -> None:
     ]
     with_topics = [image.topics[next(iter(image.topics))] for image in images]
     assert all(topic.partitions for topic in with_topics)
+
+
+def test_a_log_that_begins_with_a_snapshot_has_the_moments_of_the_whole_log_from_there_on() -> None:
+    (segment,) = (file for file in real_files() if file.name.endswith(".log"))
+    whole = live_moments(Replay(arrange([segment])))
+    for found, file in real_snapshots():
+        expected = tuple(each for each in whole if each.offset is not None and each.offset >= found.end_offset - 1)
+        assert live_moments(begun_with(found, file, segment)) == expected
+
+
+def test_the_first_change_after_a_snapshot_has_a_moment_which_is_the_snapshot() -> None:
+    snapshot = snapshot_file(5, *START, time_ms=START_MS - 1)
+    files = [snapshot, log_file((change(isr=(2, 3), leader=2), fenced(1)), start_offset=5)]
+    moments = live_moments(Replay(arrange(files)))
+    assert moments == (Moment(offset=Offset(4)), END)
+    before, after = images_at(Replay(arrange(files)), moments)
+    assert [image.topics[ORDERS].partitions[0].leader for image in (before, after)] == [1, 2]
+    assert (before.offset, before.time_ms) == (4, START_MS - 1)
+
+
+def test_a_snapshot_that_was_taken_within_a_change_is_no_moment() -> None:
+    files = [snapshot_file(5, *START, time_ms=START_MS), log_file((fenced(1),), (fenced(2),), start_offset=5)]
+    assert live_moments(Replay(arrange(files))) == (Moment(offset=Offset(5)), END)
 
 
 def test_a_moment_before_the_leaders_moved_shows_them_where_they_were() -> None:
