@@ -37,7 +37,8 @@ from log.record import Header, Record, TimestampType
 from log.recovery import LastShutdown
 from log.segments.lookups import BatchPlaces, find_offsets, find_timestamps
 from log.segments.search import FoundOffset
-from log.segments.segment import Segment, SegmentPlace
+from log.segments.segment import Segment
+from log.segments.segment_files import SegmentPlace
 
 __all__ = (
     "AppendInfo",

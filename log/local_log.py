@@ -36,7 +36,8 @@ from log.log_config import LogConfig
 from log.schedule import Schedule, Task
 from log.segments.file_names import CLEANED, DELETED, SWAP
 from log.segments.log_segments import Segments
-from log.segments.segment import NO_JITTER, Segment, SegmentPlace
+from log.segments.segment import NO_JITTER, Segment
+from log.segments.segment_files import SegmentPlace
 from log.storage.protocol import Storage
 
 

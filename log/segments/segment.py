@@ -14,13 +14,15 @@ Constraints
   offset of the whole set. The time index gets the largest timestamp so far with it, if that has grown.
 - A refusal by an index comes after the bytes are written, as in Kafka; whoever owns the segment rolls before that.
 
-How: `SegmentFiles` names and opens the files; what is searched is in `log.segments.search`, what rebuilds the indexes
-in `log.segment_recovery`. The largest timestamp and the first append's are kept beside the files and read back from
-them when a segment is opened. `append_run` takes many batches at once, each of which counts as an append.
+How: `log.segments.segment_files` names and opens the files; what is searched is in `log.segments.search`, what
+rebuilds the indexes in `log.segment_recovery`. The largest timestamp and the first append's are kept beside the
+files and read back from them when a segment is opened. `append_run` takes many batches at once, each of which
+counts as an append.
 
-Example: with an interval of 256 bytes and appends of 100, every fourth append has an entry: before it 300 are counted.
+Example: with an interval of 256 bytes and appends of 100, every fourth append has an entry: before it 300 are
+counted.
 
-Left out: preallocation of the log file; more than one writer.
+Left out: more than one writer.
 
 Source: org.apache.kafka.storage.internals.log.LogSegment, trunk 1eb7644 (2024-10).
 """
@@ -30,22 +32,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import attrs
 import numpy as np
 
 from broker.ids import Offset
-from broker.units import DurationMs, SizeBytes, TimeMs
+from broker.units import DurationMs, TimeMs
 from log.batches.batch import RecordBatch
 from log.batches.batch_run import BatchRun
 from log.batches.in_buffer import Reader, batch_at, batches_in
 from log.errors import IllegalArgumentError, SegmentOffsetOverflowError
-from log.indexes.offset_index import OffsetIndex
-from log.indexes.time_index import TimeIndex, TimestampOffset
-from log.indexes.txn_index import TransactionIndex
+from log.indexes.time_index import TimestampOffset
 from log.kernels import entries as kernel
 from log.log_config import LogConfig
 from log.record import NO_TIMESTAMP
-from log.segments.file_names import CLEANED, DELETED, LOG, OFFSET_INDEX, TIME_INDEX, TXN_INDEX, file_name
+from log.segments.file_names import LOG
 from log.segments.rolling import RELATIVE_OFFSET_MAX, fits_relative
 from log.segments.search import (
     BatchPlace,
@@ -55,137 +54,38 @@ from log.segments.search import (
     first_record_since,
     largest_timestamp,
 )
-from log.storage.protocol import Buffer, Storage
+from log.segments.segment_files import SEGMENT_SIZE_BYTES_MAX, SegmentFiles, SegmentPlace
+from log.storage.protocol import Buffer
 
-SEGMENT_SIZE_BYTES_MAX: Final = 2**31 - 1
-"""The greatest segment: positions are 32-bit in the offset index, and Kafka's file sizes too."""
 NO_JITTER: Final = DurationMs(0)
 
 
-@attrs.frozen
-class SegmentPlace:
-    """Where a segment is kept: storage, directory, base offset, and the suffix of its files ("" is in use)."""
-
-    storage: Storage
-    directory: str
-    base_offset: Offset
-    suffix: str = ""
-
-    def name(self, kind: str) -> str:
-        """Return the name of one of the segment's files."""
-        return file_name(self.base_offset, kind, self.suffix)
-
-    def path(self, kind: str) -> str:
-        """Return the path of one of the segment's files."""
-        return f"{self.directory}/{self.name(kind)}"
-
-    def remove_files(self) -> None:
-        """Remove whichever of the four files are there."""
-        for kind in (OFFSET_INDEX, TIME_INDEX, TXN_INDEX, LOG):
-            if self.storage.exists(self.path(kind)):
-                self.storage.remove(self.path(kind))
-
-
-class Segment:
+class Segment(SegmentFiles):
     """A log file with its offset, time and transaction index.
 
-    `records` is the open log file; `created_ms` is when this object was made; `jitter_ms` is taken off segment.ms.
+    `created_ms` is when this object was made; `jitter_ms` is taken off segment.ms.
     """
 
     __slots__ = (
         "_bytes_since_index_entry",
         "_first_timestamp_ms",
-        "_index_size_bytes",
         "_max_timestamp",
-        "_offset_index",
-        "_time_index",
-        "base_offset",
         "created_ms",
         "index_interval_bytes",
         "jitter_ms",
-        "place",
-        "records",
-        "txn_index",
     )
 
     def __init__(
         self, place: SegmentPlace, config: LogConfig, *, now_ms: TimeMs, jitter_ms: DurationMs = NO_JITTER
     ) -> None:
-        """Open the segment's log file, made if it is missing; the indexes are opened or made when they are asked for.
-
-        Raises StorageError.
-        """
-        self.place = place
-        self.base_offset = place.base_offset
+        """Open the segment's log file, made if it is missing; raises StorageError."""
+        super().__init__(place, config)
         self.created_ms = now_ms
         self.jitter_ms = jitter_ms
-        self.records = place.storage.open(place.path(LOG), create=True)
-        if self.records.size_bytes > SEGMENT_SIZE_BYTES_MAX:
-            raise IllegalArgumentError(f"{place.path(LOG)} has {self.records.size_bytes} bytes, too many for a segment")
-        self.txn_index = TransactionIndex.open(place.storage, place.path(TXN_INDEX), self.base_offset)
-        self._offset_index: OffsetIndex | None = None
-        self._time_index: TimeIndex | None = None
-        self._index_size_bytes = config.index_size_bytes
         self.index_interval_bytes = config.index_interval_bytes
         self._bytes_since_index_entry = 0
         self._max_timestamp: TimestampOffset | None = None  # Read from the time index when it is first asked for.
         self._first_timestamp_ms: TimeMs | None = None
-
-    def __repr__(self) -> str:
-        return f"Segment({self.place.path(LOG)}, {self.size_bytes} bytes)"
-
-    @property
-    def suffix(self) -> str:
-        """What the files' names end with: "" in use, else .cleaned, .swap or .deleted."""
-        return self.place.suffix
-
-    @property
-    def size_bytes(self) -> SizeBytes:
-        """Size of the log file."""
-        return self.records.size_bytes
-
-    @property
-    def offset_index(self) -> OffsetIndex:
-        """Where offsets are; opened at the first call, and made if it is missing."""
-        if self._offset_index is None:
-            self._offset_index = OffsetIndex.open(
-                self.place.storage,
-                self.place.path(OFFSET_INDEX),
-                self.base_offset,
-                size_bytes_max=self._index_size_bytes,
-            )
-        return self._offset_index
-
-    @property
-    def time_index(self) -> TimeIndex:
-        """Where times are; opened at the first call, and made if it is missing."""
-        if self._time_index is None:
-            self._time_index = TimeIndex.open(
-                self.place.storage, self.place.path(TIME_INDEX), self.base_offset, size_bytes_max=self._index_size_bytes
-            )
-        return self._time_index
-
-    @property
-    def is_index_full(self) -> bool:
-        """Whether one of the two indexes takes no more entries but the one at a roll."""
-        offsets, times = self._offset_index or self.offset_index, self._time_index or self.time_index
-        return offsets.is_full or times.is_full
-
-    @property
-    def entry_room(self) -> int:
-        """How many more entries both indexes take, before the one at a roll; negative where that one is there too."""
-        offsets, times = self.offset_index, self.time_index
-        return min(offsets.entry_count_max - offsets.entry_count, times.entry_count_max - 1 - times.entry_count)
-
-    @property
-    def modified_ms(self) -> TimeMs:
-        """When the log file was changed last, as the storage says."""
-        return self.place.storage.modified_ms(self.place.path(LOG))
-
-    def set_modified_ms(self, modified_ms: TimeMs) -> None:
-        """Say when the segment was changed last."""
-        for kind in (LOG, OFFSET_INDEX, TIME_INDEX):
-            self.place.storage.set_modified_ms(self.place.path(kind), modified_ms)
 
     @property
     def max_timestamp(self) -> TimestampOffset:
@@ -371,56 +271,12 @@ class Segment:
         behind = largest_timestamp(self.batches(self.offset_index.lookup(indexed.offset).position))
         return behind if behind.timestamp > indexed.timestamp else indexed
 
-    def grow_indexes(self) -> None:
-        """Reserve the largest size for the indexes: the segment will be appended to."""
-        self.offset_index.resize(self.offset_index.size_bytes_max)
-        self.time_index.resize(self.time_index.size_bytes_max)
-
     def reset_indexes(self) -> None:
         """Drop all index entries, to write them anew from the batches."""
         self.offset_index.reset()
         self.time_index.reset()
         self.txn_index.reset()
         self._max_timestamp = None
-
-    def flush(self) -> None:
-        """Make all files durable."""
-        self.records.sync()
-        self.offset_index.flush()
-        self.time_index.flush()
-        self.txn_index.flush()
-
-    def change_suffix(self, suffix: str) -> None:
-        """Rename all files that are there, the log file first."""
-        storage, renamed = self.place.storage, attrs.evolve(self.place, suffix=suffix)
-        storage.rename(self.place.path(LOG), renamed.path(LOG))
-        for kind, index in ((OFFSET_INDEX, self._offset_index), (TIME_INDEX, self._time_index)):
-            if index is not None:
-                index.rename(renamed.path(kind))
-            elif storage.exists(self.place.path(kind)):
-                storage.rename(self.place.path(kind), renamed.path(kind))
-        self.txn_index.rename(renamed.path(TXN_INDEX))
-        self.place = renamed
-
-    def follow(self, directory: str) -> None:
-        """Take note that the directory has another name; the files are not touched."""
-        self.place = attrs.evolve(self.place, directory=directory)
-        if self._offset_index is not None:
-            self._offset_index.path = self.place.path(OFFSET_INDEX)
-        if self._time_index is not None:
-            self._time_index.path = self.place.path(TIME_INDEX)
-        self.txn_index.path = self.place.path(TXN_INDEX)
-
-    def delete_files(self) -> None:
-        """Close and remove all files, which nobody may use any more."""
-        assert self.suffix in (DELETED, CLEANED), self
-        self.records.close()
-        for index in (self._offset_index, self._time_index):
-            if index is not None:
-                index.remove()
-        self.txn_index.close()
-        # Another segment of the same base may have been deleted since, under the same names, and be gone already.
-        self.place.remove_files()
 
     def close(self) -> None:
         """Write the last entry of the time index, trim the indexes that were used, sync and close all files."""

@@ -20,7 +20,8 @@ from log.batches.build_columns import RUN_BYTES, PlainColumns, each_run
 from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec
 from log.log_config import LogConfig
-from log.segments.segment import Segment, SegmentPlace
+from log.segments.segment import Segment
+from log.segments.segment_files import SegmentPlace
 from log.storage import FileStorage
 from tests.benchmarks import java_log
 from tests.benchmarks.log_files import (

@@ -13,7 +13,8 @@ from log.epoch_cache import LeaderEpochCache
 from log.log_config import LogConfig
 from log.producers.state import ProducerState
 from log.segment_recovery import recover_segment
-from log.segments.segment import Segment, SegmentPlace
+from log.segments.segment import Segment
+from log.segments.segment_files import SegmentPlace
 from log.storage import FileStorage
 from tests.benchmarks import java_log
 from tests.benchmarks.log_files import DIRECTORY, FIRST_TIMESTAMP, CaseFile

@@ -15,7 +15,8 @@ from log.partition_log import PartitionLog
 from log.record import Record
 from log.recovery import LastShutdown
 from log.segments.search import largest_timestamp
-from log.segments.segment import Segment, SegmentPlace
+from log.segments.segment import Segment
+from log.segments.segment_files import SegmentPlace
 from log.storage import MemoryStorage, Storage
 
 DIRECTORY: Final = "topic-0"

@@ -12,7 +12,8 @@ from broker.units import TimeMs
 from log.batches.in_buffer import batches_in
 from log.log_config import LogConfig
 from log.segments.search import largest_timestamp
-from log.segments.segment import Segment, SegmentPlace
+from log.segments.segment import Segment
+from log.segments.segment_files import SegmentPlace
 from log.storage import MemoryStorage
 from tests.golden.log.cases import Json
 from tests.golden.log.compressors import kafkas_compressors

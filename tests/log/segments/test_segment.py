@@ -13,7 +13,8 @@ from log.errors import CorruptBatchError, IllegalArgumentError, SegmentOffsetOve
 from log.log_config import LogConfig
 from log.segments.file_names import DELETED, SWAP
 from log.segments.lookups import find_offsets, find_timestamps
-from log.segments.segment import Segment, SegmentPlace
+from log.segments.segment import Segment
+from log.segments.segment_files import SegmentPlace
 from tests.log.made import DIRECTORY, NOW, batch, config, memory, put, segment, sized
 
 COUNTS = st.lists(st.integers(1, 4), min_size=1, max_size=12)

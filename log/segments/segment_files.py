@@ -1,0 +1,184 @@
+"""The files of a segment: named, opened, renamed and removed together.
+
+Decides where the log file and the three indexes of a segment are, and when each of them is there.
+
+Goals, most important first
+1. A crash while files are renamed or removed leaves what an opener can tell apart (`log.recovery`).
+2. A segment that nobody looks anything up in opens one file: the two indexes wait until they are asked for.
+
+Constraints: a segment in use has the suffix "", and is never removed. The log file is renamed first.
+
+Example: the place at base offset 120 with the suffix .swap has its log in 00000000000000000120.log.swap.
+
+Left out: preallocation of the log file.
+
+Source: org.apache.kafka.storage.internals.log.{LogSegment,LazyIndex}, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.ids import Offset
+from broker.units import SizeBytes, TimeMs
+from log.errors import IllegalArgumentError
+from log.indexes.offset_index import OffsetIndex
+from log.indexes.time_index import TimeIndex
+from log.indexes.txn_index import TransactionIndex
+from log.log_config import LogConfig
+from log.segments.file_names import CLEANED, DELETED, LOG, OFFSET_INDEX, TIME_INDEX, TXN_INDEX, file_name
+from log.storage.protocol import Storage
+
+SEGMENT_SIZE_BYTES_MAX: Final = 2**31 - 1
+"""The greatest segment: positions are 32-bit in the offset index, and Kafka's file sizes too."""
+
+
+@attrs.frozen
+class SegmentPlace:
+    """Where a segment is kept: storage, directory, base offset, and the suffix of its files ("" is in use)."""
+
+    storage: Storage
+    directory: str
+    base_offset: Offset
+    suffix: str = ""
+
+    def name(self, kind: str) -> str:
+        """Return the name of one of the segment's files."""
+        return file_name(self.base_offset, kind, self.suffix)
+
+    def path(self, kind: str) -> str:
+        """Return the path of one of the segment's files."""
+        return f"{self.directory}/{self.name(kind)}"
+
+    def remove_files(self) -> None:
+        """Remove whichever of the four files are there."""
+        for kind in (OFFSET_INDEX, TIME_INDEX, TXN_INDEX, LOG):
+            if self.storage.exists(self.path(kind)):
+                self.storage.remove(self.path(kind))
+
+
+class SegmentFiles:
+    """A segment's open files. `records` is the log file; two indexes are opened, or made, at the first call."""
+
+    __slots__ = (
+        "_index_size_bytes",
+        "_offset_index",
+        "_time_index",
+        "base_offset",
+        "place",
+        "records",
+        "txn_index",
+    )
+
+    def __init__(self, place: SegmentPlace, config: LogConfig) -> None:
+        self.place = place
+        self.base_offset = place.base_offset
+        self.records = place.storage.open(place.path(LOG), create=True)
+        if self.records.size_bytes > SEGMENT_SIZE_BYTES_MAX:
+            raise IllegalArgumentError(f"{place.path(LOG)} has {self.records.size_bytes} bytes, too many for a segment")
+        self.txn_index = TransactionIndex.open(place.storage, place.path(TXN_INDEX), self.base_offset)
+        self._offset_index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._index_size_bytes = config.index_size_bytes
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.place.path(LOG)}, {self.size_bytes} bytes)"
+
+    @property
+    def suffix(self) -> str:
+        """What the files' names end with: "" in use, else .cleaned, .swap or .deleted."""
+        return self.place.suffix
+
+    @property
+    def size_bytes(self) -> SizeBytes:
+        """Size of the log file."""
+        return self.records.size_bytes
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        """Where offsets are; opened at the first call, and made if it is missing."""
+        if self._offset_index is None:
+            self._offset_index = OffsetIndex.open(
+                self.place.storage,
+                self.place.path(OFFSET_INDEX),
+                self.base_offset,
+                size_bytes_max=self._index_size_bytes,
+            )
+        return self._offset_index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """Where times are; opened at the first call, and made if it is missing."""
+        if self._time_index is None:
+            self._time_index = TimeIndex.open(
+                self.place.storage, self.place.path(TIME_INDEX), self.base_offset, size_bytes_max=self._index_size_bytes
+            )
+        return self._time_index
+
+    @property
+    def is_index_full(self) -> bool:
+        """Whether one of the two indexes takes no more entries but the one at a roll."""
+        offsets, times = self._offset_index or self.offset_index, self._time_index or self.time_index
+        return offsets.is_full or times.is_full
+
+    @property
+    def entry_room(self) -> int:
+        """How many more entries both indexes take, before the one at a roll; negative where that one is there too."""
+        offsets, times = self.offset_index, self.time_index
+        return min(offsets.entry_count_max - offsets.entry_count, times.entry_count_max - 1 - times.entry_count)
+
+    @property
+    def modified_ms(self) -> TimeMs:
+        """When the log file was changed last, as the storage says."""
+        return self.place.storage.modified_ms(self.place.path(LOG))
+
+    def set_modified_ms(self, modified_ms: TimeMs) -> None:
+        """Say when the segment was changed last."""
+        for kind in (LOG, OFFSET_INDEX, TIME_INDEX):
+            self.place.storage.set_modified_ms(self.place.path(kind), modified_ms)
+
+    def grow_indexes(self) -> None:
+        """Reserve the largest size for the indexes: the segment will be appended to."""
+        self.offset_index.resize(self.offset_index.size_bytes_max)
+        self.time_index.resize(self.time_index.size_bytes_max)
+
+    def flush(self) -> None:
+        """Make all files durable."""
+        self.records.sync()
+        self.offset_index.flush()
+        self.time_index.flush()
+        self.txn_index.flush()
+
+    def change_suffix(self, suffix: str) -> None:
+        """Rename all files that are there, the log file first."""
+        storage, renamed = self.place.storage, attrs.evolve(self.place, suffix=suffix)
+        storage.rename(self.place.path(LOG), renamed.path(LOG))
+        for kind, index in ((OFFSET_INDEX, self._offset_index), (TIME_INDEX, self._time_index)):
+            if index is not None:
+                index.rename(renamed.path(kind))
+            elif storage.exists(self.place.path(kind)):
+                storage.rename(self.place.path(kind), renamed.path(kind))
+        self.txn_index.rename(renamed.path(TXN_INDEX))
+        self.place = renamed
+
+    def follow(self, directory: str) -> None:
+        """Take note that the directory has another name; the files are not touched."""
+        self.place = attrs.evolve(self.place, directory=directory)
+        if self._offset_index is not None:
+            self._offset_index.path = self.place.path(OFFSET_INDEX)
+        if self._time_index is not None:
+            self._time_index.path = self.place.path(TIME_INDEX)
+        self.txn_index.path = self.place.path(TXN_INDEX)
+
+    def delete_files(self) -> None:
+        """Close and remove all files, which nobody may use any more."""
+        assert self.suffix in (DELETED, CLEANED), self
+        self.records.close()
+        for index in (self._offset_index, self._time_index):
+            if index is not None:
+                index.remove()
+        self.txn_index.close()
+        # Another segment of the same base may have been deleted since, under the same names, and be gone already.
+        self.place.remove_files()
