@@ -1,6 +1,7 @@
-"""What a leader does to the records that it is sent: check them, give them offsets, and stamp them.
+"""What a leader does to the records that it lets in: give them offsets, and stamp them.
 
-Decides for each record set from a client or a coordinator whether every record may enter the log, and which bytes do.
+Decides for each record set from a client or a coordinator which bytes enter the log. Whether they may enter is
+decided by `log.leader_rules`.
 
 Goals, most important first
 1. What a leader stores, every follower and consumer can read: one magic, one codec, consecutive offsets.
@@ -8,22 +9,17 @@ Goals, most important first
    records are only rewritten when codec or magic change or their offsets are not consecutive.
 3. A refused set changes nothing.
 
-Constraints
-- Batches of magic 2, and compressed ones of any magic, come alone in a set.
-- A compacted topic takes no record without a key. With CreateTime a record's time lies within
-  [now - message.timestamp.before.max.ms, now + message.timestamp.after.max.ms]; no time at all (-1) is allowed.
-- With LogAppendTime the broker's clock is the time of every record, and a producer may not have set that type.
-- A control batch from a client is refused; one from a coordinator is never recompressed.
+Constraints: a control batch, which only a coordinator sends, is never recompressed.
 
 How: `assigned` picks one of three ways, as Kafka does: stamp uncompressed batches, stamp a compressed one, or build
-one batch anew. Records are read as columns when a batch is large, else one by one.
+one batch anew.
 
 Example: log end 40, a batch of 3 records: it becomes 40..42, and 43 is next.
 
 Left out: metrics; the brokers of old whose protocol version forbade zstd.
 
 Source: org.apache.kafka.storage.internals.log.LogValidator and org.apache.kafka.common.record.MemoryRecordsBuilder,
-trunk 1eb7644 (2024-10); KIP-32 for LogAppendTime, KIP-937 for the two limits.
+trunk 1eb7644 (2024-10); KIP-32 for LogAppendTime.
 """
 
 from __future__ import annotations
@@ -33,61 +29,25 @@ from typing import Final
 
 import attrs
 
-from broker.ids import LeaderEpoch, Offset
+from broker.ids import Offset
 from broker.units import TimeMs
-from broker.values import value
 from log.batches.batch import RecordBatch
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import Reader, batches_in
 from log.batches.stamping import Stamp, stamped
 from log.codecs.compression import Codec
-from log.errors import InvalidAppendError, RecordValidationError, UnsupportedForMessageFormatError
+from log.errors import UnsupportedForMessageFormatError
 from log.indexes.time_index import TimestampOffset
+from log.leader_rules import LeaderAppend, checked_timestamps, only_batch
 from log.log_config import PRODUCER_COMPRESSION, LogConfig
-from log.producers.append import AppendOrigin
-from log.record import NO_TIMESTAMP, Record, TimestampType
+from log.record import NO_TIMESTAMP, Record
 from log.record_set import RecordSet
 from log.storage.protocol import Buffer
 
-COLUMNS_FROM_COUNT: Final = 16
-"""From so many records on a batch is read as columns; below, starting that costs more than it saves."""
 # Named once, as in `log.batches.in_buffer`.
-_CLIENT: Final = AppendOrigin.CLIENT
-_CREATE_TIME: Final = TimestampType.CREATE_TIME
-_LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
 _MEMORY: Final = Reader.MEMORY
 _NO_CODEC: Final = Codec.NONE
-
-
-@value(kw_only=True)
-class LeaderAppend:
-    """Under which rules a leader takes a set, from which offset on, in which epoch, and when."""
-
-    config: LogConfig
-    origin: AppendOrigin
-    next_offset: Offset
-    leader_epoch: LeaderEpoch
-    now_ms: TimeMs
-    where: str
-
-    @property
-    def timestamp_type(self) -> TimestampType:
-        """The type that the log writes."""
-        return _LOG_APPEND_TIME if self.config.stamps_log_append_time else _CREATE_TIME
-
-    def stamp(self, last_offset: int, largest_timestamp: int) -> Stamp:
-        """Return what is written into a batch that ends at `last_offset`, its records' largest time being given."""
-        if self.config.stamps_log_append_time:
-            return Stamp(Offset(last_offset), self.leader_epoch, _LOG_APPEND_TIME, self.now_ms)
-        return Stamp(Offset(last_offset), self.leader_epoch, _CREATE_TIME, TimeMs(largest_timestamp))
-
-    def target_codec(self, source: Codec) -> Codec:
-        """Return the codec in which records that came with `source` are stored."""
-        name = self.config.compression_type
-        if name == PRODUCER_COMPRESSION:
-            return source
-        return Codec.NONE if name == "uncompressed" else Codec[name.upper()]
 
 
 def assigned(records: RecordSet, append: LeaderAppend) -> RecordSet:
@@ -101,35 +61,25 @@ def assigned(records: RecordSet, append: LeaderAppend) -> RecordSet:
         if all(batch.magic == magic for batch in records.batches):
             return _stamped_plain(records, append)
         return _rebuilt(records, _checked_records(records, append), Codec.NONE, append)
-    first = _only_batch(records)
-    _check_batch(first, first, append)
+    first = only_batch(records)
+    timestamps = checked_timestamps(first, first, append)
     in_place = records.codec is target and first.magic == magic and magic > 0
     if records.codec is Codec.NONE and first.is_control:
         in_place = True
-    timestamps = _checked_timestamps(first, append)
     if in_place and _has_consecutive_offsets(first, len(timestamps)):
         return _stamped_compressed(records, timestamps, append)
     return _rebuilt(records, first.records(), target, append)
 
 
-def _only_batch(records: RecordSet) -> RecordBatch:
-    """Return the first batch; raise if there are more where only one may be."""
-    first = records.batches[0]
-    if len(records.batches) > 1 and (first.magic >= 2 or records.codec is not Codec.NONE):
-        raise InvalidAppendError(f"a record set of magic {first.magic} has more than one batch")
-    return first
-
-
 def _stamped_plain(records: RecordSet, append: LeaderAppend) -> RecordSet:
     """Write offsets, epoch and times into the headers of uncompressed batches."""
-    first = _only_batch(records)
+    first = only_batch(records)
     stamps = append.config.stamps_log_append_time
     next_offset = int(append.next_offset)
     largest, offset_of_largest = NO_TIMESTAMP, -1
     parts: list[RecordBatch] = []
     for batch in records.batches:
-        _check_batch(first, batch, append)
-        timestamps = _checked_timestamps(batch, append)
+        timestamps = checked_timestamps(first, batch, append)
         next_offset += len(timestamps)
         batch_largest = max(timestamps, default=NO_TIMESTAMP)
         if batch.magic > 0 and batch_largest > largest:
@@ -217,42 +167,12 @@ def _record_set(
 
 def _checked_records(records: RecordSet, append: LeaderAppend) -> list[Record]:
     """Return all records of a set, each batch checked."""
-    first = _only_batch(records)
+    first = only_batch(records)
     checked: list[Record] = []
     for batch in records.batches:
-        _check_batch(first, batch, append)
-        _checked_timestamps(batch, append)
+        checked_timestamps(first, batch, append)
         checked.extend(batch.records())
     return checked
-
-
-def _check_batch(first: RecordBatch, batch: RecordBatch, append: LeaderAppend) -> None:
-    """Raise if the header of a batch says what a leader does not take."""
-    if batch.magic != first.magic:
-        raise InvalidAppendError(f"batch of magic {batch.magic} after one of magic {first.magic} in {append.where}")
-    if append.origin is _CLIENT:
-        _check_client_batch(batch, append.where)
-    if append.config.magic < 2 and (batch.is_transactional or batch.has_producer_id):
-        raise UnsupportedForMessageFormatError(
-            f"records of producer ids or transactions need magic 2; {append.where} has magic {append.config.magic}"
-        )
-
-
-def _check_client_batch(batch: RecordBatch, where: str) -> None:
-    """Raise if a client's batch counts wrongly, is a control batch, or has a producer id without a sequence."""
-    if batch.magic >= 2:
-        count_by_offsets = batch.last_offset - batch.base_offset + 1
-        if count_by_offsets <= 0 or batch.record_count != count_by_offsets:
-            raise InvalidAppendError(
-                f"a batch of {batch.record_count} records has offsets {batch.base_offset} to {batch.last_offset} "
-                f"in {where}"
-            )
-    if batch.is_control:
-        raise InvalidAppendError(f"clients are not allowed to write control records in {where}")
-    if batch.has_producer_id and batch.base_sequence < 0:
-        raise InvalidAppendError(
-            f"a batch of producer id {batch.producer_id} has the sequence {batch.base_sequence} in {where}"
-        )
 
 
 def _level(config: LogConfig, codec: Codec) -> int | None:
@@ -260,50 +180,6 @@ def _level(config: LogConfig, codec: Codec) -> int | None:
     if config.compression_type == PRODUCER_COMPRESSION:
         return None
     return {Codec.GZIP: config.gzip_level, Codec.LZ4: config.lz4_level, Codec.ZSTD: config.zstd_level}.get(codec)
-
-
-def _checked_timestamps(batch: RecordBatch, append: LeaderAppend) -> Sequence[int]:
-    """Return the timestamps of all records; raise RecordValidationError if one of the records may not enter."""
-    compacts, keyless = append.config.compacts, []
-    if batch.record_count >= COLUMNS_FROM_COUNT:
-        columns = batch.columns()
-        timestamps: Sequence[int] = columns.timestamp.tolist()
-        if compacts:
-            keyless = (columns.key_size < 0).nonzero()[0].tolist()
-    else:
-        records = batch.records()
-        timestamps = [record.timestamp for record in records]
-        if compacts:
-            keyless = [index for index, record in enumerate(records) if record.key is None]
-    if keyless:
-        raise RecordValidationError(
-            f"a compacted log takes no record without a key: record {keyless[0]} of a batch to {append.where}",
-            record_indexes=tuple(keyless),
-            has_invalid_timestamp=False,
-        )
-    _check_timestamps(batch, timestamps, append)
-    return timestamps
-
-
-def _check_timestamps(batch: RecordBatch, timestamps: Sequence[int], append: LeaderAppend) -> None:
-    """Raise RecordValidationError for times out of range, or set by a producer as if it were the broker."""
-    config = append.config
-    stamps, is_late_type = config.stamps_log_append_time, batch.timestamp_type is _LOG_APPEND_TIME
-    low, high = append.now_ms - config.timestamp_before_max_ms, append.now_ms + config.timestamp_after_max_ms
-    if not is_late_type and (stamps or not timestamps or (low <= min(timestamps) and max(timestamps) <= high)):
-        return
-    wrong = tuple(
-        index
-        for index, timestamp in enumerate(timestamps)
-        if (is_late_type if stamps or timestamp == NO_TIMESTAMP else not low <= timestamp <= high)
-    )
-    if wrong:
-        raise RecordValidationError(
-            f"record {wrong[0]} of a batch to {append.where} has the timestamp {timestamps[wrong[0]]} of type "
-            f"{batch.timestamp_type.value}; allowed are {config.timestamp_type} from {low} to {high}",
-            record_indexes=wrong,
-            has_invalid_timestamp=True,
-        )
 
 
 def _has_consecutive_offsets(batch: RecordBatch, record_count: int) -> bool:

@@ -8,13 +8,13 @@ Goals, most important first
 3. No hidden inputs: time is `now_ms`, chance is `entropy`, the disk is a `Storage`; work for later is done by
    `run_scheduled`, never by a thread.
 
-Constraints (checked by `log.log_invariants`)
-- log start <= high watermark <= log end, last stable offset <= high watermark, recovery point <= log end.
-- What is acknowledged is in the page cache; what lies below the recovery point is on disk. Power loss may take what is
-  between, but leaves whole batches from the start on (`log.recovery`). flush.messages, flush.ms and each roll flush.
+Constraints (checked by `log.log_invariants`) - log start <= high watermark <= log end, last stable offset <= high
+watermark, recovery point <= log end. - What is acknowledged is in the page cache; what lies below the recovery
+point is on disk. Power loss may take what is between, but leaves whole batches from the start on (`log.recovery`).
+flush.messages, flush.ms and each roll flush.
 
-How: a thin shell over pure rules. `log.record_set` and `log.leader_append` say what an append becomes,
-`log.segments.rolling` when a segment is full, `log.retention` what goes, `log.reading` what is read,
+How: a thin shell over pure rules. `log.record_set`, `log.leader_rules` and `log.leader_append` say what an append
+becomes, `log.segments.rolling` when a segment is full, `log.retention` what goes, `log.reading` what is read,
 `log.producers.state` who may append, `log.epoch_cache` which leader wrote what; `log.local_log` keeps the files.
 
 Example: log = PartitionLog.open(storage, "topic-0", LogConfig(), now_ms=0); log.append_as_leader(batch,
@@ -45,7 +45,8 @@ from log.errors import (
     UnsupportedForMessageFormatError,
 )
 from log.indexes.time_index import TimestampOffset
-from log.leader_append import LeaderAppend, assigned
+from log.leader_append import assigned
+from log.leader_rules import LeaderAppend
 from log.log_state import AppendInfo
 from log.log_upkeep import LogUpkeep
 from log.producer_rebuild import settle
@@ -88,7 +89,7 @@ class PartitionLog(LogUpkeep):
     ) -> AppendInfo:
         """Append a record set, giving it offsets, epoch and perhaps times; a client's retry is recognised, not written.
 
-        Raises RefusedError, CorruptBatchError, as `log.record_set`, `log.leader_append`, `log.producers.state` do.
+        Raises RefusedError, CorruptBatchError, as `log.record_set`, `log.leader_rules`, `log.producers.state` do.
         """
         raft = origin is _RAFT_LEADER
         record_set = self._read_records(records, origin, leader_epoch, self.config.message_size_bytes_max)

@@ -14,7 +14,7 @@ leader took, whatever its own setting.
 Example: batches ending at offsets 4 and 9 with times 30 and 30: the set's last offset is 9, its largest timestamp is
 30 and belongs to offset 4, the end of the first batch that has it.
 
-Left out: what a leader asks of each record, see `log.leader_append`.
+Left out: what a leader asks of each record, see `log.leader_rules`.
 
 Source: kafka.log.UnifiedLog.analyzeAndValidateRecords, trunk 1eb7644 (2024-10).
 """
