@@ -8,10 +8,10 @@ Goals, most important first
 3. No hidden inputs: time is `now_ms`, chance is `entropy`, the disk is a `Storage`; work for later is done by
    `run_scheduled`, never by a thread.
 
-Constraints (checked by `log.log_invariants`) - log start <= high watermark <= log end, last stable offset <= high
-watermark, recovery point <= log end. - What is acknowledged is in the page cache; what lies below the recovery
-point is on disk. Power loss may take what is between, but leaves whole batches from the start on (`log.recovery`).
-flush.messages, flush.ms and each roll flush.
+Constraints (checked by `log.log_invariants`)
+- log start <= high watermark <= log end, last stable offset <= high watermark, recovery point <= log end.
+- What is acknowledged is in the page cache; what lies below the recovery point is on disk. Power loss may take what is
+  between, but leaves whole batches from the start on (`log.recovery`). flush.messages, flush.ms and each roll flush.
 
 How: a thin shell over pure rules. `log.record_set`, `log.leader_rules` and `log.leader_append` say what an append
 becomes, `log.segments.rolling` when a segment is full, `log.retention` what goes, `log.reading` what is read,

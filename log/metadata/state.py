@@ -8,7 +8,8 @@ not what there is; a record that contradicts what stands before it changes nothi
 Constraints: a transaction's records come only once it has ended (`log.metadata.replay`). A topic is known by its
 id: one that was deleted and made again under its name is another.
 
-How: one method a record type, in a table. `image` copies what there is, so that a moment can be kept.
+How: one method a record type, in a table; what records say of one broker or partition is in `broker_records` and
+`partition_records`. `image` copies what there is, so that a moment can be kept.
 
 Example: state.apply(decode_record(value)) gives (PartitionDelta("orders", 0, before, after),)
 
@@ -29,6 +30,7 @@ import attrs
 from broker.errors import CorruptDataError
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionId
 from broker.units import TimeMs
+from log.metadata.broker_records import changed, in_order, registered
 from log.metadata.deltas import (
     BrokerDelta,
     ConfigDelta,
@@ -42,8 +44,6 @@ from log.metadata.fields import Fields
 from log.metadata.image import (
     RESOURCE_TOPIC,
     BrokerImage,
-    DirectoryId,
-    Endpoint,
     MetadataImage,
     PartitionImage,
     QuotaEntity,
@@ -56,8 +56,6 @@ from log.metadata.records import MetadataRecord
 from log.metadata.schemas import RecordType
 
 NONE: Final[tuple[Delta, ...]] = ()
-_FENCED_CHANGE: Final[Mapping[int, bool | None]] = {-1: False, 0: None, 1: True}
-_SHUTDOWN_CHANGE: Final[Mapping[int, bool | None]] = {0: None, 1: True}
 
 
 @attrs.define
@@ -118,27 +116,7 @@ class MetadataState:
         )
 
     def _register_broker(self, data: Fields) -> tuple[Delta, ...]:
-        broker = BrokerImage(
-            id=data["brokerId"],
-            epoch=data["brokerEpoch"],
-            incarnation_id=data["incarnationId"],
-            rack=data["rack"],
-            fenced=data["fenced"],
-            in_controlled_shutdown=data.get("inControlledShutdown", False),
-            is_migrating=data.get("isMigratingZkBroker", False),
-            endpoints=tuple(
-                Endpoint(each["name"], each["host"], each["port"], each["securityProtocol"])
-                for each in sorted(data["endPoints"], key=_name)
-            ),
-            features=tuple(
-                sorted(
-                    (each["name"], each["minSupportedVersion"], each["maxSupportedVersion"])
-                    for each in data["features"]
-                )
-            ),
-            directories=tuple(sorted(data.get("logDirs", ()))),
-        )
-        return self._put(broker)
+        return self._put(registered(data))
 
     def _unregister_broker(self, data: Fields) -> tuple[Delta, ...]:
         before = self.brokers.pop(data["brokerId"], None)
@@ -151,18 +129,7 @@ class MetadataState:
         return self._put(attrs.evolve(self._broker(data["id"], data["epoch"], "unfence"), fenced=False))
 
     def _change_broker(self, data: Fields) -> tuple[Delta, ...]:
-        broker = self._broker(data["brokerId"], data["brokerEpoch"], "change")
-        fenced = _meaning(_FENCED_CHANGE, data["fenced"], "fenced")
-        shutdown = _meaning(_SHUTDOWN_CHANGE, data.get("inControlledShutdown", 0), "inControlledShutdown")
-        directories: tuple[DirectoryId, ...] = tuple(sorted(data.get("logDirs", ())))
-        return self._put(
-            attrs.evolve(
-                broker,
-                fenced=broker.fenced if fenced is None else fenced,
-                in_controlled_shutdown=broker.in_controlled_shutdown if shutdown is None else shutdown,
-                directories=directories or broker.directories,
-            )
-        )
+        return self._put(changed(self._broker(data["brokerId"], data["brokerEpoch"], "change"), data))
 
     def _broker(self, broker_id: BrokerId, epoch: BrokerEpoch, action: str) -> BrokerImage:
         broker = self.brokers.get(broker_id)
@@ -183,7 +150,7 @@ class MetadataState:
         return (BrokerDelta(before, broker),)
 
     def _register_controller(self, data: Fields) -> tuple[Delta, ...]:
-        unordered = {name: tuple(sorted(data[name], key=_name)) for name in ("endPoints", "features")}
+        unordered = {name: in_order(data[name]) for name in ("endPoints", "features")}
         self._controllers[data["controllerId"]] = {**data, **unordered}
         return NONE
 
@@ -297,16 +264,6 @@ class MetadataState:
     def _producer_ids(self, data: Fields) -> tuple[Delta, ...]:
         self._next_producer_id = data["nextProducerId"]
         return NONE
-
-
-def _meaning(table: Mapping[int, bool | None], number: int, name: str) -> bool | None:
-    if number not in table:
-        raise CorruptDataError(f"unknown value for {name} field: {number}")
-    return table[number]
-
-
-def _name(data: Fields) -> str:
-    return str(data["name"])
 
 
 def _of_acl(data: Fields) -> str:
