@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from log.storage.crash import crash_states, lost_tail, power_loss, reordered_writes
 from log.storage.faults import Fault, FaultKind, FaultyStorage
-from log.storage.files import FileStorage, SyncPolicy
+from log.storage.files import FileStorage
 from log.storage.image import DiskImage, image_of
 from log.storage.memory import MemoryStorage
 from log.storage.protocol import Buffer, Storage, StoredFile
+from log.storage.real_file import SyncPolicy
 from log.storage.recorded import RecordedStorage, Recording
 
 __all__ = (

@@ -36,8 +36,9 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     # The one place that imports the compiler, at a kernel's first call.
     ("broker/compiled.py", frozenset({"numba"})),
     # The one place that opens files.
-    ("log/storage/files.py", frozenset({"os", "mmap", "shutil"})),
-    # What it opens, as memory.
+    ("log/storage/files.py", frozenset({"os", "shutil"})),
+    # What it opens: an open file, and its bytes as memory.
+    ("log/storage/real_file.py", frozenset({"os", "mmap"})),
     ("log/storage/overwriting.py", frozenset({"os", "mmap"})),
     # A codec's kept state serves one thread.
     ("log/codecs/compression.py", frozenset({"threading"})),

@@ -48,11 +48,21 @@ def describe(name: str, value: object) -> list[str]:
         if issubclass(value, enum.Enum):
             return [f"enum {name}: {', '.join(member.name for member in value)}"]
         bases = ", ".join(base.__name__ for base in value.__bases__ if base is not object)
-        members = [member for member in sorted(vars(value)) if not member.startswith("_") or member == "__init__"]
-        return [f"class {name}({bases})", *(f"    {_describe_member(value, member)}" for member in members)]
+        return [f"class {name}({bases})", *(f"    {_describe_member(value, member)}" for member in _members(value))]
     if callable(value) and not hasattr(value, "__supertype__"):
         return [f"def {name}{_signature(value)}"]
     return [f"{name}: {type(value).__name__}"]
+
+
+def _members(owner: type) -> list[str]:
+    """Return the public members of a class, with those that it has from our other classes, which may be private.
+
+    What errors have in common is written once, at the family.
+    """
+    bases = [base for base in owner.__mro__[1:] if base.__module__.split(".")[0] in PACKAGES]
+    classes = (owner, *(base for base in bases if not issubclass(base, BaseException)))
+    found = {member for each in classes for member in vars(each) if not member.startswith("_")}
+    return sorted(found | ({"__init__"} & vars(owner).keys()))
 
 
 def _describe_member(owner: type, name: str) -> str:

@@ -1,0 +1,37 @@
+"""What the operating system refuses, as our errors.
+
+Decides which error a refused call is: MissingFileError where there is no such file or directory, else StorageError; of
+either the operation and our path are told, not the system's.
+
+Example: with Refusals("open", "topic-0/a"): os.open(...) raises MissingFileError: "cannot open topic-0/a: …".
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from log.errors import MissingFileError, StorageError
+
+
+class Refusals:
+    """Turns what the system says into our errors; a class, as what is written and read in small pieces goes through."""
+
+    __slots__ = ("_operation", "_path")
+
+    def __init__(self, operation: str, path: str) -> None:
+        self._operation = operation
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, refusal: BaseException | None, trace: object) -> None:
+        if isinstance(refusal, FileNotFoundError):
+            raise MissingFileError(self._operation, self._path, "no such file or directory") from None
+        if isinstance(refusal, OSError):
+            raise refused(self._operation, self._path, refusal) from refusal
+
+
+def refused(operation: str, path: str, refusal: OSError) -> StorageError:
+    """Return our error for a refusal that is not about a missing file."""
+    return StorageError(operation, path, refusal.strerror or str(refusal))
