@@ -4,15 +4,13 @@ Decides nothing by itself; it is the shell over the rules that say what may go, 
 What clients do with a log stands in `log.partition_log`, which builds on this.
 
 Goals, most important first
-1. The high watermark, the log start, the recovery point and the last stable offset agree at every moment.
-2. Whatever is deleted or cut takes along what was known of it: producers, their snapshots, leader epochs.
-3. No threads: what is for later is done by `run_scheduled`, which the owner of the log calls.
+1. Whatever is deleted or cut takes along what was known of it: producers, their snapshots, leader epochs.
+2. No threads: what is for later is done by `run_scheduled`, which the owner of the log calls.
 
-Constraints: those of `log.log_invariants`. The high watermark starts at the log start and is told by the replication;
-the log start only grows, but for a cut below it.
+Constraints: those of `log.log_invariants`.
 
-How: `log.local_log` keeps the files, `log.recovery` opens them, `log.retention` says what goes, `log.producer_rebuild`
-brings the producers up to a cut.
+How: `log.log_offsets` has the log's parts and keeps its offsets in agreement, `log.local_log` keeps the files,
+`log.recovery` opens them, `log.retention` says what goes, `log.producer_rebuild` brings the producers up to a cut.
 
 Example: segments 0, 100, 200; increment_log_start_offset(150), and delete_old_segments deletes the first.
 
@@ -27,14 +25,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Self
 
 from broker.entropy import RandomSource
-from broker.ids import LeaderEpoch, Offset
-from broker.units import MINUTE_MS, SizeBytes, TimeMs
+from broker.ids import Offset
+from broker.units import MINUTE_MS, TimeMs
 from log.epoch_cache import LeaderEpochCache
-from log.errors import (
-    IllegalArgumentError,
-    InconsistentTopicIdError,
-    OffsetOutOfRangeError,
-)
+from log.errors import IllegalArgumentError, InconsistentTopicIdError
 from log.files.checkpoints import LEADER_EPOCH_FILE
 from log.files.metadata_files import (
     PARTITION_METADATA_FILE,
@@ -44,8 +38,7 @@ from log.files.metadata_files import (
 )
 from log.local_log import LocalLog
 from log.log_config import LogConfig
-from log.log_invariants import check_epochs, check_offsets, check_segments
-from log.log_state import LogState, ProducerView, SegmentState
+from log.log_offsets import LogOffsets
 from log.producer_rebuild import RebuildRequest, rebuild_producer_state
 from log.producers.state import ProducerState
 from log.recovery import LastShutdown, delete_snapshot_later, load_log
@@ -53,25 +46,14 @@ from log.retention import Breach, RetainedSegment, before_start, beyond_size, de
 from log.segments.segment import Segment
 from log.storage.protocol import Storage, parent_of
 
-NOTHING_APPENDED: Final = Offset(-1)
-NO_EPOCH: Final = LeaderEpoch(-1)
 AT_LOG_END: Final = Offset(0)  # Whatever lies below the log's end means the end.
 CLEAN_SHUTDOWN: Final = LastShutdown()
 PRODUCER_CHECK_INTERVAL_MS: Final = 10 * MINUTE_MS
 """How often producers are forgotten of which nothing came for a day: producer.id.expiration.check.interval.ms."""
 
 
-class LogUpkeep:
-    """A log without its clients. `epochs` is None where the log writes magic 0 or 1."""
-
-    def __init__(self, local: LocalLog, producers: ProducerState, epochs: LeaderEpochCache | None) -> None:
-        self.local = local
-        self.producers = producers
-        self.epochs = epochs
-        self.log_start_offset = Offset(0)
-        self.high_watermark = Offset(0)
-        self.topic_id: str | None = None
-        self._first_unstable_offset: Offset | None = None
+class LogUpkeep(LogOffsets):
+    """A log without its clients."""
 
     @classmethod
     def open(
@@ -106,19 +88,6 @@ class LogUpkeep:
         local.schedule.add(TimeMs(now_ms + PRODUCER_CHECK_INTERVAL_MS), log._forget_expired_producers)
         return log
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.directory!r}, {self.log_start_offset} to {self.log_end_offset})"
-
-    @property
-    def storage(self) -> Storage:
-        """Where the log is kept."""
-        return self.local.storage
-
-    @property
-    def directory(self) -> str:
-        """The log's directory in its storage."""
-        return self.local.directory
-
     @property
     def config(self) -> LogConfig:
         """The settings in force."""
@@ -129,65 +98,6 @@ class LogUpkeep:
         if (config.magic >= 2) != (self.config.magic >= 2):
             self.epochs = _open_epochs(self.storage, self.directory, config)
         self.local.config = config
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """Every segment, by base offset; the last one is active."""
-        return self.local.segments.all
-
-    @property
-    def active_segment(self) -> Segment:
-        """The segment that is appended to."""
-        return self.local.segments.active
-
-    @property
-    def size_bytes(self) -> SizeBytes:
-        """Bytes of all log files."""
-        return self.local.segments.size_bytes
-
-    @property
-    def log_end_offset(self) -> Offset:
-        """The next offset to be written."""
-        return self.local.end_offset
-
-    @property
-    def recovery_point(self) -> Offset:
-        """All below this offset is known to be on disk."""
-        return self.local.recovery_point
-
-    @property
-    def last_stable_offset(self) -> Offset:
-        """All below this offset is replicated, and no transaction in it is undecided."""
-        unstable = self._first_unstable_offset
-        return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
-
-    # What is replicated, what is forgotten.
-
-    def update_high_watermark(self, offset: Offset) -> Offset:
-        """Set the high watermark, kept within the log; return what it is now."""
-        self.high_watermark = max(self.log_start_offset, min(offset, self.log_end_offset))
-        self.producers.on_high_watermark_updated(self.high_watermark)
-        self._update_first_unstable_offset()
-        return self.high_watermark
-
-    def increment_log_start_offset(self, offset: Offset) -> bool:
-        """Let the log begin at `offset`, and tell whether that is new.
-
-        Raises OffsetOutOfRangeError above the high watermark.
-        """
-        if offset > self.high_watermark:
-            raise OffsetOutOfRangeError(
-                f"{self.directory}: the log cannot start at {offset}, above the high watermark {self.high_watermark}"
-            )
-        if offset <= self.log_start_offset:
-            return False
-        self.log_start_offset = offset
-        self.local.recovery_point = max(self.local.recovery_point, offset)
-        if self.epochs is not None:
-            self.epochs.truncate_from_start(offset)
-        self.producers.on_log_start_offset_incremented(offset)
-        self._update_first_unstable_offset()
-        return True
 
     def delete_old_segments(self, *, now_ms: TimeMs) -> int:
         """Delete what lies before the log start, beyond retention.bytes and retention.ms; return how many segments."""
@@ -304,16 +214,11 @@ class LogUpkeep:
         for segment in segments:
             delete_snapshot_later(self.local, self.producers, segment.base_offset, now_ms=now_ms)
 
-    # Producers and epochs.
+    # Producers.
 
     def take_producer_snapshot(self) -> None:
         """Write a snapshot of the producers at the log's end, if there is none yet."""
         self.producers.take_snapshot()
-
-    def assign_epoch_start(self, leader_epoch: LeaderEpoch, start_offset: Offset) -> None:
-        """Note that a leader begins its epoch at `start_offset`, before it has appended anything."""
-        if self.epochs is not None:
-            self.epochs.assign(leader_epoch, start_offset)
 
     def _rebuild_producers(self, last_offset: Offset, now_ms: TimeMs) -> None:
         request = RebuildRequest(
@@ -328,14 +233,6 @@ class LogUpkeep:
     def _forget_expired_producers(self, now_ms: TimeMs) -> None:
         self.producers.remove_expired(now_ms)
         self.local.schedule.add(TimeMs(now_ms + PRODUCER_CHECK_INTERVAL_MS), self._forget_expired_producers)
-
-    def _update_first_unstable_offset(self) -> None:
-        """Look up what holds back the last stable offset. Kafka keeps the answer too, and not only for speed:
-
-        a truncation does not ask again, so until the next append or high watermark the old answer holds.
-        """
-        first = self.producers.first_unstable_offset
-        self._first_unstable_offset = None if first is None else max(first, self.log_start_offset)
 
     # The directory.
 
@@ -384,34 +281,6 @@ class LogUpkeep:
                 f"{self.directory} belongs to the topic of id {known.topic_id}, not to that of {topic_id}"
             )
         self.topic_id = topic_id if known is None else known.topic_id
-
-    def state(self) -> LogState:
-        """Return what can be seen of the log."""
-        return LogState(
-            log_start_offset=self.log_start_offset,
-            log_end_offset=self.log_end_offset,
-            high_watermark=self.high_watermark,
-            last_stable_offset=self.last_stable_offset,
-            recovery_point=self.recovery_point,
-            segments=tuple(
-                SegmentState(
-                    segment.base_offset,
-                    segment.size_bytes,
-                    segment.offset_index.entry_count,
-                    segment.time_index.entry_count,
-                    segment.max_timestamp,
-                )
-                for segment in self.segments
-            ),
-            leader_epochs=None if self.epochs is None else self.epochs.entries,
-            producers=tuple(map(ProducerView.of, self.producers.producers)),
-        )
-
-    def check_invariants(self) -> None:
-        """Assert what always holds; see `log.log_invariants`."""
-        check_offsets(self.state())
-        check_segments(self.segments, self.log_end_offset)
-        check_epochs(self.epochs, self.log_end_offset)
 
 
 def _open_epochs(storage: Storage, directory: str, config: LogConfig) -> LeaderEpochCache | None:
