@@ -1,4 +1,6 @@
-"""A storage that goes around another: what a wrapper does not change, it passes on.
+"""A storage that goes around another, and its open files: what a wrapper does not change, it passes on.
+
+Example: `FaultyFile` says what a write, a read and a sync become; its size is that of the file within.
 
 Source: ours.
 """
@@ -6,7 +8,7 @@ Source: ours.
 from __future__ import annotations
 
 from broker.units import SizeBytes, TimeMs
-from log.storage.protocol import Storage
+from log.storage.protocol import Buffer, Storage, StoredFile
 
 
 class StorageAround:
@@ -38,3 +40,49 @@ class StorageAround:
     def set_modified_ms(self, path: str, modified_ms: TimeMs) -> None:
         """Say when the content of a file was changed last."""
         self._storage.set_modified_ms(path, modified_ms)
+
+
+class FileAround:
+    """An open file of a `StorageAround`: `append` is `write_at` at the end, whatever becomes of that."""
+
+    def __init__(self, file: StoredFile) -> None:
+        self._file = file
+
+    @property
+    def size_bytes(self) -> SizeBytes:
+        """Number of bytes."""
+        return self._file.size_bytes
+
+    def append(self, data: Buffer) -> int:
+        """Add `data` at the end and return the position of its first byte."""
+        position = self._file.size_bytes
+        self.write_at(position, data)
+        return position
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        """Put `data` at `position`, over what is there; the file grows where needed."""
+        self._file.write_at(position, data)
+
+    def read_at(self, position: int, size_bytes: int) -> bytes:
+        """Return a copy of up to `size_bytes` bytes from `position`."""
+        return self._file.read_at(position, size_bytes)
+
+    def view(self) -> memoryview:
+        """Return the whole file to read."""
+        return self._file.view()
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut the file to `size_bytes`, or grow it with zeros."""
+        self._file.truncate(size_bytes)
+
+    def sync(self) -> None:
+        """Make the content durable."""
+        self._file.sync()
+
+    def lock(self) -> None:
+        """Keep other processes from locking the file."""
+        self._file.lock()
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._file.close()

@@ -32,9 +32,8 @@ from typing import Final
 
 import attrs
 
-from broker.units import SizeBytes
 from log.errors import StorageError
-from log.storage.around import StorageAround
+from log.storage.around import FileAround, StorageAround
 from log.storage.protocol import TEMPORARY_SUFFIX, Buffer, Storage, StoredFile, replace_in_steps
 
 
@@ -123,24 +122,13 @@ class FaultyStorage(StorageAround):
         replace_in_steps(self, path, data)
 
 
-class FaultyFile:
+class FaultyFile(FileAround):
     """An open file of a `FaultyStorage`."""
 
     def __init__(self, file: StoredFile, path: str, storage: FaultyStorage) -> None:
-        self._file = file
+        super().__init__(file)
         self._path = path
         self._storage = storage
-
-    @property
-    def size_bytes(self) -> SizeBytes:
-        """Number of bytes."""
-        return self._file.size_bytes
-
-    def append(self, data: Buffer) -> int:
-        """Add `data` at the end, or what a fault leaves of it."""
-        position = self._file.size_bytes
-        self.write_at(position, data)
-        return position
 
     def write_at(self, position: int, data: Buffer) -> None:
         """Put `data` at `position`, or what a fault leaves of it."""
@@ -170,19 +158,7 @@ class FaultyFile:
         self._storage.check("read", self._path, FaultKind.READ_ERROR)
         return self._file.view()
 
-    def truncate(self, size_bytes: int) -> None:
-        """Cut the file, or grow it with zeros."""
-        self._file.truncate(size_bytes)
-
     def sync(self) -> None:
         """Make the content durable, unless that fails."""
         self._storage.check("sync", self._path, FaultKind.FAILED_SYNC)
         self._file.sync()
-
-    def lock(self) -> None:
-        """Keep other processes from locking the file."""
-        self._file.lock()
-
-    def close(self) -> None:
-        """Give the file back."""
-        self._file.close()

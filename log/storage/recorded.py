@@ -24,9 +24,8 @@ from typing import Final, NewType, TypeAlias
 
 import attrs
 
-from broker.units import SizeBytes
 from log.errors import StorageError
-from log.storage.around import StorageAround
+from log.storage.around import FileAround, StorageAround
 from log.storage.image import DiskImage, image_of
 from log.storage.protocol import Buffer, Storage, StoredFile, parent_of, replace_in_steps
 
@@ -107,24 +106,13 @@ class Recording:
     operations: tuple[Operation, ...]
 
 
-class RecordedFile:
+class RecordedFile(FileAround):
     """An open file of a `RecordedStorage`."""
 
     def __init__(self, file: StoredFile, inode: Inode, operations: list[Operation]) -> None:
-        self._file = file
+        super().__init__(file)
         self._inode = inode
         self._operations = operations
-
-    @property
-    def size_bytes(self) -> SizeBytes:
-        """Number of bytes."""
-        return self._file.size_bytes
-
-    def append(self, data: Buffer) -> int:
-        """Add `data` at the end and return the position of its first byte."""
-        position = self._file.size_bytes
-        self.write_at(position, data)
-        return position
 
     def write_at(self, position: int, data: Buffer) -> None:
         """Put `data` at `position`; of a write that fails, what arrived counts."""
@@ -137,14 +125,6 @@ class RecordedFile:
             raise
         if len(data):
             self._operations.append(Write(self._inode, position, bytes(data)))
-
-    def read_at(self, position: int, size_bytes: int) -> bytes:
-        """Return a copy of up to `size_bytes` bytes from `position`."""
-        return self._file.read_at(position, size_bytes)
-
-    def view(self) -> memoryview:
-        """Return the whole file to read."""
-        return self._file.view()
 
     def truncate(self, size_bytes: int) -> None:
         """Cut the file to `size_bytes`, or grow it with zeros."""
@@ -161,14 +141,6 @@ class RecordedFile:
             self._operations.append(Sync(self._inode, failed=True))
             raise
         self._operations.append(Sync(self._inode))
-
-    def lock(self) -> None:
-        """Keep other processes from locking the file."""
-        self._file.lock()
-
-    def close(self) -> None:
-        """Give the file back."""
-        self._file.close()
 
 
 class RecordedStorage(StorageAround):
