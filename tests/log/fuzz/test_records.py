@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -66,16 +67,26 @@ BYTES_MAX: Final = 1 << 13
 TABLE: Final = np.empty((headers.ROW_COUNT, 64), np.int64)
 """Where the kernel writes what it finds; no input has as many batches."""
 COMPARED: Final = (headers.POSITION, headers.SIZE_BYTES, headers.LAST_OFFSET, headers.CRC, headers.ATTRIBUTES)
+MET_COUNT_MIN: Final = 1000
+"""How often a target must meet with each that it is about: else it says nothing of 100,000 inputs."""
 BATCHES_AT_ONCE: Final = 32
 STREAMS_AT_ONCE: Final = 25
 """Inputs that are scanned as one stream: a scan costs much more than a batch."""
 
 
 def test_headers_are_walked_alike_by_kernel_and_careful_reader() -> None:
-    fuzz(Target("headers", (*PLAIN_BATCHES, EMPTY, *MESSAGES), walk_both))
+    damaged_count = 0
+
+    def run(data: bytes) -> None:
+        nonlocal damaged_count
+        damaged_count += walk_both(data)
+
+    outcome = fuzz(Target("headers", (*PLAIN_BATCHES, EMPTY, *MESSAGES), run, allowed=()))
+    assert MET_COUNT_MIN < damaged_count < outcome.accepted_count - MET_COUNT_MIN
 
 
-def walk_both(data: bytes) -> None:
+def walk_both(data: bytes) -> bool:
+    """Compare the two, and tell whether there was damage."""
     reader = Reader.FILE if len(data) % 2 else Reader.MEMORY
     span = np.array((0, len(data), len(data)), np.int64)
     count, position, code = headers.scan_rows(as_array(data), span, reader is Reader.FILE, TABLE)
@@ -93,6 +104,7 @@ def walk_both(data: bytes) -> None:
     if is_damaged and position % 8 == 0:  # What goes around the kernel says the same; it costs more than all the rest.
         columns = scan_headers(data, reader=reader)
         assert (len(columns), columns.end_position, columns.damage is None) == (count, position, False)
+    return is_damaged
 
 
 def test_records_are_read_alike_by_kernel_and_careful_reader() -> None:
@@ -215,7 +227,8 @@ def test_damaged_payloads_are_refused_or_stay_below_the_limit(codec: Codec, magi
     def run(data: bytes) -> None:
         assert len(decompress(codec, data, magic=magic, bytes_max=BYTES_MAX)) <= BYTES_MAX
 
-    fuzz(Target(f"{codec.label} payload", (*sound, bomb), run, allowed=(DecompressionError,)))
+    outcome = fuzz(Target(f"{codec.label} payload", (*sound, bomb), run, allowed=(DecompressionError,)))
+    assert min(outcome.accepted_count, outcome.refused_count) > MET_COUNT_MIN
 
 
 def test_damaged_streams_are_read_around_the_damage() -> None:
@@ -227,31 +240,38 @@ def test_damaged_streams_are_read_around_the_damage() -> None:
         b"".join(MESSAGES[5:7]),
     )
     held: list[bytes] = []
+    batch_count = damage_count = 0
 
     def run(data: bytes) -> None:
         """Every eighth input is scanned up to its damage; the others stand one behind the other in longer streams."""
+        nonlocal batch_count, damage_count
         if len(data) % 8 == 0:
-            read_around(data, keeps_going=False)
+            with contextlib.suppress(CorruptDataError):
+                read_around(data, keeps_going=False)
             return
         held.append(data)
         if len(held) == STREAMS_AT_ONCE:
             stream = b"".join(held)
             held.clear()
-            read_around(stream, keeps_going=True)
+            batches, damages = read_around(stream, keeps_going=True)
+            batch_count, damage_count = batch_count + batches, damage_count + damages
 
-    fuzz(Target("streams", streams, run))
+    fuzz(Target("streams", streams, run, allowed=()))
     read_around(b"".join(held), keeps_going=True)
+    assert min(batch_count, damage_count) > MET_COUNT_MIN
 
 
-def read_around(data: bytes, *, keeps_going: bool) -> None:
-    """Nothing is raised; what is read and what is skipped are the whole input."""
-    position = damage_count = 0
+def read_around(data: bytes, *, keeps_going: bool) -> tuple[int, int]:
+    """What is read and what is skipped are the whole input. Return how many batches and damages there were."""
+    position = batch_count = damage_count = 0
     for columns in scan(data, options=ScanOptions(keep_going=keeps_going)):
         damage_count += len(columns.damages)
         for damage in columns.damages:
             assert 0 < damage.size_bytes <= len(data) - damage.position
             assert damage.position >= 0
             position = damage.position + damage.size_bytes
+        batch_count += len(columns.batches)
         if len(columns.batches):
             position = int(columns.batches.position[-1] + columns.batches.size_bytes[-1])
     assert position == len(data) or (damage_count == 1 and not keeps_going)
+    return batch_count, damage_count

@@ -97,10 +97,12 @@ def test_damage_is_passed_over_and_counted(tmp_path: Path) -> None:
 
 def test_the_progress_adds_up_to_the_file(tmp_path: Path) -> None:
     write_sample("lz4", tmp_path)
-    for file in files_of(tmp_path):
+    files = files_of(tmp_path)
+    assert files
+    for file in files:
         told: list[int] = []
         tally_segment(file, told.append)
-        assert sum(told) == file.size_bytes
+        assert sum(told) == file.size_bytes > 0
 
 
 def hashes(count: int, seed: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint64]], ...]:
