@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import pytest
+
 from broker.clock import ManualClock
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
@@ -61,6 +63,16 @@ def appended(log: PartitionLog, *batches: bytes, now_ms: int = NOW) -> list[Offs
     offsets = [log.append_as_leader(each, leader_epoch=EPOCH, now_ms=TimeMs(now_ms)).first_offset for each in batches]
     log.update_high_watermark(log.log_end_offset)
     return offsets
+
+
+def refused(log: PartitionLog, records: bytes, error: type[Exception], *, now_ms: int = NOW) -> str:
+    """Append what is refused, see that nothing changed, and return the message."""
+    before = log.state()
+    with pytest.raises(error) as caught:
+        log.append_as_leader(records, leader_epoch=EPOCH, now_ms=TimeMs(now_ms))
+    assert log.state() == before
+    log.check_invariants()
+    return str(caught.value)
 
 
 def segment(settings: LogConfig | None = None, *, base_offset: int = 0, storage: Storage | None = None) -> Segment:

@@ -8,7 +8,7 @@ from broker.entropy import SplitMix64
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches.build import build_batch, build_marker
+from log.batches.build import build_marker
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.codecs.crc import crc32c
@@ -22,27 +22,15 @@ from log.errors import (
     OutOfOrderSequenceError,
     RecordBatchTooLargeError,
     RecordTooLargeError,
-    RecordValidationError,
     SegmentExistsError,
     UnexpectedAppendOffsetError,
 )
-from log.log_state import LogState
 from log.partition_log import PartitionLog
 from log.producers.append import AppendOrigin
 from log.reading import Isolation
-from log.record import ControlType, EndTransactionMarker, Record, TimestampType
+from log.record import ControlType, EndTransactionMarker, TimestampType
 from log.recovery import LastShutdown
-from tests.log.made import EPOCH, NOW, appended, batch, config, memory, opened, sized, values
-
-
-def refused(log: PartitionLog, records: bytes, error: type[Exception], *, now_ms: int = NOW) -> str:
-    """Append what is refused, see that nothing changed, and return the message."""
-    before: LogState = log.state()
-    with pytest.raises(error) as caught:
-        log.append_as_leader(records, leader_epoch=EPOCH, now_ms=TimeMs(now_ms))
-    assert log.state() == before
-    log.check_invariants()
-    return str(caught.value)
+from tests.log.made import EPOCH, NOW, appended, batch, config, memory, opened, refused, sized, values
 
 
 def test_a_leader_gives_offsets_and_its_epoch() -> None:
@@ -105,18 +93,6 @@ def test_a_client_must_not_choose_its_offsets() -> None:
     )
 
 
-def test_a_set_of_two_batches_is_refused() -> None:
-    assert refused(opened(), batch() * 2, InvalidAppendError) == "a record set of magic 2 has more than one batch"
-
-
-def test_a_client_must_not_end_transactions() -> None:
-    spec = BatchSpec(producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0))
-    marker = build_marker(spec, EndTransactionMarker(ControlType.COMMIT, 0), NOW)
-    assert (
-        refused(opened(), marker, InvalidAppendError) == "clients are not allowed to write control records in topic-0"
-    )
-
-
 def test_a_batch_above_the_limit_is_refused_and_one_at_it_is_not() -> None:
     log = opened(settings=config(max_message_bytes=100))
     assert refused(log, sized(101), RecordTooLargeError) == (
@@ -130,37 +106,6 @@ def test_a_set_above_the_segment_size_is_refused() -> None:
     appended(log, sized(99))
     with pytest.raises(RecordBatchTooLargeError, match=r"a record set of 100 bytes is larger than segment\.bytes, 99"):
         log.append_as_leader(sized(100), leader_epoch=EPOCH, now_ms=NOW)
-
-
-@pytest.mark.parametrize("count", [1, 40])
-def test_a_compacted_log_takes_no_record_without_a_key(count: int) -> None:
-    records = [Record(Offset(index), NOW, b"k" if index else None, b"") for index in range(count)]
-    message = refused(
-        opened(settings=config(cleanup_policy="compact", segment_bytes=10_000)),
-        build_batch(BatchSpec(), records),
-        RecordValidationError,
-    )
-    assert message == "a compacted log takes no record without a key: record 0 of a batch to topic-0"
-
-
-@pytest.mark.parametrize(
-    ("timestamp", "is_taken"), [(NOW - 10, True), (NOW - 11, False), (NOW + 5, True), (NOW + 6, False)]
-)
-def test_a_time_out_of_range_is_refused(timestamp: int, is_taken: bool) -> None:
-    limits = config(message_timestamp_before_max_ms=10, message_timestamp_after_max_ms=5)
-    if is_taken:
-        assert appended(opened(settings=limits), batch(timestamp=timestamp)) == [0]
-        return
-    assert refused(opened(settings=limits), batch(timestamp=timestamp), RecordValidationError) == (
-        f"record 0 of a batch to topic-0 has the timestamp {timestamp} of type CreateTime; "
-        f"allowed are CreateTime from {NOW - 10} to {NOW + 5}"
-    )
-
-
-def test_a_producer_must_not_stamp_as_if_it_were_the_broker() -> None:
-    log = opened(settings=config(message_timestamp_type="LogAppendTime"))
-    sent = batch(timestamp_type=TimestampType.LOG_APPEND_TIME, log_append_time=NOW)
-    assert "of type LogAppendTime" in refused(log, sent, RecordValidationError)
 
 
 def test_a_retry_is_known_and_not_written_again() -> None:
