@@ -25,6 +25,7 @@ from log.errors import (
     SegmentExistsError,
     UnexpectedAppendOffsetError,
 )
+from log.files.checkpoints import EpochEntry
 from log.partition_log import PartitionLog
 from log.producers.append import AppendOrigin
 from log.reading import Isolation
@@ -241,6 +242,27 @@ def test_the_log_start_never_passes_the_high_watermark() -> None:
     with pytest.raises(OffsetOutOfRangeError, match="the log cannot start at 3, above the high watermark 2"):
         log.increment_log_start_offset(Offset(3))
     assert [log.increment_log_start_offset(Offset(each)) for each in (2, 2, 1)] == [True, False, False]
+
+
+def test_what_lies_below_a_new_log_start_is_forgotten_and_counts_as_flushed() -> None:
+    log = opened()
+    for epoch in (1, 2):
+        log.append_as_leader(batch(2), leader_epoch=LeaderEpoch(epoch), now_ms=NOW)
+    log.update_high_watermark(Offset(4))
+    log.increment_log_start_offset(Offset(3))
+    state = log.state()
+    assert (state.recovery_point, state.leader_epochs) == (3, (EpochEntry(LeaderEpoch(2), Offset(3)),))
+    log.increment_log_start_offset(Offset(4))
+    log.take_producer_snapshot()  # Nothing is left that one could be of.
+    assert not [name for name in log.storage.list(log.directory) if name.endswith(".snapshot")]
+
+
+def test_a_transaction_that_began_below_the_log_start_holds_back_what_is_left_of_it() -> None:
+    log = opened()
+    appended(log, transactional(0, 2), batch(4))
+    assert log.last_stable_offset == 0
+    log.increment_log_start_offset(Offset(3))
+    assert (log.last_stable_offset, log.high_watermark) == (3, 6)
 
 
 def test_a_cut_inside_a_batch_takes_it_whole_and_the_next_append_is_at_the_cut() -> None:

@@ -11,7 +11,6 @@ from broker.ids import Offset
 from log.batches.batch import RecordBatch
 from log.errors import CorruptBatchError, IllegalArgumentError, SegmentOffsetOverflowError
 from log.log_config import LogConfig
-from log.segments.file_names import DELETED, SWAP
 from log.segments.lookups import find_offsets, find_timestamps
 from log.segments.segment import Segment
 from log.segments.segment_files import SegmentPlace
@@ -68,13 +67,6 @@ def test_an_offset_that_an_index_cannot_hold_is_refused_before_anything_is_writt
     assert made.size_bytes == before
 
 
-def test_indexes_are_made_when_they_are_first_asked_for() -> None:
-    made = segment()
-    assert made.place.storage.list(DIRECTORY) == ("00000000000000000000.log",)
-    assert made.is_index_full is False
-    assert len(made.place.storage.list(DIRECTORY)) == 3
-
-
 def test_a_closed_segment_has_its_largest_time_as_last_entry_and_no_reserved_room() -> None:
     made = filled([1, 1, 1], interval=10_000)
     made.become_inactive()
@@ -83,21 +75,6 @@ def test_a_closed_segment_has_its_largest_time_as_last_entry_and_no_reserved_roo
     assert [storage.size_bytes(f"{DIRECTORY}/{name}") for name in storage.list(DIRECTORY)] == [0, made.size_bytes, 12]
     again = Segment(made.place, LogConfig(), now_ms=NOW)
     assert again.max_timestamp.timestamp == NOW + 2
-
-
-def test_all_files_change_their_suffix_together() -> None:
-    made = filled([1, 1])
-    assert not made.is_index_full  # The indexes are made now.
-    made.change_suffix(SWAP)
-    assert {name[20:] for name in made.place.storage.list(DIRECTORY)} == {".index.swap", ".log.swap", ".timeindex.swap"}
-    made.change_suffix(DELETED)
-    made.delete_files()
-    assert made.place.storage.list(DIRECTORY) == ()
-
-
-def test_a_segment_in_use_is_not_deleted() -> None:
-    with pytest.raises(AssertionError):
-        filled([1]).delete_files()
 
 
 def test_a_negative_size_cannot_be_read() -> None:
