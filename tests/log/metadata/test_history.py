@@ -139,6 +139,33 @@ def test_brokers_topics_settings_and_access_are_told() -> None:
     ]
 
 
+def test_a_created_topic_is_one_event_with_all_its_partitions() -> None:
+    story = Story(Replay(arrange([log_file((broker(1),), (topic(), partition(1), partition(1, number=1)))])))
+    assert [event.what for event in story.events()] == [What.BROKER_REGISTERED, What.TOPIC_CREATED]
+
+
+def test_what_ended_with_its_topic_has_no_part_in_a_later_topic_of_the_name() -> None:
+    removed = made(RecordType.REMOVE_TOPIC_RECORD, topicId=ORDERS)
+    again = (topic(), partition(1, 2, addingReplicas=(2,)))
+    lost = change(isr=(), leader=-1, addingReplicas=(2,))
+    events, _ = told((lost,), (removed,), again, (change(leader=2, isr=(2,), addingReplicas=()),))
+    lasted = {event.what: event.duration_ms for event in events}
+    assert (lasted[What.LEADER_ELECTED], lasted[What.REASSIGNMENT_ENDED]) == (None, 1000)
+
+
+def test_a_broker_stops_once_until_it_registers_again() -> None:
+    stopping = made(
+        RecordType.BROKER_REGISTRATION_CHANGE_RECORD, brokerId=1, brokerEpoch=1, fenced=0, inControlledShutdown=1
+    )
+    found = said(stopping, fenced(1), stopping, broker(1, brokerEpoch=9), fenced(2))
+    assert [what for what, subject, _ in found if subject == "broker 1"] == [
+        What.BROKER_STOPPING,
+        What.BROKER_FENCED,
+        What.BROKER_REGISTERED,
+        What.BROKER_UNFENCED,
+    ]
+
+
 def test_times_in_bad_states_are_summed_up_to_the_end() -> None:
     _, summary = told(
         (change(isr=(), leader=-1),),  # From 1 s: leaderless.
@@ -288,6 +315,17 @@ def test_moments_are_found_before_the_live_brokers_changed() -> None:
     ]
     with_topics = [image.topics[next(iter(image.topics))] for image in images]
     assert all(topic.partitions for topic in with_topics)
+
+
+def test_changes_of_brokers_in_one_append_are_one_moment() -> None:
+    files = [log_file(START, (fenced(1), fenced(2)))]
+    assert live_moments(Replay(arrange(files))) == (Moment(offset=Offset(4)), END)
+
+
+def test_of_many_moments_the_last_are_shown() -> None:
+    changes = [(fenced(1, place % 2 == 0),) for place in range(40)]
+    moments = live_moments(Replay(arrange([log_file(START, *changes)])))
+    assert moments == (*(Moment(offset=Offset(offset)) for offset in range(21, 44)), END)
 
 
 def test_a_log_that_begins_with_a_snapshot_has_the_moments_of_the_whole_log_from_there_on() -> None:

@@ -108,6 +108,11 @@ def test_a_setting_of_null_is_taken_away() -> None:
     assert image.configs == {Resource(4, ""): {"b": "2"}}
 
 
+def test_the_directories_of_a_broker_have_no_order() -> None:
+    one, other = "A" * 20 + "Zw", "B" * 20 + "Zw"
+    assert image_of(log_file((broker(1, logDirs=(other, one)),))).brokers[1].directories == (one, other)
+
+
 def test_a_fenced_broker_keeps_what_the_record_does_not_name() -> None:
     image = image_of(log_file((broker(1, rack="west"),), (fenced(1),)))
     assert (image.brokers[1].fenced, image.brokers[1].rack) == (True, "west")
