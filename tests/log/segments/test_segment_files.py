@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from broker.ids import Offset, ProducerId
 from broker.units import TimeMs
+from log.indexes.txn_index import AbortedTransaction
 from log.log_config import LogConfig
 from log.segments.file_names import DELETED, LOG, OFFSET_INDEX, SWAP, TIME_INDEX
 from log.segments.segment import Segment
-from tests.log.made import DIRECTORY, NOW, batch, config, put, segment
+from log.storage import RecordedStorage, image_of, lost_tail
+from tests.log.made import DIRECTORY, NOW, batch, config, memory, put, segment
 
 
 def test_indexes_are_made_when_they_are_first_asked_for() -> None:
@@ -47,6 +50,17 @@ def test_index_files_that_nobody_opened_change_their_suffix_too() -> None:
     again.change_suffix(DELETED)
     names = {name[20:] for name in again.place.storage.list(DIRECTORY)}
     assert names == {".index.deleted", ".log.deleted", ".timeindex.deleted"}
+
+
+def test_a_flush_makes_all_four_files_durable() -> None:
+    storage = RecordedStorage(memory())
+    made = segment(storage=storage)
+    put(made, batch(), batch(base_offset=1))
+    made.txn_index.append(AbortedTransaction(ProducerId(7), Offset(0), Offset(1), Offset(2)))
+    storage.sync_directory(DIRECTORY)
+    made.flush()
+    assert len(storage.list(DIRECTORY)) == 4
+    assert lost_tail(storage.recording(), "*").files == image_of(storage).files
 
 
 def test_all_files_are_dated_together() -> None:
