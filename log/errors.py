@@ -163,7 +163,7 @@ class OffsetOutOfRangeError(RefusedError):
 class OffsetsOutOfOrderError(RefusedError):
     """A replicated set of batches whose offsets do not grow."""
 
-    kafka_class = "org.apache.kafka.common.errors.OffsetsOutOfOrderException"
+    kafka_class = "kafka.common.OffsetsOutOfOrderException"
 
 
 class UnexpectedAppendOffsetError(RefusedError):

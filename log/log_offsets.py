@@ -118,9 +118,15 @@ class LogOffsets:
         """Look up what holds back the last stable offset. Kafka keeps the answer too, and not only for speed:
 
         a truncation does not ask again, so until the next append or high watermark the old answer holds.
+        A transaction that began below the log's start holds back from there on, or nobody if no batch is left there.
         """
-        first = self.producers.first_unstable_offset
-        self._first_unstable_offset = None if first is None else max(first, self.log_start_offset)
+        first, start = self.producers.first_unstable_offset, self.log_start_offset
+        if first is not None and first < start:
+            # At the end there is nothing to look for, and no index file of an empty segment to be made by looking.
+            later = self.local.segments.between(start) if start < self.log_end_offset else ()
+            has_data = any(segment.translate_offset(start) is not None for segment in later)
+            first = start if has_data else self.log_end_offset
+        self._first_unstable_offset = first
 
     def state(self) -> LogState:
         """Return what can be seen of the log."""

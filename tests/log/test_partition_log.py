@@ -215,6 +215,18 @@ def test_an_open_transaction_holds_back_who_reads_committed() -> None:
     ]
 
 
+def test_an_open_transaction_below_a_log_start_without_data_holds_nobody_back() -> None:
+    log = opened(settings=config(segment_bytes=10_000))
+    appended(log, transactional(0))
+    record = Record(Offset(6), NOW, b"k", b"v")
+    log.append_as_follower(build_batch(BatchSpec(Offset(6), partition_leader_epoch=EPOCH), [record]), now_ms=NOW)
+    log.update_high_watermark(log.log_end_offset)
+    log.truncate_to(Offset(5), now_ms=NOW)
+    assert (log.log_end_offset, log.last_stable_offset) == (5, 0)
+    log.increment_log_start_offset(Offset(4))
+    assert log.last_stable_offset == 5
+
+
 def test_a_committed_transaction_is_not_listed() -> None:
     log = opened(settings=config(segment_bytes=10_000))
     appended(log, transactional(0))
