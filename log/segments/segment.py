@@ -30,10 +30,12 @@ Source: org.apache.kafka.storage.internals.log.LogSegment, trunk 1eb7644 (2024-1
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
 
+from broker.errors import RefusedError
 from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.batch import RecordBatch
@@ -279,9 +281,13 @@ class Segment(SegmentFiles):
         self._max_timestamp = None
 
     def close(self) -> None:
-        """Write the last entry of the time index, trim the indexes that were used, sync and close all files."""
+        """Write the last entry of the time index, trim the indexes that were used, sync and close all files.
+
+        An entry that the index refuses is left out, as in Kafka: a log that was opened is closed.
+        """
         if self._max_timestamp is not None:
-            self.close_time_index()
+            with suppress(RefusedError):
+                self.close_time_index()
         if self._offset_index is not None:
             self._offset_index.close()
         if self._time_index is not None:
