@@ -55,6 +55,10 @@ def run(command: click.Command, name: str, arguments: list[str] | None = None) -
     except BrokersideError as error:
         click.echo(f"{name}: {printable(str(error))}", err=True)
         return EXIT_REFUSED if isinstance(error, RefusedError) else EXIT_USAGE
+    except OSError as error:  # Such as a full disk under our own output: nothing that a command opens to read.
+        place = "" if error.filename is None else f"{error.filename}: "
+        click.echo(f"{name}: {printable(f'{place}{error.strerror or error}')}", err=True)
+        return EXIT_USAGE
     except SystemExit:
         # Not standalone, click leaves so only when the reader of our output has left, as `| head` does: no failure.
         return 0
