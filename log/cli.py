@@ -25,7 +25,7 @@ from rich.table import Table
 
 from broker.cli import EXIT_REFUSED, EXIT_USAGE, printable
 from broker.config import Scope, lookup, parse
-from broker.errors import CorruptDataError, UsageError
+from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import INT32_MAX, Offset
 from broker.units import MIB, TimeMs, parse_size
 from log.compaction import CleanerOptions, CompactionEstimate, SourceLog, estimate_compaction
@@ -39,19 +39,19 @@ from log.segments.file_names import LOG, TXN_INDEX
 from log.tools.dump_options import DECODERS, DumpOptions
 from log.tools.dump_rows import file_rows
 from log.tools.dump_text import file_lines
-from log.tools.findings import Checked, Finding, counted, of_error, passed_over
+from log.tools.findings import Checked, Finding, counted, of_error, of_refusal, passed_over
 from log.tools.history_text import event_line, event_row, summary_lines, summary_row
 from log.tools.metadata_source import metadata_files
 from log.tools.problems import Problems
-from log.tools.rework_plan import Plan, Rework, brokers_kept_out, plan_lines, run_plans
-from log.tools.sources import SourceFolder, expand
+from log.tools.rework_plan import Plan, Rework, brokers_kept_out, check_copies, plan_lines, run_plans
+from log.tools.sources import SourceFolder, expand_all
 from log.tools.stats import SegmentTally, tally_segment
 from log.tools.stats_rows import compaction_json, compaction_row, tally_json, tally_rows
 from log.tools.verify import verify
 
 Advance: TypeAlias = Callable[[int], None]
-TableWriter: TypeAlias = Callable[[Sequence[SourceFolder], Path, Advance], Iterable[str]]
-"""Writes the batches and records of folders as tables into a directory, and gives a line for each table."""
+TableWriter: TypeAlias = Callable[[Sequence[SourceFolder], Path, Problems, Advance], Iterable[str]]
+"""Writes the batches and records of folders as tables into a directory, notes damage, gives a line for each table."""
 
 BAR_SIZE_BYTES_MIN: Final = 64 * MIB  # Read in about a tenth of a second; a bar for less only flickers.
 LINES_PER_WRITE: Final = 1000
@@ -113,16 +113,27 @@ def dump(
     options = DumpOptions(**how)
     if options.end_offset is not None and options.end_offset < options.start_offset:
         raise UsageError(f"--end-offset {options.end_offset} is below --start-offset {options.start_offset}")
-    folders = _expanded(paths)
-    if out is not None:
-        return _write_tables(context.find_object(dict), folders, out, quiet)
+    folders = expand_all(paths)
     problems = Problems()
+    if out is not None:
+        if not options.is_whole or options.start_offset or options.metadata:
+            raise UsageError(
+                "--out writes whole segments, values as bytes; --start-offset, --end-offset, --max-bytes and"
+                " --cluster-metadata-decoder do not go with it"
+            )
+        _check_out(paths, out)
+        _write_tables(context.find_object(dict), _with_segments(folders), out, problems, quiet)
+        folders = []
     for file in (file for folder in folders for file in folder.files):
         rows = file_rows(file, options, problems)
         try:
             _print(map(json.dumps, rows) if as_json else file_lines(file, options, problems))
         except CorruptDataError as error:
             problems.damage(of_error(file.shown, error, file.view() if file.kind == LOG else None))
+        except InputError as refusal:
+            if not options.keep_going:
+                raise
+            problems.damage(of_refusal(refusal))
     for line in (*problems.lines(), *problems.damage_lines()):
         click.echo(printable(line), err=True)
     return EXIT_REFUSED if problems.has_damage else 0
@@ -181,7 +192,7 @@ def verify_command(paths: tuple[Path, ...], keep_going: bool, as_json: bool, qui
     brokerside log verify orders-0
     brokerside log verify --keep-going --json /var/lib/kafka
     """
-    folders = _expanded(paths)
+    folders = expand_all(paths)
     total, damage_count = Checked(), 0
     with _progress("Verifying", _size_bytes(folders), quiet) as advance:
         for folder in folders:
@@ -214,20 +225,28 @@ def stats(
     brokerside log stats orders-0/00000000000000000000.log
     brokerside log stats --total-only --json /var/lib/kafka
     """
-    named = [attrs.evolve(folder, files=folder.of_kind(LOG)) for folder in _expanded(paths)]
-    folders = [folder for folder in named if folder.files]
+    folders = _with_segments(expand_all(paths))
     total = SegmentTally()
-    with _progress("Reading", _size_bytes(folders), quiet) as advance:
+    estimates: list[CompactionEstimate | None] = []
+    is_whole = True
+    with _progress("Reading", _size_bytes(folders) * (2 if compaction else 1), quiet) as advance:
         for file in (file for folder in folders for file in folder.files):
-            tally = tally_segment(file, advance)
+            try:
+                tally = tally_segment(file, advance)
+            except InputError as refusal:
+                click.echo(printable(str(refusal)), err=True)
+                is_whole = False
+                continue
             total.merge(tally)
             if not total_only:
                 _show_tally(file.shown, tally, None, as_json)
+        for folder in folders if compaction else ():
+            estimates.append(_estimate(folder, _now(now_ms)))
+            advance(_size_bytes([folder]))
     if len(folders) > 1:  # Offsets of different partitions have nothing to do with each other.
         total.first_offset = total.last_offset = None
-    estimates = [_estimate(folder, _now(now_ms)) for folder in folders if compaction]
     _show_tally("total", total, _summed([each for each in estimates if each is not None]), as_json)
-    return EXIT_REFUSED if total.damage_count else 0
+    return 0 if is_whole and not total.damage_count and None not in estimates else EXIT_REFUSED
 
 
 def _rework_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -296,16 +315,24 @@ def _rework(
     if (out is None) == (not in_place):
         raise UsageError("say where to work: --out DIR for a copy, or --in-place, one of the two")
     rework = attrs.evolve(rework, config=_config(settings), out=out, topics=frozenset(topics))
-    plans = [plan for folder in _expanded(paths) for plan in Plan.of(folder, rework)]
+    if out is not None:
+        _check_out(paths, out)
+    plans = [plan for folder in expand_all(paths) for plan in Plan.of(folder, rework)]
     if not plans:
         raise UsageError("no partition's directory is named that the options select")
+    if out is not None:
+        check_copies(plans, out)
     with brokers_kept_out(plans, rework):
         for plan in plans:
             _print(plan_lines(plan, rework))
         if in_place and not yes and not click.confirm("Change these files?", err=True):
             return EXIT_USAGE
         with _progress("Working", sum(plan.size_bytes for plan in plans), quiet) as advance:
-            _print(run_plans(plans, rework, advance))
+            try:
+                _print(run_plans(plans, rework, advance))
+            except CorruptDataError as damage:
+                click.echo(printable(str(damage)), err=True)
+                return EXIT_REFUSED
     return 0
 
 
@@ -319,8 +346,21 @@ def _config(settings: Sequence[str]) -> LogConfig:
     return LogConfig.parse(values)
 
 
-def _expanded(paths: Sequence[Path]) -> list[SourceFolder]:
-    return [folder for path in paths for folder in expand(path)]
+def _with_segments(folders: Sequence[SourceFolder]) -> list[SourceFolder]:
+    """Return the folders with their segments only; raises UsageError if there are none."""
+    found = [attrs.evolve(folder, files=folder.of_kind(LOG)) for folder in folders]
+    found = [folder for folder in found if folder.files]
+    if not found:
+        first = folders[0].shown if folders[0].is_whole else folders[0].files[0].shown
+        raise UsageError(f"{first}: neither this nor anything else named is or holds a segment")
+    return found
+
+
+def _check_out(paths: Sequence[Path], out: Path) -> None:
+    """Raise UsageError if output would go into one of the directories that are read."""
+    for path in paths:
+        if path.is_dir() and out.resolve().is_relative_to(path.resolve()):
+            raise UsageError(f"--out {out} lies in {path}, which is only read")
 
 
 def _now(now_ms: int | None) -> TimeMs:
@@ -358,13 +398,12 @@ def _progress(title: str, size_bytes: int, quiet: bool) -> Iterator[Advance]:
 
 
 def _write_tables(
-    joined: dict[str, TableWriter] | None, folders: Sequence[SourceFolder], out: Path, quiet: bool
-) -> int:
+    joined: dict[str, TableWriter] | None, folders: Sequence[SourceFolder], out: Path, problems: Problems, quiet: bool
+) -> None:
     if joined is None:
         raise UsageError("--out needs pyarrow; it is part of `brokerside log dump`")
     with _progress("Writing", _size_bytes(folders), quiet) as advance:
-        _print(joined["write_tables"](folders, out, advance))
-    return 0
+        _print(joined["write_tables"](folders, out, problems, advance))
 
 
 def _finding_json(finding: Finding) -> str:
@@ -401,7 +440,7 @@ def _estimate(folder: SourceFolder, now_ms: TimeMs) -> CompactionEstimate | None
                 aborted.extend(aborted_transactions(index.view(), source=index.shown))
         sources = [SourceLog(file.view(), file.shown) for file in folder.files]
         return estimate_compaction(sources, now_ms=now_ms, aborted=aborted)
-    except CorruptDataError as damage:
+    except (CorruptDataError, InputError) as damage:
         click.echo(f"what compaction would save in {printable(folder.shown)}: {printable(str(damage))}", err=True)
         return None
 

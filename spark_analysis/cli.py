@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from log.tools.problems import Problems
     from log.tools.sources import SourceFolder
 
 PROGRAM: Final = "brokerside"
@@ -77,10 +78,12 @@ class _Commands(click.Group):
         return command
 
 
-def _write_log_tables(folders: Sequence[SourceFolder], out: Path, advance: Callable[[int], None]) -> Iterable[str]:
+def _write_log_tables(
+    folders: Sequence[SourceFolder], out: Path, problems: Problems, advance: Callable[[int], None]
+) -> Iterable[str]:
     from spark_analysis.log_tables import write_log_tables
 
-    return write_log_tables(folders, out, advance)
+    return write_log_tables(folders, out, problems, advance)
 
 
 @click.group(

@@ -7,7 +7,8 @@ Goals, most important first
 2. Bounded memory: a row group is one chunk of the scan or several small ones.
 3. Whoever opens a file finds what each column means: the comments are field metadata.
 
-Constraints: the folder must be empty or new. Damage is stepped over; the table `damages` tells it, and may be empty.
+Constraints: the folder must be empty or new, and is so again if the tables cannot be finished. Damage is stepped over;
+the table `damages` tells it, and may be empty. A name that is not UTF-8 has its other bytes escaped.
 
 How: keys and values are cut out of the scanned bytes by offsets that Arrow takes as they are; values are bytes, nulls
 null. Headers of records are a list of name and value, decoded where there are any.
@@ -21,7 +22,8 @@ Source: ours; the fields are those of Kafka's record batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -35,7 +37,10 @@ from broker.errors import InputError
 from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import CODEC_MASK, Codec
 from log.columns.record_columns import ByteArray, HeaderColumns, RecordColumns
+from log.errors import StorageError
 from log.segments.file_names import LOG
+from log.tools.findings import counted, of_damage
+from log.tools.problems import Problems
 from log.tools.sources import SourceFile, SourceFolder
 
 Advance: TypeAlias = Callable[[int], None]
@@ -128,7 +133,14 @@ class _Table:
             self._writer = pq.ParquetWriter(self.path, self.schema, compression="zstd")
         self._flush()
         self._writer.close()
-        return f"{self.path}: {self.row_count:,} rows"
+        return f"{self.path}: {counted(self.row_count, 'row')}"
+
+    def discard(self) -> None:
+        """Remove what was written."""
+        with suppress(OSError):  # Closing writes what a full disk does not take.
+            if self._writer is not None:
+                self._writer.close()
+        self.path.unlink(missing_ok=True)
 
     def _flush(self) -> None:
         if self._held:
@@ -137,39 +149,53 @@ class _Table:
         self._held, self._held_count = [], 0
 
 
-def write_log_tables(folders: Sequence[SourceFolder], out: Path, advance: Advance) -> Iterator[str]:
-    """Write the segments of folders as batches.parquet, records.parquet and damages.parquet; yield a line for each.
+def write_log_tables(
+    folders: Sequence[SourceFolder], out: Path, problems: Problems, advance: Advance
+) -> tuple[str, ...]:
+    """Write the segments of folders as batches.parquet, records.parquet and damages.parquet; return a line for each.
 
-    `advance` is told the bytes read. Raises InputError if `out` holds something.
+    Damage is told to `problems` too, and the bytes read to `advance`. Raises InputError if `out` holds something,
+    StorageError if it cannot be written to.
     """
-    if out.exists() and any(out.iterdir()):
-        raise InputError("is not empty; tables go to a new folder", source=str(out))
-    out.mkdir(parents=True, exist_ok=True)
-    names = {"batches": BATCHES, "records": RECORDS, "damages": DAMAGES}
-    tables = {name: _Table(out / f"{name}.parquet", schema) for name, schema in names.items()}
-    for file in (file for folder in folders for file in folder.of_kind(LOG)):
-        _write_file(file, tables, advance)
-    for table in tables.values():
-        yield table.close()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if any(out.iterdir()):
+            raise InputError("is not empty; tables go to a new folder", source=str(out))
+        names = {"batches": BATCHES, "records": RECORDS, "damages": DAMAGES}
+        tables = {name: _Table(out / f"{name}.parquet", schema) for name, schema in names.items()}
+        try:
+            for file in (file for folder in folders for file in folder.of_kind(LOG)):
+                _write_file(file, tables, problems, advance)
+            return tuple(table.close() for table in tables.values())
+        except BaseException:  # An interrupt too.
+            for table in tables.values():
+                table.discard()
+            raise
+    except OSError as refusal:
+        raise StorageError("write to", str(out), refusal.strerror or str(refusal)) from refusal
 
 
-def _write_file(file: SourceFile, tables: dict[str, _Table], advance: Advance) -> None:
+def _write_file(file: SourceFile, tables: dict[str, _Table], problems: Problems, advance: Advance) -> None:
+    name = file.shown.encode("utf-8", "backslashreplace").decode("utf-8")
     position = -1
     read_to = 0
     for chunk in scan(file.view(), options=ScanOptions(keep_going=True), source=file.shown):
         first = int(np.searchsorted(chunk.batches.position, position, side="right"))
         batches = chunk.batches.rows(first, len(chunk.batches))
         if len(batches):
-            tables["batches"].append(_batch_columns(file.shown, batches))
+            tables["batches"].append(_batch_columns(name, batches))
             position = int(batches.position[-1])
             advance(position - read_to)
             read_to = position
         if len(chunk):
-            tables["records"].append(_record_columns(file.shown, chunk))
+            tables["records"].append(_record_columns(name, chunk))
+        for damage in chunk.damages:
+            is_batch = damage.base_offset is not None
+            problems.damage(of_damage(file.shown, damage), skipped_bytes=damage.size_bytes, skipped_batches=is_batch)
         if chunk.damages:
             tables["damages"].append(
                 {
-                    "file": [file.shown] * len(chunk.damages),
+                    "file": [name] * len(chunk.damages),
                     "position": [damage.position for damage in chunk.damages],
                     "size_bytes": [damage.size_bytes for damage in chunk.damages],
                     "base_offset": [damage.base_offset for damage in chunk.damages],

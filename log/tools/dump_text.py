@@ -87,7 +87,7 @@ def log_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Ite
 def _heading(file: SourceFile) -> str:
     if file.kind == LOG:
         return f"Log starting offset: {file.base_offset}"
-    found = snapshot_id(file.name)
+    found = snapshot_id(file.name.removesuffix(file.stage))
     if found is None:
         return "KRaft bootstrap snapshot"
     return f"Snapshot end offset: {found.end_offset}, epoch: {found.epoch}"

@@ -12,7 +12,7 @@ from typing import Final
 
 import attrs
 
-from broker.errors import CorruptDataError
+from broker.errors import CorruptDataError, InputError
 from log.columns.record_columns import Damage
 
 OFFSET_BYTES: Final = 8
@@ -64,6 +64,11 @@ def of_damage(file: str, damage: Damage) -> Finding:
 def of_error(file: str, error: CorruptDataError, data: memoryview | None = None) -> Finding:
     """Return an error that reading ended with as a finding; `data` are the bytes of a segment."""
     return Finding(file, error.what, error.position, None if data is None else claimed_offset(data, error.position))
+
+
+def of_refusal(refusal: InputError) -> Finding:
+    """Return a file that cannot be read at all as a finding."""
+    return Finding(refusal.source, refusal.what)
 
 
 def of_tail(file: str, data: memoryview, position: int) -> Finding:

@@ -21,7 +21,7 @@ from log.log_dir import METADATA_TOPIC
 from log.metadata.files import MetadataFile, MetadataFiles, arrange, is_metadata_file
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.storage import FileStorage, Storage
-from log.tools.sources import SourceFile
+from log.tools.sources import SourceFile, named_file
 
 METADATA_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
 
@@ -34,7 +34,7 @@ def metadata_files(path: Path) -> MetadataFiles:
     if not path.exists():
         raise InputError("cannot be read: no such file or directory", source=str(path))
     if not path.is_dir():
-        file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
+        file = named_file(path)
         if not looks_like_metadata(bytes(file.view()[:HEAD_SIZE_BYTES])):
             raise InputError("is no segment and no snapshot of a metadata log", source=str(path))
         return arrange([_opened(file)])

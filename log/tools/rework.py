@@ -29,7 +29,6 @@ from typing import Final
 
 import attrs
 
-from broker.errors import InputError
 from broker.ids import Offset
 from broker.units import MIB, TimeMs
 from log.batches.header_scan import header_chunks
@@ -40,9 +39,9 @@ from log.files.metadata_files import CLEAN_SHUTDOWN_FILE
 from log.log_config import LogConfig
 from log.partition_log import PartitionLog
 from log.recovery import LastShutdown
-from log.segments.file_names import LOG
+from log.segments.file_names import CLEANED, LOG, SWAP
 from log.storage import Storage
-from log.tools.sources import SourceFolder, is_log_file
+from log.tools.sources import SourceFolder, is_log_file, stage_of
 
 COPY_BYTES: Final = 4 * MIB
 
@@ -92,14 +91,11 @@ def extent(storage: Storage, directory: str) -> Extent:
 def copy_folder(folder: SourceFolder, target: Storage, directory: str, advance: Callable[[int], None]) -> None:
     """Copy a folder's files, with their modification times, into a directory of another storage, which is made.
 
-    Raises InputError if the directory is there already.
+    So are those that a broker was putting in the place of others, as it is they that hold the records then.
     """
-    if directory and target.exists(directory):
-        raise InputError("is there already; a copy goes to a new directory", source=directory)
-    if directory:
-        target.make_directory(directory)
-    for file in folder.files:
-        path = f"{directory}/{file.name}" if directory else file.name
+    target.make_directory(directory)
+    for file in (*folder.files, *folder.unfinished):
+        path = f"{directory}/{file.name}"
         data = file.view()
         copied = target.open(path, create=True)
         for start in range(0, len(data), COPY_BYTES):
@@ -153,7 +149,10 @@ def recover_partition(
     change = _closed(log, before, now_ms, ())
     gone = sorted(name for name in names - set(storage.list(directory)) if is_log_file(name) and name.endswith(LOG))
     cut = before.size_bytes - change.after.size_bytes
-    remarks = [f"{cut} bytes were cut"] if cut else ["nothing was cut"]
+    if any(stage_of(name) in (CLEANED, SWAP) for name in names):
+        remarks = ["what a broker was putting in the place of segments was finished, or undone"]
+    else:
+        remarks = [f"{cut} bytes were cut"] if cut else ["nothing was cut"]
     if last_shutdown.recovery_point > change.log_start_offset:
         remarks.append(f"what is below the recovery point, {last_shutdown.recovery_point}, was taken as it is")
     remarks.extend(f"segment {name} was removed" for name in gone)

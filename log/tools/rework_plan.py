@@ -3,7 +3,7 @@
 Decides where work happens (a copy below `out`, or the files themselves) and in which words it is planned and reported.
 
 Constraints: nothing is written while planning, but the lock that keeps brokers out where files will be changed. A copy
-goes to a directory that is not there yet.
+goes to a directory that is not there yet; one that cannot be finished is removed again.
 
 Example: orders-0: 3 segments, 12 MiB, 100,000 records; works on a copy, out/orders-0
 
@@ -22,7 +22,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from broker.errors import CorruptDataError, UsageError
+from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs, format_size
 from log.compaction import CleanerOptions, SourceLog, estimate_compaction
@@ -31,7 +31,8 @@ from log.files.directory_names import DirectoryRole, parse_directory_name
 from log.indexes.txn_index import aborted_transactions
 from log.log_config import LogConfig
 from log.segments.file_names import LOG, TXN_INDEX
-from log.storage import FileStorage
+from log.storage import FileStorage, Storage
+from log.tools.findings import counted
 from log.tools.rework import (
     Change,
     CompactionTerms,
@@ -92,6 +93,8 @@ class Plan:
         is_of_log_dir = folder.directory != ""
         if is_of_log_dir and rework.kind == "compact" and not rework.topics:
             raise UsageError("of a log directory, name the topics to compact by --topic")
+        if held.role is not DirectoryRole.CURRENT and not is_of_log_dir:
+            raise UsageError(f"{folder.shown} is not in use; rename it to {held.partition}, and it is taken as that")
         if held.role is not DirectoryRole.CURRENT or (rework.topics and held.partition.topic not in rework.topics):
             return
         storage = FileStorage(path.parent, read_only=True)
@@ -114,6 +117,17 @@ def plan_lines(plan: Plan, rework: Rework) -> Iterator[str]:
             yield "  no damage was found"
 
 
+def check_copies(plans: Sequence[Plan], out: Path) -> None:
+    """Raise InputError if a copy cannot go to a new directory of its own below `out`."""
+    names: set[str] = set()
+    for name in (plan.name for plan in plans):
+        if name in names:
+            raise InputError("two directories have this name, and their copies would be one", source=name)
+        names.add(name)
+        if (out / name).exists():
+            raise InputError("is there already; a copy goes to a new directory", source=str(out / name))
+
+
 @contextmanager
 def brokers_kept_out(plans: Sequence[Plan], rework: Rework) -> Iterator[None]:
     """Hold the locks of the log directories in which files will be changed; raises LockedError where a broker runs."""
@@ -127,18 +141,35 @@ def brokers_kept_out(plans: Sequence[Plan], rework: Rework) -> Iterator[None]:
 def run_plans(plans: Sequence[Plan], rework: Rework, advance: Advance) -> Iterator[str]:
     """Do what was planned, one partition after another; yield what was done."""
     for plan in plans:
-        last_shutdown = last_shutdown_of(FileStorage(plan.log_dir, read_only=True), plan.name)
-        storage = FileStorage(plan.log_dir if rework.out is None else rework.out)
-        if rework.out is not None:
-            copy_folder(plan.folder, storage, plan.name, advance)
-        if rework.kind == "compact":
-            terms = CompactionTerms(now_ms=rework.now_ms, options=rework.cleaner, include_active=rework.include_active)
-            change = compact_partition(storage, plan.name, rework.config, last_shutdown, terms)
+        if rework.out is None:
+            change = _changed(FileStorage(plan.log_dir), plan, rework)
         else:
-            if rework.recovery_point is not None:
-                last_shutdown = attrs.evolve(last_shutdown, recovery_point=rework.recovery_point)
-            change = recover_partition(storage, plan.name, rework.config, last_shutdown, rework.now_ms)
+            storage = FileStorage(rework.out)
+            with _removed_unless_finished(storage, plan.name):
+                copy_folder(plan.folder, storage, plan.name, advance)
+                change = _changed(storage, plan, rework)
         yield from _change_lines(change)
+
+
+def _changed(storage: Storage, plan: Plan, rework: Rework) -> Change:
+    last_shutdown = last_shutdown_of(FileStorage(plan.log_dir, read_only=True), plan.name)
+    if rework.kind == "compact":
+        terms = CompactionTerms(now_ms=rework.now_ms, options=rework.cleaner, include_active=rework.include_active)
+        return compact_partition(storage, plan.name, rework.config, last_shutdown, terms)
+    if rework.recovery_point is not None:
+        last_shutdown = attrs.evolve(last_shutdown, recovery_point=rework.recovery_point)
+    return recover_partition(storage, plan.name, rework.config, last_shutdown, rework.now_ms)
+
+
+@contextmanager
+def _removed_unless_finished(storage: Storage, directory: str) -> Iterator[None]:
+    """Remove a directory that was not there before if what fills it does not come to its end, interrupts included."""
+    try:
+        yield
+    except BaseException:
+        if storage.exists(directory):
+            storage.remove_directory(directory)
+        raise
 
 
 def _change_lines(change: Change) -> Iterator[str]:
@@ -148,7 +179,8 @@ def _change_lines(change: Change) -> Iterator[str]:
 
 
 def _extent_text(found: Extent) -> str:
-    return f"{found.segment_count:,} segments, {format_size(found.size_bytes)}, {found.record_count:,} records"
+    segments, records = counted(found.segment_count, "segment"), counted(found.record_count, "record")
+    return f"{segments}, {format_size(found.size_bytes)}, {records}"
 
 
 def _expected(plan: Plan, rework: Rework) -> str:

@@ -11,7 +11,9 @@ Constraints: links below the path are not followed (the storage refuses them); n
 escaped where they are printed.
 
 How: a directory with segment files is a partition's; any other is taken as a log directory, whose partition
-directories are looked into, future, stray and deleted ones too, one level deep.
+directories are looked into, future, stray and deleted ones too, one level deep. Several paths name each file once, and
+files of one directory make one folder, so that `t-0/*.log` is measured as t-0 is. In a directory, files on their way
+(.swap, .cleaned, .deleted) are passed over; named, they are read as what they are the files of.
 
 Example: expand(Path("logs")) gives one `SourceFolder` for logs itself (checkpoints) and one for each partition in it.
 
@@ -20,7 +22,8 @@ Left out: patterns; the shell expands them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import errno
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +36,18 @@ from log.files.checkpoints import CLEANER_FILE, LEADER_EPOCH_FILE, LOG_START_FIL
 from log.files.directory_names import UnexpectedDirectoryError, parse_directory_name
 from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, META_PROPERTIES_FILE, PARTITION_METADATA_FILE
 from log.metadata.files import BOOTSTRAP_FILE, SNAPSHOT, snapshot_id
-from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX, base_offset_of, kind_of
+from log.segments.file_names import (
+    CLEANED,
+    DELETED,
+    LOG,
+    OFFSET_INDEX,
+    PRODUCER_SNAPSHOT,
+    SWAP,
+    TIME_INDEX,
+    TXN_INDEX,
+    base_offset_of,
+    kind_of,
+)
 from log.storage import FileStorage, Storage
 
 OFFSET_CHECKPOINTS: Final = (CLEANER_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE)
@@ -47,6 +61,8 @@ SMALL_FILES: Final = (
 """Files with a name of their own."""
 
 SEGMENT_KINDS: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TXN_INDEX, PRODUCER_SNAPSHOT)
+OFFSET_MAX: Final = (1 << 63) - 1
+STAGES: Final = (DELETED, CLEANED, SWAP)
 
 
 @attrs.frozen
@@ -65,9 +81,14 @@ class SourceFile:
     @property
     def kind(self) -> str:
         """The ending that says what a segment's file holds, or the whole name of a file with a name of its own."""
-        return (
-            self.name if self.name in SMALL_FILES else SNAPSHOT if is_snapshot_name(self.name) else kind_of(self.name)
-        )
+        if self.name in SMALL_FILES:
+            return self.name
+        return SNAPSHOT if is_snapshot_name(self.name) else kind_of(self.name).removesuffix(self.stage)
+
+    @property
+    def stage(self) -> str:
+        """How far on its way the file is: .swap, .cleaned or .deleted; "" if it is in use."""
+        return stage_of(self.name)
 
     @property
     def base_offset(self) -> int:
@@ -75,6 +96,8 @@ class SourceFile:
         base_offset = base_offset_of(self.name)
         if base_offset is None:
             raise InputError("its name does not begin with an offset of 20 digits", source=self.shown)
+        if base_offset > OFFSET_MAX:
+            raise InputError(f"its name begins with an offset above {OFFSET_MAX}", source=self.shown)
         return base_offset
 
     @property
@@ -87,7 +110,7 @@ class SourceFile:
         try:
             file = self.storage.open(self.path)
         except StorageError as refusal:
-            raise InputError(f"cannot be read: {refusal.reason}", source=self.shown) from None
+            raise InputError(f"cannot be read: {_reason(refusal)}", source=self.shown) from None
         try:
             return file.view()
         finally:
@@ -95,7 +118,7 @@ class SourceFile:
 
     def sibling(self, kind: str) -> SourceFile:
         """Return the file of the same segment that holds `kind`; it need not be there."""
-        name = self.name.partition(".")[0] + kind
+        name = self.name.partition(".")[0] + kind + self.stage
         cut = len(self.name)
         return SourceFile(self.storage, self.path[:-cut] + name, self.shown[:-cut] + name)
 
@@ -114,25 +137,42 @@ class SourceFolder:
     directory: str
     """Its path in the storage; "" is the root."""
     is_whole: bool = True
-    """Whether these are all files of a log in it; False if one of them was named."""
+    """Whether these are all files of a log in it; False if some of them were named."""
+    unfinished: tuple[SourceFile, ...] = ()
+    """Files that a broker was putting in the place of others: it finishes or undoes that when it starts."""
 
     def of_kind(self, kind: str) -> tuple[SourceFile, ...]:
         """Return the files that hold `kind`, in order of base offset."""
-        return tuple(file for file in self.files if file.kind == kind)
+        return tuple(sorted((file for file in self.files if file.kind == kind), key=lambda file: file.name))
 
     def named(self, name: str) -> SourceFile | None:
         """Return the file called `name`, None if there is none."""
         return next((file for file in self.files if file.name == name), None)
 
+    def joined(self, other: SourceFolder) -> SourceFolder:
+        """Return what the two, which are the same directory, name together."""
+        if self.is_whole or other.is_whole:
+            return self if self.is_whole else other
+        return attrs.evolve(self, files=(*self.files, *(file for file in other.files if self.named(file.name) is None)))
+
+
+def expand_all(paths: Sequence[Path]) -> list[SourceFolder]:
+    """Return the folders that some paths name, each directory once; raises InputError if one of them names none."""
+    folders: dict[Path, SourceFolder] = {}
+    for folder in (folder for path in paths for folder in expand(path)):
+        place = Path(folder.shown).resolve()
+        known = folders.get(place)
+        folders[place] = folder if known is None else known.joined(folder)
+    return list(folders.values())
+
 
 def expand(path: Path) -> tuple[SourceFolder, ...]:
     """Return the folders that `path` names, those with no known files left out; raises InputError if it names none."""
     if not path.is_dir():
-        if path.name not in SMALL_FILES and kind_of(path.name) not in (*SEGMENT_KINDS, SNAPSHOT):
+        file = named_file(path)
+        if file.kind not in (*SMALL_FILES, *SEGMENT_KINDS, SNAPSHOT):
             raise InputError("is no segment, checkpoint or other file of a log", source=str(path))
-        storage = FileStorage(path.parent, read_only=True)
-        file = SourceFile(storage, path.name, str(path))
-        return (SourceFolder(str(path.parent), (file,), storage, "", is_whole=False),)
+        return (SourceFolder(str(path.parent), (file,), file.storage, "", is_whole=False),)
     storage = FileStorage(path, read_only=True)
     folders = [_folder(storage, "", str(path))]
     if not any(file.kind == LOG for file in folders[0].files):
@@ -141,6 +181,18 @@ def expand(path: Path) -> tuple[SourceFolder, ...]:
     if not found:
         raise InputError("holds no segment, checkpoint or other file of a log", source=str(path))
     return found
+
+
+def named_file(path: Path) -> SourceFile:
+    """Return the file that a path names; a link to a file of the same name is followed, as its name says what it is."""
+    target = path.resolve()
+    folder = target.parent if target.name == path.name else path.parent
+    return SourceFile(FileStorage(folder, read_only=True), path.name, str(path))
+
+
+def stage_of(name: str) -> str:
+    """Return how far on its way the file of this name is; "" if it is in use."""
+    return next((stage for stage in STAGES if name.endswith(stage)), "")
 
 
 def is_log_file(name: str) -> bool:
@@ -161,9 +213,11 @@ def _folder(storage: Storage, directory: str, shown: str) -> SourceFolder:
         found = storage.list(directory)
     except StorageError as refusal:
         raise InputError(f"cannot be read: {refusal.reason}", source=shown) from None
-    names = (name for name in found if is_log_file(name) and not storage.is_directory(start + name))
-    files = tuple(SourceFile(storage, start + name, f"{shown}/{name}") for name in names)
-    return SourceFolder(shown, files, storage, directory)
+    known = (name for name in found if is_log_file(name.removesuffix(stage_of(name))) and stage_of(name) != DELETED)
+    files = [SourceFile(storage, start + name, f"{shown}/{name}") for name in known]
+    files = [file for file in files if not storage.is_directory(file.path)]
+    in_use = tuple(file for file in files if not file.stage)
+    return SourceFolder(shown, in_use, storage, directory, unfinished=tuple(file for file in files if file.stage))
 
 
 def _partition_names(storage: Storage) -> Iterator[str]:
@@ -173,3 +227,10 @@ def _partition_names(storage: Storage) -> Iterator[str]:
                 yield parse_directory_name(name).name
             except UnexpectedDirectoryError:
                 continue
+
+
+def _reason(refusal: StorageError) -> str:
+    """Return in words why a file cannot be opened."""
+    cause = refusal.__cause__
+    is_link = isinstance(cause, OSError) and cause.errno == errno.ELOOP
+    return "it is a link, and links are not followed" if is_link else refusal.reason

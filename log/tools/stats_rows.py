@@ -11,6 +11,7 @@ from typing import Any, Final
 from broker.cluster import Int64Array
 from broker.units import format_size
 from log.compaction import CompactionEstimate
+from log.tools.findings import counted
 from log.tools.stats import SegmentTally
 
 PERCENT: Final = 100
@@ -109,7 +110,7 @@ def tally_rows(tally: SegmentTally) -> Iterator[tuple[str, str]]:
         yield "other control records", f"{tally.other_control_count:,}"
     yield "producers with an id", f"{len(tally.producer_ids):,}"
     if tally.damage_count:
-        yield "damage", f"{tally.damage_count:,} places, {tally.damaged_size_bytes:,} bytes passed over"
+        yield "damage", f"{counted(tally.damage_count, 'place')}, {tally.damaged_size_bytes:,} bytes passed over"
 
 
 def compaction_row(estimate: CompactionEstimate) -> tuple[str, str]:

@@ -6,7 +6,8 @@ Goals, most important first
 1. Damage in one file does not keep the others from being read.
 2. What a broker would rebuild or cut when it starts is told, as it is damage until then.
 
-Constraints: nothing is written. Without `keep_going` reading a file ends at its first damage.
+Constraints: nothing is written. Without `keep_going` reading a file ends at its first damage, and a file that cannot be
+opened ends everything; with it, such a file is told.
 
 How: each segment by `verify_segment`; the other files are parsed by whoever reads them in a broker. Segments of one
 partition must follow one another.
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from broker.errors import CorruptDataError
+from broker.errors import CorruptDataError, InputError
 from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint
 from log.indexes.txn_index import aborted_transactions
 from log.metadata.files import SNAPSHOT, MetadataFile
@@ -29,7 +30,7 @@ from log.metadata.reading import Aside
 from log.metadata.replay import snapshot_entries
 from log.producers.snapshot import parse_snapshot
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
-from log.tools.findings import Checked, Finding, of_error
+from log.tools.findings import Checked, Finding, of_error, of_refusal
 from log.tools.small_files import small_file_rows
 from log.tools.sources import SMALL_FILES, SourceFile, SourceFolder
 from log.tools.verify_segment import Advance, SegmentReport, verify_segment
@@ -44,9 +45,16 @@ def verify(folder: SourceFolder, *, keep_going: bool, advance: Advance) -> Itera
     last_offset = -1
     segments = folder.of_kind(LOG)
     for file in segments:
-        report = verify_segment(file, epochs, keep_going=keep_going, advance=advance)
+        try:
+            base_offset = file.base_offset
+            report = verify_segment(file, epochs, keep_going=keep_going, advance=advance)
+        except InputError as refusal:
+            if not keep_going:
+                raise
+            yield _report(file, [of_refusal(refusal)])
+            continue
         findings = list(report.findings)
-        if file.base_offset <= last_offset:
+        if base_offset <= last_offset:
             findings.append(Finding(file.shown, f"begins below the last offset of the segment before, {last_offset}"))
         if folder.is_whole and file is not segments[-1]:
             findings.extend(_missing_indexes(file))
@@ -54,8 +62,14 @@ def verify(folder: SourceFolder, *, keep_going: bool, advance: Advance) -> Itera
         yield SegmentReport(tuple(findings), report.checked, report.last_offset)
     for file in folder.files:
         if file.kind != LOG and file.name != LEADER_EPOCH_FILE:
-            findings = list(_other_file(file, is_alone=not folder.is_whole))
-            if findings or file.kind not in SEGMENT_INDEXES:
+            is_alone = folder.named(file.sibling(LOG).name) is None
+            try:
+                findings = list(_other_file(file, is_alone=is_alone))
+            except InputError as refusal:
+                if not keep_going:
+                    raise
+                findings = [of_refusal(refusal)]
+            if findings or is_alone or file.kind not in SEGMENT_INDEXES:
                 yield _report(file, findings)
 
 

@@ -44,6 +44,7 @@ from log.tools.findings import Checked, Finding, of_damage, of_error
 from log.tools.sources import SourceFile
 
 NONE_BEFORE: Final = -1
+MAGIC_MAX: Final = 2
 Advance: TypeAlias = Callable[[int], None]
 Entries = TypeVar("Entries", OffsetPositions, TimestampOffsets)
 
@@ -140,6 +141,9 @@ class _SegmentCheck:
         if chunk.damages:
             self._pass_over(batches)
         before = np.maximum.accumulate(np.concatenate(([self.last_offset], batches.last_offset[:-1])))
+        self._note(
+            batches, batches.magic > MAGIC_MAX, f"its magic is above {MAGIC_MAX}, and no broker opens such a log"
+        )
         self._check_order(batches, before)
         self._check_epochs(batches)
         self._check_offset_index(batches, before)

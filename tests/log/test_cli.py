@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from broker.cli import EXIT_REFUSED, EXIT_USAGE, run
+from broker.cli import EXIT_INTERRUPTED, EXIT_REFUSED, EXIT_USAGE, run
 from log.cli import log
 from log.partition_log import PartitionLog
 from log.recovery import LastShutdown
@@ -215,7 +217,11 @@ def test_a_copy_never_overwrites(partition: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / DIRECTORY).mkdir(parents=True)
     found = answer("compact", partition, "--out", tmp_path / "out", *COMPACTED)
     assert found.status == EXIT_USAGE
-    assert found.err == "brokerside log: topic-0: is there already; a copy goes to a new directory\n"
+    there = tmp_path / "out" / DIRECTORY
+    assert (found.out, found.err) == (
+        "",
+        f"brokerside log: {there}: is there already; a copy goes to a new directory\n",
+    )
 
 
 def test_in_place_asks_and_does_nothing_without_a_yes(partition: Path) -> None:
@@ -270,6 +276,13 @@ def test_a_file_that_the_system_refuses_is_named_as_the_user_named_it(partition:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (["compact", "{}", "--out", "{}/new"], "/new lies in "),
+        (["dump", "{}", "--out", "{}"], ", which is only read"),
+        (["dump", "{}", "--out", "x", "--start-offset", "9"], "--out writes whole segments"),
+        (
+            ["stats", "{}/leader-epoch-checkpoint"],
+            "/leader-epoch-checkpoint: neither this nor anything else named is or",
+        ),
         (["compact", "{}"], "say where to work: --out DIR for a copy, or --in-place, one of the two"),
         (["compact", "{}", "--in-place", "--out", "x"], "say where to work: --out DIR for a copy"),
         (["compact", "{}/..", "--in-place"], "of a log directory, name the topics to compact by --topic"),
@@ -304,3 +317,116 @@ def test_a_file_that_is_none_of_a_log_is_wrong_usage(tmp_path: Path, command: st
 @pytest.mark.parametrize("command", ["dump", "verify", "stats", "compact", "recover"])
 def test_each_command_shows_examples(command: str) -> None:
     assert f"brokerside log {command} " in answer(command, "--help").out
+
+
+def test_files_of_one_directory_are_measured_as_the_directory_is(partition: Path) -> None:
+    how = ("--json", "--now-ms", START_MS)
+    whole = answer("stats", partition, *how)
+    assert answer("stats", *sorted(partition.glob(f"*{LOG}"), reverse=True), *how) == whole
+    assert answer("stats", partition, partition / "..", partition.parent, *how) == whole
+
+
+def test_a_segment_that_a_broker_left_on_its_way_is_read_when_it_is_named(partition: Path) -> None:
+    plain = answer("dump", partition / "00000000000000000000.log").lines[1:]
+    for ending in (".log", ".index"):
+        path = partition / f"00000000000000000000{ending}"
+        path.rename(path.with_name(f"{path.name}.deleted"))
+    gone = partition / "00000000000000000000.log.deleted"
+    assert answer("dump", gone).lines == [f"Dumping {gone}", *plain]
+    assert answer("verify", gone).lines == ["2 files, 10 batches, 30 records: no damage"]
+    assert str(gone) not in answer("dump", partition).out
+
+
+def test_a_link_that_is_named_is_followed_and_one_in_a_directory_is_told(partition: Path, tmp_path: Path) -> None:
+    name = "00000000000000000000.log"
+    (tmp_path / "t-0").mkdir()
+    link = tmp_path / "t-0" / name
+    link.symlink_to(partition / name)
+    assert answer("verify", link).status == 0
+    found = answer("verify", tmp_path / "t-0")
+    assert found.err == f"brokerside log: {link}: cannot be read: it is a link, and links are not followed\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "rest"),
+    [
+        (["dump", "--keep-going"], "lastOffset: 179 "),
+        (["verify", "--keep-going"], "52 batches, 156 records"),
+        (["stats"], "│ 52, 156 "),
+    ],
+)
+def test_a_file_that_cannot_be_opened_does_not_keep_the_others_from_being_read(
+    partition: Path, words: list[str], rest: str
+) -> None:
+    path = sorted(partition.glob(f"*{LOG}"))[1]
+    path.unlink()
+    path.symlink_to("elsewhere")
+    found = answer(*words, partition)
+    assert found.status == EXIT_REFUSED
+    assert f"{path}: cannot be read: it is a link" in found.out + found.err
+    assert rest in found.out
+
+
+@pytest.mark.parametrize("command", ["verify", "recover"])
+def test_a_name_with_an_offset_that_no_log_has_is_one_sentence(tmp_path: Path, command: str) -> None:
+    (tmp_path / "t-0").mkdir()
+    path = tmp_path / "t-0" / "99999999999999999999.log"
+    write_sample("none", tmp_path)
+    path.write_bytes((tmp_path / DIRECTORY / "00000000000000000000.log").read_bytes())
+    out = () if command == "verify" else ("--out", tmp_path / "out")
+    found = answer(command, tmp_path / "t-0", *out)
+    assert found.status == EXIT_USAGE
+    assert found.err == f"brokerside log: {path}: its name begins with an offset above 9223372036854775807\n"
+
+
+def test_a_copy_to_recover_has_what_a_broker_was_swapping_in(partition: Path, tmp_path: Path) -> None:
+    for path in partition.glob("00000000000000000000.*"):
+        path.rename(path.with_name(f"{path.name}.swap"))
+    found = answer("recover", partition, "--out", tmp_path / "out")
+    assert "  log from offset 0 to before 180" in found.lines
+    assert found.lines[-1] == "  what a broker was putting in the place of segments was finished, or undone"
+
+
+def test_a_copy_that_cannot_be_finished_is_removed_and_damage_is_status_1(partition: Path, tmp_path: Path) -> None:
+    path = sorted(partition.glob(f"*{LOG}"))[1]
+    content = bytearray(path.read_bytes())
+    content[22] |= 7  # A codec that there is not, in bytes that the checkpoint says are flushed.
+    path.write_bytes(content)
+    (partition.parent / "recovery-point-offset-checkpoint").write_text("0\n1\ntopic 0 170\n")
+    found = answer("compact", partition, "--out", tmp_path / "out", *COMPACTED)
+    assert found.status == EXIT_REFUSED
+    assert found.err.count("\n") == 1
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_an_interrupt_leaves_no_half_of_a_copy(
+    partition: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        assert any((tmp_path / "out" / DIRECTORY).iterdir())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("log.tools.rework_plan.recover_partition", interrupted)
+    assert answer("recover", partition, "--out", tmp_path / "out").status == EXIT_INTERRUPTED
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_two_directories_of_one_name_are_refused_before_anything_is_copied(partition: Path, tmp_path: Path) -> None:
+    shutil.copytree(partition, tmp_path / "others" / DIRECTORY)
+    found = answer("recover", partition, tmp_path / "others" / DIRECTORY, "--out", tmp_path / "out")
+    assert (found.status, found.out, (tmp_path / "out").exists()) == (EXIT_USAGE, "", False)
+    assert found.err == "brokerside log: topic-0: two directories have this name, and their copies would be one\n"
+
+
+def test_a_directory_that_is_not_in_use_is_not_reworked(partition: Path, tmp_path: Path) -> None:
+    deleted = partition.rename(partition.with_name(f"topic-0.{'0a' * 16}-delete"))
+    found = answer("recover", deleted, "--out", tmp_path / "out")
+    assert found.status == EXIT_USAGE
+    assert found.err == f"brokerside log: {deleted} is not in use; rename it to topic-0, and it is taken as that\n"
+
+
+def test_a_full_disk_under_the_output_is_one_sentence(partition: Path) -> None:
+    words = [sys.executable, "-m", "log", "dump", str(partition)]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    assert (ended.returncode, ended.stderr) == (EXIT_USAGE, "python -m log: No space left on device\n")

@@ -92,7 +92,7 @@ def test_damage_is_passed_over_and_counted(tmp_path: Path) -> None:
     path.write_bytes(content)
     total = total_of(tmp_path)
     assert (total.damage_count, total.record_count) == (1, 177)
-    assert ("damage", f"1 places, {total.damaged_size_bytes:,} bytes passed over") in list(tally_rows(total))
+    assert ("damage", f"1 place, {total.damaged_size_bytes:,} bytes passed over") in list(tally_rows(total))
 
 
 def test_the_progress_adds_up_to_the_file(tmp_path: Path) -> None:

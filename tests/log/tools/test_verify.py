@@ -198,3 +198,15 @@ def test_segments_that_overlap_are_found(partition: Path) -> None:
 def test_a_line_tells_file_byte_offset_and_what() -> None:
     assert Finding("f.log", "is bad", 7, 9).line() == "f.log: at byte 7, batch at offset 9: is bad"
     assert Finding("f.log", "is bad", more_count=2).line() == "f.log: is bad (2 more like it)"
+
+
+def test_a_magic_that_no_broker_opens_is_found(partition: Path) -> None:
+    path = segments(partition)[0]
+    change(path, 16, lambda _: 18)  # The checksum does not cover the magic.
+    found, _ = findings(partition)
+    assert ("its magic is above 2, and no broker opens such a log", 0) in [(each.what, each.position) for each in found]
+
+
+def test_an_index_that_is_named_alone_counts_as_a_file(partition: Path) -> None:
+    found, total = findings(partition / "00000000000000000000.index")
+    assert (found, total.file_count) == ([], 1)
