@@ -8,7 +8,7 @@ from broker.entropy import SplitMix64
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches.build import build_marker
+from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.codecs.crc import crc32c
@@ -29,7 +29,7 @@ from log.files.checkpoints import EpochEntry
 from log.partition_log import PartitionLog
 from log.producers.append import AppendOrigin
 from log.reading import Isolation
-from log.record import ControlType, EndTransactionMarker, TimestampType
+from log.record import ControlType, EndTransactionMarker, Record, TimestampType
 from log.recovery import LastShutdown
 from tests.log.made import EPOCH, NOW, appended, batch, config, memory, opened, refused, sized, values
 

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from broker.ids import Offset
 from log.batches.batch import RecordBatch
 from log.errors import CorruptBatchError, IllegalArgumentError, SegmentOffsetOverflowError
+from log.indexes.time_index import TimestampOffset
 from log.log_config import LogConfig
+from log.segments.file_names import TIME_INDEX
 from log.segments.lookups import find_offsets, find_timestamps
 from log.segments.segment import Segment
 from log.segments.segment_files import SegmentPlace
@@ -75,6 +77,13 @@ def test_a_closed_segment_has_its_largest_time_as_last_entry_and_no_reserved_roo
     assert [storage.size_bytes(f"{DIRECTORY}/{name}") for name in storage.list(DIRECTORY)] == [0, made.size_bytes, 12]
     again = Segment(made.place, LogConfig(), now_ms=NOW)
     assert again.max_timestamp.timestamp == NOW + 2
+
+
+def test_a_last_entry_that_the_time_index_refuses_is_left_out_of_a_closed_segment() -> None:
+    made = segment(base_offset=5)
+    made.append(batch(), last_offset=Offset(5), max_timestamp=TimestampOffset(NOW, Offset(4)))
+    made.close()
+    assert made.place.storage.read(made.place.path(TIME_INDEX)) == b""
 
 
 def test_a_negative_size_cannot_be_read() -> None:
