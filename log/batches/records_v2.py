@@ -23,6 +23,7 @@ import numpy as np
 from broker.cluster import Int32Array, Int64Array
 from broker.ids import Offset
 from broker.units import TimeMs
+from log.codecs.java_utf8 import decode_java_utf8
 from log.codecs.varint import read_varint, read_varlong
 from log.columns.fill import TIMESTAMP_TYPE_BIT, tables_of_payload
 from log.errors import InvalidRecordError
@@ -136,5 +137,5 @@ def _read_headers(payload: bytes, position: int, count: int) -> tuple[tuple[Head
         if name is None:
             raise InvalidRecordError("Invalid negative header key size")
         value, position = _read_bytes(payload, position)
-        headers.append(Header(name.decode("utf-8", "replace"), value))
+        headers.append(Header(decode_java_utf8(name), value))
     return tuple(headers), position

@@ -23,6 +23,7 @@ from broker.cluster import Int32Array, Int64Array
 from broker.errors import CorruptDataError
 from broker.ids import Offset
 from broker.units import TimeMs
+from log.codecs.java_utf8 import decode_java_utf8
 from log.codecs.varint import read_varint
 from log.record import NO_SEQUENCE, Header, Record, increment_sequence
 
@@ -159,7 +160,7 @@ class RecordColumns:
             size, position = read_varint(view, position + size)
             value = None if size < 0 else bytes(view[position : position + size])
             position += max(size, 0)
-            headers.append(Header(name.decode("utf-8", "replace"), value))
+            headers.append(Header(decode_java_utf8(name), value))
         return tuple(headers)
 
     def record(self, row: int) -> Record:

@@ -24,9 +24,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from broker.errors import CorruptDataError, UsageError
+from log.codecs.java_utf8 import decode_java_utf8
 from log.files.java_text import UUID_SIZE_BYTES, decode_uuid, encode_uuid
 from log.metadata.fields import Field, Fields, Kind
-from log.tools.java_utf8 import decode_java_utf8
 
 VARINT_BYTES_MAX: Final = 5  # 32 bits at seven bits a byte.
 _NUMBERS: Final[Mapping[Kind, struct.Struct]] = {

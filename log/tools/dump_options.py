@@ -16,9 +16,9 @@ from broker.ids import INT32_MAX
 from log.batches.batch import RecordBatch
 from log.batches.in_buffer import batches_in
 from log.batches.scan import ScanOptions, scan
+from log.codecs.java_utf8 import decode_java_utf8
 from log.record import Record
 from log.tools.findings import Finding, claimed_offset, of_damage, of_tail
-from log.tools.java_utf8 import decode_java_utf8
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile
 

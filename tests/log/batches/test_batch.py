@@ -193,6 +193,12 @@ def test_a_size_below_minus_one_is_null_as_in_kafka() -> None:
     assert rows(batch.columns()) == batch.records()
 
 
+def test_a_header_name_that_is_not_utf_8_is_the_text_that_java_makes_of_it() -> None:
+    batch = v2(b"\x16\0\0\0\x01\x01\x02\x06\xed\xa0\x80\x01", 1)
+    assert batch.records()[0].headers == (Header("\ufffd", None),)
+    assert rows(batch.columns()) == read_many(bytes(batch.payload()), batch) == batch.records()
+
+
 def test_a_count_that_no_payload_can_hold_takes_no_memory() -> None:
     both_refuse(v2(b"\x0c\0\0\0\x01\x01\0", 2**31 - 1))
 
