@@ -1,6 +1,6 @@
 """Bytes in order: one partition's segments on one disk.
 
-`PartitionLog` is the log, on any `log.storage`; `log.batches.scan.scan` and `batches_in` read any segment file,
+`PartitionLog` is the log, on any `log.storage`; `scan` and `batches_in` read any segment file,
 `build_batch` makes its bytes; `LogDir` is a broker's whole log directory.
 
 Rooms, each on those before it: `codecs` (varints, checksums, compression), `columns` (records as columns, by the
@@ -18,7 +18,7 @@ from log.batches.build_spec import BatchSpec
 from log.batches.header_scan import scan_headers
 from log.batches.in_buffer import Reader, batches_in
 from log.batches.rewrite import rebuild
-from log.batches.scan import ScanOptions
+from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import Codec
 from log.columns.record_columns import Damage, RecordColumns
 from log.epoch_cache import LeaderEpochCache
@@ -83,5 +83,6 @@ __all__ = (
     "find_timestamps",
     "parse_directory_name",
     "rebuild",
+    "scan",
     "scan_headers",
 )
