@@ -39,7 +39,7 @@ from log.codecs.compression import CODEC_MASK, Codec
 from log.columns.record_columns import ByteArray, HeaderColumns, RecordColumns
 from log.errors import StorageError
 from log.segments.file_names import LOG
-from log.tools.findings import counted, of_damage
+from log.tools.findings import counted
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile, SourceFolder
 
@@ -190,8 +190,7 @@ def _write_file(file: SourceFile, tables: dict[str, _Table], problems: Problems,
         if len(chunk):
             tables["records"].append(_record_columns(name, chunk))
         for damage in chunk.damages:
-            is_batch = damage.base_offset is not None
-            problems.damage(of_damage(file.shown, damage), skipped_bytes=damage.size_bytes, skipped_batches=is_batch)
+            problems.pass_over(file.shown, damage)
         if chunk.damages:
             tables["damages"].append(
                 {

@@ -69,9 +69,8 @@ class ColumnFill:
     def _row_count(self, rows_max: int) -> int:
         left = self.plan[:, int(self.state[kernel.BATCH]) :]
         room = (left[kernel.PAYLOAD_END] - left[kernel.PAYLOAD_START]) // RECORD_BYTES_MIN
-        counts = np.minimum(
-            np.maximum(left[kernel.RECORD_COUNT], 0), room
-        )  # A damaged batch may announce fewer than 0.
+        announced = np.maximum(left[kernel.RECORD_COUNT], 0)  # A damaged batch may announce fewer than none.
+        counts = np.minimum(announced, room)
         return max(1, min(int(counts.sum()), rows_max))
 
 
@@ -123,7 +122,6 @@ def tables_of_payload(payload: BytesLike, batch: Sequence[int]) -> tuple[Int64Ar
 def columns_of_payload(batch: BytesLike, payload: BytesLike) -> RecordColumns | None:
     """Return all records of one batch of magic 2, or None where they do not add up; positions are in `payload`."""
     batches = walk(as_array(batch), 0, len(batch), is_file_reader=True)
-    starts, ends = np.zeros(1, np.int64), np.full(1, len(payload), np.int64)
-    fill = ColumnFill(as_array(payload), batches, plan_of(batches, starts, ends))
-    columns = fill.next_columns(rows_max=len(payload))
-    return columns if fill.is_done else None
+    plan = plan_of(batches, np.zeros(1, np.int64), np.full(1, len(payload), np.int64))
+    tables = tables_of_payload(payload, plan[:, 0].tolist())
+    return None if tables is None else named(as_array(payload), batches, *tables)

@@ -18,7 +18,7 @@ from log.batches.in_buffer import batches_in
 from log.batches.scan import ScanOptions, scan
 from log.codecs.java_utf8 import decode_java_utf8
 from log.record import Record
-from log.tools.findings import Finding, claimed_offset, of_damage, of_tail
+from log.tools.findings import Finding, claimed_offset, of_tail
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile
 
@@ -102,8 +102,7 @@ def _readable(file: SourceFile, data: memoryview, problems: Problems) -> Iterato
     position = 0
     for chunk in scan(data, options=ScanOptions(keep_going=True)):
         for damage in chunk.damages:
-            is_batch = damage.base_offset is not None
-            problems.damage(of_damage(file.shown, damage), skipped_bytes=damage.size_bytes, skipped_batches=is_batch)
+            problems.pass_over(file.shown, damage)
             yield position, damage.position
             position = damage.position + damage.size_bytes
     yield position, len(data)

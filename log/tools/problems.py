@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
-from log.tools.findings import Finding, passed_over
+from log.columns.record_columns import Damage
+from log.tools.findings import Finding, of_damage, passed_over
 
 PROBLEMS_MAX: Final = 10_000
 
@@ -69,6 +70,11 @@ class Problems:
         self._skipped_batches += skipped_batches
         if self._damage_count <= PROBLEMS_MAX:
             self._damages.append(finding)
+
+    def pass_over(self, file: str, damage: Damage) -> None:
+        """Note damage over which a scan of `file` has stepped."""
+        is_batch = damage.base_offset is not None
+        self.damage(of_damage(file, damage), skipped_bytes=damage.size_bytes, skipped_batches=is_batch)
 
     @property
     def has_damage(self) -> bool:
