@@ -21,7 +21,7 @@ from broker.errors import (
     UsageError,
 )
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionId, TopicPartition
-from broker.java_hash import java_map_order, java_set_copy_order, java_string_hash
+from broker.java.string_hash import java_map_order, java_set_copy_order, java_string_hash
 from broker.registration import BrokerInput, BrokerState, Registration, broker_step, heartbeat_input, register
 from broker.units import DurationMs, SizeBytes, TimeMs, format_size, parse_size
 

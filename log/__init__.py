@@ -17,24 +17,24 @@ from log.batches.build_columns import PlainColumns, build_batches
 from log.batches.build_spec import BatchSpec
 from log.batches.header_scan import scan_headers
 from log.batches.in_buffer import Reader, batches_in
+from log.batches.record_columns import Damage, RecordColumns
 from log.batches.rewrite import rebuild
 from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import Codec
-from log.columns.record_columns import Damage, RecordColumns
-from log.epoch_cache import LeaderEpochCache
 from log.files.directory_names import DirectoryRole, PartitionDirectory, directory_name, parse_directory_name
 from log.indexes.offset_index import OffsetIndex
 from log.indexes.time_index import TimeIndex
 from log.indexes.txn_index import TransactionIndex
 from log.log_config import LogConfig
 from log.log_dir import LogDir, LogDirOptions
-from log.log_state import AppendInfo, LogState, SegmentState
-from log.partition_log import PartitionLog
+from log.partition.epoch_cache import LeaderEpochCache
+from log.partition.log_state import AppendInfo, LogState, SegmentState
+from log.partition.partition_log import PartitionLog
+from log.partition.reading import FetchData, Isolation, OffsetPlace
+from log.partition.recovery import LastShutdown
 from log.producers.append import AppendOrigin
 from log.producers.state import ProducerState
-from log.reading import FetchData, Isolation, OffsetPlace
 from log.record import Header, Record, TimestampType
-from log.recovery import LastShutdown
 from log.segments.lookups import BatchPlaces, find_offsets, find_timestamps
 from log.segments.search import FoundOffset
 from log.segments.segment import Segment

@@ -51,8 +51,8 @@ from log.files.directory_lock import DirectoryLock
 from log.files.directory_names import DirectoryRole, PartitionDirectory, directory_name, parse_directory_name
 from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, write_clean_shutdown
 from log.log_config import LogConfig
-from log.partition_log import PartitionLog
-from log.recovery import LastShutdown
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
 from log.storage.protocol import Storage
 
 REMOTE_INDEX_CACHE: Final = "remote-log-index-cache"

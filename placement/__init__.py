@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-from placement.audit import PartitionStates, RackAudit, TopicSpread, partition_states, rack_audit, topic_spread
-from placement.balance import Distribution, Measure, distribution, measures
-from placement.broker_share import CLASSIC_SHARE, STRIPED_SHARE, ShareBound, broker_share
-from placement.changes import Change, changes
-from placement.classic import ClassicPlacer, grow_topic, rack_alternated_brokers
-from placement.constraints import (
+from placement.balance.audit import PartitionStates, RackAudit, TopicSpread, partition_states, rack_audit, topic_spread
+from placement.balance.broker_share import CLASSIC_SHARE, STRIPED_SHARE, ShareBound, broker_share
+from placement.balance.changes import Change, changes
+from placement.balance.constraints import (
     DISTINCT_BROKERS,
     FACTOR_MET,
     HARD,
@@ -24,16 +22,18 @@ from placement.constraints import (
     check,
     factor_met,
 )
-from placement.definitions import DEFINITIONS, Definition
-from placement.loads import Loads, loads
-from placement.manual import (
+from placement.balance.definitions import DEFINITIONS, Definition
+from placement.balance.loads import Loads, loads
+from placement.balance.measures import Distribution, Measure, distribution, measures
+from placement.placers.classic import ClassicPlacer, grow_topic, rack_alternated_brokers
+from placement.placers.manual import (
     ManualPartition,
     parse_replica_assignment,
     validate_added_partitions,
     validate_manual_assignment,
 )
+from placement.placers.striped import StripedPlacer
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate
-from placement.striped import StripedPlacer
 
 __all__ = (
     "CLASSIC_SHARE",

@@ -1,4 +1,4 @@
-"""`python -m placement assign|groups …`: the same as `brokerside assign` and `brokerside groups`."""
+"""`python -m placement assign …`: the same as `brokerside assign`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import click
 
 from broker.cli import run
 from placement.cli import assign
-from placement.group_life.cli import groups
 
 
 @click.group()
@@ -17,7 +16,6 @@ def placement() -> None:
 
 
 placement.add_command(assign)
-placement.add_command(groups)
 
 if __name__ == "__main__":
     sys.exit(run(placement, "python -m placement"))

@@ -24,13 +24,13 @@ from broker.cluster import BrokerView, ClusterView
 from broker.entropy import JavaRandom
 from broker.errors import InputError, UsageError
 from broker.ids import BrokerId, broker_id
-from placement.classic import ClassicPlacer, grow_topic
-from placement.constraints import check
+from placement.balance.constraints import check
 from placement.formats.racks import read_racks
 from placement.formats.read import read_dump
 from placement.formats.reassign import write_reassignment
-from placement.manual import parse_replica_assignment, validate_manual_assignment
-from placement.registry import load_placer
+from placement.placers.classic import ClassicPlacer, grow_topic
+from placement.placers.manual import parse_replica_assignment, validate_manual_assignment
+from placement.placers.registry import load_placer
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate
 
 BROKER_COUNT_MAX: Final = 100_000  # Fifty times the largest clusters known; refused before memory is taken.

@@ -36,7 +36,7 @@ from broker.cluster import BrokerView, ClusterView, Int32Array, PartitionTable, 
 from broker.entropy import SplitMix64
 from broker.errors import RefusedError
 from broker.ids import BrokerId
-from placement.constraints import STANDARD, Constraint, Violation, check
+from placement.balance.constraints import STANDARD, Constraint, Violation, check
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer
 
 # Java orders by UTF-16 unit: "10" < "9" < "A" < "_" < "a" < "é" < an emoji < "\uffee"; Python puts the emoji last.

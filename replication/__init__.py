@@ -8,12 +8,22 @@ policy.
 
 from __future__ import annotations
 
-from replication.election import Ballot, Choice, Elected, Election, elect
-from replication.out_of_sync import OutOfSync, Why
-from replication.partition import BrokerStatus, FollowerState, LeaderState, LogState, PartitionState
-from replication.partition_change import Target, change, target_of
-from replication.rules import CURRENT, RELEASES, SWITCHES, Release, Rules, Switch, Truncation, rules_of, without
-from replication.terms import Moment, Terms
+from replication.rules.election import Ballot, Choice, Elected, Election, elect
+from replication.rules.out_of_sync import OutOfSync, Why
+from replication.rules.partition import BrokerStatus, FollowerState, LeaderState, LogState, PartitionState
+from replication.rules.partition_change import Target, change, target_of
+from replication.rules.settings import Moment, Terms
+from replication.rules.switches import (
+    CURRENT,
+    RELEASES,
+    SWITCHES,
+    Release,
+    Rules,
+    Switch,
+    Truncation,
+    rules_of,
+    without,
+)
 
 __all__ = (
     "CURRENT",

@@ -1,4 +1,4 @@
-"""`python -m replication explore|mirror|scenario|simulate …`: the same as the commands of `brokerside`."""
+"""`python -m replication explore|groups|mirror|scenario|simulate …`: the same as the commands of `brokerside`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import sys
 import click
 
 from broker.cli import run
-from replication.cli import explore
+from replication.cli.simulate import simulate
+from replication.explore.cli import explore
+from replication.groups.alone.cli import groups
 from replication.mirror.cli import mirror
 from replication.scenarios.cli import scenario
-from replication.simulation.cli import simulate
 
 
 @click.group()
@@ -18,7 +19,7 @@ def replication() -> None:
     """Several brokers agreeing, and failing."""
 
 
-for command in (explore, mirror, scenario, simulate):
+for command in (explore, groups, mirror, scenario, simulate):
     replication.add_command(command)
 
 if __name__ == "__main__":

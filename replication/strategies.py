@@ -44,15 +44,15 @@ from hypothesis import strategies as st
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import DurationMs, TimeMs
 from placement.strategies import searching
-from replication.controller_events import fenced, restarted_uncleanly, unfenced
-from replication.election import Ballot, Elected, Election, ElectionPolicy, elect
-from replication.partition import PartitionState
 from replication.roles.settings import RoleSettings
-from replication.rules import CURRENT, Rules
+from replication.rules.controller_events import fenced, restarted_uncleanly, unfenced
+from replication.rules.election import Ballot, Elected, Election, ElectionPolicy, elect
+from replication.rules.partition import PartitionState
+from replication.rules.settings import Terms
+from replication.rules.switches import CURRENT, Rules
 from replication.simulation.faults import DETAIL_MAX, QUIET_MS, Fault, fault_bounds
 from replication.simulation.options import FaultKind, NetworkOptions, Options
-from replication.simulation.upkeep import UPKEEP_KINDS
-from replication.terms import Terms
+from replication.simulation.retention import UPKEEP_KINDS
 
 _SHORT_MS: Final = DurationMs(20_000)
 _PRODUCE_MS_MAX: Final = DurationMs(5_000)

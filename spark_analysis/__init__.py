@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from spark_analysis.schemas import TABLES, Column, Table
+from spark_analysis.tables.schemas import TABLES, Column, Table
 
 __all__ = ("TABLES", "Column", "Table")

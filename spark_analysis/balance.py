@@ -2,7 +2,7 @@
 
 What it decides: for each cluster and placer, how replicas, leaders and bytes are spread over
 brokers, racks and topics, beside the best spread that whole shares allow; and which cluster
-to look at first. The figures are those of `placement/balance.py`, which says why they are
+to look at first. The figures are those of `placement/balance/measures.py`, which says why they are
 right and is the oracle that tests hold these to.
 
 Input is the table of sums (staging.py), which executors make beside the table of brokers: of the shares x of
@@ -21,7 +21,7 @@ Example: shares 4, 1, 1, 1 give stdev 1.299, cv 0.742, Gini 0.321 and 2 moves.
 
 Left out: percentiles over clusters, which the report makes of these tables.
 
-Source: placement/balance.py.
+Source: placement/balance/measures.py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_analysis import schemas
+from spark_analysis.tables import schemas
 
 _KEY: Final = ("cluster_id", "placer", "scope", "quantity")
 

@@ -32,16 +32,17 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from broker.errors import InputError, UsageError
 from placement.formats.racks import Racks
-from placement.registry import load_placer
-from spark_analysis import balance, schemas
+from placement.placers.registry import load_placer
+from spark_analysis import balance
 from spark_analysis.fleet.generate import Fleet
 from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.kernels import RESULT_SCHEMA, DumpInput, Kernel, dumps_kernel, fleet_kernel, pairs_kernel
-from spark_analysis.progress import Bar
-from spark_analysis.progress import progress as show_progress
-from spark_analysis.schemas import Table
+from spark_analysis.session.progress import Bar
+from spark_analysis.session.progress import progress as show_progress
 from spark_analysis.sources.files import check_readable
-from spark_analysis.tables import (
+from spark_analysis.tables import schemas
+from spark_analysis.tables.schemas import Table
+from spark_analysis.tables.write import (
     StagedRun,
     Written,
     arrow_to_table,
@@ -74,7 +75,7 @@ def analyse_fleet(
 
     Without `by_topic` the table of topics is empty and nothing is measured over topics: a fleet of
     10,000 clusters has millions of them. Pairs of brokers are counted for the `shown_in_full_max` clusters
-    that rank first. `progress` is spark_analysis.progress.progress, or it with some
+    that rank first. `progress` is spark_analysis.session.progress.progress, or it with some
     arguments given. Raises UsageError when a placer is not installed, and what `write_table` raises.
     """
     for placer in sorted({placer for shape in recipe.shapes for placer in shape.placers}):

@@ -32,17 +32,17 @@ import pyarrow as pa
 
 from broker.cluster import ClusterView
 from broker.errors import InputError, NothingUsableError, UsageError
-from placement.changes import changes
+from placement.balance.changes import changes
 from placement.formats.parsed import ParsedDump, Reject
 from placement.formats.racks import Racks
-from spark_analysis import schemas
-from spark_analysis.describe import PAIR_BROKER_COUNT_MAX, count_pairs, describe_view
 from spark_analysis.fleet.describe import Placed, count_placed, describe_placed
+from spark_analysis.fleet.describe_view import PAIR_BROKER_COUNT_MAX, count_pairs, describe_view
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.sources.dumps import LAST, Moments, read_input
-from spark_analysis.staging import TaskWriter
-from spark_analysis.tables import attempt_name
+from spark_analysis.tables import schemas
+from spark_analysis.tables.staging import TaskWriter
+from spark_analysis.tables.write import attempt_name
 
 Kernel: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 FORMAT_NOT_KNOWN: Final = "unknown"

@@ -58,13 +58,25 @@ BROKER_LOGS: Final[tuple[Setting, ...]] = (
         "log.index.interval.bytes", 4096, "Bytes appended between two entries of the offset index.", _SERVER, minimum=0
     ),
     long(
-        "log.retention.bytes", -1, "A partition's oldest segments beyond this size are deleted; -1 keeps all.", _SERVER
+        "log.retention.bytes",
+        -1,
+        "A partition's oldest segments beyond this size are deleted; -1 keeps all.",
+        _SERVER,
     ),
     long("log.retention.ms", None, "Segments older than this are deleted; -1 keeps all.", _SERVER),
-    whole("log.retention.minutes", None, "The same in minutes, where log.retention.ms is not set.", _SERVER),
+    whole(
+        "log.retention.minutes",
+        None,
+        "The same in minutes, where log.retention.ms is not set.",
+        _SERVER,
+    ),
     whole("log.retention.hours", 168, "The same in hours, where neither of the two is set.", _SERVER),
     long(
-        "log.retention.check.interval.ms", 300_000, "How often segments to delete are looked for.", _SERVER, minimum=1
+        "log.retention.check.interval.ms",
+        300_000,
+        "How often segments to delete are looked for.",
+        _SERVER,
+        minimum=1,
     ),
     long(
         "log.initial.task.delay.ms",

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from broker.errors import UsageError
 from broker.ids import INT32_MAX, PartitionId
-from broker.java_hash import java_string_hash
+from broker.java.string_hash import java_string_hash
 
 
 def positive_hash(text: str) -> int:

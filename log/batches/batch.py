@@ -25,7 +25,7 @@ from log.errors import CorruptBatchError
 from log.record import Record, TimestampType, int64
 
 if TYPE_CHECKING:
-    from log.columns.record_columns import RecordColumns
+    from log.batches.record_columns import RecordColumns
 
 NO_PRODUCER_ID: Final = ProducerId(-1)
 NO_PRODUCER_EPOCH: Final = ProducerEpoch(-1)

@@ -24,11 +24,11 @@ from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batches.batch import RecordBatch
+from log.batches.fill import columns_of_payload
+from log.batches.record_columns import RecordColumns
 from log.batches.records_v2 import MANY, read_many, read_records
 from log.codecs.compression import DECOMPRESSED_BYTES_MAX, Codec, codec_of, decompress
 from log.codecs.crc import BytesLike, crc32c
-from log.columns.fill import columns_of_payload
-from log.columns.record_columns import RecordColumns
 from log.errors import CorruptBatchError, InvalidRecordError
 from log.record import NO_SEQUENCE, Record, TimestampType, increment_sequence, int64
 

@@ -40,10 +40,10 @@ from log.batches.batch_v2 import (
 )
 from log.batches.build import attributes_of
 from log.batches.build_spec import BatchSpec, check_spec
+from log.batches.encode_kernel import Fields, encode_batches, measure_batches
+from log.batches.record_columns import ByteArray
 from log.codecs.compression import Codec, compress_into
 from log.codecs.crc import BytesLike, crc32c
-from log.columns.record_columns import ByteArray
-from log.kernels.encode import Fields, encode_batches, measure_batches
 from log.record import NO_SEQUENCE, TimestampType
 
 HEADER_DTYPE: Final = np.dtype([(name, f">{code}") for name, code in HEADER_FIELDS])

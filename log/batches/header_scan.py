@@ -5,7 +5,7 @@ which byte that ends: at the end, in a torn tail, or at a size that no batch can
 
 Constraints: never raises for what the data holds; a file of any size is walked in pieces of bounded memory.
 
-How: one compiled walk (`log.kernels.headers`) fills a table of numbers, which is handed out as named columns.
+How: one compiled walk (`log.batches.headers_kernel`) fills a table of numbers, which is handed out as named columns.
 
 Example: scan_headers(b"") has no rows, end_position 0 and no damage.
 
@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from log.batches.header_table import as_array, joined, walk
 from log.batches.in_buffer import Reader
+from log.batches.record_columns import HeaderColumns
 from log.codecs.crc import BytesLike
-from log.columns.header_table import as_array, joined, walk
-from log.columns.record_columns import HeaderColumns
 
 
 def scan_headers(

@@ -29,12 +29,12 @@ from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batches.batch import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, RecordBatch
+from log.batches.fill_messages import MessageSet, columns_of_set
+from log.batches.header_table import as_array, walk
 from log.batches.message import Message
+from log.batches.record_columns import RecordColumns
 from log.codecs.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, Codec, decompress
 from log.codecs.crc import BytesLike, crc32
-from log.columns.fill_messages import MessageSet, columns_of_set
-from log.columns.header_table import as_array, walk
-from log.columns.record_columns import RecordColumns
 from log.errors import CorruptBatchError, InvalidRecordError
 from log.record import NO_SEQUENCE, NO_TIMESTAMP, Record, TimestampType, int64
 

@@ -1,8 +1,8 @@
 """The records of a batch of magic 2 as objects: one after the other, or many at once.
 
 What it decides: what the bytes of records say, in two ways that answer alike. Reading one after the other is plain, has
-words for what is wrong and is the twin of the kernel `log.kernels.records`; many at once is that kernel, for batches in
-which its fixed cost is forgotten.
+words for what is wrong and is the twin of the kernel `log.batches.records_kernel`; many at once is that kernel, for
+batches in which its fixed cost is forgotten.
 
 Constraints: nothing is read past the payload; sums of 64 bits wrap, as Java's.
 
@@ -23,11 +23,11 @@ import numpy as np
 from broker.cluster import Int32Array, Int64Array
 from broker.ids import Offset
 from broker.units import TimeMs
+from log.batches import records_kernel as kernel
+from log.batches.fill import TIMESTAMP_TYPE_BIT, tables_of_payload
 from log.codecs.java_utf8 import decode_java_utf8
 from log.codecs.varint import read_varint, read_varlong
-from log.columns.fill import TIMESTAMP_TYPE_BIT, tables_of_payload
 from log.errors import InvalidRecordError
-from log.kernels import records as kernel
 from log.record import NO_SEQUENCE, Header, Record, increment_sequence, int64
 
 if TYPE_CHECKING:

@@ -34,19 +34,19 @@ from broker.errors import CorruptDataError
 from broker.units import MIB
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import CHECKED_POSITION, HEADER
+from log.batches.fill import ColumnFill, plan_of
+from log.batches.fill_messages import MessageSet, columns_of_set
+from log.batches.header_table import as_array, walk
 from log.batches.in_buffer import Reader, batch_at
 from log.batches.legacy import CHECKED_POSITION as CHECKED_POSITION_LEGACY
 from log.batches.legacy import LegacyBatch
+from log.batches.memory import ColumnMemory
+from log.batches.payloads import Payloads
+from log.batches.record_columns import ByteArray, Damage, HeaderColumns, RecordColumns
+from log.batches.resync_kernel import find_candidate
 from log.codecs.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, codec_of, decompress_into
 from log.codecs.crc import BytesLike, crc32, crc32c
-from log.columns.fill import ColumnFill, plan_of
-from log.columns.fill_messages import MessageSet, columns_of_set
-from log.columns.header_table import as_array, walk
-from log.columns.memory import ColumnMemory
-from log.columns.payloads import Payloads
-from log.columns.record_columns import ByteArray, Damage, HeaderColumns, RecordColumns
 from log.errors import CorruptBatchError
-from log.kernels.resync import find_candidate
 
 SEARCH_BYTES_MAX: Final = 256 * MIB
 """How many bytes all searches after damage may checksum in one scan; beyond, the rest of the file is skipped."""

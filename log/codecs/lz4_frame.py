@@ -32,8 +32,8 @@ import cramjam
 import numpy as np
 
 from broker.units import MIB
+from log.codecs.xxhash import xxh32
 from log.errors import DecompressionError
-from log.kernels.xxhash import xxh32
 
 MAGIC: Final = b"\x04\x22\x4d\x18"
 DESCRIPTOR: Final = b"\x60\x40"  # Version 1, independent blocks, no checksums; blocks of 64 KiB.

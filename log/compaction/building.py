@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from broker.cluster import Int64Array
 from broker.units import TimeMs
 from log.batches.batch_v2 import CHECKED_POSITION, CRC_POSITION, HEADER, LENGTH_BYTES
+from log.batches.record_columns import RecordColumns
 from log.batches.rewrite import emptied, rebuild
 from log.codecs.compression import CODEC_MASK, Codec, compress
 from log.codecs.crc import crc32c
-from log.columns.record_columns import RecordColumns
 from log.compaction.rewrite_kernels import (
     GROWTH_BYTES_MAX,
     MAX_OFFSET,

@@ -46,7 +46,7 @@ from log.compaction.source import SourceLog
 from log.compaction.tally import Tally
 from log.compaction.transactions import CleanedTransactions
 from log.indexes.txn_index import AbortedTransaction
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
 from log.segments.file_names import LOG
 from log.segments.segment import Segment
 

@@ -33,7 +33,7 @@ from broker.cluster import Int32Array
 from broker.units import TimeMs
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import CONTROL_BIT, TRANSACTIONAL_BIT
-from log.columns.record_columns import HeaderColumns
+from log.batches.record_columns import HeaderColumns
 from log.compaction.key_kernels import BY_KEY, KEEP_ALL, SKIP
 from log.compaction.source import SourceLog
 from log.compaction.transactions import CleanedTransactions

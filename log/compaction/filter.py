@@ -36,7 +36,7 @@ from broker.cluster import Int64Array
 from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.batch_v2 import DELETE_HORIZON_BIT
-from log.columns.record_columns import HeaderColumns, RecordColumns
+from log.batches.record_columns import HeaderColumns, RecordColumns
 from log.compaction.building import MAGIC_V2, NO_HORIZON, Building
 from log.compaction.fates import Fates, ManyFates, is_transactional_or_control
 from log.compaction.key_kernels import BY_KEY, SKIP, BatchColumns, KeyColumns

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
-from log.columns.record_columns import ByteArray
+from log.batches.record_columns import ByteArray
 
 HashTable: TypeAlias = NDArray[np.uint64]
 PLACE_WIDTH: Final = 3

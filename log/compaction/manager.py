@@ -34,7 +34,7 @@ from broker.units import TimeMs
 from log.compaction.cleaner import DEFAULTS, Cleaned, CleanerOptions, clean
 from log.compaction.selection import LogToClean, filthiest, log_to_clean
 from log.files.checkpoints import CLEANER_FILE, read_offset_checkpoint, write_offset_checkpoint
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
 from log.storage.protocol import Storage
 
 

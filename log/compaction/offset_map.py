@@ -36,7 +36,7 @@ from broker.cluster import Int32Array, Int64Array
 from broker.errors import UsageError
 from broker.ids import Offset
 from broker.units import MIB
-from log.columns.record_columns import ByteArray
+from log.batches.record_columns import ByteArray
 from log.compaction import key_kernels
 from log.compaction.key_kernels import BatchColumns, HashTable, KeyColumns
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
-from log.columns.record_columns import ByteArray
+from log.batches.record_columns import ByteArray
 
 HEADER_SIZE_BYTES: Final = 61
 GROWTH_BYTES_MAX: Final = 14

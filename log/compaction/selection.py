@@ -30,7 +30,7 @@ import attrs
 
 from broker.ids import Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
 from log.segments.segment import Segment
 
 BEFORE_LOG: Final = Offset(-1)

@@ -32,14 +32,14 @@ from broker.ids import INT32_MAX
 from broker.units import MIB
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import HEADER, BatchV2
+from log.batches.fill import ColumnFill, plan_of
+from log.batches.header_table import as_array, walk
 from log.batches.in_buffer import Reader, batch_at
+from log.batches.record_columns import ByteArray, HeaderColumns, RecordColumns
+from log.batches.records_kernel import RECORD_COUNT
 from log.codecs.compression import CODEC_MASK, Codec, decompress
 from log.codecs.crc import BytesLike
-from log.columns.fill import ColumnFill, plan_of
-from log.columns.header_table import as_array, walk
-from log.columns.record_columns import ByteArray, HeaderColumns, RecordColumns
 from log.errors import CorruptBatchError
-from log.kernels.records import RECORD_COUNT
 from log.record import Record
 
 UNPACKED_BYTES_MAX: Final = 16 * MIB

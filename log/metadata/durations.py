@@ -3,10 +3,10 @@
 Decides, for each partition, for how long it had no leader, fewer replicas in sync than min.insync.replicas, or
 fewer than replicas; how often its ISR shrank; for each broker, how often and how long it was fenced.
 
-Definitions, as `placement.audit` has them at one moment: leaderless, there is no leader; under min ISR, leaderless
-or ISR smaller than min.insync.replicas; under-replicated, ISR smaller than the replicas less those being added. A
-new broker counts as fenced only once it has been unfenced, one of a snapshot at once. min.insync.replicas may
-change on the way: what holds at each time counts.
+Definitions, as `placement.balance.audit` has them at one moment: leaderless, there is no leader; under min ISR,
+leaderless or ISR smaller than min.insync.replicas; under-replicated, ISR smaller than the replicas less those being
+added. A new broker counts as fenced only once it has been unfenced, one of a snapshot at once. min.insync.replicas
+may change on the way: what holds at each time counts.
 
 Constraints: time counts from the first record (or a snapshot's time) to the last; what lasts at the end counts up
 to there. A partition that was deleted keeps its sums, under its name; one made again under that name adds to them.

@@ -27,9 +27,9 @@ from broker.units import TimeMs
 from broker.values import value
 from log.batches.batch_v2 import CONTROL_BIT
 from log.batches.in_buffer import MAGIC_POSITION, SIZE_MIN
+from log.batches.record_columns import RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.codecs.crc import BytesLike
-from log.columns.record_columns import RecordColumns
 from log.metadata.control import ControlRecord, decode_control
 from log.metadata.records import MetadataRecord, decode_record
 from log.record import ControlType

@@ -29,8 +29,8 @@ import numpy.typing as npt
 from broker.cluster import Int64Array
 from broker.ids import Offset
 from log.errors import CorruptBatchError
-from log.kernels.lookups import LAST_OFFSET, NO_DAMAGE, POSITION, SIZE_BYTES, find_batches
 from log.segments.file_names import LOG
+from log.segments.lookups_kernel import LAST_OFFSET, NO_DAMAGE, POSITION, SIZE_BYTES, find_batches
 from log.segments.segment import Segment
 
 _ANY: Final = np.iinfo(np.int64).min

@@ -15,8 +15,8 @@ Constraints
 - A refusal by an index comes after the bytes are written, as in Kafka; whoever owns the segment rolls before that.
 
 How: `log.segments.segment_files` names and opens the files; what is searched is in `log.segments.search`, what
-rebuilds the indexes in `log.segment_recovery`. The largest timestamp and the first append's are kept beside the
-files and read back from them when a segment is opened. `append_run` takes many batches at once, each of which
+rebuilds the indexes in `log.partition.segment_recovery`. The largest timestamp and the first append's are kept beside
+the files and read back from them when a segment is opened. `append_run` takes many batches at once, each of which
 counts as an append.
 
 Example: with an interval of 256 bytes and appends of 100, every fourth append has an entry: before it 300 are
@@ -43,9 +43,9 @@ from log.batches.batch_run import BatchRun
 from log.batches.in_buffer import Reader, batch_at, batches_in
 from log.errors import IllegalArgumentError, SegmentOffsetOverflowError
 from log.indexes.time_index import TimestampOffset
-from log.kernels import entries as kernel
 from log.log_config import LogConfig
 from log.record import NO_TIMESTAMP
+from log.segments import entries_kernel as kernel
 from log.segments.file_names import LOG
 from log.segments.rolling import RELATIVE_OFFSET_MAX, fits_relative
 from log.segments.search import (

@@ -3,7 +3,7 @@
 Decides where the log file and the three indexes of a segment are, and when each of them is there.
 
 Goals, most important first
-1. A crash while files are renamed or removed leaves what an opener can tell apart (`log.recovery`).
+1. A crash while files are renamed or removed leaves what an opener can tell apart (`log.partition.recovery`).
 2. A segment that nobody looks anything up in opens one file: the two indexes wait until they are asked for.
 
 Constraints: a segment in use has the suffix "", and is never removed. The log file is renamed first.

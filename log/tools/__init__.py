@@ -1,6 +1,6 @@
 """What can be asked of files on disk without a broker: dump, verify, stats, compact, recover.
 
-Each module computes and returns; `log.cli` parses the command line and prints.
+Each module computes and returns; `log.cli.commands` parses the command line and prints.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 
 from broker.errors import CorruptDataError, InputError
-from log.columns.record_columns import Damage
+from log.batches.record_columns import Damage
 
 OFFSET_BYTES: Final = 8
 

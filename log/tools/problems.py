@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
-from log.columns.record_columns import Damage
+from log.batches.record_columns import Damage
 from log.tools.findings import Finding, of_damage, passed_over
 
 PROBLEMS_MAX: Final = 10_000

@@ -37,8 +37,8 @@ from log.files.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offs
 from log.files.directory_names import parse_directory_name
 from log.files.metadata_files import CLEAN_SHUTDOWN_FILE
 from log.log_config import LogConfig
-from log.partition_log import PartitionLog
-from log.recovery import LastShutdown
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
 from log.segments.file_names import CLEANED, LOG, SWAP
 from log.storage import Storage
 from log.tools.sources import SourceFolder, is_log_file, stage_of

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
 from log.batches.batch_v2 import HEADER
+from log.batches.record_columns import HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import CODEC_MASK, Codec
-from log.columns.record_columns import HeaderColumns, RecordColumns
 from log.compaction.key_kernels import hash_keys
 from log.record import ControlType, control_type
 from log.tools.cardinality import Cardinality

@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from broker.cluster import Int64Array
 from broker.errors import CorruptDataError
 from broker.ids import INT32_MAX
+from log.batches.record_columns import Damage, HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
-from log.columns.record_columns import Damage, HeaderColumns, RecordColumns
 from log.files.checkpoints import EpochEntry
 from log.indexes.offset_index import OFFSET_ENTRY, OffsetPositions, offset_index_entries
 from log.indexes.time_index import TIME_ENTRY, TimestampOffsets, time_index_entries

@@ -14,8 +14,8 @@ from placement.consumer.ragged import Ragged
 from placement.consumer.registry import load_assignor
 from placement.consumer.round_robin import RoundRobinAssignor
 from placement.consumer.server_range import ServerRangeAssignor
-from placement.consumer.server_uniform import UniformAssignor
-from placement.consumer.sticky import CooperativeStickyAssignor, StickyAssignor
+from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
+from placement.consumer.uniform.assignor import UniformAssignor
 
 __all__ = [
     "NO_GENERATION",

@@ -26,11 +26,11 @@ from broker.errors import RefusedError
 from broker.ids import TopicPartition
 from placement.consumer.assignment import GroupAssignment
 from placement.consumer.group import Group
+from placement.consumer.group_spec import GroupSpec, Previous, read_group_spec, read_previous
 from placement.consumer.measures import Measures, measure
 from placement.consumer.moves import Move, moves_of
 from placement.consumer.optimum import Optimum, optimum_of
 from placement.consumer.registry import KAFKAS, load_assignor
-from placement.formats.group_spec import GroupSpec, Previous, read_group_spec, read_previous
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 MOVES_SHOWN_MAX: Final = 50  # A screen of reasons; --json has all.

@@ -28,7 +28,7 @@ import numpy as np
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled
 from broker.entropy import RandomSource
-from broker.java_order import string_places
+from broker.java.hash_order import string_places
 from placement.consumer.assignment import GroupAssignment
 from placement.consumer.group import Group
 from placement.consumer.ragged import Ragged

@@ -32,7 +32,7 @@ import numpy as np
 from broker.cluster import Int32Array, Int64Array, java_string_key
 from broker.errors import UsageError
 from broker.ids import PartitionId, TopicPartition
-from broker.java_order import string_places
+from broker.java.hash_order import string_places
 from placement.consumer.racks import ReplicaRacks
 from placement.consumer.ragged import Ragged, inverse
 from placement.spec import PARTITION_COUNT_MAX

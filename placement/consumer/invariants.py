@@ -19,8 +19,8 @@ import numpy as np
 
 from placement.consumer.assignment import GroupAssignment
 from placement.consumer.group import Group
-from placement.consumer.sticky_claims import assigned_topics
-from placement.consumer.sticky_racks import assigned_partitions
+from placement.consumer.sticky.claims import assigned_topics
+from placement.consumer.sticky.racks import assigned_partitions
 from placement.consumer.subscribers import same_sets
 
 

@@ -32,7 +32,7 @@ from broker.cluster import Int64Array
 from placement.consumer.circles import keep_more
 from placement.consumer.group import Group
 from placement.consumer.ragged import Ragged
-from placement.consumer.sticky_claims import assigned_topics
+from placement.consumer.sticky.claims import assigned_topics
 from placement.consumer.subscribers import same_sets
 
 BoolTable = NDArray[np.bool_]

@@ -25,9 +25,9 @@ from placement.consumer.assignor import ConsumerAssignor
 from placement.consumer.client_range import RangeAssignor
 from placement.consumer.round_robin import RoundRobinAssignor
 from placement.consumer.server_range import ServerRangeAssignor
-from placement.consumer.server_uniform import UniformAssignor
-from placement.consumer.sticky import CooperativeStickyAssignor, StickyAssignor
-from placement.registry import load_offered
+from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
+from placement.consumer.uniform.assignor import UniformAssignor
+from placement.placers.registry import load_offered
 
 ASSIGNOR_GROUP: Final = "brokerside.assignors"
 KAFKAS: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = MappingProxyType(

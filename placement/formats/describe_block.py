@@ -3,7 +3,7 @@
 Goals, most important first: the same rows as describe_line gives; cost less than splitting
 the lines; make no Python object for a partition.
 
-How: placement.kernels.describe reads the bytes and says what it found in tables of numbers; here these
+How: placement.formats.describe_kernel reads the bytes and says what it found in tables of numbers; here these
 become columns. A topic's name is looked up once for each run of lines that begin with it, usually
 its own line and its partitions, and each run of equal Configs once. Lines that the kernel leaves are
 given back, to be read with care.
@@ -24,11 +24,11 @@ import numpy as np
 
 from broker.cluster import Int32Array
 from broker.ids import INT32_MAX, TOPIC_NAME_LENGTH_MAX
+from placement.formats import describe_kernel as kernel
 from placement.formats.checks import PARTITION_ID_MAX, REPLICATION_FACTOR_MAX, fault_of_topic_name
 from placement.formats.describe_declared import TopicLines
 from placement.formats.describe_line import LIST_FIELDS, TOPIC_ID_LENGTH_MAX, is_topic_id
 from placement.formats.rows import Chunk, PartitionRows
-from placement.kernels import describe as kernel
 from placement.spec import PARTITION_COUNT_MAX
 
 _CONFIGS_BYTES_MAX: Final = 8192  # Longer ones go the careful way, so that what is remembered stays below 32 MiB.

@@ -6,10 +6,10 @@ from replication.checkers.catalogue import INVARIANTS, Invariant
 from replication.checkers.clients import check_history
 from replication.checkers.durability import DurabilityReport, LostRecord, account, told
 from replication.checkers.finding import Finding
-from replication.checkers.kept import is_expired, may_skip
-from replication.checkers.kept_report import KeptReport, check_keys, kept_report
-from replication.checkers.kept_steps import KeptStepChecker
 from replication.checkers.rare import Rare
+from replication.checkers.retention_model import is_expired, may_skip
+from replication.checkers.retention_report import KeptReport, check_keys, kept_report
+from replication.checkers.retention_steps import KeptStepChecker
 from replication.checkers.steps import StepChecker
 
 __all__ = (

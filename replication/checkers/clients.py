@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from broker.units import TimeMs
+from replication.checkers.committed_model import Ghost
 from replication.checkers.finding import Finding
-from replication.checkers.ghost import Ghost
-from replication.produce import ACKS_ALL, Fate
+from replication.rules.produce import ACKS_ALL, Fate
 
 
 class WriteView(Protocol):

@@ -22,8 +22,8 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from replication.checkers.clients import WriteView
-from replication.checkers.ghost import Ghost
-from replication.produce import ACKS_ALL, Fate
+from replication.checkers.committed_model import Ghost
+from replication.rules.produce import ACKS_ALL, Fate
 
 
 @attrs.frozen

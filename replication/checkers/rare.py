@@ -19,8 +19,8 @@ from typing import Final
 
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER
-from replication.partition import PartitionState
 from replication.roles.messages import Consumed, Fetched, IsrTold, Message, Produced, Registered
+from replication.rules.partition import PartitionState
 
 
 class Rare(enum.Enum):

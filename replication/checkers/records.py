@@ -16,9 +16,9 @@ import attrs
 
 from broker.ids import NO_LEADER, BrokerId
 from replication.checkers.rare import RareStates
-from replication.partition import BrokerStatus, PartitionState
 from replication.roles.messages import AskIsr, Beat, MetadataRecord, PartitionRecord, PartitionRemoved, Register
-from replication.terms import Terms
+from replication.rules.partition import BrokerStatus, PartitionState
+from replication.rules.settings import Terms
 
 Broken = tuple[str, int, str]
 """Code, partition, and what was seen."""

@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from log.files.checkpoints import EpochEntry
-from replication.checkers.ghost import Ghost
-from replication.checkers.shadow import News, Shadow
+from replication.checkers.committed_model import Ghost
+from replication.checkers.replica_model import News, Shadow
 from replication.checkers.view import NodeView, World, is_known, leader_role
-from replication.partition import LeaderState
-from replication.terms import Terms
+from replication.rules.partition import LeaderState
+from replication.rules.settings import Terms
 
 Broken = tuple[str, str]
 

@@ -28,13 +28,11 @@ from broker.ids import BrokerId
 from broker.units import TimeMs
 from log.batches.in_buffer import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
+from replication.checkers.committed_model import Ghost
 from replication.checkers.finding import Finding
-from replication.checkers.ghost import Ghost
 from replication.checkers.rare import Rare, RareStates
-from replication.checkers.shadow import Decoder, News, Shadow
+from replication.checkers.replica_model import Decoder, News, Shadow
 from replication.checkers.view import NodeView, World
-from replication.partition import LeaderState
-from replication.produce import ACKS_ALL
 from replication.roles.follower import FollowerRole
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
@@ -54,7 +52,9 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
-from replication.terms import Terms
+from replication.rules.partition import LeaderState
+from replication.rules.produce import ACKS_ALL
+from replication.rules.settings import Terms
 
 _NONE: Final = ErrorCode.NONE
 _CHECKED_ANSWERS: Final = frozenset({Produced, Consumed})

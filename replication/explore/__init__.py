@@ -1,19 +1,23 @@
-"""Bounded exhaustive search over the rules of replication: two models, one search, and how findings are told."""
+"""Bounded exhaustive search over the rules of replication: three models, one search, and how findings are told."""
 
 from __future__ import annotations
 
 from replication.explore.elr_model import ElrModel, ElrScope
+from replication.explore.quorum_model import Harm, QuorumModel, QuorumScope
 from replication.explore.search import Model, Outcome, Progress, search, told
 from replication.explore.truncation_model import TruncationModel, TruncationScope
 
-__all__ = [
+__all__ = (
     "ElrModel",
     "ElrScope",
+    "Harm",
     "Model",
     "Outcome",
     "Progress",
+    "QuorumModel",
+    "QuorumScope",
     "TruncationModel",
     "TruncationScope",
     "search",
     "told",
-]
+)

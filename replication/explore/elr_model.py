@@ -33,13 +33,13 @@ import attrs
 
 from broker.errors import UsageError
 from broker.ids import BrokerEpoch, BrokerId
-from replication.election import ElectionPolicy, elect
 from replication.explore.elr_world import PRESENT, Disk, ElrWorld, Government
 from replication.explore.interned import Interned
 from replication.explore.tiny_log import Record, shown
-from replication.partition import BrokerStatus, LeaderState, PartitionState
-from replication.rules import CURRENT, Rules, Truncation
-from replication.terms import Terms
+from replication.rules.election import ElectionPolicy, elect
+from replication.rules.partition import BrokerStatus, LeaderState, PartitionState
+from replication.rules.settings import Terms
+from replication.rules.switches import CURRENT, Rules, Truncation
 
 BROKERS: Final = (0, 1, 2)
 MIN_ISR: Final = 2

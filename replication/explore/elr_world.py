@@ -23,16 +23,16 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, Offset
 from broker.units import TimeMs
-from replication import controller_events
-from replication.alter_partition import alter, react
-from replication.election import ElectionPolicy
-from replication.epochs import assigned, latest_epoch
 from replication.explore.tiny_log import LATER, Record, epochs_of
-from replication.fetch import FetchRequest, after_answer, answer_fetch, recorded
-from replication.high_watermark import leader_high_watermark
-from replication.isr import is_caught_up, may_join, propose_expand, propose_shrink
-from replication.leadership import become_leader, unassigned
-from replication.partition import (
+from replication.rules import controller_events
+from replication.rules.alter_partition import alter, react
+from replication.rules.election import ElectionPolicy
+from replication.rules.epochs import assigned, latest_epoch
+from replication.rules.fetch import FetchRequest, after_answer, answer_fetch, recorded
+from replication.rules.high_watermark import leader_high_watermark
+from replication.rules.isr import is_caught_up, may_join, propose_expand, propose_shrink
+from replication.rules.leadership import become_leader, unassigned
+from replication.rules.partition import (
     AlterPartition,
     BrokerStatus,
     Follower,
@@ -41,8 +41,8 @@ from replication.partition import (
     PartitionEpoch,
     PartitionState,
 )
-from replication.terms import Moment, Terms
-from replication.truncation import out_of_range, truncated
+from replication.rules.settings import Moment, Terms
+from replication.rules.truncation import out_of_range, truncated
 
 NOW: Final = TimeMs(0)
 

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
-from replication.partition import EpochStart
+from replication.rules.partition import EpochStart
 
 LATER: Final = TimeMs(10**9)
 """A time at which nobody counts as caught up for what was long ago: how long a follower lags is not modelled."""

@@ -42,7 +42,7 @@ from broker.errors import UsageError
 from replication.explore.interned import Interned
 from replication.explore.tiny_log import shown
 from replication.explore.truncation_world import NOBODY, Control, Order, Replica, TruncationWorld
-from replication.rules import CURRENT, Rules
+from replication.rules.switches import CURRENT, Rules
 
 _REPLICA_BITS: Final = 16
 _REPLICA_MASK: Final = (1 << _REPLICA_BITS) - 1

@@ -22,13 +22,13 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
-from replication.alter_partition import validate
-from replication.epochs import assigned, latest_epoch
 from replication.explore.tiny_log import LATER, Record, epochs_of
-from replication.fetch import FetchAnswer, FetchRequest, after_answer, answer_fetch
-from replication.high_watermark import leader_high_watermark
-from replication.isr import is_caught_up, may_join, propose_expand, propose_shrink
-from replication.partition import (
+from replication.rules.alter_partition import validate
+from replication.rules.epochs import assigned, latest_epoch
+from replication.rules.fetch import FetchAnswer, FetchRequest, after_answer, answer_fetch
+from replication.rules.high_watermark import leader_high_watermark
+from replication.rules.isr import is_caught_up, may_join, propose_expand, propose_shrink
+from replication.rules.partition import (
     BrokerStatus,
     Follower,
     LeaderState,
@@ -36,9 +36,9 @@ from replication.partition import (
     PartitionEpoch,
     PartitionState,
 )
-from replication.rules import Rules, without
-from replication.terms import Moment, Terms
-from replication.truncation import FirstStep, answer_epoch_end, cut_for, first_step, out_of_range, truncated
+from replication.rules.settings import Moment, Terms
+from replication.rules.switches import Rules, without
+from replication.rules.truncation import FirstStep, answer_epoch_end, cut_for, first_step, out_of_range, truncated
 
 NOBODY: Final = -1
 

@@ -24,7 +24,7 @@ import attrs
 from replication.explore.elr_model import ElrModel, ElrScope
 from replication.explore.search import Model
 from replication.explore.truncation_model import TruncationModel, TruncationScope
-from replication.rules import CURRENT, Rules, rules_of, without
+from replication.rules.switches import CURRENT, Rules, rules_of, without
 
 
 @attrs.frozen

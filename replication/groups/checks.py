@@ -1,6 +1,6 @@
 """What must hold of groups inside a cluster, after every event: G1 to G9, and that a group skips nothing.
 
-It decides when which invariant is looked at; G1 to G9 are those of `placement.group_life.invariants`.
+It decides when which invariant is looked at; G1 to G9 are those of `replication.groups.client.invariants`.
 
 Goals, most important first
 1. Checked is what brokers and members have, from outside; nothing of a run depends on it.
@@ -37,11 +37,11 @@ from broker.group.records import CommittedOffset, OffsetKey, read_committed_offs
 from broker.group.service import GroupService
 from broker.ids import BrokerId, TopicPartition
 from broker.units import TimeMs
-from placement.group_life import invariants
-from placement.group_life.checking import is_from_current
-from placement.group_life.invariants import Broken
-from placement.group_life.views import fingerprint
 from replication.checkers import Finding, Invariant
+from replication.groups.alone.checking import is_from_current
+from replication.groups.client import invariants
+from replication.groups.client.invariants import Broken
+from replication.groups.client.views import fingerprint
 from replication.groups.guest import CoordinatorGuest
 from replication.groups.journal import records_of
 from replication.groups.layout import Layout

@@ -30,7 +30,7 @@ import attrs
 from broker.group.classic import Ticket
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
-from placement.group_life.messages import Disconnected, Response, Send
+from replication.groups.client.messages import Disconnected, Response, Send
 from replication.groups.messages import Answered, Asked, Probe, Probed
 from replication.roles.messages import Address, NodeId
 from replication.roles.outbox import Outbox

@@ -27,7 +27,7 @@ from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
 from log.batches.in_buffer import batches_in
-from placement.group_life.reading import Reader
+from replication.groups.client.reading import Reader
 from replication.groups.layout import Layout
 from replication.groups.messages import FetchNext
 from replication.roles.messages import Address, AskLeader, Consume, Consumed, LeaderTold, NodeId

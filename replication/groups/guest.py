@@ -30,8 +30,8 @@ from broker.group.service import Response as GroupResponse
 from broker.group.service import ServiceOptions
 from broker.ids import NO_LEADER, BrokerId, LeaderEpoch
 from broker.units import DurationMs, TimeMs
-from placement.group_life.hosting import refusal
-from placement.group_life.messages import AskTopics, Request, Response, TopicsTold
+from replication.groups.alone.hosting import refusal
+from replication.groups.client.messages import AskTopics, Request, Response, TopicsTold
 from replication.groups.connections import BrokerEnds, Caller
 from replication.groups.layout import Layout
 from replication.groups.messages import Asked, Probe, ShardDue, ShardRead

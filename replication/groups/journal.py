@@ -37,7 +37,7 @@ from broker.units import MIB, TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
 from log.record import Record
 
 _READ_BYTES: Final = MIB

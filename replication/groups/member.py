@@ -7,7 +7,7 @@ on, after what was due. One that ended because it could not go on is started ane
 
 Example: a member that stands still for a minute is out of its group when it goes on, and its commit is refused.
 
-Source: ours; the consumer is that of placement.group_life.
+Source: ours; the consumer is that of replication.groups.alone.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from broker.entropy import RandomSource
 from broker.group.classic import Ticket
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
-from placement.group_life.classic_client import ClassicClient
-from placement.group_life.client import Client
-from placement.group_life.consumer_client import ConsumerClient
-from placement.group_life.messages import Died, Note, Output, Send
-from placement.group_life.story import Mode
+from replication.groups.alone.scenario import Mode
+from replication.groups.client.classic_client import ClassicClient
+from replication.groups.client.client import Client
+from replication.groups.client.consumer_client import ConsumerClient
+from replication.groups.client.messages import Died, Note, Output, Send
 from replication.groups.connections import LOST, PROBE_MS, ClientEnds
 from replication.groups.fetching import Fetcher
 from replication.groups.layout import Layout

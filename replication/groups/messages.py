@@ -1,7 +1,7 @@
 """What group members and the coordinators on brokers say to each other, and what each says to itself later.
 
-It decides what a connection carries: requests and answers of `placement.group_life`, named by tickets; and the probe
-by which a client finds out that a connection is broken.
+It decides what a connection carries: requests and answers of `replication.groups.alone`, named by tickets; and the
+probe by which a client finds out that a connection is broken.
 
 Constraints: `session` counts a client's starts, so that nothing of a former process is taken for the present one's. An
 answer names its broker, and reaches the client over whatever connection there is.
@@ -15,7 +15,7 @@ import attrs
 
 from broker.group.classic import Ticket
 from broker.ids import BrokerId
-from placement.group_life.messages import Request, Response
+from replication.groups.client.messages import Request, Response
 from replication.roles.messages import GuestMessage, NodeId
 
 

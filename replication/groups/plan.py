@@ -7,7 +7,7 @@ started again, and in the end everybody is there. The last act is over before th
 
 Example: `draw_members(swarm(7, DurationMs(300_000)), 3)` has three groups of two to four members each.
 
-Source: ours; the kinds are those of placement.group_life's stories.
+Source: ours; the kinds are those of replication.groups.alone's stories.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from broker.entropy import RandomSource, SplitMix64, derive
 from broker.errors import UsageError
 from broker.group.members import InstanceId
 from broker.units import DurationMs, TimeMs
-from placement.group_life.modes import DEFAULTS
-from placement.group_life.options import ClientOptions, ClientSpec
-from placement.group_life.story import Mode
+from replication.groups.alone.scenario import Mode
+from replication.groups.client.modes import DEFAULTS
+from replication.groups.client.options import ClientOptions, ClientSpec
 from replication.groups.layout import Layout
 from replication.simulation.options import Options
 

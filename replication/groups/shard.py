@@ -42,7 +42,7 @@ from broker.group.service import (
     ServiceOptions,
 )
 from broker.units import DurationMs, TimeMs
-from placement.group_life.hosting import refusal
+from replication.groups.alone.hosting import refusal
 from replication.groups.connections import Caller
 from replication.groups.journal import Journal, Uncommitted
 from replication.groups.messages import ShardDue

@@ -17,7 +17,7 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.group.messages import CommitResponse
 from broker.ids import Offset, TopicPartition
-from placement.group_life.messages import (
+from replication.groups.client.messages import (
     Committed,
     Died,
     Disconnected,

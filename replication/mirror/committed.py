@@ -15,7 +15,7 @@ from typing import Final
 from broker.ids import Offset
 from broker.units import SizeBytes
 from log.batches.in_buffer import batches_in
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
 from log.record import Record
 from replication.simulation.cluster import Cluster
 from replication.simulation.run import Simulation

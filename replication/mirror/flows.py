@@ -30,7 +30,6 @@ from broker.ids import NO_LEADER, BrokerId, Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.in_buffer import batches_in
 from log.record import Record
-from replication.produce import ACKS_ALL
 from replication.roles.messages import (
     Address,
     AskLeader,
@@ -45,6 +44,7 @@ from replication.roles.messages import (
     Produced,
 )
 from replication.roles.outbox import Outbox
+from replication.rules.produce import ACKS_ALL
 from replication.simulation.options import Options
 
 RETRY_MS: Final = DurationMs(200)

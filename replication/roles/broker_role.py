@@ -34,11 +34,6 @@ from broker.machines import step
 from broker.registration import BrokerState, Heartbeat
 from broker.units import DurationMs, TimeMs
 from log.errors import InconsistentTopicIdError, StorageError
-from replication.epochs import UNDEFINED_END
-from replication.fetch import FetchAnswer, check_leader_epoch
-from replication.leadership import become_follower, become_leader, unassigned
-from replication.partition import UNKNOWN_OFFSET, PartitionState
-from replication.produce import ACKS_ALL
 from replication.roles.broker_start import BrokerStart
 from replication.roles.consumers import answer_consumer
 from replication.roles.follower import FollowerRole
@@ -87,7 +82,12 @@ from replication.roles.settings import RoleSettings
 from replication.roles.states.life import LIFE_TRANSITIONS, LifeInput, LifeState
 from replication.roles.states.part import PART_TRANSITIONS, PartInput, PartState
 from replication.roles.states.write import REFUSALS, WriteInput, WriteState, end_of_write
-from replication.terms import Moment
+from replication.rules.epochs import UNDEFINED_END
+from replication.rules.fetch import FetchAnswer, check_leader_epoch
+from replication.rules.leadership import become_follower, become_leader, unassigned
+from replication.rules.partition import UNKNOWN_OFFSET, PartitionState
+from replication.rules.produce import ACKS_ALL
+from replication.rules.settings import Moment
 
 _HEARD: Final = {
     BrokerState.UNFENCED: LifeInput.HEARTBEAT_UNFENCED,

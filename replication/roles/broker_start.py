@@ -15,10 +15,10 @@ from collections.abc import Callable
 import attrs
 
 from broker.ids import BrokerId, Offset
-from replication.fencing import StopProof
 from replication.roles.guest import GuestMaker
 from replication.roles.metadata import MetadataImage
 from replication.roles.replica_log import ReplicaLog
+from replication.rules.fencing import StopProof
 
 OpenLog = Callable[[int], ReplicaLog]
 """Opens, or makes, the log of a partition on this broker's disk."""

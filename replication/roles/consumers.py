@@ -1,6 +1,6 @@
 """A replica that answers a consumer, as leader or as follower.
 
-It decides nothing beyond `replication.follower_read`: records below the replica's own high watermark are shown.
+It decides nothing beyond `replication.rules.follower_read`: records below the replica's own high watermark are shown.
 
 Source: Kafka core ReplicaManager.fetchMessages for consumers, commit 1eb7644 (2024-10); KIP-392.
 """
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from broker.error_codes import ErrorCode
 from broker.units import SizeBytes
-from log.reading import Isolation
-from replication.follower_read import check_consumer_fetch
-from replication.partition import FollowerState, LeaderState
+from log.partition.reading import Isolation
 from replication.roles.messages import Consume, Consumed
 from replication.roles.replica_log import ReplicaLog
-from replication.rules import Rules
+from replication.rules.follower_read import check_consumer_fetch
+from replication.rules.partition import FollowerState, LeaderState
+from replication.rules.switches import Rules
 
 
 def answer_consumer(

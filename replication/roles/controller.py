@@ -1,8 +1,8 @@
 """The controller: it knows who is alive, changes partitions, and writes both into the metadata log.
 
 It decides the order of things: who is registered and fenced when, and which partitions an event reaches. What
-becomes of a partition is decided by the rules (`replication.controller_events`, `alter_partition`), what becomes of
-a broker by the table in `broker.registration`.
+becomes of a partition is decided by the rules (`replication.rules.controller_events`, `alter_partition`), what
+becomes of a broker by the table in `broker.registration`.
 
 Goals, most important first
 1. Each change is made on the result of the one before, and is in the log before anybody is told.
@@ -39,21 +39,6 @@ from broker.registration import (
     register,
 )
 from broker.units import TimeMs
-from replication.alter_partition import Altered, alter
-from replication.controller_events import (
-    active_brokers,
-    election_requested,
-    fenced,
-    fenced_together,
-    restarted_uncleanly,
-    swept,
-    unfenced,
-)
-from replication.election import Election
-from replication.fencing import check_broker_epoch, is_clean_registration, is_session_valid, may_stop
-from replication.partition import BrokerStatus, PartitionState
-from replication.partition_change import change, target_of
-from replication.reassign import cancelled, started
 from replication.roles.messages import (
     Address,
     AskIsr,
@@ -82,6 +67,21 @@ from replication.roles.metadata import MetadataImage
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.roles.states.standing import check_change
+from replication.rules.alter_partition import Altered, alter
+from replication.rules.controller_events import (
+    active_brokers,
+    election_requested,
+    fenced,
+    fenced_together,
+    restarted_uncleanly,
+    swept,
+    unfenced,
+)
+from replication.rules.election import Election
+from replication.rules.fencing import check_broker_epoch, is_clean_registration, is_session_valid, may_stop
+from replication.rules.partition import BrokerStatus, PartitionState
+from replication.rules.partition_change import change, target_of
+from replication.rules.reassign import cancelled, started
 
 
 @attrs.define

@@ -1,7 +1,7 @@
 """A broker that follows a partition's leader: it makes its log a prefix of the leader's and keeps it so.
 
 It decides which question is under way and when the next is asked; what an answer does to the log is decided by the
-rules (`replication.truncation`, `replication.fetch`).
+rules (`replication.rules.truncation`, `replication.rules.fetch`).
 
 Goals, most important first
 1. An answer is used only if it answers the last question: everything else is late or doubled.
@@ -26,10 +26,6 @@ from broker.errors import CorruptDataError
 from broker.ids import NO_LEADER, BrokerEpoch, LeaderEpoch
 from broker.machines import step
 from broker.units import DurationMs
-from replication.epochs import latest_epoch
-from replication.fetch import FetchRequest, after_answer
-from replication.leadership import Following
-from replication.partition import UNKNOWN_OFFSET, FollowerState, LogState
 from replication.roles.messages import (
     Address,
     AskBounds,
@@ -45,8 +41,20 @@ from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
 from replication.roles.states.part import PART_TRANSITIONS, PartInput, PartState
-from replication.terms import Moment
-from replication.truncation import FencedReaction, FirstStep, cut_for, first_step, may_apply, on_fenced, out_of_range
+from replication.rules.epochs import latest_epoch
+from replication.rules.fetch import FetchRequest, after_answer
+from replication.rules.leadership import Following
+from replication.rules.partition import UNKNOWN_OFFSET, FollowerState, LogState
+from replication.rules.settings import Moment
+from replication.rules.truncation import (
+    FencedReaction,
+    FirstStep,
+    cut_for,
+    first_step,
+    may_apply,
+    on_fenced,
+    out_of_range,
+)
 
 # Looked up once: a member of an enum costs as much as making a message, and these are asked for at every fetch.
 _NO_ERROR: Final = ErrorCode.NONE

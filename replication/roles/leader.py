@@ -1,7 +1,7 @@
 """A broker that leads a partition: it serves followers, takes writes and answers them, and looks after the ISR.
 
 It decides when an answer is sent: a follower's fetch waits for data up to `fetch_wait_ms`, an acks=all write until it
-is committed. Everything else is decided by the rules (`replication.fetch`, `isr`, `high_watermark`, `produce`,
+is committed. Everything else is decided by the rules (`replication.rules.fetch`, `isr`, `high_watermark`, `produce`,
 `alter_partition`), and applied here to a real log.
 
 Goals, most important first
@@ -31,12 +31,6 @@ from broker.errors import BrokersideError
 from broker.ids import BrokerEpoch, BrokerId, Offset
 from broker.values import value
 from log.errors import StorageError
-from replication.alter_partition import Reaction, react
-from replication.fetch import FetchAnswer, FollowerDesk, check_leader_epoch
-from replication.high_watermark import leader_high_watermark
-from replication.isr import lagging, propose_shrink
-from replication.partition import UNKNOWN_BROKER_EPOCH, LeaderState, PartitionState
-from replication.produce import answer_waiting, check_append
 from replication.roles.messages import (
     CONTROLLER,
     Address,
@@ -67,8 +61,14 @@ from replication.roles.states.write import (
     WriteState,
     end_of_write,
 )
-from replication.terms import Moment
-from replication.truncation import answer_epoch_end
+from replication.rules.alter_partition import Reaction, react
+from replication.rules.fetch import FetchAnswer, FollowerDesk, check_leader_epoch
+from replication.rules.high_watermark import leader_high_watermark
+from replication.rules.isr import lagging, propose_shrink
+from replication.rules.partition import UNKNOWN_BROKER_EPOCH, LeaderState, PartitionState
+from replication.rules.produce import answer_waiting, check_append
+from replication.rules.settings import Moment
+from replication.rules.truncation import answer_epoch_end
 
 _NO_ERROR: Final = ErrorCode.NONE
 """Looked up once: a member of an enum costs as much as making a message."""

@@ -23,11 +23,11 @@ from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.registration import BrokerState, Heartbeat
 from broker.values import value
-from replication.alter_partition import Altered
-from replication.election import Election
-from replication.fencing import StopProof
-from replication.fetch import FetchAnswer, FetchRequest
-from replication.partition import UNKNOWN_EPOCH, AlterPartition, BrokerStatus, EpochEnd, PartitionState
+from replication.rules.alter_partition import Altered
+from replication.rules.election import Election
+from replication.rules.fencing import StopProof
+from replication.rules.fetch import FetchAnswer, FetchRequest
+from replication.rules.partition import UNKNOWN_EPOCH, AlterPartition, BrokerStatus, EpochEnd, PartitionState
 
 NodeId = NewType("NodeId", int)
 """A process of the simulation: a broker by its id, the controller, or a client."""

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from broker.ids import BrokerId
-from replication.partition import BrokerStatus, PartitionState
 from replication.roles.messages import MetadataRecord, PartitionRecord, PartitionRemoved
+from replication.rules.partition import BrokerStatus, PartitionState
 
 
 class MetadataImage:

@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from broker.units import KIB, DurationMs, SizeBytes
-from replication.terms import Terms
+from replication.rules.settings import Terms
 
 DEFAULT_TERMS: Final = Terms(min_isr=2)
 

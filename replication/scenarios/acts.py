@@ -28,13 +28,13 @@ import attrs
 
 from broker.ids import BrokerId, Offset
 from broker.units import MIB, TimeMs
-from log.partition_log import PartitionLog
-from replication.produce import ACKS_ALL
+from log.partition.partition_log import PartitionLog
+from replication.retention import DeleteRecords, UpkeepDue
 from replication.roles.messages import CONTROLLER, Address, Consume, Message, NodeId
+from replication.rules.produce import ACKS_ALL
 from replication.scenarios.client import Ask, WriteOrder
 from replication.simulation.cluster import Cluster
 from replication.simulation.network import Hold
-from replication.upkeep import DeleteRecords, UpkeepDue
 
 _MANY: Final = 1_000_000
 _READ_BYTES_MAX: Final = MIB

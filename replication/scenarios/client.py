@@ -20,9 +20,9 @@ from broker.units import TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.record import Record
-from replication.produce import Fate, fate
 from replication.roles.messages import Address, GuestMessage, Message, NodeId, Produce, Produced
 from replication.roles.outbox import Outbox
+from replication.rules.produce import Fate, fate
 from replication.simulation.clients import VALUE_BYTES
 from replication.simulation.history import History, Write
 from replication.simulation.options import WALL_CLOCK_MS

@@ -1,7 +1,7 @@
 """A consumer that reads a partition from its start, and may check its position whenever the leader changes.
 
 It decides when it asks what: who leads, then, once for each leader epoch, whether its position still stands
-(`replication.position`), then for records.
+(`replication.rules.position`), then for records.
 
 Constraints: one question at a time; it asks any broker for the leader, in turn.
 
@@ -20,8 +20,6 @@ from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.in_buffer import batches_in
-from replication.partition import UNKNOWN_EPOCH
-from replication.position import Position, check_position
 from replication.roles.messages import (
     Address,
     AskEpochEnd,
@@ -35,6 +33,8 @@ from replication.roles.messages import (
     NodeId,
 )
 from replication.roles.outbox import Outbox
+from replication.rules.partition import UNKNOWN_EPOCH
+from replication.rules.position import Position, check_position
 from replication.scenarios.acts import Stage
 from replication.simulation.cluster import Cluster
 

@@ -13,7 +13,7 @@ as it was before a fix (named "...-before"), with the invariants that this break
 
 Example: `Look(20_000, leader=1, isr=(1, 2))`; `Answers("Produced", ErrorCode.NOT_ENOUGH_REPLICAS)`.
 
-Left out: stories that need no cluster (`replication.scenarios.tale`).
+Left out: stories that need no cluster (`replication.scenarios.part_scenario`).
 
 Source: the catalogue of scenarios of this project; each names its own.
 """
@@ -27,17 +27,17 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.units import MINUTE_MS, DurationMs
-from replication.produce import ACKS_ALL
+from replication.retention import Upkeep
 from replication.roles.settings import RoleSettings
+from replication.rules.produce import ACKS_ALL
+from replication.rules.settings import Terms
 from replication.scenarios.acts import Act
 from replication.scenarios.script import Script
 from replication.scenarios.verdict import Verdict
 from replication.simulation import Fault, Options, Outcome, quiet, run
 from replication.simulation.options import with_terms
+from replication.simulation.retention import with_upkeep
 from replication.simulation.trace import Tell, silent
-from replication.simulation.upkeep import with_upkeep
-from replication.terms import Terms
-from replication.upkeep import Upkeep
 
 DEFAULT_TERMS: Final = Terms(min_isr=2)
 DEFAULT_SETTINGS: Final = quiet(1, DurationMs(MINUTE_MS)).settings

@@ -29,7 +29,7 @@ from broker.ids import NO_LEADER, Offset
 from broker.units import MIB
 from log.batches.in_buffer import batches_in
 from replication.checkers import Finding
-from replication.produce import Fate
+from replication.retention import RecordsDeleted, identity_of
 from replication.roles.messages import (
     BeatTold,
     BoundsTold,
@@ -46,13 +46,13 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
+from replication.rules.produce import Fate
 from replication.scenarios.acts import Act, Stage
 from replication.scenarios.client import ScriptedClient
 from replication.scenarios.disks import PREPARED
-from replication.scenarios.former import former_controller
 from replication.scenarios.reader import PositionReader, Reads
+from replication.scenarios.zombie_controller import former_controller
 from replication.simulation.cluster import Cluster
-from replication.upkeep import RecordsDeleted, identity_of
 from replication.zookeeper.messages import Obeyed
 
 DIVERGING = "Fetched, diverging"

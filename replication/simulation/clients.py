@@ -28,7 +28,8 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.record import Record
-from replication.produce import Fate, fate
+from replication.retention.keyed import identity_of, keyed_record
+from replication.retention.policy import Reset
 from replication.roles.messages import (
     Address,
     AskLeader,
@@ -42,10 +43,9 @@ from replication.roles.messages import (
     Produced,
 )
 from replication.roles.outbox import Outbox
+from replication.rules.produce import Fate, fate
 from replication.simulation.history import History, Sighting, Write
 from replication.simulation.options import WALL_CLOCK_MS, Options
-from replication.upkeep.keyed import identity_of, keyed_record
-from replication.upkeep.policy import Reset
 
 VALUE_BYTES: Final = 8
 RETRY_MS: Final = DurationMs(200)

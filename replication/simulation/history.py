@@ -13,7 +13,7 @@ import attrs
 from broker.ids import Offset
 from broker.units import TimeMs
 from broker.values import value
-from replication.produce import Fate
+from replication.rules.produce import Fate
 
 
 @attrs.define

@@ -23,11 +23,9 @@ from broker.ids import BrokerId, Offset
 from broker.units import KIB, MIB, SizeBytes, TimeMs
 from log.files.metadata_files import PARTITION_METADATA_FILE, read_partition_metadata
 from log.log_config import LogConfig
-from log.partition_log import PartitionLog
-from log.recovery import LastShutdown
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
 from log.storage import MemoryStorage, Storage
-from replication.fencing import StopProof, proof_at_stop, proof_while_loading
-from replication.partition import UNKNOWN_BROKER_EPOCH
 from replication.roles.broker_role import BrokerRole
 from replication.roles.broker_start import BrokerStart
 from replication.roles.guest import GuestMaker
@@ -35,8 +33,10 @@ from replication.roles.messages import Address, Life, NodeId
 from replication.roles.metadata import MetadataImage
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
+from replication.rules.fencing import StopProof, proof_at_stop, proof_while_loading
+from replication.rules.partition import UNKNOWN_BROKER_EPOCH
+from replication.rules.stray import StoredReplica, is_stray
 from replication.simulation.options import WALL_CLOCK_MS
-from replication.stray import StoredReplica, is_stray
 from replication.zookeeper import ZooKeeperBrokerRole
 
 TORN_BYTES_MAX: Final = 4 * KIB

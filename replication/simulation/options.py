@@ -27,10 +27,10 @@ from broker.entropy import SplitMix64, derive
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.units import MINUTE_MS, DurationMs
+from replication.retention.policy import Upkeep
 from replication.roles.settings import RoleSettings
-from replication.rules import CURRENT, Rules
-from replication.terms import Terms
-from replication.upkeep.policy import Upkeep
+from replication.rules.settings import Terms
+from replication.rules.switches import CURRENT, Rules
 
 BROKER_COUNT_MAX: Final = 100
 PARTITION_COUNT_MAX: Final = 1_000

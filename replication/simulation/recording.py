@@ -16,7 +16,6 @@ import attrs
 
 from broker.ids import BrokerId, Offset
 from broker.units import TimeMs
-from replication.partition import PartitionState
 from replication.roles.messages import (
     AskIsr,
     Beat,
@@ -28,8 +27,9 @@ from replication.roles.messages import (
     SessionsDue,
 )
 from replication.roles.outbox import Outbox
+from replication.rules.partition import PartitionState
 from replication.simulation.cluster import Cluster
-from replication.simulation.telling import record_text
+from replication.simulation.record_text import record_text
 
 
 @attrs.frozen

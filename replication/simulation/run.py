@@ -42,15 +42,15 @@ from replication.checkers import (
     kept_report,
     may_skip,
 )
+from replication.rules.settings import Terms
 from replication.simulation.cluster import Cluster, settled
+from replication.simulation.fault_injection import Weather
 from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.recording import Recording
+from replication.simulation.retention import join_upkeep
 from replication.simulation.trace import Tell, Trace, silent
-from replication.simulation.upkeep import join_upkeep
 from replication.simulation.views import PartitionView, view_of
-from replication.simulation.weather import Weather
-from replication.terms import Terms
 
 HEAL_STEP_MS: Final = 1_000
 STEADY_MS: Final = 30_000

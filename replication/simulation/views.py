@@ -18,12 +18,12 @@ import attrs
 
 from broker.ids import NO_LEADER, BrokerId, LeaderEpoch, Offset
 from broker.units import TimeMs
-from replication.out_of_sync import OutOfSync, Why, out_of_sync
-from replication.partition import BrokerStatus, PartitionEpoch, PartitionState
 from replication.roles.leader import LeaderRole
+from replication.rules.out_of_sync import OutOfSync, Why, out_of_sync
+from replication.rules.partition import BrokerStatus, PartitionEpoch, PartitionState
+from replication.rules.settings import Moment
 from replication.simulation.cluster import Cluster
 from replication.simulation.recording import Leaving, Recording
-from replication.terms import Moment
 
 
 @attrs.frozen

@@ -31,8 +31,6 @@ from typing import Final
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import TimeMs
-from replication.fencing import check_control_request
-from replication.partition import UNKNOWN_BROKER_EPOCH
 from replication.roles.broker_role import BrokerRole
 from replication.roles.broker_start import BrokerStart
 from replication.roles.follower import FollowerRole
@@ -50,7 +48,9 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.roles.states.life import LifeInput, LifeState
-from replication.terms import Moment
+from replication.rules.fencing import check_control_request
+from replication.rules.partition import UNKNOWN_BROKER_EPOCH
+from replication.rules.settings import Moment
 from replication.zookeeper.deletion import EPOCH_DURING_DELETE
 from replication.zookeeper.messages import (
     AskToStop,

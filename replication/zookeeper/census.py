@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from broker.ids import BrokerEpoch, BrokerId
-from replication.partition import BrokerStatus
+from replication.rules.partition import BrokerStatus
 
 
 class Census:

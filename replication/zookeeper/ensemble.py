@@ -38,9 +38,6 @@ from broker.registration import (
 )
 from broker.units import DurationMs, TimeMs
 from broker.zookeeper import Told, ZnodeRefusedError
-from replication.alter_partition import Altered
-from replication.fencing import is_session_valid
-from replication.partition import BrokerStatus, PartitionEpoch
 from replication.roles.controller import ControllerRole
 from replication.roles.messages import (
     Address,
@@ -63,6 +60,9 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
+from replication.rules.alter_partition import Altered
+from replication.rules.fencing import is_session_valid
+from replication.rules.partition import BrokerStatus, PartitionEpoch
 from replication.zookeeper.messages import (
     CloseSession,
     ControlTold,

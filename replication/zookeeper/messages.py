@@ -16,8 +16,8 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch
-from replication.partition import BrokerStatus, PartitionState
 from replication.roles.messages import Create, GuestMessage
+from replication.rules.partition import BrokerStatus, PartitionState
 
 
 @attrs.frozen

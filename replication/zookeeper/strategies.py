@@ -1,7 +1,7 @@
 """The elections of the ZooKeeper-style controller: four strategies, and what an election writes.
 
 It decides which replica leads, by the occasion; the change of the partition that follows from it is made by
-`replication.partition_change`.
+`replication.rules.partition_change`.
 
 Goals, most important first
 1. Whoever is elected is in sync, but for an offline partition whose topic allows an unclean election.
@@ -34,12 +34,12 @@ from typing import Final
 import attrs
 
 from broker.ids import BrokerId, LeaderEpoch
-from replication.election import NOBODY, Ballot, Choice, Elected, Election
-from replication.partition import PartitionState
-from replication.partition_change import Target, change, target_of
-from replication.reassign import Phase, completed, started
-from replication.rules import Rules
-from replication.terms import Terms
+from replication.rules.election import NOBODY, Ballot, Choice, Elected, Election
+from replication.rules.partition import PartitionState
+from replication.rules.partition_change import Target, change, target_of
+from replication.rules.reassign import Phase, completed, started
+from replication.rules.settings import Terms
+from replication.rules.switches import Rules
 
 
 class Strategy(enum.Enum):

@@ -37,13 +37,13 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
-from replication.election import Election
-from replication.partition import PartitionState
-from replication.reassign import Phase, cancelled, completed
 from replication.roles.messages import CONTROLLER, Address, Elect, NodeId, Reassign
 from replication.roles.outbox import Outbox
 from replication.roles.states.zookeeper import ZkPartitionInput, ZkPartitionState, ZkReplicaInput, ZkReplicaState
-from replication.terms import Terms
+from replication.rules.election import Election
+from replication.rules.partition import PartitionState
+from replication.rules.reassign import Phase, cancelled, completed
+from replication.rules.settings import Terms
 from replication.zookeeper.book import StateBook
 from replication.zookeeper.census import Census
 from replication.zookeeper.deletion import TopicDeletion

@@ -30,8 +30,8 @@ import attrs
 
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId
 from broker.zookeeper import Kind, Session, Told, ZnodeCode, ZnodeRefusedError, ZnodeTree
-from replication.partition import PartitionState
 from replication.roles.messages import Create
+from replication.rules.partition import PartitionState
 
 IDS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"

@@ -24,15 +24,15 @@ import pyarrow as pa
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array, PartitionTable, TopicView
 from broker.ids import NO_LEADER
-from placement.audit import PartitionStates
-from placement.kernels.counts import rack_spread_shortfall
-from placement.registry import KAFKAS
-from spark_analysis import schemas
-from spark_analysis.describe import Broken, broken_of, violation_rows
+from placement.balance.audit import PartitionStates
+from placement.balance.counts_kernel import rack_spread_shortfall
+from placement.placers.registry import KAFKAS
+from spark_analysis.fleet.describe_view import Broken, broken_of, violation_rows
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
 from spark_analysis.fleet.loops import count_brokers, count_topics
 from spark_analysis.fleet.place import broker_views, topic_ends
-from spark_analysis.staging import NOT_KNOWN, ClusterRows, Part, Rows, Shares
+from spark_analysis.tables import schemas
+from spark_analysis.tables.staging import NOT_KNOWN, ClusterRows, Part, Rows, Shares
 
 SIMULATED: Final = "simulated"
 _COUNTS: Final = (

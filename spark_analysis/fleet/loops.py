@@ -2,7 +2,7 @@
 
 What they compute is defined elsewhere, and tests hold them equal to it: `fill_words`, `fill_seeds` and
 `java_draws` to the generators and `derive` of `broker.entropy`, `draw_topics` to `choose` of generate.py,
-`count_topics` and `count_brokers` to `placement.audit` and `placement.loads`. They exist because a
+`count_topics` and `count_brokers` to `placement.balance.audit` and `placement.balance.loads`. They exist because a
 call per topic costs more in Python than placing the topic: 10,000 clusters of 200 topics are two
 million topics.
 

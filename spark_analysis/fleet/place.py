@@ -35,12 +35,12 @@ import numpy as np
 from broker.cluster import PAD, BrokerView, Int32Array, Int64Array
 from broker.entropy import JavaRandom
 from broker.ids import BrokerId
-from placement.broker_columns import BrokerColumns, PlacementCalls
-from placement.classic import Ring, ring_of
-from placement.kernels.classic import fill_classic, fill_classic_unracked
-from placement.registry import load_placer
+from placement.placers.broker_columns import BrokerColumns, PlacementCalls
+from placement.placers.classic import Ring, ring_of
+from placement.placers.classic_kernel import fill_classic, fill_classic_unracked
+from placement.placers.registry import load_placer
+from placement.placers.striped import Stripes, striped_topics
 from placement.spec import PlacementSpec, ReplicaPlacer
-from placement.striped import Stripes, striped_topics
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster, seeds_of
 from spark_analysis.fleet.loops import java_draws
 

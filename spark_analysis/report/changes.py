@@ -7,14 +7,14 @@ shrunk ISRs.
 
 Left out: why; a dump shows states, not events, so what came and went between two dumps is not seen.
 
-Source: the kinds are those of `placement.changes`, which says when an election counts as unclean.
+Source: the kinds are those of `placement.balance.changes`, which says when an election counts as unclean.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from placement.changes import ISR_SHRUNK, LEADER_LOST, UNCLEAN_ELECTION
+from placement.balance.changes import ISR_SHRUNK, LEADER_LOST, UNCLEAN_ELECTION
 from spark_analysis.report.element import Markup, tag
 from spark_analysis.report.figures import count, plural
 from spark_analysis.report.model import Change, ChangeStep, Kept, Report

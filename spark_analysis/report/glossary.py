@@ -1,6 +1,6 @@
 """Definitions: every number on the page, with its formula, unit, range, optimum and source.
 
-The definitions are those of `placement.definitions`, written once for the library and the
+The definitions are those of `placement.balance.definitions`, written once for the library and the
 page; heads of columns and tiles link here. The quantities that are spread and the words
 that the page adds are said in one sentence each.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from placement.definitions import DEFINITIONS, Definition
+from placement.balance.definitions import DEFINITIONS, Definition
 from spark_analysis.report.element import Markup, tag
 from spark_analysis.report.parts import Header, note, section, table
 from spark_analysis.report.states import STATES

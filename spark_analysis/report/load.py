@@ -26,7 +26,6 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from broker.errors import InputError
-from spark_analysis import schemas
 from spark_analysis.report.model import (
     BrokerLoad,
     Change,
@@ -47,6 +46,7 @@ from spark_analysis.report.model import (
     Violation,
 )
 from spark_analysis.report.states import calm_in_words, worst_in_words
+from spark_analysis.tables import schemas
 
 Row = TypeVar("Row")
 Key = tuple[int, str]

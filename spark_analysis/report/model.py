@@ -1,6 +1,6 @@
 """What the report says, as values: the tables' rows under their own names, and how they belong together.
 
-Each class of rows has exactly the fields of its table in `spark_analysis.schemas` (a test
+Each class of rows has exactly the fields of its table in `spark_analysis.tables.schemas` (a test
 holds them together), so the meaning and unit of a field is the comment there. A
 `ClusterRow` is one line of the overview; a `ClusterDetail` is all that is shown of one
 cluster; a `Report` is the page.
@@ -20,7 +20,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
-from placement.balance import Distribution
+from placement.balance.measures import Distribution
 
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
 SCOPES: Final = ("broker", "rack", "topic")

@@ -31,7 +31,7 @@ from log.metadata import END, FORMAT, Aside, Moment, Replay, images_at, is_metad
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.tools.history_text import time_text
 from log.tools.metadata_source import metadata_files
-from placement.changes import changes
+from placement.balance.changes import changes
 from placement.formats.parsed import ParsedDump, Tally
 from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import read_dump

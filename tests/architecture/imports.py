@@ -32,7 +32,7 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     # ClusterView holds matrices: a million partitions as Python objects would not fit.
     ("broker/cluster.py", frozenset({"numpy"})),
     # The order of a hash map of millions of partitions is computed in columns.
-    ("broker/java_order.py", frozenset({"numpy"})),
+    ("broker/java/hash_order.py", frozenset({"numpy"})),
     # The one place that imports the compiler, at a kernel's first call.
     ("broker/compiled.py", frozenset({"numba"})),
     # The one place that opens files.
@@ -46,6 +46,7 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("*/strategies.py", frozenset({"hypothesis"})),
     ("*/__main__.py", frozenset({"click", "rich"})),
     ("*/cli.py", frozenset({"click", "rich"})),
+    ("*/cli/*.py", frozenset({"click", "rich"})),
     ("*/progress.py", frozenset({"click", "rich"})),
     ("*/terminal.py", frozenset({"click", "rich"})),
 )
@@ -150,4 +151,4 @@ def _base(module: Module, node: ast.ImportFrom) -> str:
 
 def _may_import_late(module: Module) -> bool:
     """Whether this is the one command line that loads Spark only where it is needed."""
-    return module.path in ("spark_analysis/cli.py", "spark_analysis/__main__.py")
+    return module.path in ("spark_analysis/cli/commands.py", "spark_analysis/__main__.py")

@@ -193,7 +193,12 @@ def _block(language: str, body: str, line: int, section: str, comments: list[str
 
 def _runnable(words: list[str], command: Command) -> list[str]:
     if words[:1] == ["brokerside"]:
-        return [sys.executable, "-c", "import sys; from spark_analysis.cli import main; sys.exit(main())", *words[1:]]
+        return [
+            sys.executable,
+            "-c",
+            "import sys; from spark_analysis.cli.commands import main; sys.exit(main())",
+            *words[1:],
+        ]
     if words[:2] in (["python", "-m"], ["python3", "-m"]):
         return [sys.executable, *words[1:]]
     raise ValueError(f"line {command.line}: `{command.text}` is neither brokerside nor python -m; mark it as not run")

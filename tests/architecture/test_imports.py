@@ -65,7 +65,7 @@ def test_a_wrong_arrow_is_seen(tmp_path: Path, path: str, text: str, complaint: 
 
 def test_the_command_line_may_load_spark_late(tmp_path: Path) -> None:
     late = "def run():\n    from spark_analysis import session"
-    assert lines(check_arrows(modules(tree(tmp_path, {"spark_analysis/cli.py": late})))) == []
+    assert lines(check_arrows(modules(tree(tmp_path, {"spark_analysis/cli/commands.py": late})))) == []
 
 
 @pytest.mark.parametrize(

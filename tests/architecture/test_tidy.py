@@ -104,8 +104,8 @@ def test_a_hidden_input_is_seen(text: str, complaint: str) -> None:
     ("path", "text"),
     [
         ("broker/__main__.py", "print(1)"),
-        ("spark_analysis/cli.py", "print(1)"),
-        ("spark_analysis/session.py", "import os; os.environ['A'] = 'b'"),
+        ("spark_analysis/cli/commands.py", "print(1)"),
+        ("spark_analysis/session/spark_session.py", "import os; os.environ['A'] = 'b'"),
         ("log/storage/files.py", "open('a')"),
     ],
 )

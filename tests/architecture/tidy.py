@@ -22,7 +22,7 @@ FUNCTION_LINES_MAX: Final = 70
 BANNED_MODULES: Final = frozenset({"random", "time", "datetime", "uuid", "secrets"})
 """Hidden inputs: chance and time come in as parameters."""
 
-PRINTING_FILES: Final = ("*/__main__.py", "*/cli.py", "*/progress.py", "*/terminal.py")
+PRINTING_FILES: Final = ("*/__main__.py", "*/cli.py", "*/cli/*.py", "*/progress.py", "*/terminal.py")
 IO_PACKAGE: Final = "spark_analysis"
 STORAGE_FILE: Final = "log/storage/files.py"
 

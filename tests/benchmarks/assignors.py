@@ -35,7 +35,7 @@ from placement.consumer.group import NO_GENERATION, Group, Member, Topic
 from placement.consumer.racks import ReplicaRacks
 from placement.consumer.ragged import Ragged
 from placement.consumer.registry import load_assignor
-from placement.consumer.sticky import StickyAssignor
+from placement.consumer.sticky.assignor import StickyAssignor
 from placement.consumer.topic_ids import id_text
 from tests.benchmarks.report import describe_machine, show
 from tests.kafka.assignor_jvm import AssignorJvm

@@ -34,7 +34,7 @@ from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec
 from log.compaction import Cleaned, clean, log_to_clean
 from log.log_config import LogConfig
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
 from log.record import Record
 from log.storage import FileStorage, SyncPolicy
 from tests.benchmarks.report import describe_machine, show

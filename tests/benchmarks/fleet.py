@@ -37,15 +37,15 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from spark_analysis import schemas
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import classic_starts, placer_random
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.jobs import analyse_fleet
-from spark_analysis.progress import progress
-from spark_analysis.session import spark_session
-from spark_analysis.tables import read_table
+from spark_analysis.session.progress import progress
+from spark_analysis.session.spark_session import spark_session
+from spark_analysis.tables import schemas
+from spark_analysis.tables.write import read_table
 
 REPLICAS_PER_CLUSTER = 30_000
 BROKERS, PARTITIONS = 100, 50

@@ -30,7 +30,7 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec
 from log.log_config import LogConfig
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
 from log.record import Record
 from log.segments.file_names import LOG, file_name
 from log.storage import FileStorage

@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 from broker.cluster import BrokerView, Int32Array
 from broker.entropy import JAVA_INCREMENT, JAVA_MULTIPLIER, JavaRandom
 from broker.ids import BrokerId
-from placement.broker_columns import BrokerColumns
-from placement.classic import ClassicPlacer, ring_of
-from placement.striped import StripedPlacer
+from placement.placers.broker_columns import BrokerColumns
+from placement.placers.classic import ClassicPlacer, ring_of
+from placement.placers.striped import StripedPlacer
 from tests.benchmarks.placement import BROKER_COUNT, FACTOR, PARTITION_COUNT, RACKED, SPEC
 from tests.benchmarks.report import describe_machine, show
 

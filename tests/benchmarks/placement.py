@@ -29,9 +29,9 @@ import attrs
 from broker.cluster import BrokerView
 from broker.entropy import JavaRandom
 from broker.ids import BrokerId
-from placement.classic import ClassicPlacer
+from placement.placers.classic import ClassicPlacer
+from placement.placers.striped import StripedPlacer
 from placement.spec import PlacementSpec, ReplicaPlacer
-from placement.striped import StripedPlacer
 from tests.benchmarks.report import describe_machine, show
 from tests.kafka.jvm import KafkaJvm, KafkaUnavailableError
 

@@ -19,8 +19,8 @@ import attrs
 from broker.units import DurationMs, TimeMs
 from replication.simulation import Options, draw_plan, quiet, run, swarm
 from replication.simulation.cluster import Cluster
+from replication.simulation.fault_injection import Weather
 from replication.simulation.trace import Trace
-from replication.simulation.weather import Weather
 from tests.benchmarks.report import describe_machine, show
 
 ROUNDS = 5

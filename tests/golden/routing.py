@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from broker.group.routing import offsets_partition, positive_hash
-from broker.java_hash import java_string_hash
-from placement.keys import POSITIVE_MASK, murmur2, partition_of_key
+from broker.java.string_hash import java_string_hash
+from placement.producer.keys import POSITIVE_MASK, murmur2, partition_of_key
 
 Json: TypeAlias = Any
 

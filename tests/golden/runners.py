@@ -20,9 +20,9 @@ from broker.cluster import BrokerView, Int32Array
 from broker.entropy import JavaRandom
 from broker.errors import RefusedError
 from broker.ids import broker_id
-from placement.classic import ClassicPlacer, rack_alternated_brokers
+from placement.placers.classic import ClassicPlacer, rack_alternated_brokers
+from placement.placers.striped import StripedPlacer
 from placement.spec import PlacementSpec
-from placement.striped import StripedPlacer
 from tests.golden.consumers import ASSIGNOR_RUNNERS
 from tests.golden.routing import run_group_partition, run_key_partition
 

@@ -30,11 +30,11 @@ from broker.cluster import BrokerView, Int32Array
 from broker.entropy import JavaRandom, RandomSource
 from broker.errors import RefusedError
 from broker.ids import INT32_MAX, BrokerId
-from broker.java_hash import java_map_order, java_set_copy_order, java_string_hash
-from placement.broker_columns import BrokerColumns
-from placement.classic import ClassicPlacer, ClassicStart, compiled_rows, rack_alternated_brokers, ring_of
+from broker.java.string_hash import java_map_order, java_set_copy_order, java_string_hash
+from placement.placers.broker_columns import BrokerColumns
+from placement.placers.classic import ClassicPlacer, ClassicStart, compiled_rows, rack_alternated_brokers, ring_of
+from placement.placers.striped import StripedPlacer, striped_positions
 from placement.spec import PlacementSpec, ReplicaPlacer
-from placement.striped import StripedPlacer, striped_positions
 from tests.kafka.jvm import KafkaError, KafkaJvm, Placed
 
 GROWING_CASE_COUNT: Final = 1000  # Up to here inputs grow, so that the first mismatch is a small one.

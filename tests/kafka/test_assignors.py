@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.java_hash_table import HashTable
+from broker.java.hash_table import HashTable
 from tests.kafka.assignor_differential import ASSIGNORS, check
 from tests.kafka.assignor_jvm import AssignorJvm
 from tests.kafka.jvm import KafkaUnavailableError

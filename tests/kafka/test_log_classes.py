@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from broker.ids import Offset
-from log.partition_log import PartitionLog
-from log.recovery import LastShutdown
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
 from log.segments.file_names import LOG
 from log.storage import FileStorage
 from tests.golden.log.programs import run

@@ -7,9 +7,9 @@ import pytest
 from broker.cluster import BrokerView
 from broker.entropy import JavaRandom
 from broker.ids import BrokerId
-from placement.classic import ClassicPlacer
+from placement.placers.classic import ClassicPlacer
+from placement.placers.striped import StripedPlacer
 from placement.spec import PlacementSpec
-from placement.striped import StripedPlacer
 from tests.kafka.differential import ALGORITHMS, check, placed_by
 from tests.kafka.jvm import KafkaError, KafkaJvm
 

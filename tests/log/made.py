@@ -13,9 +13,9 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.log_config import LogConfig
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
 from log.record import Record
-from log.recovery import LastShutdown
 from log.segments.search import largest_timestamp
 from log.segments.segment import Segment
 from log.segments.segment_files import SegmentPlace

@@ -28,7 +28,7 @@ from log.files.directory_names import UnexpectedDirectoryError
 from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 from log.log_config import LogConfig
 from log.log_dir import DuplicateLogError, LogDir, LogDirOptions
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
 from log.record import Record
 from log.storage import MemoryStorage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from broker.ids import LeaderEpoch, Offset
-from replication.partition import EpochStart, LogState
+from replication.rules.partition import EpochStart, LogState
 
 Records = Sequence[tuple[int, int]]
 """Records as (epoch, anything): two are the same record if they are equal and stand at the same offset."""

@@ -12,10 +12,10 @@ from broker.cli import run
 from broker.cluster import BrokerView
 from broker.entropy import JavaRandom
 from broker.ids import BrokerId
-from placement.classic import ClassicPlacer
 from placement.cli import assign, parse_broker_list
+from placement.placers.classic import ClassicPlacer
+from placement.placers.striped import StripedPlacer
 from placement.spec import PlacementSpec
-from placement.striped import StripedPlacer
 
 BROKERS = [BrokerView(id=BrokerId(number)) for number in range(6)]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from broker.cluster import BrokerView, Int32Array, java_string_key
 from broker.entropy import RandomSource, SplitMix64
 from broker.ids import BrokerId
-from placement.constraints import HARD, check
+from placement.balance.constraints import HARD, check
 from placement.examples.least_loaded import LeastLoadedPlacer
 from placement.examples.round_robin import RoundRobinPlacer
 from placement.spec import PlacementSpec, ReplicaPlacer

@@ -8,8 +8,8 @@ import attrs
 
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
-from replication.fetch import FetchRequest
-from replication.partition import (
+from replication.rules.fetch import FetchRequest
+from replication.rules.partition import (
     UNKNOWN_BROKER_EPOCH,
     UNKNOWN_EPOCH,
     AlterPartition,
@@ -22,8 +22,8 @@ from replication.partition import (
     PartitionEpoch,
     PartitionState,
 )
-from replication.rules import CURRENT, Rules
-from replication.terms import Moment, Terms
+from replication.rules.settings import Moment, Terms
+from replication.rules.switches import CURRENT, Rules
 
 NOW = 1_000_000
 LAG_MS_MAX = 30_000

@@ -10,20 +10,20 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
-from replication.alter_partition import alter
-from replication.controller_events import directories_assigned, fenced, fenced_together, restarted_uncleanly
-from replication.epochs import UNDEFINED_END, end_offset_for
-from replication.fencing import StopProof, check_control_request, is_clean_registration, proof_while_loading
-from replication.fetch import FetchAnswer, FollowerDesk, after_answer, answer_fetch, check_topic_id
-from replication.follower_read import Reader, latest_offset, preferred_replica
-from replication.high_watermark import leader_high_watermark, restarted_high_watermark
-from replication.isr import lagging, may_join, propose_expand, propose_shrink
-from replication.leadership import become_leader, unassigned
-from replication.min_isr import effective_min_isr
-from replication.partition import BrokerStatus, EpochEnd
-from replication.partition_change import change, target_of
-from replication.rules import Rules
-from replication.truncation import answer_epoch_end, truncated
+from replication.rules.alter_partition import alter
+from replication.rules.controller_events import directories_assigned, fenced, fenced_together, restarted_uncleanly
+from replication.rules.epochs import UNDEFINED_END, end_offset_for
+from replication.rules.fencing import StopProof, check_control_request, is_clean_registration, proof_while_loading
+from replication.rules.fetch import FetchAnswer, FollowerDesk, after_answer, answer_fetch, check_topic_id
+from replication.rules.follower_read import Reader, latest_offset, preferred_replica
+from replication.rules.high_watermark import leader_high_watermark, restarted_high_watermark
+from replication.rules.isr import lagging, may_join, propose_expand, propose_shrink
+from replication.rules.leadership import become_leader, unassigned
+from replication.rules.min_isr import effective_min_isr
+from replication.rules.partition import BrokerStatus, EpochEnd
+from replication.rules.partition_change import change, target_of
+from replication.rules.switches import Rules
+from replication.rules.truncation import answer_epoch_end, truncated
 from tests.replication.builders import (
     LAG_MS_MAX,
     NOBODY,

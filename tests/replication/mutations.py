@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from replication.rules import CURRENT, SWITCHES, Rules
+from replication.rules.switches import CURRENT, SWITCHES, Rules
 from tests.replication import facts
 from tests.replication.builders import on
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replication.rules import SWITCHES
+from replication.rules.switches import SWITCHES
 from tests.replication import facts
 from tests.replication.mutations import FACTS, holds, main
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import DurationMs, TimeMs
-from replication.election import Ballot, Choice, Elected, Election, ElectionPolicy, elect
 from replication.explore import ElrModel, ElrScope, search, told
-from replication.partition import PartitionState
-from replication.rules import CURRENT, Rules
+from replication.rules.election import Ballot, Choice, Elected, Election, ElectionPolicy, elect
+from replication.rules.partition import PartitionState
+from replication.rules.switches import CURRENT, Rules
 from replication.simulation.faults import QUIET_MS, Fault, fault_bounds
 from replication.simulation.options import FaultKind, Options, quiet
+from replication.simulation.retention import UPKEEP_KINDS, with_upkeep
 from replication.simulation.run import run
-from replication.simulation.upkeep import UPKEEP_KINDS, with_upkeep
 from replication.strategies import (
     Event,
     EventKind,

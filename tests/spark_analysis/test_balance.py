@@ -1,4 +1,4 @@
-"""The measures in SQL are those of placement/balance.py; ranks are in the order documented."""
+"""The measures in SQL are those of placement/balance/measures.py; ranks are in the order documented."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.entropy import SplitMix64
 from broker.ids import BrokerId
-from placement.balance import measures
-from spark_analysis import balance, schemas
-from spark_analysis.describe import describe_view
-from spark_analysis.tables import spark_schema
+from placement.balance.measures import measures
+from spark_analysis import balance
+from spark_analysis.fleet.describe_view import describe_view
+from spark_analysis.tables import schemas
+from spark_analysis.tables.write import spark_schema
 from tests.spark_analysis.test_kernels import tables_of
 
 TOLERANCE = 1e-12

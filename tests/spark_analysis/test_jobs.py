@@ -13,13 +13,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from broker.errors import InputError
-from spark_analysis import schemas
 from spark_analysis.fleet.generate import Fleet
 from spark_analysis.jobs import OF_CLUSTERS, analyse_dumps, analyse_fleet, task_count
 from spark_analysis.kernels import DumpInput, fleet_kernel
-from spark_analysis.progress import progress
-from spark_analysis.tables import read_table
-from tests.spark_analysis.test_fleet import recipe
+from spark_analysis.session.progress import progress
+from spark_analysis.tables import schemas
+from spark_analysis.tables.write import read_table
+from tests.spark_analysis.fleet.test_fleet import recipe
 from tests.spark_analysis.test_kernels import DESCRIBE, run_root, told, written
 
 QUIET = functools.partial(progress, quiet=True)
@@ -62,7 +62,7 @@ def test_a_fleet_is_the_same_rows_whatever_the_partitioning(tmp_path: Path) -> N
 def test_files_are_the_same_bytes_on_any_number_of_cores(fleet_out: Path, tmp_path: Path) -> None:
     """The session of the tests has one core; a process with a session of its own has two."""
     program = (
-        "import sys; from pathlib import Path; from spark_analysis.session import spark_session\n"
+        "import sys; from pathlib import Path; from spark_analysis.session.spark_session import spark_session\n"
         "from tests.spark_analysis.test_jobs import *\n"
         "with spark_session(app_name='two', master='local[2]') as spark:\n"
         "    analyse_fleet(spark, recipe(11), Path(sys.argv[1]), progress=QUIET)\n"

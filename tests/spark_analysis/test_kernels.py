@@ -16,18 +16,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.errors import UsageError
-from placement.audit import partition_states, rack_audit, topic_spread
-from placement.loads import loads
-from spark_analysis import kernels, schemas
-from spark_analysis.describe import VIOLATIONS_MAX, count_pairs, describe_view
+from placement.balance.audit import partition_states, rack_audit, topic_spread
+from placement.balance.loads import loads
+from spark_analysis import kernels
 from spark_analysis.fleet.describe import count_placed, describe_placed, view_of
+from spark_analysis.fleet.describe_view import VIOLATIONS_MAX, count_pairs, describe_view
 from spark_analysis.fleet.generate import Fleet, SimulatedCluster, make_cluster
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan
 from spark_analysis.kernels import DumpInput, Kernel, dumps_kernel, fleet_kernel
-from spark_analysis.staging import ClusterRows, Shares, TaskWriter
-from spark_analysis.tables import TALLY_FOLDER
-from tests.spark_analysis.test_fleet import RACKS, SEEDS, recipe
+from spark_analysis.tables import schemas
+from spark_analysis.tables.staging import ClusterRows, Shares, TaskWriter
+from spark_analysis.tables.write import TALLY_FOLDER
+from tests.spark_analysis.fleet.test_fleet import RACKS, SEEDS, recipe
 
 DESCRIBE = (
     "Topic: t\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"

@@ -29,7 +29,7 @@ from broker.group.members import (
     StoredMember,
 )
 from broker.group.offsets import ExpiryRule
-from broker.java_hash import java_map_order
+from broker.java.string_hash import java_map_order
 from broker.machines import step
 from broker.units import DurationMs, TimeMs
 

@@ -22,7 +22,7 @@ from broker.error_codes import ErrorCode
 from broker.group.consumer.member import NOT_OWNED, NOTHING, ConsumerMember, Partitions
 from broker.group.members import InstanceId, MemberId
 from broker.ids import TopicPartition
-from broker.java_hash import java_map_order
+from broker.java.string_hash import java_map_order
 
 
 class ConsumerGroupState(enum.Enum):

@@ -41,7 +41,7 @@ from broker.group.consumer.member import (
 )
 from broker.group.consumer.messages import Heartbeat, HeartbeatAnswer
 from broker.group.members import UNKNOWN_MEMBER, MemberId
-from broker.java_hash import java_map_order
+from broker.java.string_hash import java_map_order
 from broker.units import DurationMs
 
 

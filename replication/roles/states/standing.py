@@ -1,6 +1,6 @@
 """A partition in the controller's eyes, as two tables: whether somebody leads it, and whether it is being moved.
 
-Decides nothing by itself: `change` in `replication.partition_change` decides what becomes of a partition, in one
+Decides nothing by itself: `change` in `replication.rules.partition_change` decides what becomes of a partition, in one
 step from one value to the next. Here that step is read as an input, and `check_change` asserts that the tables have
 it: a controller writes no record that they do not list.
 
@@ -25,7 +25,7 @@ from typing import Final
 
 from broker.ids import BrokerId
 from broker.machines import step
-from replication.partition import PartitionState
+from replication.rules.partition import PartitionState
 
 
 class Standing(enum.Enum):

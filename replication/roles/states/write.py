@@ -1,6 +1,7 @@
 """The life of one write at its leader, as a table, and the error that each end is told with.
 
-Decides when a write is answered, and with what. What the answer means to the producer is `replication.produce.fate`.
+Decides when a write is answered, and with what. What the answer means to the producer is
+`replication.rules.produce.fate`.
 
 Constraints: a write is answered once or, with acks=0, never. ACKED, FAILED, UNSURE and UNANSWERED are the end.
 

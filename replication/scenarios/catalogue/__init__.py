@@ -14,15 +14,15 @@ from replication.scenarios.catalogue.controllers import CONTROLLERS
 from replication.scenarios.catalogue.durability import DURABILITY
 from replication.scenarios.catalogue.elections import HISTORY_OF_ELECTIONS
 from replication.scenarios.catalogue.failover import FAILOVER
+from replication.scenarios.catalogue.groups import OF_GROUPS
 from replication.scenarios.catalogue.in_sync import HISTORY_OF_THE_ISR
 from replication.scenarios.catalogue.late_news import HISTORY_OF_LATE_NEWS
 from replication.scenarios.catalogue.moving import MOVING
-from replication.scenarios.catalogue.of_groups import OF_GROUPS
-from replication.scenarios.catalogue.older_mode import OLDER_MODE
 from replication.scenarios.catalogue.one_disk import ONE_DISK
+from replication.scenarios.catalogue.retention import UPKEEP
 from replication.scenarios.catalogue.storage import STORAGE
 from replication.scenarios.catalogue.truncation import HISTORY_OF_TRUNCATION
-from replication.scenarios.catalogue.upkeep import UPKEEP
+from replication.scenarios.catalogue.zookeeper import OLDER_MODE
 from replication.scenarios.verdict import Story
 
 _THEMES: Final[tuple[tuple[Story, ...], ...]] = (

@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from replication.explore import Harm, QuorumModel, QuorumScope
 from replication.explore.search import search, told
-from replication.quorum import Harm, QuorumModel, QuorumScope
-from replication.scenarios.tale import Fact, Tale
+from replication.scenarios.part_scenario import Fact, Tale
 from replication.simulation.trace import Tell
 
 

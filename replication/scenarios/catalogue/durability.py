@@ -13,7 +13,7 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.units import HOUR_MS, DurationMs, SizeBytes
-from replication.rules import CURRENT, without
+from replication.rules.switches import CURRENT, without
 from replication.scenarios.acts import Crashed, Held, Written
 from replication.scenarios.catalogue.parts import PATIENT, UNCLEAN, fault
 from replication.scenarios.reader import Reads

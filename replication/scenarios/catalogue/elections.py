@@ -15,8 +15,8 @@ from broker.error_codes import ErrorCode
 from broker.units import DurationMs
 from replication.scenarios.acts import Crashed, Held, PowerCut, Written
 from replication.scenarios.catalogue.parts import QUICK_LAG, QUIET_TRIO, fault, moved_to, terms_without
-from replication.scenarios.former import FormerController
 from replication.scenarios.scenario import DEFAULT_SETTINGS, Answers, Look, never
+from replication.scenarios.zombie_controller import FormerController
 from replication.simulation import FaultKind
 
 _S15: Final = attrs.evolve(

@@ -13,7 +13,7 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.units import DurationMs
-from replication.rules import CURRENT, without
+from replication.rules.switches import CURRENT, without
 from replication.scenarios.acts import Written
 from replication.scenarios.catalogue.parts import MANY, NO_ELR, UNCLEAN, fault
 from replication.scenarios.scenario import DEFAULT_TERMS, Answers, Look, Scenario, never

@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from broker.units import DurationMs
-from replication.rules import CURRENT, rules_of, without
+from replication.rules.switches import CURRENT, rules_of, without
 from replication.scenarios.acts import Crashed, Held, ReadFrom, Written
 from replication.scenarios.catalogue.parts import (
     ALONE,

@@ -14,9 +14,9 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
 from broker.units import DurationMs
-from replication.election import Election
 from replication.roles.messages import Elect, Reassign
-from replication.rules import CURRENT, without
+from replication.rules.election import Election
+from replication.rules.switches import CURRENT, without
 from replication.scenarios.acts import Crashed, Held, Ordered, Written
 from replication.scenarios.catalogue.parts import PATIENT, UNCLEAN
 from replication.scenarios.scenario import DEFAULT_TERMS, Answers, Look, Scenario

@@ -17,13 +17,13 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.log_config import LogConfig
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
 from log.record import Record
-from log.recovery import LastShutdown
 from log.storage import MemoryStorage
-from replication.fencing import StopProof, proof_at_stop, proof_while_loading
-from replication.rules import CURRENT, Rules, without
-from replication.scenarios.tale import Fact, Tale
+from replication.rules.fencing import StopProof, proof_at_stop, proof_while_loading
+from replication.rules.switches import CURRENT, Rules, without
+from replication.scenarios.part_scenario import Fact, Tale
 from replication.simulation.trace import Tell
 
 _NOW: Final = TimeMs(1)

@@ -13,13 +13,13 @@ import attrs
 
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
-from replication.election import Election
 from replication.roles.messages import Elect, Reassign
-from replication.rules import CURRENT, Truncation, without
+from replication.rules.election import Election
+from replication.rules.settings import Terms
+from replication.rules.switches import CURRENT, Truncation, without
 from replication.scenarios.acts import Act, Held, Ordered, Written
 from replication.scenarios.scenario import DEFAULT_SETTINGS, DEFAULT_TERMS, Scenario
 from replication.simulation import Fault, FaultKind
-from replication.terms import Terms
 
 MANY: Final = 10_000
 

@@ -16,7 +16,7 @@ from broker.ids import BrokerId
 from log.storage.faults import Fault as LogFault
 from log.storage.faults import FaultKind as LogFaultKind
 from replication.roles.messages import Create, Delete
-from replication.rules import CURRENT, without
+from replication.rules.switches import CURRENT, without
 from replication.scenarios.acts import Crashed, Held, Ordered, PowerCut, ReadFrom, Written
 from replication.scenarios.catalogue.parts import PATIENT, fault, moved_to
 from replication.scenarios.disks import BitFlip, DiskFault, FlushEachWrite, WrongTopicId

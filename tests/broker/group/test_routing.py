@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from broker.errors import UsageError
 from broker.group.routing import offsets_partition, positive_hash
-from broker.java_hash import java_string_hash
+from broker.java.string_hash import java_string_hash
 
 
 def test_the_least_int_has_no_absolute_value_and_counts_as_zero() -> None:

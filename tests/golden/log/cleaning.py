@@ -15,7 +15,7 @@ from broker.ids import PartitionId, TopicPartition
 from broker.units import DurationMs
 from log.compaction import CleanedLog, CleanerManager, CleanerOptions, LogToClean
 from log.files.checkpoints import CLEANER_FILE
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
 from tests.golden.log.cases import Json
 
 PARTITION: Final = TopicPartition("topic", PartitionId(0))

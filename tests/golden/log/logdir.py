@@ -21,7 +21,7 @@ from log.files.directory_lock import LOCK_FILE
 from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 from log.log_config import LogConfig
 from log.log_dir import LogDir, LogDirOptions
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
 from log.segments.file_names import LOG
 from log.storage import MemoryStorage
 from log.storage.image import image_of

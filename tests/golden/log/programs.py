@@ -11,10 +11,10 @@ from broker.errors import CorruptDataError, RefusedError
 from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from log.log_config import LogConfig
-from log.log_state import AppendInfo
-from log.partition_log import PartitionLog
+from log.partition.log_state import AppendInfo
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
 from log.producers.append import AppendOrigin
-from log.recovery import LastShutdown
 from log.storage import MemoryStorage
 from tests.golden.log import cleaning
 from tests.golden.log.cases import Json

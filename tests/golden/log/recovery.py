@@ -21,8 +21,8 @@ from broker.ids import Offset
 from broker.units import TimeMs
 from log.batches.in_buffer import Reader, batches_in
 from log.log_config import LogConfig
-from log.partition_log import PartitionLog
-from log.recovery import LastShutdown
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
 from log.storage import DiskImage, MemoryStorage
 from tests.golden.log.cases import Json
 from tests.golden.log.states import file_contents, file_names, state_json

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from log.log_state import LogState, ProducerView
-from log.partition_log import PartitionLog
+from log.partition.log_state import LogState, ProducerView
+from log.partition.partition_log import PartitionLog
 from log.segments.file_names import OFFSET_INDEX, TIME_INDEX
 from log.segments.search import FoundOffset
 from log.storage.protocol import Storage

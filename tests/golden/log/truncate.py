@@ -10,7 +10,7 @@ from broker.clock import ManualClock
 from broker.ids import Offset
 from broker.units import TimeMs
 from log.log_config import LogConfig
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
 from tests.golden.log.cases import Json
 from tests.golden.log.inputs import storage_of
 from tests.golden.log.states import file_names, state_json

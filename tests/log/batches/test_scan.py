@@ -15,13 +15,13 @@ from broker.units import TimeMs
 from log.batches.batch_v2 import BatchV2
 from log.batches.build import build_batch, sealed
 from log.batches.build_spec import BatchSpec
+from log.batches.fill import ROWS_MAX
 from log.batches.header_scan import header_chunks, scan_headers
+from log.batches.header_table import BATCHES_MAX
 from log.batches.in_buffer import Reader, batches_in
+from log.batches.record_columns import Damage, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import Codec
-from log.columns.fill import ROWS_MAX
-from log.columns.header_table import BATCHES_MAX
-from log.columns.record_columns import Damage, RecordColumns
 from log.errors import CorruptBatchError, DecompressionError, InvalidRecordError
 from log.record import Record
 from log.strategies import Written, streams

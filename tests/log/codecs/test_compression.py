@@ -17,8 +17,8 @@ from log.codecs.compression import Codec, codec_of, compress, decompress, decomp
 from log.codecs.lz4_frame import BLOCK_SIZE_BYTES as LZ4_BLOCK
 from log.codecs.lz4_frame import header_checksum
 from log.codecs.snappy_stream import BLOCK_SIZE_BYTES as SNAPPY_BLOCK
+from log.codecs.xxhash import xxh32
 from log.errors import DecompressionError, UnknownCodecError
-from log.kernels.xxhash import xxh32
 
 COMPRESSING = tuple(codec for codec in Codec if codec is not Codec.NONE)
 TEXT = b"alpha bravo charlie delta echo " * 5000

@@ -15,10 +15,10 @@ from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec
 from log.compaction import Cleaned, CleanerOptions, clean, log_to_clean
 from log.log_config import LogConfig
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
 from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record
-from log.recovery import LastShutdown
 from log.storage import MemoryStorage
 from log.storage.protocol import Storage
 

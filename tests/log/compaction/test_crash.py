@@ -16,9 +16,9 @@ from broker.entropy import SplitMix64
 from broker.ids import Offset
 from log.codecs.compression import Codec
 from log.compaction import CleanerOptions, clean, log_to_clean
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
 from log.record import ControlType, Record
-from log.recovery import LastShutdown
 from log.storage import DiskImage, MemoryStorage, RecordedStorage, crash_states, image_of
 from tests.log.compaction.logs import DIRECTORY, START_MS, Written, config_of, data_of
 

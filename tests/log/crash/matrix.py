@@ -28,9 +28,9 @@ from log.batches.build_spec import BatchSpec
 from log.errors import StorageError
 from log.files.metadata_files import META_PROPERTIES_FILE, MetaProperties, read_meta_properties, write_meta_properties
 from log.log_dir import LogDir, LogDirOptions
-from log.partition_log import PartitionLog
+from log.partition.partition_log import PartitionLog
+from log.partition.reading import Isolation
 from log.producers.append import AppendOrigin
-from log.reading import Isolation
 from log.record import ControlType, EndTransactionMarker, Record
 from log.storage import (
     DiskImage,

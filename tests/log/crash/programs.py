@@ -29,8 +29,8 @@ from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
 from log.compaction import CleanerManager, CleanerOptions
 from log.log_dir import LogDir, LogDirOptions
-from log.log_invariants import check_epochs, check_offsets
-from log.partition_log import PartitionLog
+from log.partition.log_invariants import check_epochs, check_offsets
+from log.partition.partition_log import PartitionLog
 from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record
 from log.storage import DiskImage, MemoryStorage, RecordedStorage, crash_states, image_of

@@ -24,8 +24,8 @@ from broker.errors import BrokersideError
 from broker.ids import Offset
 from broker.units import TimeMs
 from log.batches.in_buffer import batches_in
-from log.partition_log import PartitionLog
-from log.recovery import LastShutdown
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
 from log.segments.file_names import OFFSET_INDEX, TIME_INDEX, kind_of
 from log.storage import DiskImage, MemoryStorage, image_of
 from tests.log.crash.shapes import CONFIG, LOG_PATH, Stage, Written, stage_of

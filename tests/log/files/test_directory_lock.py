@@ -21,8 +21,8 @@ from log.files.directory_lock import LOCK_FILE, DirectoryLock
 from log.files.metadata_files import CLEAN_SHUTDOWN_FILE
 from log.log_dir import LogDir
 from log.storage import FileStorage, MemoryStorage, Storage
+from tests.log.cli.test_commands import COMPACTED, answer, contents
 from tests.log.samples import DIRECTORY, write_sample
-from tests.log.test_cli import COMPACTED, answer, contents
 
 ROOT: Final = Path(__file__).parents[3]
 NOW_MS: Final = TimeMs(1_700_000_000_000)

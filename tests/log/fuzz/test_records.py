@@ -12,23 +12,23 @@ import pytest
 from broker.errors import CorruptDataError
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
+from log.batches import headers_kernel as headers
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import CHECKED_POSITION, CRC_POSITION, HEADER, BatchV2
 from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
+from log.batches.fill import ColumnFill, plan_of
 from log.batches.header_scan import scan_headers
+from log.batches.header_table import as_array, walk
 from log.batches.in_buffer import Reader, batches_in
 from log.batches.legacy import LegacyBatch
+from log.batches.record_columns import RecordColumns
 from log.batches.records_v2 import read_many
 from log.batches.rewrite import emptied
 from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import CODEC_MASK, Codec, compress, decompress
 from log.codecs.crc import crc32, crc32c
-from log.columns.fill import ColumnFill, plan_of
-from log.columns.header_table import as_array, walk
-from log.columns.record_columns import RecordColumns
 from log.errors import DecompressionError
-from log.kernels import headers
 from log.record import ControlType, EndTransactionMarker, Header, Record, TimestampType
 from tests.log.fuzz.target import Target, fuzz
 

@@ -11,8 +11,8 @@ import pytest
 from broker.errors import InputError
 from log.tools.history_text import duration_text, time_text
 from log.tools.metadata_source import metadata_files
+from tests.log.cli.test_commands import answer
 from tests.log.metadata.made import REAL_LOG, START_MS, broker, fenced, log_file, snapshot_file
-from tests.log.test_cli import answer
 
 SEGMENT = REAL_LOG / "00000000000000000000.log"
 LAST_SNAPSHOT = REAL_LOG / "00000000000000000208-0000000001.checkpoint"

@@ -12,7 +12,7 @@ from hypothesis import given
 from broker.cluster import java_string_key
 from broker.entropy import SplitMix64
 from broker.errors import UsageError
-from broker.java_order import uuid_key
+from broker.java.hash_order import uuid_key
 from placement.consumer.client_range import RangeAssignor, range_rows
 from placement.consumer.errors import EmptyGroupError, PartitionAssignorError, PartitionIndexError
 from placement.consumer.group import Group
@@ -21,11 +21,11 @@ from placement.consumer.random_assignor import RandomAssignor
 from placement.consumer.range_racks import assign_with_racks
 from placement.consumer.round_robin import RoundRobinAssignor
 from placement.consumer.server_range import ServerRangeAssignor
-from placement.consumer.server_uniform import UniformAssignor
 from placement.consumer.strategies import check_assignor, groups
 from placement.consumer.subscribers import same_sets, subscribers_of
 from placement.consumer.topic_ids import id_text, topic_id
-from placement.consumer.uniform_levels import Levels
+from placement.consumer.uniform.assignor import UniformAssignor
+from placement.consumer.uniform.levels import Levels
 from tests.placement.consumer.groups import answer, group, rows, sizes
 
 ENTROPY = SplitMix64(0)

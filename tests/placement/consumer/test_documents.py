@@ -6,7 +6,7 @@ from broker.entropy import SplitMix64
 from placement.consumer.client_range import RangeAssignor
 from placement.consumer.random_assignor import RandomAssignor
 from placement.consumer.round_robin import RoundRobinAssignor
-from placement.consumer.sticky import CooperativeStickyAssignor, StickyAssignor
+from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
 from tests.placement.consumer.groups import answer, group, kept, sizes
 
 TWO = {"c0": "t0 t1", "c1": "t0 t1"}

@@ -21,9 +21,9 @@ from placement.consumer.ragged import Ragged
 from placement.consumer.random_assignor import RandomAssignor
 from placement.consumer.registry import load_assignor
 from placement.consumer.round_robin import RoundRobinAssignor
-from placement.consumer.server_uniform import UniformAssignor
-from placement.consumer.sticky import CooperativeStickyAssignor, StickyAssignor
+from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
 from placement.consumer.strategies import groups
+from placement.consumer.uniform.assignor import UniformAssignor
 from tests.placement.consumer.groups import group, partitions
 
 
@@ -166,7 +166,7 @@ def test_packages_offer_assignors_but_not_under_kafkas_names(monkeypatch: pytest
         for name, made in (("random", "RandomAssignor"), ("range", "RandomAssignor"))
     ]
     points.append(EntryPoint("odd", "builtins:object", registry.ASSIGNOR_GROUP))
-    monkeypatch.setattr("placement.registry.entry_points", lambda group: points)
+    monkeypatch.setattr("placement.placers.registry.entry_points", lambda group: points)
     assert load_assignor("random") == RandomAssignor()
     assert load_assignor("range") == RangeAssignor()
     with pytest.raises(UsageError) as refusal:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from broker.cluster import TopicView
 from broker.errors import InputError
 from placement.formats import describe, text
+from placement.formats import describe_kernel as kernel
 from placement.formats.checks import fault_of_topic_name
 from placement.formats.describe_block import read_block
 from placement.formats.describe_declared import TopicLines
@@ -23,7 +24,6 @@ from placement.formats.describe_line import Fault, PartitionLine, TopicLine, par
 from placement.formats.parsed import ParsedDump
 from placement.formats.read import read_dump
 from placement.formats.rows import Chunk, PartitionRows
-from placement.kernels import describe as kernel
 from tests.placement.formats.samples import HEADER, ROW_0, ROW_1, parse, rows
 
 PLAIN = {"replicas": (1, 2, 3), "isr": (1, 3), "elr": (2,), "last_known_elr": ()}

@@ -12,10 +12,10 @@ import pytest
 
 from broker.errors import UsageError
 from broker.ids import BrokerId
-from replication.election import Ballot, Choice, Elected, Election
 from replication.explore import ElrModel, ElrScope, TruncationModel, TruncationScope, search, told
 from replication.explore.variants import FULL, KIP_320, VARIANTS, Variant
-from replication.rules import CURRENT, Rules, rules_of, without
+from replication.rules.election import Ballot, Choice, Elected, Election
+from replication.rules.switches import CURRENT, Rules, rules_of, without
 
 QUICK = tuple(variant for variant in VARIANTS if variant.depth is not None and variant.depth <= 8) + tuple(
     variant for variant in VARIANTS if variant.name in ("kip101, 2 replicas", "kip279, 2 replicas")

@@ -6,10 +6,10 @@ import attrs
 
 from broker.ids import Offset, TopicPartition, partition_id
 from broker.units import DurationMs, TimeMs
-from placement.group_life.modes import DEFAULTS
-from placement.group_life.options import ClientOptions, ClientSpec
-from placement.group_life.story import Mode
 from replication.groups import Act, ActKind, GroupLife, GroupsPlan, Layout, MemberPlan
+from replication.groups.alone.scenario import Mode
+from replication.groups.client.modes import DEFAULTS
+from replication.groups.client.options import ClientOptions, ClientSpec
 from replication.simulation import Fault, Outcome, quiet, run
 from replication.simulation.options import Options
 

@@ -6,7 +6,7 @@ from broker.group.classic import Ticket
 from broker.group.messages import CoordinatorFound, FindCoordinator
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
-from placement.group_life.messages import Send
+from replication.groups.client.messages import Send
 from replication.groups.connections import PROBE_MS, BrokerEnds, ClientEnds
 from replication.groups.messages import Answered, Asked, Probe, Probed
 from replication.roles.messages import Address, NodeId

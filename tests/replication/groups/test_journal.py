@@ -9,11 +9,11 @@ from broker.clock import ManualClock
 from broker.units import TimeMs
 from log.compaction import CleanerOptions, clean, log_to_clean
 from log.log_config import LogConfig
-from log.partition_log import PartitionLog
-from log.recovery import LastShutdown
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
 from log.storage import MemoryStorage
-from placement.group_life.story import Mode
 from replication.groups import ActKind, GroupLife
+from replication.groups.alone.scenario import Mode
 from replication.groups.journal import GroupRead, Journal, records_of
 from replication.simulation import Simulation
 from tests.replication.groups.builders import LAYOUT, OPTIONS, act, life_of, member

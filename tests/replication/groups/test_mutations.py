@@ -18,10 +18,10 @@ from broker.group.offsets import Commit, CommittedOffsets, ExpiryRule
 from broker.group.protocol import write_assignment
 from broker.ids import Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
-from placement.group_life.assigning import ClientAssignor, OnServer
-from placement.group_life.reading import Reader
-from placement.group_life.story import Mode
 from replication.groups import GROUP_INVARIANTS, ActKind, GroupLife
+from replication.groups.alone.scenario import Mode
+from replication.groups.client.assigning import ClientAssignor, OnServer
+from replication.groups.client.reading import Reader
 from replication.groups.journal import Journal
 from replication.groups.shard import Shard
 from replication.simulation import Fault, FaultKind

@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from broker.error_codes import ErrorCode
 from broker.errors import UsageError
 from broker.units import DurationMs, TimeMs
-from placement.group_life.story import Mode
+from replication.cli.simulate import simulate
 from replication.groups import ActKind, GroupLife, with_groups
+from replication.groups.alone.scenario import Mode
 from replication.groups.plan import draw_plan
-from replication.scenarios.catalogue.of_groups import OF_GROUPS, S71
+from replication.scenarios.catalogue.groups import OF_GROUPS, S71
 from replication.simulation import Fault, FaultKind, harsh, run, swarm
-from replication.simulation.cli import simulate
 from tests.replication.groups.builders import OPTIONS, act, life_of, lived, member, t
 
 

@@ -20,7 +20,7 @@ from replication.mirror.options import MirrorFault, MirrorOptions, quiet_mirror,
 from replication.mirror.outcome import Failover, check_failovers
 from replication.mirror.records import Checkpoint, OffsetSync
 from replication.mirror.run import MirrorRun, run_mirror
-from replication.mirror.stories import STORIES, MirrorStory, differences, find_story
+from replication.mirror.scenarios import STORIES, MirrorStory, differences, find_story
 from replication.mirror.sync_store import SyncStore
 
 MINUTE: DurationMs = DurationMs(60_000)

@@ -18,9 +18,9 @@ import attrs
 
 from broker.units import MINUTE_MS, DurationMs
 from replication.checkers import Rare
-from replication.produce import ACKS_ALL
+from replication.rules.produce import ACKS_ALL
 from replication.simulation import harsh, run, swarm
-from replication.simulation.upkeep import with_upkeep
+from replication.simulation.retention import with_upkeep
 
 PROGRESS_S = 15.0
 

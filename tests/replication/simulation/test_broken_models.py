@@ -23,12 +23,12 @@ from log.batches.build_spec import BatchSpec
 from log.producers.append import AppendOrigin
 from log.record import Record
 from replication.checkers import INVARIANTS
-from replication.partition import AlterPartition, IsrMember, PartitionState
 from replication.roles.controller import ControllerRole
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import MetadataTold, PartitionRecord
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.states.write import WriteInput
+from replication.rules.partition import AlterPartition, IsrMember, PartitionState
 from replication.scenarios import SCENARIOS, Scenario
 from replication.scenarios.script import Script
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, harsh, quiet, run

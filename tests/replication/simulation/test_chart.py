@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from broker.cli import run as run_command
 from broker.units import DurationMs, TimeMs
 from replication.checkers import Finding
+from replication.cli.simulate import simulate
 from replication.simulation.chart import BAND_COUNT_MAX, PANEL_COUNT_MAX, to_svg
 from replication.simulation.chart_axis import LEFT, WIDTH, TimeAxis, stepped
 from replication.simulation.chart_faults import rows_of
-from replication.simulation.cli import simulate
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind, Options, quiet
 from replication.simulation.page import to_html

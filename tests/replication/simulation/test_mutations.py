@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from broker.units import DurationMs
-from replication.rules import CURRENT, SWITCHES, Rules, Truncation, without
+from replication.rules.switches import CURRENT, SWITCHES, Rules, Truncation, without
 from replication.simulation import Options, harsh, run, swarm
 
 DURATION = DurationMs(180_000)

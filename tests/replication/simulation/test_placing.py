@@ -8,9 +8,9 @@ import pytest
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.units import DurationMs
-from placement.classic import ClassicPlacer
+from placement.placers.classic import ClassicPlacer
+from placement.placers.striped import StripedPlacer
 from placement.spec import ReplicaPlacer
-from placement.striped import StripedPlacer
 from replication.simulation import Options, Simulation, placed, quiet
 
 

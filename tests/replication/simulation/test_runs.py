@@ -19,16 +19,16 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.record import Record
 from replication.checkers import Rare
-from replication.produce import Fate
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import CONTROLLER, Address, NodeId, Produce, Produced, WriteExpired
 from replication.roles.outbox import Outbox
+from replication.rules.produce import Fate
+from replication.rules.settings import Moment, Terms
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, draw_plan, harsh, quiet, run, swarm
 from replication.simulation.cluster import Cluster
+from replication.simulation.fault_injection import Weather
 from replication.simulation.options import WALL_CLOCK_MS, with_terms
 from replication.simulation.trace import Trace
-from replication.simulation.weather import Weather
-from replication.terms import Moment, Terms
 
 MINUTE = DurationMs(60_000)
 THREE_MINUTES = DurationMs(180_000)

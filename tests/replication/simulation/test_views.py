@@ -9,11 +9,11 @@ import attrs
 
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
-from replication.out_of_sync import Why
+from replication.rules.out_of_sync import Why
+from replication.rules.settings import Terms
 from replication.simulation import Fault, FaultKind, PartitionView, Simulation, harsh, quiet
 from replication.simulation.options import with_terms
 from replication.simulation.recording import LeftBy
-from replication.terms import Terms
 
 OPTIONS = attrs.evolve(quiet(1, DurationMs(120_000)), partitions=1)
 

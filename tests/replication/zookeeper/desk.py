@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch
 from broker.units import TimeMs
-from replication.fencing import StopProof
-from replication.partition import AlterPartition, IsrMember, PartitionState
 from replication.roles.messages import (
     CONTROLLER,
     Address,
@@ -19,8 +17,10 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.roles.states import ZkPartitionState, ZkReplicaState
-from replication.rules import rules_of
-from replication.terms import Terms
+from replication.rules.fencing import StopProof
+from replication.rules.partition import AlterPartition, IsrMember, PartitionState
+from replication.rules.settings import Terms
+from replication.rules.switches import rules_of
 from replication.zookeeper import ZooKeeperRole
 from replication.zookeeper.messages import (
     AskToStop,

@@ -9,7 +9,6 @@ from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch
 from broker.registration import BrokerState
 from broker.units import TimeMs
-from replication.partition import PartitionState
 from replication.roles.messages import (
     CONTROLLER,
     Address,
@@ -26,9 +25,10 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.roles.states import LifeState, PartState
-from replication.rules import rules_of
+from replication.rules.partition import PartitionState
+from replication.rules.settings import Terms
+from replication.rules.switches import rules_of
 from replication.simulation.node import Node
-from replication.terms import Terms
 from replication.zookeeper.broker import STOP_ATTEMPTS_MAX, ZooKeeperBrokerRole
 from replication.zookeeper.deletion import EPOCH_DURING_DELETE
 from replication.zookeeper.messages import (

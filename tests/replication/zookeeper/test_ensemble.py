@@ -10,8 +10,6 @@ from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch
 from broker.registration import BrokerState, Heartbeat, ZookeeperState
 from broker.units import TimeMs
-from replication.fencing import StopProof
-from replication.partition import AlterPartition, IsrMember, PartitionEpoch, PartitionState
 from replication.roles.messages import (
     Address,
     AskIsr,
@@ -28,8 +26,10 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
-from replication.rules import CURRENT, rules_of
-from replication.terms import Terms
+from replication.rules.fencing import StopProof
+from replication.rules.partition import AlterPartition, IsrMember, PartitionEpoch, PartitionState
+from replication.rules.settings import Terms
+from replication.rules.switches import CURRENT, rules_of
 from replication.zookeeper import ZooKeeperRole
 from replication.zookeeper.messages import (
     CloseSession,

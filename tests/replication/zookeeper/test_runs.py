@@ -7,8 +7,8 @@ import pytest
 
 from broker.units import DurationMs
 from replication.groups import GroupLife, with_groups
-from replication.rules import rules_of
-from replication.scenarios.catalogue.older_mode import OLDER_MODE
+from replication.rules.switches import rules_of
+from replication.scenarios.catalogue.zookeeper import OLDER_MODE
 from replication.simulation import FaultKind, Options, harsh, run, swarm
 
 LOSING = (FaultKind.POWER_LOSS, FaultKind.WIPE, FaultKind.RACK_OUTAGE)

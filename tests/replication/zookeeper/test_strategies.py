@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.ids import BrokerId
-from replication.partition import PartitionState
-from replication.reassign import Phase, started
-from replication.rules import rules_of
-from replication.terms import Terms
+from replication.rules.partition import PartitionState
+from replication.rules.reassign import Phase, started
+from replication.rules.settings import Terms
+from replication.rules.switches import rules_of
 from replication.zookeeper.strategies import Strategy, elected, elected_uncleanly, first_state, reassigned, without
 
 TERMS = Terms(rules=rules_of("2.8"), min_isr=1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
-from replication.election import Election
 from replication.roles.messages import Create, Delete, Elect, Reassign
 from replication.roles.outbox import Outbox
 from replication.roles.states import ZkPartitionState
+from replication.rules.election import Election
 from replication.zookeeper.deletion import EPOCH_DURING_DELETE
 from replication.zookeeper.messages import Obeyed, StopGranted, Stopped, UpdateMetadata
 from tests.replication.zookeeper.desk import BOSS, Desk

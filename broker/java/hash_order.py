@@ -1,0 +1,95 @@
+"""The order of a Java `HashMap` for many keys at once: strings or Kafka's 128-bit ids.
+
+What it decides: the same as `broker.java.string_hash`, for thousands of members and topics, where a walk key by key
+would take longer than the assignment that needs it.
+
+How: as long as no bin ever holds nine keys, a bin is a list in the order of insertion, and doubling the table
+keeps that order; so the walk is a stable sort by bin of the last table. Whether some bin held nine is seen by
+counting the bins of each table that the map grew through; if so, a `broker.java.hash_table.HashTable` is filled key
+by key.
+
+Constraints: keys are distinct. Answers are places among the keys given, int64[keys].
+
+Example: string_places(["BB", "b", "Aa"]) is 0 2 1: "BB" and "Aa" share a bin, which is walked before that of "b".
+
+Cost: keys, times their length. Source: java.util.HashMap and org.apache.kafka.common.Uuid, 4.0, Java 17.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import Int64Array, java_string_key
+from broker.java.hash_table import TABLE_SIZE_MIN, HashTable
+from broker.java.string_hash import java_string_hash
+from broker.java.tree_bin import TreeKey
+
+_LIST_KEY_COUNT_MAX: Final = 8  # HashMap.TREEIFY_THRESHOLD, as in `broker.java.hash_table`.
+_COLUMN_COUNT_MAX: Final = 300  # Longer strings are hashed one by one: columns would be mostly empty.
+
+UInt32Array = NDArray[np.uint32]
+
+
+def string_places(names: Sequence[str]) -> Int64Array:
+    """Return the order in which a map walks these strings, put in one by one."""
+    return _places(string_hashes(names), TABLE_SIZE_MIN, lambda: [java_string_key(name) for name in names])
+
+
+def uuid_places(ids: Sequence[bytes], *, copied: bool = False) -> Int64Array:
+    """Return the order in which a map walks these ids of 16 bytes; `copied`: a set made from a collection of them."""
+    halves = np.frombuffer(b"".join(ids), ">u8").reshape(-1, 2)
+    mixed = halves[:, 0] ^ halves[:, 1]
+    codes = ((mixed >> np.uint64(32)) ^ (mixed & np.uint64(0xFFFF_FFFF))).astype(np.uint32)
+    asked = max(TABLE_SIZE_MIN, len(ids) * 4 // 3 + 1) if copied else TABLE_SIZE_MIN
+    return _places(codes, 1 << (asked - 1).bit_length(), lambda: [uuid_key(one) for one in ids])
+
+
+def uuid_key(uuid: bytes) -> bytes:
+    """Return a sort key that orders ids as Kafka's `Uuid.compareTo` does: as two signed numbers."""
+    assert len(uuid) == 16, uuid
+    return bytes((uuid[0] ^ 0x80, *uuid[1:8], uuid[8] ^ 0x80, *uuid[9:]))
+
+
+def string_hashes(names: Sequence[str]) -> UInt32Array:
+    """Return `hashCode()` of each string as uint32[names]."""
+    encoded = [java_string_key(name) for name in names]
+    lengths = np.array([len(one) // 2 for one in encoded], np.int64)
+    longest = int(lengths.max(initial=0))
+    if longest > _COLUMN_COUNT_MAX:
+        return np.array([java_string_hash(name) % 2**32 for name in names], np.uint32)
+    units = np.frombuffer(b"".join(encoded), ">u2").astype(np.uint32)
+    starts = lengths.cumsum() - lengths
+    codes = np.zeros(len(names), np.uint32)
+    for column in range(longest):
+        has = lengths > column
+        codes[has] = codes[has] * np.uint32(31) + units[starts[has] + column]
+    return codes
+
+
+def _places(codes: UInt32Array, table_size: int, keys: Callable[[], list[bytes]]) -> Int64Array:
+    spread = codes ^ (codes >> np.uint32(16))
+    first_size = table_size
+    while True:
+        # The key that makes the table grow is still put into the smaller one.
+        present = spread[: table_size * 3 // 4 + 1] & np.uint32(table_size - 1)
+        if np.bincount(present, minlength=1).max() > _LIST_KEY_COUNT_MAX:
+            return _walked(spread, first_size, keys())
+        if len(codes) * 4 <= table_size * 3:
+            return np.argsort(present, kind="stable")
+        table_size *= 2
+
+
+def _walked(spread: UInt32Array, table_size: int, keys: Sequence[bytes]) -> Int64Array:
+    # Signed, as a tree compares hashes before it compares keys.
+    tree_keys: list[TreeKey] = [
+        (code, True, key) for code, key in zip(spread.view(np.int32).tolist(), keys, strict=True)
+    ]
+    place_of = {key: place for place, key in enumerate(tree_keys)}
+    table = HashTable(table_size)
+    for key in tree_keys:
+        table.add(key)
+    return np.array([place_of[key] for key in table], np.int64)

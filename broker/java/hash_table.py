@@ -1,0 +1,97 @@
+"""The table of a Java `HashMap` or `HashSet`: bins that grow, turn into trees and back, and lose keys.
+
+Decides in which order keys are met, whatever was put in and taken out before.
+
+How
+A table has 2^k bins. A key of spread hash h goes to bin h mod 2^k, behind those that are there. The table doubles when
+it holds more keys than three quarters of its bins, and also when a ninth key goes to one bin of a table smaller
+than 64; in a larger table such a bin becomes a tree (`broker.java.tree_bin`), with an order of its own. Doubling splits
+each bin in two, in the order it has; a tree of which six keys or fewer are left becomes a list again. Taking keys out
+never makes a table smaller, but a tree of few keys a list. The walk goes bin by bin.
+
+Constraints: a key is put in once and taken out only when it is there.
+
+Example: spread hashes 33 and 2 in a table of 16: bins 1 and 2, so that 33 is met first.
+
+Source: java.util.HashMap (putVal, removeNode, resize, treeifyBin), Java 17.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from broker.java.tree_bin import TreeBin, TreeKey
+
+TABLE_SIZE_MIN: Final = 16
+_TREE_TABLE_SIZE_MIN: Final = 64  # HashMap.MIN_TREEIFY_CAPACITY: smaller tables double instead of growing trees.
+_LIST_KEY_COUNT_MAX: Final = 8  # HashMap.TREEIFY_THRESHOLD: one key more and the bin is too full for a list.
+_LIST_AGAIN_KEY_COUNT_MAX: Final = 6  # HashMap.UNTREEIFY_THRESHOLD: a split tree this small is a list again.
+
+
+@attrs.define(eq=False)
+class HashTable:
+    """The bins that are not empty, by index, and how many keys they hold together."""
+
+    table_size: int = TABLE_SIZE_MIN
+    key_count: int = 0
+    bins: dict[int, TreeBin | list[TreeKey]] = attrs.field(factory=dict)
+
+    def __len__(self) -> int:
+        return self.key_count
+
+    def __iter__(self) -> Iterator[TreeKey]:
+        return (key for index in sorted(self.bins) for key in _in_order(self.bins[index]))
+
+    def add(self, key: TreeKey) -> None:
+        """Put a key in that is not there yet."""
+        index = key[0] % self.table_size
+        bin_keys = self.bins.setdefault(index, [])
+        if isinstance(bin_keys, TreeBin):
+            bin_keys.add(key)
+        else:
+            bin_keys.append(key)
+            if len(bin_keys) > _LIST_KEY_COUNT_MAX:
+                if self.table_size < _TREE_TABLE_SIZE_MIN:
+                    self._double()
+                else:
+                    self.bins[index] = TreeBin.of(bin_keys)
+        self.key_count += 1
+        if self.key_count * 4 > self.table_size * 3:
+            self._double()
+
+    def remove(self, key: TreeKey) -> None:
+        """Take a key out that is there."""
+        index = key[0] % self.table_size
+        bin_keys = self.bins[index]
+        if isinstance(bin_keys, list):
+            bin_keys.remove(key)
+        elif not bin_keys.remove(key):
+            self.bins[index] = bin_keys.order
+        if not _in_order(bin_keys):
+            del self.bins[index]
+        self.key_count -= 1
+
+    def first(self) -> TreeKey:
+        """Return the key that is met first. Cost: bins that are used."""
+        return _in_order(self.bins[min(self.bins)])[0]
+
+    def _double(self) -> None:
+        halves: dict[int, TreeBin | list[TreeKey]] = {}
+        for index, bin_keys in self.bins.items():
+            ordered = _in_order(bin_keys)
+            for half in (index, index + self.table_size):
+                kept = [key for key in ordered if key[0] % (2 * self.table_size) == half]
+                if not isinstance(bin_keys, TreeBin) or len(kept) <= _LIST_AGAIN_KEY_COUNT_MAX:
+                    if kept:
+                        halves[half] = kept
+                else:
+                    # A tree that loses no key is kept as it is; the halves of one that is cut are made anew.
+                    halves[half] = bin_keys if len(kept) == len(ordered) else TreeBin.of(kept)
+        self.table_size, self.bins = 2 * self.table_size, halves
+
+
+def _in_order(bin_keys: TreeBin | list[TreeKey]) -> list[TreeKey]:
+    return bin_keys.order if isinstance(bin_keys, TreeBin) else bin_keys

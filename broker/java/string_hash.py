@@ -1,0 +1,80 @@
+"""Java's string hash, and the order in which a Java `HashMap` of strings is walked.
+
+Decides in which order Kafka meets racks, members and topics wherever it walks a hash map:
+the order reaches the result, because chance is drawn and ties are broken along it.
+
+Goals, most important first
+1. The order is Java's for any strings, hashes that collide included.
+2. It follows from the keys and the order of insertion alone.
+
+Constraints: a key is a string or None; None stands for Java's null and for an absent
+`Optional`, both of hash 0. Keys are put in one at a time; putting one in twice changes nothing.
+
+How: a key's hash is spread, its high half mixed into the low one, and put into a table that grows as
+`broker.java.hash_table` says.
+
+Example: "Aa" and "BB" have the same hash, 2112, so they stand in the order of insertion:
+java_map_order(["BB", "b", "Aa"]) == ("BB", "Aa", "b").
+
+Left out: keys that are neither strings nor None, and removal.
+
+Source: java.util.HashMap, java.util.HashSet and java.lang.String.hashCode, Java 17.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from struct import unpack
+from typing import Final, TypeAlias
+
+from broker.cluster import java_string_key
+from broker.java.hash_table import TABLE_SIZE_MIN, HashTable
+from broker.java.tree_bin import TreeKey
+
+JavaKey: TypeAlias = str | None
+
+_MASK_32: Final = (1 << 32) - 1
+
+
+def java_string_hash(text: str) -> int:
+    """Return `text.hashCode()` of Java, a signed 32-bit number.
+
+    It runs over UTF-16 units, so that a character beyond U+FFFF counts as its two surrogates. Cost: linear.
+    """
+    units = text.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for unit in unpack(f">{len(units) // 2}H", units):
+        code = (31 * code + unit) & _MASK_32
+    return code - (1 << 32) if code >> 31 else code
+
+
+def java_map_order(keys: Iterable[JavaKey]) -> tuple[JavaKey, ...]:
+    """Return the keys as a `HashMap` or `HashSet` yields them, filled one by one in the order given. Cost: linear."""
+    return _walk(keys, TABLE_SIZE_MIN)
+
+
+def java_set_copy_order(keys: Iterable[JavaKey]) -> tuple[JavaKey, ...]:
+    """Return the keys as `new HashSet<>(collection)` yields them, the collection walked in the order given.
+
+    It differs from `java_map_order` in the table's first size, which Java takes from the size of the collection
+    (duplicates counted). Cost: linear.
+    """
+    given = list(keys)
+    # HashSet asks for max(16, (int) (n / .75f) + 1) bins and HashMap rounds that up to a power of two.
+    asked = max(TABLE_SIZE_MIN, len(given) * 4 // 3 + 1)
+    return _walk(given, 1 << (asked - 1).bit_length())
+
+
+def _walk(keys: Iterable[JavaKey], table_size: int) -> tuple[JavaKey, ...]:
+    named = {_tree_key(key): key for key in dict.fromkeys(keys)}
+    table = HashTable(table_size)
+    for tree_key in named:
+        table.add(tree_key)
+    return tuple(named[tree_key] for tree_key in table)
+
+
+def _tree_key(key: JavaKey) -> TreeKey:
+    if key is None:
+        return (0, False, b"")
+    code = java_string_hash(key)
+    return (code ^ (code & _MASK_32) >> 16, True, java_string_key(key))

@@ -1,0 +1,62 @@
+"""Memory for columns, used again as soon as nobody holds a piece of it.
+
+What it decides: when an array may be written over. The system hands out new memory page by page, each with a fault and
+four kibibytes of zeros: a scan that takes new memory for each chunk spends more on that than on the records.
+
+Constraints: what was handed out stays as it is for as long as anybody holds it, or a slice, a view or a memoryview of
+it. No more than `KEPT_MAX` buffers are kept; with a caller that keeps every chunk, all memory is new.
+
+How: arrays are views of buffers of bytes, and a view holds its buffer; CPython counts who does.
+
+Example: for chunk in scan(data): ... writes to two sets of columns in turn, as the loop holds one while the next is
+filled; list(scan(data)) gives each chunk its own.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+import numpy as np
+
+from broker.cluster import Int32Array, Int64Array
+from log.batches.record_columns import ByteArray
+
+KEPT_MAX: Final = 8
+"""How many buffers are kept: for headers, payloads and two tables of columns, of a chunk and of the one after it."""
+UNHELD_COUNT: Final = 2
+"""References to a buffer that only the list of buffers holds: the list's and that of the call that counts."""
+SPARE_SHARE: Final = 8
+"""A new buffer is an eighth larger than asked for, as the next chunk may have a few rows more."""
+
+
+class ColumnMemory:
+    """The buffers of one scan. Not for use by several threads at once."""
+
+    __slots__ = ("_buffers",)
+
+    def __init__(self) -> None:
+        self._buffers: list[ByteArray] = []
+
+    def octets(self, size_bytes: int) -> ByteArray:
+        """Return uint8[size_bytes], holding anything."""
+        fitting = [
+            number
+            for number in range(len(self._buffers))
+            if len(self._buffers[number]) >= size_bytes and sys.getrefcount(self._buffers[number]) == UNHELD_COUNT
+        ]
+        if fitting:
+            return self._buffers[min(fitting, key=lambda number: len(self._buffers[number]))][:size_bytes]
+        buffer = np.empty(size_bytes + size_bytes // SPARE_SHARE, np.uint8)
+        self._buffers = [*self._buffers[-KEPT_MAX + 1 :], buffer]
+        return buffer[:size_bytes]
+
+    def int64_table(self, row_count: int, column_count: int) -> Int64Array:
+        """Return int64[row_count, column_count], holding anything."""
+        return self.octets(8 * row_count * column_count).view(np.int64).reshape(row_count, column_count)
+
+    def int32_table(self, row_count: int, column_count: int) -> Int32Array:
+        """Return int32[row_count, column_count], holding anything."""
+        return self.octets(4 * row_count * column_count).view(np.int32).reshape(row_count, column_count)

@@ -1,0 +1,141 @@
+"""A set of batches that somebody wants appended: what it is, and whether it is sound.
+
+Decides which bytes of an append count (whole batches; a batch cut off at the end is left out), and refuses a set that
+no log may take, before anything is locked, rolled or written.
+
+Goals, most important first
+1. A batch whose checksum is wrong never reaches a log.
+2. The numbers that appending needs are read once: offsets, the largest timestamp, the codec.
+
+Constraints: a client's batches of magic 2 begin at offset 0, since the leader gives the offsets; replicated batches
+grow in their offsets. A client's and a coordinator's batch has at most max.message.bytes; a follower takes what its
+leader took, whatever its own setting.
+
+Example: batches ending at offsets 4 and 9 with times 30 and 30: the set's last offset is 9, its largest timestamp is
+30 and belongs to offset 4, the end of the first batch that has it.
+
+Left out: what a leader asks of each record, see `log.partition.leader_rules`.
+
+Source: kafka.log.UnifiedLog.analyzeAndValidateRecords, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.ids import LeaderEpoch, Offset
+from broker.units import SizeBytes
+from broker.values import value
+from log.batches.batch import RecordBatch
+from log.batches.in_buffer import Reader, batches_in
+from log.codecs.compression import CODEC_MASK, Codec, codec_of
+from log.errors import CorruptBatchError, InvalidAppendError, OffsetsOutOfOrderError, RecordTooLargeError
+from log.indexes.time_index import TimestampOffset
+from log.producers.append import AppendOrigin
+from log.record import NO_TIMESTAMP
+from log.storage.protocol import Buffer
+
+# Named once, as in `log.batches.in_buffer`.
+_CLIENT: Final = AppendOrigin.CLIENT
+_RAFT_LEADER: Final = AppendOrigin.RAFT_LEADER
+_REPLICATION: Final = AppendOrigin.REPLICATION
+_MEMORY: Final = Reader.MEMORY
+
+
+@value
+class RecordSet:
+    """Whole batches one after the other, and what appending asks of them.
+
+    `first_offset` is None where it is unknown: before magic 2, until a leader has given offsets. `max_timestamp` is
+    the largest, with the last offset of the first batch that has it; (-1, -1) without one.
+    """
+
+    data: Buffer
+    batches: tuple[RecordBatch, ...]
+    first_offset: Offset | None
+    last_offset: Offset
+    max_timestamp: TimestampOffset
+    codec: Codec
+
+    @property
+    def size_bytes(self) -> SizeBytes:
+        """Size of all batches."""
+        return SizeBytes(len(self.data))
+
+    @property
+    def first_known_offset(self) -> Offset:
+        """The first offset, or where that is unknown the last one of the first batch."""
+        return self.batches[0].last_offset if self.first_offset is None else self.first_offset
+
+
+@value(kw_only=True)
+class AppendLimits:
+    """What is asked of a set: who sends it, how large a batch may be (None: any), and the epoch of a Raft leader."""
+
+    origin: AppendOrigin
+    batch_size_bytes_max: SizeBytes | None
+    leader_epoch: LeaderEpoch
+    where: str
+
+
+def read_record_set(data: Buffer, limits: AppendLimits) -> RecordSet | None:
+    """Return the whole batches at the beginning of `data`, None if there is none.
+
+    Raises CorruptBatchError, InvalidAppendError, RecordTooLargeError and, unless offsets are yet to be given,
+    OffsetsOutOfOrderError.
+    """
+    batches: list[RecordBatch] = []
+    last_offset, largest, offset_of_largest = -1, NO_TIMESTAMP, -1
+    is_ascending, codec_bits = True, 0
+    for batch in batches_in(data, reader=_MEMORY, source=limits.where):
+        _check_batch(batch, limits)
+        if last_offset >= batch.last_offset:
+            is_ascending = False
+        last_offset = batch.last_offset
+        if batch.max_timestamp > largest:
+            largest, offset_of_largest = batch.max_timestamp, last_offset
+        codec_bits = batch.attributes & CODEC_MASK or codec_bits
+        batches.append(batch)
+    if not batches:
+        return None
+    if not is_ascending and limits.origin in (_REPLICATION, _RAFT_LEADER):
+        raise OffsetsOutOfOrderError(f"{limits.where}: offsets of the batches to append do not grow")
+    end = batches[-1].end_position
+    return RecordSet(
+        data if end == len(data) else memoryview(data)[:end],
+        tuple(batches),
+        batches[0].base_offset if batches[0].magic >= 2 else None,
+        Offset(last_offset),
+        TimestampOffset(largest, offset_of_largest),
+        codec_of(codec_bits),
+    )
+
+
+def _check_batch(batch: RecordBatch, limits: AppendLimits) -> None:
+    """Raise if a batch may not be appended, in the order in which Kafka asks."""
+    origin = limits.origin
+    if origin is _RAFT_LEADER and batch.partition_leader_epoch != limits.leader_epoch:
+        raise InvalidAppendError(
+            f"{limits.where}: a Raft leader of epoch {limits.leader_epoch} appends a batch of epoch "
+            f"{batch.partition_leader_epoch}"
+        )
+    if origin is _CLIENT and batch.magic >= 2 and batch.base_offset != 0:
+        raise InvalidAppendError(
+            f"{limits.where}: a client's batch has base offset {batch.base_offset}; it must be 0, "
+            "as the leader gives it"
+        )
+    if limits.batch_size_bytes_max is not None and batch.size_bytes > limits.batch_size_bytes_max:
+        raise too_large(batch.size_bytes, limits.batch_size_bytes_max, limits.where)
+    if not batch.is_valid():
+        raise CorruptBatchError(
+            f"batch of offset {batch.base_offset} is damaged: its stored checksum is {batch.crc}",
+            source=limits.where,
+            position=batch.position,
+        )
+
+
+def too_large(size_bytes: int, size_bytes_max: int, where: str) -> RecordTooLargeError:
+    """Return the refusal of a batch above max.message.bytes."""
+    return RecordTooLargeError(
+        f"{where}: a batch of {size_bytes} bytes is larger than max.message.bytes, {size_bytes_max}"
+    )

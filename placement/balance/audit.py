@@ -1,0 +1,300 @@
+"""Look for what needs somebody's attention: racks, topics that crowd on a broker, states of partitions.
+
+What it decides, for one cluster at one moment:
+
+- `rack_audit`: which partitions stand on fewer racks than they could, whether racks are uneven, and
+  which brokers have none. Rack spread is the constraint of that name; nothing is judged without racks.
+- `topic_spread`: for each topic, how far its replicas and its leaders are from floor or ceil on every
+  broker. A cluster can be even while each of its topics is not.
+- `partition_states`: leaderless, under and at min-ISR, under-replicated, not led by the preferred replica.
+
+States, as `kafka-topics --describe` filters them (`leader` is none when the partition has no leader):
+
+    leaderless            leader is none                                  --unavailable-partitions
+    under_min_isr         leader is none, or ISR size < min.insync.replicas
+    at_min_isr            ISR size = min.insync.replicas (leader or not)
+    under_replicated      ISR size < replicas, less those being added by a reassignment
+    not_preferred_leader  there is a leader, and it is not the first replica
+
+Confluent's observers are replicas that stay out of the ISR on purpose: they count on neither side of
+"under_replicated". `--unavailable-partitions` also lists a leader that is not live; in a dump of the
+cluster's own metadata that cannot be told from the partition's row.
+
+What is not known is None, never zero. A row that does not say, or a topic whose min.insync.replicas is
+not shown, is not counted; if no row says, the state is None. In a view that lists only some partitions
+a count is of those listed, and none found becomes None, as it says nothing about the others.
+
+How: numpy columns; topics by sorting (topic, broker) pairs, so that a broker without any replica of a
+topic costs nothing: it lacks floor each, which is arithmetic. Cost: O(R log R), R replicas.
+
+Example: topic "t" with leaders 1, 1, 2 on brokers 1, 2, 3: leader_max 2, leader_moves 1.
+
+Left out: what would happen if a broker left; that is a what-if on a view.
+
+Source: Kafka 4.0 tools TopicCommand.PartitionDescription (isUnderReplicated, isUnderMinIsr,
+isAtMinIsrPartitions, hasUnavailablePartitions, getReplicationFactor).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import ClusterView, Int32Array, Int64Array, PartitionTable
+from broker.ids import NO_LEADER
+from placement.balance.constraints import RACK_SPREAD, Violation, explain_partition
+from placement.balance.loads import LEADER_NOT_SAID, broker_rows, leaders, partition_bytes
+from placement.spec import Assignment
+
+LEADERLESS: Final = "leaderless"
+UNDER_MIN_ISR: Final = "under-min-isr"
+AT_MIN_ISR: Final = "at-min-isr"
+UNDER_REPLICATED: Final = "under-replicated"
+NOT_PREFERRED_LEADER: Final = "not-preferred-leader"
+
+
+def assignment_of(view: ClusterView) -> Assignment:
+    """Return who holds what in `view`, for the constraints to judge. No copy is made."""
+    table = view.partitions
+    names = tuple(topic.name for topic in view.topics)
+    return Assignment(names, table.topic_index, table.partition_ids, table.replicas)
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class RackAudit:
+    """What racks there are and which partitions use too few of them.
+
+    `fewer_racks` holds the rows of `view.partitions`, ascending; None when no broker has a rack.
+    `rack_broker_count_min` and `…_max` are the brokers of the smallest and largest rack, None without racks.
+    """
+
+    rack_count: int
+    rack_broker_count_min: int | None
+    rack_broker_count_max: int | None
+    unracked_brokers: tuple[int, ...]
+    fewer_racks: Int64Array | None
+
+    @property
+    def uneven(self) -> bool:
+        """Whether racks differ in their number of brokers: each rack gets equal parts, its brokers do not."""
+        return self.rack_broker_count_min != self.rack_broker_count_max
+
+
+def rack_audit(view: ClusterView) -> RackAudit:
+    """Return the rack audit of `view`. Partitions are judged on their replicas that have a rack."""
+    sizes = dict.fromkeys(view.racks, 0)
+    for broker in view.brokers:
+        if broker.rack is not None:
+            sizes[broker.rack] += 1
+    return RackAudit(
+        rack_count=len(sizes),
+        rack_broker_count_min=min(sizes.values(), default=None),
+        rack_broker_count_max=max(sizes.values(), default=None),
+        unracked_brokers=tuple(broker.id for broker in view.brokers if broker.rack is None),
+        fewer_racks=RACK_SPREAD.violations(assignment_of(view), view.brokers).subjects if sizes else None,
+    )
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class TopicSpread:
+    """The table of topics in columns, row i the topic `topics[i]`; counts are int64[topics].
+
+    `leader_max` and `leader_moves` are None where leaders are not known, `size_bytes` where sizes are
+    not; `min_insync_replicas` has None for topics whose setting is not shown.
+    """
+
+    topics: tuple[str, ...]
+    partition_count: Int64Array
+    replication_factor: Int64Array
+    min_insync_replicas: tuple[int | None, ...]
+    replica_count: Int64Array
+    size_bytes: Int64Array | None
+    broker_count: Int64Array
+    replica_max: Int64Array
+    replica_moves: Int64Array
+    leader_max: Int64Array | None
+    leader_moves: Int64Array | None
+
+
+def topic_spread(view: ClusterView, *, assume_preferred: bool = False) -> TopicSpread:
+    """Return how each topic's listed replicas and leaders spread over all brokers; `assume_preferred` as in `loads`."""
+    table, count, ids = view.partitions, len(view.topics), view.broker_ids
+    held = broker_rows(ids, table.replicas)
+    factors = np.count_nonzero(held >= 0, axis=1).astype(np.int64)
+    widest = np.zeros(count, dtype=np.int64)
+    np.maximum.at(widest, table.topic_index, factors)
+    replicas = _spread(np.repeat(table.topic_index, factors), held[held >= 0], count, ids.size)
+    leader = leaders(table, assume_preferred=assume_preferred)
+    led = None if leader is None else leader >= 0
+    leads = (
+        None
+        if leader is None or led is None
+        else _spread(table.topic_index[led], broker_rows(ids, leader[led]), count, ids.size)
+    )
+    sizes = partition_bytes(table)
+    return TopicSpread(
+        topics=tuple(topic.name for topic in view.topics),
+        partition_count=np.bincount(table.topic_index, minlength=count).astype(np.int64),
+        replication_factor=widest,
+        min_insync_replicas=tuple(topic.min_insync_replicas for topic in view.topics),
+        replica_count=replicas.total,
+        size_bytes=None if sizes is None else _sum_by(table.topic_index, sizes, count),
+        broker_count=replicas.broker_count,
+        replica_max=replicas.most,
+        replica_moves=replicas.moves,
+        leader_max=None if leads is None else leads.most,
+        leader_moves=None if leads is None else leads.moves,
+    )
+
+
+@attrs.frozen(eq=False)
+class _Spread:
+    total: Int64Array
+    broker_count: Int64Array
+    most: Int64Array
+    moves: Int64Array
+
+
+def _spread(topics: Int32Array, brokers: Int64Array, topic_count: int, broker_count: int) -> _Spread:
+    pairs, shares = np.unique(topics.astype(np.int64) * max(broker_count, 1) + brokers, return_counts=True)
+    topic = pairs // max(broker_count, 1)
+    shares = shares.astype(np.int64, copy=False)
+    total = _sum_by(topic, shares, topic_count)
+    present = np.bincount(topic, minlength=topic_count).astype(np.int64)
+    floor, rest = np.divmod(total, max(broker_count, 1))
+    ceiling = floor + (rest > 0)
+    excess = _sum_by(topic, np.maximum(shares - ceiling[topic], 0), topic_count)
+    lack = _sum_by(topic, np.maximum(floor[topic] - shares, 0), topic_count) + (broker_count - present) * floor
+    most = np.zeros(topic_count, dtype=np.int64)
+    np.maximum.at(most, topic, shares)
+    return _Spread(total, present, most, np.maximum(excess, lack))
+
+
+def _sum_by(groups: Int64Array | Int32Array, values: Int64Array, group_count: int) -> Int64Array:
+    sums = np.zeros(group_count, dtype=np.int64)
+    np.add.at(sums, groups, values)
+    return sums
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class PartitionStates:
+    """For each state the rows of `view.partitions` in it, int64, ascending; None where it is not known."""
+
+    leaderless: Int64Array | None
+    under_min_isr: Int64Array | None
+    at_min_isr: Int64Array | None
+    under_replicated: Int64Array | None
+    not_preferred_leader: Int64Array | None
+
+    def counts(self) -> tuple[tuple[str, int | None], ...]:
+        """Return (state, number of partitions or None), states named as in the table of clusters."""
+        rows = ((field.name, getattr(self, field.name)) for field in attrs.fields(type(self)))
+        return tuple((name, None if found is None else int(found.size)) for name, found in rows)
+
+
+def partition_states(view: ClusterView, *, min_insync_replicas: int | None = None) -> PartitionStates:
+    """Return which partitions are in which state.
+
+    `min_insync_replicas` holds for topics whose setting the view does not show; without it they are not judged.
+    """
+    table = view.partitions
+    leader_known = _leader_known(table)
+    leaderless = None if table.leader is None else table.leader == NO_LEADER
+    isr_size = None if table.isr is None else np.count_nonzero(table.isr >= 0, axis=1)
+    least = _least_isr(view, min_insync_replicas)
+    under_min = at_min = None
+    if isr_size is not None and least is not None:
+        missing = np.False_ if leaderless is None else leaderless
+        under_min = _rows(view, missing | (isr_size < least), least >= 0)
+        at_min = _rows(view, isr_size == least, least >= 0)
+    return PartitionStates(
+        leaderless=None if leaderless is None else _rows(view, leaderless, leader_known),
+        under_min_isr=under_min,
+        at_min_isr=at_min,
+        under_replicated=None if isr_size is None else _rows(view, _under_replicated(table), np.True_),
+        not_preferred_leader=None if table.leader is None else _rows(view, _not_preferred(table), leader_known),
+    )
+
+
+def explain_states(view: ClusterView, states: PartitionStates, limit: int = 100) -> tuple[Violation, ...]:
+    """Return the first `limit` partitions of each state in words, in the vocabulary of the table of violations."""
+    assignment = assignment_of(view)
+    return tuple(
+        explain_partition(name, assignment, view.brokers, row, _state_detail(view, row))
+        for name, rows in (
+            (LEADERLESS, states.leaderless),
+            (UNDER_MIN_ISR, states.under_min_isr),
+            (AT_MIN_ISR, states.at_min_isr),
+            (UNDER_REPLICATED, states.under_replicated),
+            (NOT_PREFERRED_LEADER, states.not_preferred_leader),
+        )
+        if rows is not None
+        for row in rows[:limit].tolist()
+    )
+
+
+def _rows(view: ClusterView, wanted: NDArray[np.bool_], known: NDArray[np.bool_] | np.bool_) -> Int64Array | None:
+    if view.partitions.count and not known.any():
+        return None
+    rows = np.flatnonzero(wanted & known).astype(np.int64, copy=False)
+    return rows if rows.size or view.partitions_complete else None
+
+
+def _leader_known(table: PartitionTable) -> NDArray[np.bool_]:
+    if table.leader is None:
+        return np.zeros(table.count, dtype=np.bool_)
+    return np.asarray(table.leader != LEADER_NOT_SAID)
+
+
+def _least_isr(view: ClusterView, default: int | None) -> Int64Array | None:
+    """Return min.insync.replicas of each partition, -1 where not known; None when none is."""
+    fallback = -1 if default is None else default
+    shown = [topic.min_insync_replicas for topic in view.topics]
+    by_topic = np.array([fallback if least is None else least for least in shown], dtype=np.int64)
+    if by_topic.size and not (by_topic >= 0).any():
+        return None
+    return by_topic[view.partitions.topic_index]
+
+
+def _under_replicated(table: PartitionTable) -> NDArray[np.bool_]:
+    assert table.isr is not None
+    needed = np.count_nonzero(table.replicas >= 0, axis=1)
+    synced = np.count_nonzero(table.isr >= 0, axis=1)
+    if table.adding is not None:
+        needed -= _members(table.replicas, table.adding)
+    if table.observers is not None:
+        needed -= _members(table.replicas, table.observers)
+        synced -= _members(table.isr, table.observers)
+    return np.asarray(synced < needed)
+
+
+def _members(rows: Int32Array, others: Int32Array) -> Int64Array:
+    """Return how many of each row's ids stand in the same row of `others`."""
+    counts = np.zeros(rows.shape[0], dtype=np.int64)
+    for column in rows.T:
+        counts += ((others == column[:, None]) & (column >= 0)[:, None]).any(axis=1)
+    return counts
+
+
+def _not_preferred(table: PartitionTable) -> NDArray[np.bool_]:
+    assert table.leader is not None
+    if not table.replicas.shape[1]:
+        return np.zeros(table.count, dtype=np.bool_)
+    return np.asarray((table.leader >= 0) & (table.leader != table.replicas[:, 0]))
+
+
+def _state_detail(view: ClusterView, row: int) -> str:
+    table = view.partitions
+    leader = None if table.leader is None else int(table.leader[row])
+    words = {None: "leader not known", LEADER_NOT_SAID: "leader not known", NO_LEADER: "no leader"}
+    parts = [words.get(leader, f"leader {leader}")]
+    if table.isr is not None:
+        members = [str(number) for number in table.isr[row].tolist() if number >= 0]
+        parts.append(f"in sync {', '.join(members) or 'none'}")
+    least = view.topics[table.topic_index[row]].min_insync_replicas
+    if least is not None:
+        parts.append(f"min.insync.replicas {least}")
+    return "; ".join(parts)

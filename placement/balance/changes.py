@@ -1,0 +1,188 @@
+"""Tell what happened to each partition between two moments of one cluster.
+
+What it decides: for every topic-partition of two successive views, which of these took place.
+
+    partition appeared, partition gone
+    leader lost         it had a leader and has none
+    leader elected      it had none, and one of those who were in sync (ISR, ELR) then may have led first
+    unclean election    see below
+    leader moved        another leads
+    ISR shrunk, ISR grown, ISR changed
+    replicas changed    other brokers, or another order (the first is the preferred leader)
+
+Unclean election. Let S be the earlier ISR and ELR together: all who surely held every committed
+record. A new leader outside S is no proof, as two dumps may be hours apart: someone in S may have
+led, the new leader caught up, and the lead gone over to it. So we say "unclean election" when
+
+1. the new leader is not in S, and nobody in S is in sync in the later view, and
+2. there was no leader earlier, or all of S is offline in the later view, or that is not known there.
+
+Otherwise the change is "leader moved" or "leader elected", and its detail says that the new leader
+was not in sync before. It is still evidence and not proof; the leader epochs would settle it, and
+no tool's dump prints them.
+
+Example, of a real cluster: before, no leader, in sync 1, offline 1 and 2; after, leader 3, in sync
+3 and 4: an unclean election. Two brokers and a region restored later: leader 3, in sync 3 and 4, to
+leader 2, in sync 1 and 2, nobody offline: leader moved.
+
+How: partitions are matched by topic name and number; columns are compared whole; words are made for
+the rows that differ. Only what both views know is compared.
+
+Left out: sizes, settings and brokers that came or went.
+
+Source: ours; ELR: KIP-966. Kafka itself counts UncleanLeaderElectionsPerSec on the controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import ClusterView, Int32Array, Int64Array, PartitionTable
+from broker.ids import NO_LEADER
+from placement.balance.loads import LEADER_NOT_SAID
+
+PARTITION_APPEARED: Final = "partition appeared"
+PARTITION_GONE: Final = "partition gone"
+LEADER_LOST: Final = "leader lost"
+LEADER_ELECTED: Final = "leader elected"
+UNCLEAN_ELECTION: Final = "unclean election"
+LEADER_MOVED: Final = "leader moved"
+ISR_SHRUNK: Final = "ISR shrunk"
+ISR_GROWN: Final = "ISR grown"
+ISR_CHANGED: Final = "ISR changed"
+REPLICAS_CHANGED: Final = "replicas changed"
+
+
+@attrs.frozen
+class Change:
+    """One thing that happened to one partition; `detail` says before and after in words."""
+
+    topic: str
+    partition: int
+    change: str
+    detail: str
+
+
+def changes(before: ClusterView, after: ClusterView) -> tuple[Change, ...]:
+    """Return what happened between two views of one cluster, by topic name, then partition.
+
+    A partition that only one view lists has appeared or gone only if the other view is complete.
+    Cost: O(P log P) for P partitions, plus words for those that changed.
+    """
+    names = sorted({topic.name for topic in (*before.topics, *after.topics)})
+    numbers = {name: index for index, name in enumerate(names)}
+    earlier, later = _keys(before, numbers), _keys(after, numbers)
+    shared, rows_before, rows_after = np.intersect1d(earlier, later, return_indices=True)
+    found: list[Change] = []
+    if before.partitions_complete:
+        found += [_one_sided(key, names, PARTITION_APPEARED) for key in np.delete(later, rows_after).tolist()]
+    if after.partitions_complete:
+        found += [_one_sided(key, names, PARTITION_GONE) for key in np.delete(earlier, rows_before).tolist()]
+    differ = np.flatnonzero(_differ(before.partitions, after.partitions, rows_before, rows_after))
+    for place in differ.tolist():
+        one = _Moment.of(before.partitions, int(rows_before[place]))
+        other = _Moment.of(after.partitions, int(rows_after[place]))
+        topic, partition = names[int(shared[place]) >> 32], int(shared[place]) & 0xFFFF_FFFF
+        found += [Change(topic, partition, change, detail) for change, detail in _compare(one, other)]
+    return tuple(sorted(found, key=lambda change: (change.topic, change.partition)))
+
+
+def _keys(view: ClusterView, numbers: dict[str, int]) -> Int64Array:
+    by_topic = np.array([numbers[topic.name] for topic in view.topics], dtype=np.int64)
+    if not view.partitions.count:
+        return np.empty(0, dtype=np.int64)
+    return np.asarray(by_topic[view.partitions.topic_index] << 32 | view.partitions.partition_ids)
+
+
+def _one_sided(key: int, names: list[str], change: str) -> Change:
+    return Change(names[key >> 32], key & 0xFFFF_FFFF, change, "")
+
+
+def _differ(
+    before: PartitionTable, after: PartitionTable, rows_before: Int64Array, rows_after: Int64Array
+) -> NDArray[np.bool_]:
+    differ = np.zeros(rows_before.size, dtype=np.bool_)
+    for name in ("leader", "isr", "replicas"):
+        one, other = getattr(before, name), getattr(after, name)
+        if one is None or other is None:
+            continue
+        one, other = one[rows_before], other[rows_after]
+        if name == "leader":
+            differ |= one != other
+        else:
+            width = max(one.shape[1], other.shape[1])
+            differ |= (_widened(one, width) != _widened(other, width)).any(axis=1)
+    return differ
+
+
+def _widened(matrix: Int32Array, width: int) -> Int32Array:
+    return np.pad(matrix, ((0, 0), (0, width - matrix.shape[1])), constant_values=-1)
+
+
+@attrs.frozen
+class _Moment:
+    """One partition in one view; None where the view does not say."""
+
+    leader: int | None
+    replicas: tuple[int, ...]
+    isr: frozenset[int] | None
+    elr: frozenset[int]
+    offline: frozenset[int] | None
+
+    @classmethod
+    def of(cls, table: PartitionTable, row: int) -> _Moment:
+        leader = LEADER_NOT_SAID if table.leader is None else int(table.leader[row])
+        return cls(
+            leader=None if leader == LEADER_NOT_SAID else leader,
+            replicas=tuple(number for number in table.replicas[row].tolist() if number >= 0),
+            isr=_members(table.isr, row),
+            elr=_members(table.elr, row) or frozenset(),
+            offline=_members(table.offline, row),
+        )
+
+
+def _members(matrix: Int32Array | None, row: int) -> frozenset[int] | None:
+    return None if matrix is None else frozenset(number for number in matrix[row].tolist() if number >= 0)
+
+
+def _compare(before: _Moment, after: _Moment) -> Iterator[tuple[str, str]]:
+    if before.leader is not None and after.leader is not None and before.leader != after.leader:
+        yield _leader_change(before, after)
+    if before.isr is not None and after.isr is not None and before.isr != after.isr:
+        change = ISR_SHRUNK if after.isr < before.isr else ISR_GROWN if after.isr > before.isr else ISR_CHANGED
+        yield change, f"in sync {_listed(before.isr)}, then {_listed(after.isr)}"
+    if before.replicas != after.replicas:
+        words = [", ".join(map(str, replicas)) or "none" for replicas in (before.replicas, after.replicas)]
+        yield REPLICAS_CHANGED, f"replicas {words[0]}, then {words[1]}"
+
+
+def _leader_change(before: _Moment, after: _Moment) -> tuple[str, str]:
+    detail = f"{_led(before.leader)}, then {_led(after.leader)}"
+    if after.leader == NO_LEADER:
+        return LEADER_LOST, detail
+    safe = before.elr if before.isr is None else before.isr | before.elr
+    outside = before.isr is not None and after.leader not in safe
+    if outside:
+        detail += f"; broker {after.leader} was not in sync before, but {_listed(safe)}"
+    if outside and _nobody_safe_is_left(before, after, safe):
+        return UNCLEAN_ELECTION, detail
+    return LEADER_ELECTED if before.leader == NO_LEADER else LEADER_MOVED, detail
+
+
+def _nobody_safe_is_left(before: _Moment, after: _Moment, safe: frozenset[int]) -> bool:
+    if after.isr is not None and after.isr & safe:
+        return False
+    return before.leader == NO_LEADER or after.offline is None or safe <= after.offline
+
+
+def _led(leader: int | None) -> str:
+    return "no leader" if leader == NO_LEADER else f"leader {leader}"
+
+
+def _listed(members: frozenset[int]) -> str:
+    return ", ".join(map(str, sorted(members))) or "nobody"

@@ -1,0 +1,90 @@
+"""What each measure and state means, in the words that reports print.
+
+One table for the measures of `placement.balance.measures` and one for the states and audits of
+`placement.balance.audit`: formula, unit, range, optimum and source, so that every number on a page can be
+traced to a definition on the same page. x are the shares, n the groups, T their sum; floor and
+ceil are those of T / n, and r = T mod n.
+
+Example: MEASURES["moves"].optimum == "0".
+
+Left out: how the figures are computed; the modules named in `source` say that.
+
+Source: ours, and kafka-topics --describe (tools TopicCommand, Kafka 4.0) for the states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+
+@attrs.frozen
+class Definition:
+    """One figure: its column's name, formula, unit, range, the best value there can be, and where it comes from."""
+
+    name: str
+    formula: str
+    unit: str
+    range: str
+    optimum: str
+    source: str
+
+
+_OURS: Final = "placement.balance.measures"
+_KAFKA: Final = "kafka-topics --describe, Kafka 4.0"
+_UNIT: Final = "replicas, leaders or bytes"
+_STATE_RANGE: Final = "0 to all partitions; unknown when the input does not say"
+
+
+def _table(*definitions: Definition) -> Mapping[str, Definition]:
+    return MappingProxyType({definition.name: definition for definition in definitions})
+
+
+MEASURES: Final = _table(
+    Definition("group_count", "n, groups that hold nothing included", "brokers, racks or topics", "0 and up", "none",
+               _OURS),
+    Definition("total", "T = Σ x", _UNIT, "0 and up", "none", _OURS),
+    Definition("min", "least x", _UNIT, "0 to mean", "floor", _OURS),
+    Definition("mean", "T / n", _UNIT, "0 and up", "none", _OURS),
+    Definition("max", "largest x", _UNIT, "mean to T", "ceil", _OURS),
+    Definition("max_group", "the group whose x is the largest, the first of equals", "name", "a group", "none", _OURS),
+    Definition("max_over_mean", "max / mean; 1 when T is 0", "times", "1 to n", "best_max_over_mean = ceil / mean",
+               _OURS),
+    Definition("stdev", "sqrt(Σ (x - mean)² / n)", _UNIT, "0 to mean · sqrt(n - 1)",
+               "best_stdev = sqrt(r (n - r)) / n", _OURS),
+    Definition("cv", "stdev / mean; 0 when T is 0", "1", "0 to sqrt(n - 1)", "best_cv = sqrt(r (n - r)) / T", _OURS),
+    Definition("gini", "Σ |x_i - x_j| over all ordered pairs / (2 n T); 0 when T is 0", "1", "0 to 1 - 1/n",
+               "best_gini = r (n - r) / (n T)", _OURS),
+    Definition("moves", "max(Σ max(x - ceil, 0), Σ max(floor - x, 0)): least units to move until every x is floor "
+               "or ceil; a lower bound for bytes, which move by whole partitions; none over topics", _UNIT,
+               "0 to T", "0", _OURS),
+    Definition("moves_share", "moves / T; 0 when T is 0", "1", "0 to 1 - 1/n", "0", _OURS),
+    Definition("best_max_over_mean", "ceil / mean: max_over_mean when every x is floor or ceil", "times", "1 to n",
+               "itself", _OURS),
+    Definition("best_stdev", "sqrt(r (n - r)) / n", _UNIT, "0 to 1/2", "itself", _OURS),
+    Definition("best_cv", "sqrt(r (n - r)) / T", "1", "0 to sqrt(n - 1)", "itself", _OURS),
+    Definition("best_gini", "r (n - r) / (n T)", "1", "0 to 1 - 1/n", "itself", _OURS),
+)  # fmt: skip
+"""The measures, by their column's name, in the order of the table of measures."""
+
+STATES: Final = _table(
+    Definition("leaderless", "leader is none", "partitions", _STATE_RANGE, "0", _KAFKA + " --unavailable-partitions"),
+    Definition("under_min_isr", "no leader, or ISR size < min.insync.replicas", "partitions", _STATE_RANGE, "0",
+               _KAFKA + " --under-min-isr-partitions"),
+    Definition("at_min_isr", "ISR size = min.insync.replicas", "partitions", _STATE_RANGE, "0",
+               _KAFKA + " --at-min-isr-partitions"),
+    Definition("under_replicated", "ISR size < number of replicas, those being added and observers not counted on "
+               "either side", "partitions", _STATE_RANGE, "0", _KAFKA + " --under-replicated-partitions"),
+    Definition("not_preferred_leader", "leader is not the first replica; leaderless partitions not counted",
+               "partitions", _STATE_RANGE, "0",
+               "ours; Kafka's PreferredReplicaImbalanceCount counts leaderless ones too"),
+    Definition("fewer_racks", "distinct racks < min(replicas on brokers with a rack, racks of the cluster)",
+               "partitions", _STATE_RANGE, "0", "placement.balance.constraints, rack-spread"),
+)  # fmt: skip
+"""The states a partition can be in that someone should look at, by name."""
+
+DEFINITIONS: Final = (*MEASURES.values(), *STATES.values())
+"""Every definition, in the order a report prints them."""

@@ -1,0 +1,1 @@
+"""The sticky and cooperative-sticky assignors of Kafka's client."""

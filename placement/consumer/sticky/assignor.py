@@ -1,0 +1,89 @@
+"""The sticky assignors: as balanced as possible, and of what members hold as much stays as possible.
+
+Goals, most important first: balance; stickiness.
+
+How: claims are settled (`placement.consumer.sticky.claims`); if all members subscribe to the same topics, quotas decide
+(`placement.consumer.sticky.constrained`), else a greedy assignment is balanced by moves
+(`placement.consumer.sticky.balance`). The cooperative variant then takes back each partition that goes from one member
+to another: the new one gets it in the next rebalance, once the old one has let go.
+
+Kafka's own answer can be wrong in three ways, each seen in its own code: a member without topics that is first in
+Java's order is passed over when subscriptions are compared, so that it gets partitions; a partition can go back to
+an older owner that no longer subscribes; a claim on a partition that does not exist makes it lose count. With
+`corrected` none of these happens. The default is Kafka's answer.
+
+Example: t0 to t3 of 2 partitions, c0 c1 c2; c1 leaves: c0 and c2 keep all of theirs, and c1's three make it 4 and 4.
+
+Source: StickyAssignor and CooperativeStickyAssignor, commit 1eb7644 (2024-10); KIP-54, KIP-429, KIP-341.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.entropy import RandomSource
+from placement.consumer.assignment import GroupAssignment
+from placement.consumer.errors import DivisionByZeroError
+from placement.consumer.group import NO_GENERATION, Group
+from placement.consumer.ragged import Ragged
+from placement.consumer.sticky.balance import assign_general
+from placement.consumer.sticky.claims import all_equal, assigned_topics, holding_order, settle
+from placement.consumer.sticky.constrained import StickyAnswer, assign_constrained
+from placement.consumer.sticky.general import older_owners
+from placement.consumer.sticky.quota import assign_by_quota
+from placement.consumer.sticky.racks import StickyRacks, assigned_partitions
+
+
+@attrs.define
+class StickyAssignor:
+    """Kafka's `sticky`; remembers the highest generation it has seen."""
+
+    corrected: bool = False
+    max_generation: int = NO_GENERATION
+
+    def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
+        """Return each member's list in Kafka's order; raises RefusedError where Kafka throws."""
+        return GroupAssignment(group, self.answer(group).rows)
+
+    def answer(self, group: Group) -> StickyAnswer:
+        """Return the assignment with what is known of transfers; raises as `assign`."""
+        self.max_generation = max(self.max_generation, int(group.generations.max(initial=NO_GENERATION)))
+        if not group.members:
+            raise DivisionByZeroError("/ by zero")
+        claims = settle(group, corrected=self.corrected)
+        partitions = assigned_partitions(group, assigned_topics(group))
+        sound = not claims.contested and not group.phantom_count and not any(group.member_racks)
+        racks = StickyRacks.of(group, partitions)
+        if all_equal(group, corrected=self.corrected):
+            if sound:
+                return assign_by_quota(group, claims.held, partitions)
+            return assign_constrained(group, claims, partitions.tolist(), racks)
+        older = older_owners(group, self.max_generation, corrected=self.corrected)
+        return StickyAnswer(assign_general(group, claims, partitions.tolist(), racks, older))
+
+
+@attrs.define
+class CooperativeStickyAssignor:
+    """Kafka's `cooperative-sticky`: the same without what another member must let go of first."""
+
+    sticky: StickyAssignor = attrs.field(factory=StickyAssignor)
+
+    def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
+        """Return each member's list in Kafka's order, for this round; raises as `StickyAssignor.assign`."""
+        answer = self.sticky.answer(group)
+        if answer.withheld is None:
+            answer = StickyAnswer.of(answer.rows, _transfers(group, answer.rows))
+        assert answer.withheld is not None
+        return GroupAssignment(group, answer.rows.where(~answer.withheld))
+
+
+def _transfers(group: Group, rows: Ragged) -> dict[int, int]:
+    """Return the partitions that some member held and does not get, with the member that gets and did not hold them."""
+    owned, lists = list(group.owned.lists()), list(rows.lists())
+    added: dict[int, int] = {}
+    revoked: set[int] = set()
+    for member in holding_order(group).tolist():
+        held, assigned = set(owned[member]), set(lists[member])
+        added.update((partition, member) for partition in lists[member] if partition not in held)
+        revoked |= held - assigned
+    return {partition: member for partition, member in added.items() if partition in revoked}

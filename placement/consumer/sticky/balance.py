@@ -1,0 +1,154 @@
+"""The balancing of the general sticky assignor: passes over partitions until none can move.
+
+Steps 3 to 5 of `placement.consumer.sticky.general`, which says what they do and why.
+
+Source: AbstractStickyAssignor.GeneralAssignmentBuilder.balance, commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+
+from placement.consumer.errors import EndlessBalancingError, NullPointerError
+from placement.consumer.group import Group
+from placement.consumer.ragged import Ragged
+from placement.consumer.sticky.claims import Claims, holding_order
+from placement.consumer.sticky.constrained import not_kept
+from placement.consumer.sticky.general import Holdings
+from placement.consumer.sticky.movements import Movements
+from placement.consumer.sticky.racks import StickyRacks
+
+PASS_COUNT_MAX: Final = 10_000
+"""Far more than any balancing was seen to need; Kafka knows no bound, and could go round for ever."""
+
+
+@attrs.define(eq=False)
+class Balancing:
+    """The passes: what may move, from where partitions came, and whether claims are such that Kafka errs."""
+
+    holdings: Holdings
+    older: Mapping[int, int]
+    unsound: bool
+    movements: Movements
+    floors: dict[int, int] = attrs.field(factory=dict)
+
+    def passes(self, partitions: Sequence[int]) -> bool:
+        """Go over the partitions until none moves; return whether any did."""
+        for pass_count in range(PASS_COUNT_MAX):
+            if not self._one_pass(partitions):
+                return pass_count > 0
+        raise EndlessBalancingError(f"partitions still move after {PASS_COUNT_MAX} passes")
+
+    def _one_pass(self, partitions: Sequence[int]) -> bool:
+        topics, counts, moved = self.holdings.group.partition_topics, self.holdings.counts, False
+        for partition in partitions:
+            if self.unsound and is_balanced(self.holdings):
+                break
+            member = self.holdings.owner[partition]
+            older = self.older.get(partition)
+            if older is not None and counts[member] > self._count_of(older) + 1:
+                self._move(partition, older)
+            elif self._improves(member, topic := int(topics[partition])):
+                self._move(partition, self._target(topic))
+            else:
+                continue
+            moved = True
+        return moved
+
+    def _count_of(self, member: int) -> int:
+        if not self.holdings.active[member]:
+            raise _null_pointer()
+        return int(self.holdings.counts[member])
+
+    def _improves(self, member: int, topic: int) -> bool:
+        """Return whether some subscriber of `topic` has at least two fewer than `member`."""
+        count = self.holdings.counts[member]
+        if self.unsound:
+            return any(count > self._count_of(other) + 1 for other in self.holdings.potential[topic])
+        if topic not in self.floors:
+            self.floors[topic] = int(self.holdings.counts[self.holdings.candidates[topic]].min())
+        return bool(count > self.floors[topic] + 1)
+
+    def _target(self, topic: int) -> int:
+        members = self.holdings.candidates[topic]
+        active = members[self.holdings.active[members]]
+        return int(active[self.holdings.counts[active].argmin()])
+
+    def _move(self, partition: int, target: int) -> None:
+        source = self.holdings.owner[partition]
+        actual = self.movements.instead_of(partition, source, target)
+        source = self.holdings.owner[actual]
+        self.movements.record(actual, source, target)
+        self.holdings.take(actual)
+        self.holdings.give(actual, target)
+        self.floors.clear()
+
+
+def is_balanced(holdings: Holdings) -> bool:
+    """Return whether no partition could go to an active subscriber with at least two fewer; raises as Kafka does."""
+    group, counts = holdings.group, holdings.counts
+    active = np.flatnonzero(holdings.active)
+    if counts[active].min() >= counts[active].max() - 1:
+        return True
+    order = [member for member in holding_order(group).tolist() if holdings.active[member]]
+    owner = {partition: member for member in order for partition in holdings.lists[member]}
+    starts = group.partition_starts.tolist()
+    for member in sorted(order, key=lambda one: (counts[one], group.member_ranks[one])):
+        held = set(holdings.lists[member])
+        for topic in holdings.topics_of(member) if counts[member] != holdings.most_of(member) else ():
+            for partition in range(starts[topic], starts[topic + 1]):
+                if partition not in held:
+                    if partition not in owner:
+                        raise _null_pointer()
+                    if counts[member] + 1 < counts[owner[partition]]:
+                        return False
+    return True
+
+
+def _null_pointer() -> NullPointerError:
+    return NullPointerError(
+        'Cannot invoke "java.util.List.size()" because the return value of "java.util.Map.get(Object)" is null'
+    )
+
+
+def assign_general(
+    group: Group, claims: Claims, partitions: Sequence[int], racks: StickyRacks, older: Mapping[int, int]
+) -> Ragged:
+    """Return the assignment of `partitions`, the ids in order; `older` says who held some in an older generation.
+
+    Raises NullPointerError where Kafka does.
+    """
+    holdings = Holdings.of(group, racks, claims.held.lists())
+    revoked = holdings.drop_invalid()
+    ordered = holdings.in_order(partitions)
+    kept = holdings.in_order(partition for held in holdings.lists for partition in held)
+    free = not_kept(ordered, kept)
+    initial = not holdings.counts.any()
+    holdings.assign_free(free)
+    holdings.set_aside()
+    before = [list(held) for held in holdings.lists]
+    score = holdings.score()
+    balancing = Balancing(holdings, older, _unsound(group, older), Movements(group))
+    if not revoked:
+        balancing.passes(_shared(holdings, free))
+    moved = balancing.passes(_shared(holdings, ordered))
+    if moved and not initial and holdings.score() >= score:
+        return Ragged.of(before)
+    return Ragged.of(holdings.lists)
+
+
+def _shared(holdings: Holdings, partitions: Sequence[int]) -> list[int]:
+    """Return the partitions whose topics have several subscribers."""
+    topics = holdings.group.partition_topics
+    return [partition for partition in partitions if len(holdings.potential[topics[partition]]) > 1]
+
+
+def _unsound(group: Group, older: Mapping[int, int]) -> bool:
+    """Return whether Kafka may give a partition twice, or to a member that does not subscribe to its topic."""
+    subscribed = [set(row) for row in group.subscribed.lists()]
+    strangers = any(int(group.partition_topics[one]) not in subscribed[member] for one, member in older.items())
+    return strangers or group.phantom_count > 0

@@ -1,0 +1,109 @@
+"""Who held what, when members contradict each other; and which of the sticky assignors' two algorithms is due.
+
+What it decides: the partitions that each member is taken to hold now, out of what all claim; which ones several
+claim in the same generation, so that nobody is believed; and whether all members subscribe to the same topics.
+
+How
+Members are walked in the order of Java's map. The first to claim a partition has it. A later claimant compares the
+generation in its state with the generation in the earlier one's *subscription*: equal, and nobody holds the
+partition any more; higher, and it takes the partition over; lower, and it is passed over. A claim in an old generation
+that nobody disputes stands. Claims on topics that nobody subscribes to, or without metadata, do not count.
+
+Subscriptions are compared with the first that is not empty; empty ones before it are not looked at. With
+`corrected`, every member is compared, as sets.
+
+Example: a and b both claim t-0 in generation 3: t-0 is contested and neither holds it.
+
+Cost: claims. Source: AbstractStickyAssignor.allSubscriptionsEqual, commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import Int64Array
+from broker.java.hash_order import string_places
+from placement.consumer.group import Group
+from placement.consumer.ragged import Ragged
+from placement.consumer.subscribers import same_sets
+
+
+@attrs.frozen(eq=False)
+class Claims:
+    """What each member is taken to hold: ids, in the order claimed; `contested` are those nobody is believed about."""
+
+    held: Ragged
+    contested: frozenset[int] = frozenset()
+
+
+def assigned_topics(group: Group) -> NDArray[np.bool_]:
+    """bool[T]: the topics that have metadata and a subscriber, so that their partitions are assigned."""
+    subscribed = np.zeros(len(group.topics), np.bool_)
+    subscribed[group.subscribed.row(0) if group.same_lists else group.subscribed.values] = True
+    return subscribed & (group.partition_counts > 0)
+
+
+def settle(group: Group, *, corrected: bool) -> Claims:
+    """Return the claims settled; with `corrected`, claims on partitions that do not exist are dropped first."""
+    if not len(group.owned.values):
+        return Claims(group.owned)
+    claimed, assigned = group.owned, assigned_topics(group)
+    if not assigned.all():
+        claimed = claimed.where(assigned[group.partition_topics[claimed.values]])
+    if corrected:
+        claimed = claimed.where(claimed.values < group.partition_count)
+    if (np.bincount(claimed.values, minlength=1) <= 1).all():
+        return Claims(claimed)
+    return _disputed(group, list(claimed.lists()))
+
+
+def _disputed(group: Group, claimed: Sequence[Sequence[int]]) -> Claims:
+    state, subscription = group.generations.tolist(), group.subscription_generations.tolist()
+    held: list[list[int]] = [[] for _ in group.members]
+    owner: dict[int, int] = {}
+    contested: set[int] = set()
+    for member in group.member_hash_order.tolist():
+        for partition in claimed[member]:
+            other = owner.get(partition)
+            if other is not None and state[member] < subscription[other]:
+                continue
+            if other is None:
+                held[member].append(partition)
+            elif state[member] == subscription[other]:
+                contested.add(partition)
+                _drop(held[other], partition)
+            else:
+                # In Java's order: a member that claims a partition twice has it once afterwards.
+                held[member].append(partition)
+                _drop(held[other], partition)
+            owner[partition] = member
+    return Claims(Ragged.of(held), frozenset(contested))
+
+
+def _drop(held: list[int], partition: int) -> None:
+    if partition in held:
+        held.remove(partition)
+
+
+def all_equal(group: Group, *, corrected: bool) -> bool:
+    """Return whether the assignor takes all members to subscribe to the same topics."""
+    if corrected or group.same_lists:
+        return same_sets(group)
+    rows = [group.subscribed.row(member).tolist() for member in group.member_hash_order.tolist()]
+    reference: set[int] = set()
+    for row in rows:
+        if not reference:
+            reference.update(row)
+        elif len(row) != len(reference) or not reference.issuperset(row):
+            return False
+    return True
+
+
+def holding_order(group: Group) -> Int64Array:
+    """int64[M]: the members in the order of the map that Java fills while it walks the subscriptions."""
+    walked = group.member_hash_order
+    return walked[string_places([group.members[member] for member in walked.tolist()])]

@@ -1,0 +1,194 @@
+"""Sticky assignment when all members subscribe to the same topics.
+
+Goals, most important first: sizes differ by one at most; members keep what they hold.
+
+Constraints: with N partitions and C members, N mod C members get N div C + 1 partitions, the others N div C.
+
+How
+1. Members, in the order of Java's map, keep what they hold. Who holds less than N div C keeps all and waits for more.
+   Who holds more than that keeps N div C + 1 as long as there are fewer than N mod C such members, else N div C.
+   What is kept is the first in order of (number, topic).
+2. Where racks are looked at, only partitions of the own rack are kept, and unassigned ones first go to members of
+   their racks.
+3. What is left, in order of (topic, number), is dealt to the waiting members in turn, by member id. Who reaches
+   N div C steps behind those who have as many; when nobody waits below, these get one more each, from the front.
+
+Example: t0 of 4 partitions; a holds 0 1 2, b nothing: a keeps 0 and 1, b gets 2 and 3.
+
+What is said of racks also holds for claims: a partition beyond the end of its topic (a phantom) makes Kafka lose
+count, so that partitions are given twice or it ends in IllegalStateError. This module does the same;
+`placement.consumer.sticky.quota` is the fast way for claims without phantoms, disputes and racks.
+
+Cost: partitions, members squared where racks are looked at.
+
+Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder, commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.consumer.errors import IllegalStateError
+from placement.consumer.group import Group
+from placement.consumer.ragged import Ragged
+from placement.consumer.sticky.claims import Claims, holding_order
+from placement.consumer.sticky.racks import StickyRacks
+from placement.consumer.sticky.waiting import Waiting
+
+
+@attrs.frozen(eq=False)
+class StickyAnswer:
+    """The assignment, and bool[N] which of its entries must be let go of by another member first.
+
+    `withheld` is None where the algorithm does not keep account of that.
+    """
+
+    rows: Ragged
+    withheld: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of(cls, rows: Ragged, transfers: Mapping[int, int]) -> StickyAnswer:
+        """Return the answer in which these partitions are withheld from these members, once each."""
+        left = dict(transfers)
+        withheld = np.zeros(len(rows.values), np.bool_)
+        for place, (partition, member) in enumerate(zip(rows.values.tolist(), rows.rows.tolist(), strict=True)):
+            if left.get(partition) == member:
+                withheld[place] = True
+                del left[partition]
+        return cls(rows, withheld)
+
+
+@attrs.define(eq=False)
+class Quotas:
+    """The lists while they fill, who waits for more, and from whom partitions are taken and to whom they go."""
+
+    group: Group
+    racks: StickyRacks
+    contested: frozenset[int]
+    waiting: Waiting
+    lists: list[list[int]]
+    revoked_from: dict[int, int] = attrs.field(factory=dict)
+    transfers: dict[int, int] = attrs.field(factory=dict)
+
+    def keep(self, member: int, held: Sequence[int]) -> None:
+        """Give a member what it keeps of what it holds."""
+        for partition in held:
+            if self.racks.mismatch(member, partition):
+                self.revoked_from[partition] = member
+        numbers, topics = self.group.partition_numbers, self.group.partition_topics
+        kept = [one for one in held if one not in self.contested and not self.racks.mismatch(member, one)]
+        kept.sort(key=lambda one: (numbers[one], topics[one]))
+        size = self.waiting.kept_size(member, len(kept))
+        self.lists[member].extend(kept[:size])
+        self.revoked_from.update(dict.fromkeys(kept[size:], member))
+
+    def deal_by_rack(self, partitions: Sequence[int]) -> list[int]:
+        """Give partitions to waiting members of their racks; return those that found none."""
+        left = []
+        turn = 0
+        for partition in partitions:
+            place = self.racks.next_match(partition, self.waiting.below, turn)
+            if place is not None:
+                member = self.waiting.below[place]
+                turn = self._after_rack_turn(place)
+            else:
+                place = self.racks.next_match(partition, self.waiting.at_least, 0)
+                if place is None:
+                    left.append(partition)
+                    continue
+                member = self.waiting.at_least[place]
+                if len(self.lists[member]) + 1 == self.waiting.most:
+                    del self.waiting.at_least[place]
+                    self.waiting.one_more_is_over()
+            self.give(partition, member)
+        return left
+
+    def _after_rack_turn(self, place: int) -> int:
+        """Return whose turn among those below is next, after the one at `place` gets one more."""
+        member = self.waiting.below[place]
+        count = len(self.lists[member]) + 1
+        if count < self.waiting.least:
+            place += 1
+        else:
+            del self.waiting.below[place]
+            if count < self.waiting.most and self.waiting.over_count < self.waiting.over_count_max:
+                self.waiting.at_least.append(member)
+        return place % len(self.waiting.below) if self.waiting.below else 0
+
+    def deal(self, partitions: Sequence[int]) -> None:
+        """Give all partitions to the waiting members in turn."""
+        turn = 0
+        for partition in partitions:
+            if self.waiting.below:
+                turn = turn if turn < len(self.waiting.below) else 0
+                member = self.waiting.below[turn]
+                turn += 1
+            elif self.waiting.at_least:
+                member = self.waiting.at_least.pop(0)
+            else:
+                raise IllegalStateError("No more unfilled consumers to be assigned.")
+            self.give(partition, member)
+            count = len(self.lists[member])
+            if count == self.waiting.least:
+                turn -= 1
+                del self.waiting.below[turn]
+                self.waiting.at_least.append(member)
+            elif count == self.waiting.most:
+                self.waiting.over_count += 1
+
+    def give(self, partition: int, member: int) -> None:
+        """Append a partition to a member's list."""
+        self.lists[member].append(partition)
+        if partition in self.contested or self.revoked_from.get(partition, member) != member:
+            self.transfers[partition] = member
+
+    def verify(self) -> None:
+        """Raise IllegalStateError where Kafka finds members that did not get what they should."""
+        if self.waiting.below and self.waiting.over_count != self.waiting.over_count_max:
+            raise IllegalStateError(
+                "We haven't reached the expected number of members with more than the minQuota partitions, "
+                "but no more partitions to be assigned"
+            )
+        for member in self.waiting.below:
+            if len(self.lists[member]) != self.waiting.least:
+                raise IllegalStateError(
+                    f"Consumer: [{self.group.members[member]}] doesn't reach minQuota partitions, "
+                    "and no more partitions to be assigned"
+                )
+
+
+def assign_constrained(group: Group, claims: Claims, partitions: Sequence[int], racks: StickyRacks) -> StickyAnswer:
+    """Return the assignment of `partitions`, the ids in order; raises IllegalStateError where Kafka does."""
+    waiting = Waiting.of(len(partitions), len(group.members))
+    quotas = Quotas(group, racks, claims.contested, waiting, lists=[[] for _ in group.members])
+    held = list(claims.held.lists())
+    for member in holding_order(group).tolist():
+        quotas.keep(member, held[member])
+    numbers, topics = group.partition_numbers, group.partition_topics
+    kept = sorted((one for held in quotas.lists for one in held), key=lambda one: (topics[one], numbers[one]))
+    waiting.sort(group.member_ranks.tolist())
+    free = racks.in_order(not_kept(partitions, kept))
+    if racks.looked_at:
+        free = quotas.deal_by_rack(free)
+    quotas.deal(free)
+    quotas.verify()
+    return StickyAnswer.of(Ragged.of(quotas.lists), quotas.transfers)
+
+
+def not_kept(partitions: Sequence[int], kept: Sequence[int]) -> list[int]:
+    """Return the partitions without those kept, both in the same order, as Kafka walks the two side by side.
+
+    A phantom among `kept` is never met, so that all behind it come out as if they were not kept.
+    """
+    place = 0
+    result = []
+    for partition in partitions:
+        if place < len(kept) and kept[place] == partition:
+            place += 1
+        else:
+            result.append(partition)
+    return result

@@ -1,0 +1,70 @@
+"""Partitions moved within one balancing, and which one Kafka takes back instead of moving another.
+
+What it decides: when a partition of a topic is to go from one member to another, and some partition of the same
+topic went the other way before, then that one goes back instead: two moves cancel, and one partition more stays.
+
+How: for each partition that has moved, from whom it came first; for each topic and pair of members, the set of
+partitions that went from the one to the other. Of such a set Kafka takes the first that Java's hash set yields.
+
+Example: t-0 went from a to b; now t-5 shall go from b to a: t-0 goes back instead, and t-5 stays.
+
+Source: AbstractStickyAssignor.PartitionMovements, commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.java.hash_table import HashTable
+from broker.java.string_hash import java_string_hash
+from broker.java.tree_bin import TreeKey
+from placement.consumer.group import Group
+
+_MASK_32 = (1 << 32) - 1
+
+
+@attrs.define(eq=False)
+class Movements:
+    """What has moved: from whom each partition came, and the sets by (topic, from, to)."""
+
+    group: Group
+    source_of: dict[int, int] = attrs.field(factory=dict)
+    target_of: dict[int, int] = attrs.field(factory=dict)
+    moved: dict[tuple[int, int, int], HashTable] = attrs.field(factory=dict)
+    topic_hashes: dict[int, int] = attrs.field(factory=dict)
+    partition_of: dict[TreeKey, int] = attrs.field(factory=dict)
+
+    def instead_of(self, partition: int, source: int, target: int) -> int:
+        """Return the partition that really moves when `partition` shall go from `source` to `target`."""
+        topic = int(self.group.partition_topics[partition])
+        opposite = self.moved.get((topic, target, self.source_of.get(partition, source)))
+        return partition if opposite is None else self.partition_of[opposite.first()]
+
+    def record(self, partition: int, source: int, target: int) -> None:
+        """Note that `partition` goes from `source` to `target`."""
+        topic = int(self.group.partition_topics[partition])
+        if partition in self.source_of:
+            first_source = self.source_of.pop(partition)
+            pair = (topic, first_source, self.target_of.pop(partition))
+            self.moved[pair].remove(self._key(partition))
+            if not self.moved[pair]:
+                del self.moved[pair]
+            source = first_source
+            if source == target:
+                return
+        self.source_of[partition], self.target_of[partition] = source, target
+        pair = (topic, source, target)
+        if pair not in self.moved:
+            self.moved[pair] = HashTable()
+        key = self._key(partition)
+        self.partition_of[key] = partition
+        self.moved[pair].add(key)
+
+    def _key(self, partition: int) -> TreeKey:
+        """Return `TopicPartition.hashCode()` as a set spreads it; within a topic no two are the same."""
+        topic = int(self.group.partition_topics[partition])
+        if topic not in self.topic_hashes:
+            self.topic_hashes[topic] = java_string_hash(self.group.topics[topic])
+        code = (31 * (31 + int(self.group.partition_numbers[partition])) + self.topic_hashes[topic]) & _MASK_32
+        spread = code ^ code >> 16
+        return (spread - (1 << 32) if spread >> 31 else spread, True, b"")

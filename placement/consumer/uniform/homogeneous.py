@@ -1,0 +1,83 @@
+"""Uniform assignment when all members subscribe to the same topics.
+
+Constraints: with N partitions and C members, N mod C members have N div C + 1 partitions, and the others N div C.
+Which ones is the older releases' defect: the first in the order of Java's map, whatever they hold now, so that more
+moves than need be. With `corrected`, as released since 4.0, a member passes its turn to have one more when it holds
+no more than N div C, as long as enough members are left that could.
+
+How: a member keeps what it holds of the topics subscribed, up to its quota, in the order in which it is listed; the
+rest is revoked. Partitions that nobody held, topics in the order of Java's set and numbers ascending, and behind them
+the revoked ones go to the members that have room, each filled up before the next.
+
+Example: t of 5; a holds 0 to 4, b nothing, b comes first in Java's order: a keeps 0 and 1, b gets 2, 3 and 4.
+
+Cost: partitions. Source: UniformHomogeneousAssignmentBuilder, commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from broker.cluster import Int64Array
+from broker.java.hash_order import uuid_places
+from placement.consumer.errors import PartitionAssignorError
+from placement.consumer.group import NO_METADATA, Group
+from placement.consumer.ragged import Ragged, inverse
+from placement.consumer.topic_ids import id_text, topic_ids
+
+
+def assign_homogeneous(group: Group, *, corrected: bool) -> Ragged:
+    """Return each member's partitions, those kept first; raises PartitionAssignorError as Kafka does."""
+    topics = _topic_order(group)
+    counts = group.partition_counts[topics].astype(np.int64)
+    turns = inverse(group.member_hash_order)
+    held = _held(group, topics)
+    quotas = _quotas(int(counts.sum()), held.lengths[group.member_hash_order], corrected=corrected)[turns]
+    places = np.arange(len(held.values)) - np.repeat(held.starts[:-1], held.lengths)
+    keeps = places < np.repeat(quotas, held.lengths)
+    kept = held.where(keeps)
+    free = Ragged(group.partition_starts, np.arange(group.partition_count, dtype=np.int32)).take(topics).values
+    if len(held.values):
+        taken = np.zeros(group.partition_count + group.phantom_count, np.bool_)
+        taken[group.owned.values] = True
+        revoked = held.values[~keeps][np.argsort(turns[held.rows[~keeps]], kind="stable")]
+        free = np.concatenate([free[~taken[free]], revoked])
+    room = (quotas - kept.lengths)[group.member_hash_order]
+    if len(free) > room.sum():
+        raise PartitionAssignorError("Partitions were left unassigned")
+    starts = np.concatenate([[0], np.minimum(room.cumsum(), len(free))])
+    return kept.then(Ragged(starts, free).take(turns))
+
+
+def _quotas(partition_count: int, held_sizes: Int64Array, *, corrected: bool) -> Int64Array:
+    """int64[M]: how many partitions each member may have, members in the order of Java's map, as `held_sizes` are."""
+    least, extra = divmod(partition_count, len(held_sizes))
+    quotas = np.full(len(held_sizes), least, np.int64)
+    if not corrected:
+        quotas[:extra] += 1
+        return quotas
+    for turn, held_size in enumerate(held_sizes.tolist()):
+        if extra > 0 and (held_size > least or len(quotas) - turn <= extra):
+            quotas[turn] += 1
+            extra -= 1
+    return quotas
+
+
+def _topic_order(group: Group) -> Int64Array:
+    """int64[topics subscribed]: in the order of the set that Java copies from the first member's."""
+    first = group.subscribed.row(int(group.member_hash_order[0])).astype(np.int64)
+    ids = topic_ids(group)
+    order = first[uuid_places([ids[topic] for topic in first.tolist()], copied=True)]
+    for topic in order.tolist():
+        if group.partition_counts[topic] == NO_METADATA:
+            raise PartitionAssignorError(
+                f"Members are subscribed to topic {id_text(ids[topic])} which doesn't exist in the topic metadata."
+            )
+    return order
+
+
+def _held(group: Group, topics: Int64Array) -> Ragged:
+    """Return what each member holds of these topics."""
+    subscribed = np.zeros(len(group.topics), np.bool_)
+    subscribed[topics] = True
+    return group.owned.where(subscribed[group.partition_topics[group.owned.values]])

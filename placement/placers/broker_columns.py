@@ -1,0 +1,115 @@
+"""Brokers as positions, racks as codes, topics as rows: what the fast paths of placing work on.
+
+Decides how placers and counters name things where speed matters. A broker is its position in
+the list it came in, 0..B-1; a rack is the place of its name in Java's string order, 0..R-1,
+with -1 for "no rack". Both placers sort racks by name, so the codes carry all of a name's
+meaning but one: the order in which a Java hash map yields it, which stands beside them.
+Calls of a placer on the same brokers are rows of `PlacementCalls`, answered in one go.
+
+Constraints: ids are distinct; the columns keep the order of the brokers given.
+
+Example: brokers 7 in rack "b", 3 in rack "a", 5 without rack give ids [7, 3, 5], rack_codes
+[1, 0, -1], rack_names ("a", "b") and rack_hash_order (-1, 0, 1).
+
+Left out: hosts, and anything else that no placer looks at.
+
+Source: the order of racks is that of java.util.HashMap over `Optional<String>`, as in
+Kafka's metadata/placement/StripedReplicaPlacer, 4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import PAD, BrokerView, Int32Array, java_string_key
+from broker.errors import UsageError
+from broker.java.string_hash import java_map_order
+from placement.spec import PARTITION_COUNT_MAX, REPLICA_COUNT_MAX, PlacementSpec
+
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+NO_RACK: Final = -1
+"""The code of brokers that have no rack."""
+
+
+@attrs.frozen(eq=False)
+class BrokerColumns:
+    """Brokers in the order given. Shapes: `ids`, `rack_codes` int32[B]; `fenced` bool[B].
+
+    `rack_names[code]` is a rack's name; `rack_hash_order` holds each code that occurs once (-1
+    included when some broker has no rack) in the order in which Java meets them.
+    """
+
+    ids: Int32Array
+    rack_codes: Int32Array
+    fenced: BoolArray
+    rack_names: tuple[str, ...]
+    rack_hash_order: tuple[int, ...]
+
+    @classmethod
+    def of(cls, brokers: Sequence[BrokerView]) -> BrokerColumns:
+        """Return the columns of `brokers`; raise UsageError when an id occurs twice. Cost: B log B."""
+        ids = np.array([broker.id for broker in brokers], dtype=np.int32)
+        if len(np.unique(ids)) != len(ids):
+            repeated = sorted(broker.id for broker in brokers)
+            twice = next(first for first, second in pairwise(repeated) if first == second)
+            raise UsageError(f"broker {twice} is listed more than once")
+        racks = [broker.rack for broker in brokers]
+        names = tuple(sorted({rack for rack in racks if rack is not None}, key=java_string_key))
+        codes: dict[str | None, int] = {name: code for code, name in enumerate(names)}
+        codes[None] = NO_RACK
+        return cls(
+            ids=ids,
+            rack_codes=np.array([codes[rack] for rack in racks], dtype=np.int32),
+            fenced=np.array([broker.fenced for broker in brokers], dtype=np.bool_),
+            rack_names=names,
+            rack_hash_order=tuple(codes[rack] for rack in java_map_order(racks)),
+        )
+
+    @property
+    def count(self) -> int:
+        """Number of brokers."""
+        return len(self.ids)
+
+
+def _column(value: Any) -> Int32Array:
+    return np.ascontiguousarray(value, dtype=np.int32)
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class PlacementCalls:
+    """Calls of one placer, each for one topic or for the partitions that one topic gains; columns of int32[T].
+
+    The answer to all of them is one matrix int32[sum of partition_counts, largest factor], the rows of each
+    call after those of the call before, -1 pads.
+    """
+
+    start_partitions: Int32Array = attrs.field(converter=_column)
+    partition_counts: Int32Array = attrs.field(converter=_column)
+    replication_factors: Int32Array = attrs.field(converter=_column)
+
+    @classmethod
+    def of(cls, spec: PlacementSpec) -> PlacementCalls:
+        """Return the one call that `spec` asks for."""
+        return cls(
+            start_partitions=[max(0, spec.start_partition)],
+            partition_counts=[spec.partition_count],
+            replication_factors=[spec.replication_factor],
+        )
+
+    def empty_rows(self) -> Int32Array:
+        """Return a matrix for the answer, its pads set; raise UsageError when it would be larger than is ever built."""
+        shape = (int(self.partition_counts.sum(dtype=np.int64)), int(self.replication_factors.max(initial=0)))
+        if shape[0] > PARTITION_COUNT_MAX or shape[0] * shape[1] > REPLICA_COUNT_MAX:
+            raise UsageError(
+                f"{shape[0]} partitions of factor {shape[1]} are asked for at once; allowed are "
+                f"{PARTITION_COUNT_MAX} partitions and {REPLICA_COUNT_MAX} replicas"
+            )
+        is_ragged = len(np.unique(self.replication_factors)) > 1
+        return np.full(shape, PAD, dtype=np.int32) if is_ragged else np.empty(shape, dtype=np.int32)

@@ -1,0 +1,53 @@
+"""Placers by name: Kafka's two, and those that installed packages offer.
+
+What it decides: which policy `--placer NAME` and a recipe's `placer = "NAME"` mean. A package offers one by
+naming a class without arguments under the entry point `brokerside.placers`.
+
+Constraint: Kafka's names cannot be taken over; `classic` and `striped` are Kafka's wherever this runs, also where
+the packages came as a zip and no entry point is known.
+
+Example: load_placer("striped") == StripedPlacer().
+
+Left out: placers with arguments; whoever needs one calls it from Python.
+
+Source: ours; entry points are those of Python packaging.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
+from types import MappingProxyType
+from typing import Final
+
+from broker.errors import UsageError
+from placement.placers.classic import ClassicPlacer
+from placement.placers.striped import StripedPlacer
+from placement.spec import ReplicaPlacer
+
+PLACER_GROUP: Final = "brokerside.placers"
+KAFKAS: Final[Mapping[str, ReplicaPlacer]] = MappingProxyType({"classic": ClassicPlacer(), "striped": StripedPlacer()})
+
+
+def load_offered(kind: str, name: str, group: str, known: Iterable[str]) -> object:
+    """Return a new object of the class that a package offers as `name` under the entry point `group`.
+
+    Raises UsageError naming those there are, `known` ones included, and of which `kind` they are.
+    """
+    offered = {point.name: point for point in entry_points(group=group)}
+    if name not in offered:
+        raise UsageError(f"{kind} {name!r} is not installed; there are {', '.join(sorted({*offered, *known}))}")
+    made: object = offered[name].load()()
+    return made
+
+
+@functools.cache
+def load_placer(name: str) -> ReplicaPlacer:
+    """Return the placer of this name; raise UsageError naming those there are, or if it is no placer."""
+    if name in KAFKAS:
+        return KAFKAS[name]
+    placer = load_offered("placer", name, PLACER_GROUP, KAFKAS)
+    if not isinstance(placer, ReplicaPlacer):
+        raise UsageError(f"placer {name!r} has no method place(spec, brokers, entropy)")
+    return placer

@@ -1,0 +1,291 @@
+"""Place replicas as KRaft does: stripe partitions over racks, and within each rack over its brokers.
+
+Decides which brokers hold each new partition of a topic.
+
+Goals, most important first
+1. Replicas of a partition stand in different racks, as far as racks go.
+2. Leaders are spread evenly over racks, and over the brokers of each rack.
+3. Followers do not always accompany the same leader: the order changes round by round.
+4. Fenced brokers come last, and never lead.
+
+Constraints: a broker holds a partition once; the leader is unfenced. The factor may use
+fenced brokers up. A partition that is added later starts a fresh layout: `start_partition`
+is ignored, and so is what brokers hold already.
+
+How
+Brokers are grouped by rack, those without one being a group too. Each group has an unfenced
+and a fenced list, sorted by id, each read from an offset that is drawn at first and wraps.
+An *epoch* is a partition's number within a round of as many partitions as there are unfenced
+brokers. A list that is first touched in an epoch moves its offset on by one (not in the
+very first epoch), and yields each of its brokers once per epoch.
+
+Racks stand in a ring, absent rack first, then in Java's string order; its offset is drawn, and
+moves on by one each partition. The leader is the next unfenced broker of the first rack from
+the offset that has one left. The followers' walk begins at the offset anew, passes over the
+leader's rack the first time it comes by, and takes from each rack the next unfenced broker,
+else the next fenced one, going round as long as it takes.
+
+When a round is full (and there is more than one unfenced broker), the ring of racks and then
+each group's fenced and unfenced list, groups in hash order, are shuffled and the epoch is 0 again.
+A list not touched since epoch 0 of the last round then does not notice the new one, and gives only
+what it had left: a quirk of Kafka's, kept.
+
+What is drawn: for each group in hash order one bound for its fenced list and one for its unfenced
+list, where not empty; one for the ring; then the shuffles. The first draws are made
+before anything is refused.
+
+Example: brokers 0, 1 in rack "a", 2, 3 in "b", 4, 5 in "c", factor 3, and draws that are all 0:
+[0,2,4], then offsets on by one: [3,5,1], then [4,0,2], all from three racks.
+
+Left out: racks of unequal size are not corrected: a broker alone in its rack gets as much as a
+full rack does. Kafka leaves that out too, and so do its log directories here.
+
+Source: Kafka metadata/placement/StripedReplicaPlacer, 4.0.0-SNAPSHOT, 2024-10 (KIP-500).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+
+from broker.cluster import BrokerView, Int32Array
+from broker.entropy import JavaRandom, RandomSource
+from broker.errors import IllegalCapacityError, InvalidReplicationFactorError, RefusedError
+from placement.placers.broker_columns import BrokerColumns, PlacementCalls
+from placement.placers.striped_kernel import fill_striped
+from placement.spec import PlacementSpec
+
+COMPILED_REPLICA_COUNT_MIN: Final = 20_000  # Plain Python places these in less time than importing numba takes.
+NOTHING_LEFT: Final = -1
+
+
+@attrs.define
+class BrokerList:
+    """Brokers of one rack in one state, fenced or not; each is given once an epoch."""
+
+    positions: list[int]
+    offset: int = 0
+    epoch: int = 0
+    given_count: int = 0
+
+    def next(self, epoch: int) -> int:
+        """Return the next broker of this epoch, or NOTHING_LEFT."""
+        if not self.positions:
+            return NOTHING_LEFT
+        if self.epoch != epoch:
+            self.epoch = epoch
+            self.given_count = 0
+            self.offset = (self.offset + 1) % len(self.positions)
+        if self.given_count == len(self.positions):
+            return NOTHING_LEFT
+        position = self.positions[(self.offset + self.given_count) % len(self.positions)]
+        self.given_count += 1
+        return position
+
+
+@attrs.define
+class RackGroup:
+    """The brokers of one rack, or those without one."""
+
+    fenced: BrokerList
+    unfenced: BrokerList
+
+
+@attrs.define
+class StripeLayout:
+    """Where one call stands: `groups` in hash order, `ring` the indexes into them in the order of the stripe."""
+
+    groups: list[RackGroup]
+    ring: list[int]
+    ring_offset: int
+    epoch: int = 0
+
+    @property
+    def unfenced_count(self) -> int:
+        """Number of brokers that may lead; also the number of epochs in a round."""
+        return sum(len(group.unfenced.positions) for group in self.groups)
+
+    @classmethod
+    def drawn(cls, columns: BrokerColumns, entropy: RandomSource) -> StripeLayout:
+        """Return the layout with which a call begins, its offsets drawn in Kafka's order."""
+        groups = [_group(columns, code, entropy) for code in columns.rack_hash_order]
+        ring = sorted(range(len(groups)), key=lambda index: columns.rack_hash_order[index])
+        return cls(groups=groups, ring=ring, ring_offset=entropy.next_int_bound(len(ring)) if ring else 0)
+
+
+@attrs.frozen
+class StripedPlacer:
+    """Kafka's `StripedReplicaPlacer` as a ReplicaPlacer. With a JavaRandom the placement is Kafka's own.
+
+    Several calls on one entropy give what several calls of one Kafka placer give.
+    """
+
+    def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
+        """Return int32[partition_count, replication_factor], the preferred leader of each row first.
+
+        Raises InvalidReplicationFactorError and IllegalCapacityError (a negative partition count) in Kafka's order
+        and words, after the first draws; a partition count of 0 gives no rows.
+        """
+        columns = BrokerColumns.of(brokers)
+        if spec.partition_count * spec.replication_factor < COMPILED_REPLICA_COUNT_MIN:
+            return columns.ids[_readable_call(spec, columns, entropy)]
+        return _fast_call(spec, columns, entropy, columns.ids)
+
+
+@attrs.frozen(eq=False)
+class Stripes:
+    """The lists of all racks in the form that the compiled loop takes; see `placement.placers.striped_kernel`.
+
+    Shapes: `items` int32[R + B]: the ring, each group by the segment of its unfenced brokers, then what stands for
+    each group's fenced and unfenced brokers, groups in hash order, brokers by ascending id; `segment_starts`
+    int32[2R + 2] cuts them.
+    """
+
+    columns: BrokerColumns
+    items: Int32Array
+    segment_starts: Int32Array
+
+    @classmethod
+    def of(cls, columns: BrokerColumns, values: Int32Array) -> Stripes:
+        """Return the lists of `values` int32[B], the brokers' ids or positions. Cost: R + B log B."""
+        hash_order = np.array(columns.rack_hash_order, dtype=np.int32)
+        group_of_code = np.argsort(hash_order)
+        segments = 2 * group_of_code[np.searchsorted(hash_order, columns.rack_codes, sorter=group_of_code)]
+        segments += ~columns.fenced
+        positions = np.lexsort((columns.ids, segments)).astype(np.int32)
+        lengths = np.bincount(segments, minlength=2 * len(hash_order))
+        return cls(
+            columns=columns,
+            items=np.concatenate((2 + 2 * group_of_code, values[positions]), dtype=np.int32),
+            segment_starts=np.cumsum([0, len(hash_order), *lengths], dtype=np.int32),
+        )
+
+
+def striped_positions(spec: PlacementSpec, columns: BrokerColumns, entropy: RandomSource) -> Int32Array:
+    """Return one call's rows as broker positions, int32[partition_count, replication_factor], by the compiled loop.
+
+    Draws and raises as `StripedPlacer.place` does; entropy other than a JavaRandom takes the readable path.
+    """
+    return _fast_call(spec, columns, entropy, np.arange(columns.count, dtype=np.int32))
+
+
+def striped_topics(calls: PlacementCalls, stripes: Stripes, entropy: JavaRandom) -> Int32Array:
+    """Return the rows of all `calls`, int32[sum of counts, largest factor], of the stripes' values, -1 pads; compiled.
+
+    For callers that place many topics on the same brokers: make the stripes once. It is one `StripedPlacer.place`
+    after another on one generator, but a call that is refused raises before anything is drawn.
+    """
+    for numbers in zip(calls.partition_counts.tolist(), calls.replication_factors.tolist(), strict=True):
+        refusal = _refusal(PlacementSpec(0, *numbers), stripes.columns)
+        if refusal is not None:
+            raise refusal
+    return _compiled_rows(calls, stripes, entropy)
+
+
+def _fast_call(spec: PlacementSpec, columns: BrokerColumns, entropy: RandomSource, values: Int32Array) -> Int32Array:
+    if _refusal(spec, columns) is None and isinstance(entropy, JavaRandom):
+        return _compiled_rows(PlacementCalls.of(spec), Stripes.of(columns, values), entropy)
+    return values[_readable_call(spec, columns, entropy)]
+
+
+def _readable_call(spec: PlacementSpec, columns: BrokerColumns, entropy: RandomSource) -> Int32Array:
+    layout = StripeLayout.drawn(columns, entropy)
+    refusal = _refusal(spec, columns)
+    if refusal is not None:
+        raise refusal
+    return readable_rows(spec, layout, entropy)
+
+
+def _compiled_rows(calls: PlacementCalls, stripes: Stripes, entropy: JavaRandom) -> Int32Array:
+    rows = calls.empty_rows()
+    entropy.state = fill_striped(
+        rows,
+        np.column_stack((calls.partition_counts, calls.replication_factors)),
+        stripes.items,
+        stripes.segment_starts,
+        int(np.count_nonzero(~stripes.columns.fenced)),
+        entropy.state,
+    )
+    return rows
+
+
+def readable_rows(spec: PlacementSpec, layout: StripeLayout, entropy: RandomSource) -> Int32Array:
+    """Return the rows as broker positions, one decision at a time: the specification that the fast path must meet."""
+    rows = np.empty((spec.partition_count, spec.replication_factor), dtype=np.int32)
+    unfenced_count = layout.unfenced_count
+    for row in rows:
+        if layout.epoch == unfenced_count > 1:
+            _shuffle(layout, entropy)
+        row[:] = _partition(layout, spec.replication_factor)
+        layout.epoch += 1
+        layout.ring_offset = (layout.ring_offset + 1) % len(layout.ring)
+    return rows
+
+
+def _partition(layout: StripeLayout, replication_factor: int) -> list[int]:
+    ring_from_offset = layout.ring[layout.ring_offset :] + layout.ring[: layout.ring_offset]
+    leader_rack, leader = _leader(layout, ring_from_offset)
+    replicas = [leader]
+    leader_rack_passed = False
+    while True:
+        for rack in ring_from_offset:
+            if len(replicas) == replication_factor:
+                return replicas
+            if rack == leader_rack and not leader_rack_passed:
+                leader_rack_passed = True
+                continue
+            group = layout.groups[rack]
+            position = group.unfenced.next(layout.epoch)
+            if position == NOTHING_LEFT:
+                position = group.fenced.next(layout.epoch)
+            if position != NOTHING_LEFT:
+                replicas.append(position)
+
+
+def _leader(layout: StripeLayout, ring_from_offset: list[int]) -> tuple[int, int]:
+    for rack in ring_from_offset:
+        position = layout.groups[rack].unfenced.next(layout.epoch)
+        if position != NOTHING_LEFT:
+            return rack, position
+    raise AssertionError("no unfenced broker is left, though the list that led last is always fresh")
+
+
+def _shuffle(layout: StripeLayout, entropy: RandomSource) -> None:
+    entropy.shuffle(layout.ring)
+    for group in layout.groups:
+        entropy.shuffle(group.fenced.positions)
+        entropy.shuffle(group.unfenced.positions)
+    layout.epoch = 0
+
+
+def _group(columns: BrokerColumns, code: int, entropy: RandomSource) -> RackGroup:
+    members = np.flatnonzero(columns.rack_codes == code)
+    members = members[np.argsort(columns.ids[members])]
+    lists = []
+    for fenced in (True, False):
+        positions = members[columns.fenced[members] == fenced].tolist()
+        lists.append(BrokerList(positions, offset=entropy.next_int_bound(len(positions)) if positions else 0))
+    return RackGroup(fenced=lists[0], unfenced=lists[1])
+
+
+def _refusal(spec: PlacementSpec, columns: BrokerColumns) -> RefusedError | None:
+    """Return why these brokers cannot hold what is asked, or None; raise UsageError when the matrix is too large."""
+    factor = spec.replication_factor
+    if factor <= 0:
+        return InvalidReplicationFactorError(
+            f"Invalid replication factor {factor}: the replication factor must be positive."
+        )
+    if columns.fenced.all():
+        return InvalidReplicationFactorError("All brokers are currently fenced.")
+    if factor > columns.count:
+        return InvalidReplicationFactorError(
+            f"The target replication factor of {factor} cannot be reached because only "
+            f"{columns.count} broker(s) are registered."
+        )
+    if spec.partition_count < 0:
+        return IllegalCapacityError(f"Illegal Capacity: {spec.partition_count}")
+    spec.check_size()
+    return None

@@ -1,0 +1,118 @@
+"""Which partition a record's key goes to: murmur2, as Kafka's producers hash.
+
+Decides the partition of a keyed record: the same key always meets the same partition, and so
+order is kept within a key, for as long as the number of partitions stays.
+
+Goals, most important first
+1. The partition is the one that Kafka's Java producer picks, for any bytes.
+2. Columns of keys are routed at memory speed: tens of millions of keys a second on one core.
+
+Constraints: a key is bytes, after serialisation; the hash never sees what they mean.
+
+How
+murmur2 eats a key four bytes at a time, little-endian, and stirs in the one to three that are
+left over. Its sign bit is then cleared (not its absolute value taken: -2^31 has none), and the
+remainder by the number of partitions is the partition.
+
+Example: partition_of_key(b"kafka", 3) == 1.
+
+Left out: keys without bytes (null); a partitioner decides for those (`placement.producer.partitioners`).
+librdkafka's other hashes (CRC-32, FNV-1a) are not Kafka's.
+
+Source: org.apache.kafka.common.utils.Utils.murmur2 and BuiltInPartitioner.partitionForKey, 4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Self, TypeAlias
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from broker.cluster import Int32Array
+from broker.errors import DivisionByZeroError, UsageError
+from broker.ids import PartitionId
+from placement.producer.murmur_kernel import MURMUR_MULTIPLIER, MURMUR_SEED, MURMUR_SHIFT, murmur2_columns
+
+ByteArray: TypeAlias = npt.NDArray[np.uint8]
+OffsetArray: TypeAlias = npt.NDArray[np.int64]
+
+POSITIVE_MASK: Final = 0x7FFFFFFF
+"""Clears the sign bit of a 32-bit number: what Kafka's `Utils.toPositive` does."""
+
+_MASK_32: Final = 0xFFFFFFFF
+
+
+@attrs.frozen(eq=False)
+class KeyColumn:
+    """Keys one after the other, as Arrow and Parquet hold a column of binary values.
+
+    `data` is uint8[bytes]; `offsets` is int64[keys + 1], and key i is `data[offsets[i]:offsets[i + 1]]`.
+    Raises UsageError unless the offsets rise from 0 or more to at most the size of the data.
+    """
+
+    data: ByteArray
+    offsets: OffsetArray
+
+    def __attrs_post_init__(self) -> None:
+        offsets = self.offsets
+        if offsets.ndim != 1 or len(offsets) == 0 or offsets.dtype != np.int64 or self.data.dtype != np.uint8:
+            raise UsageError("a key column needs uint8 data and int64 offsets, one more than there are keys")
+        if offsets[0] < 0 or offsets[-1] > len(self.data) or (np.diff(offsets) < 0).any():
+            raise UsageError(f"the offsets of a key column must rise within its {len(self.data)} bytes of data")
+
+    @classmethod
+    def of(cls, keys: Iterable[bytes]) -> Self:
+        """Return the column of these keys."""
+        listed = list(keys)
+        sizes = np.fromiter(map(len, listed), np.int64, len(listed))
+        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)))
+        return cls(np.frombuffer(b"".join(listed), np.uint8), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def murmur2(key: bytes) -> int:
+    """Return Kafka's murmur2 of `key`, a signed 32-bit number. Cost: linear in its size."""
+    state = (MURMUR_SEED ^ len(key)) & _MASK_32
+    whole_size = len(key) & ~3
+    for start in range(0, whole_size, 4):
+        word = int.from_bytes(key[start : start + 4], "little") * MURMUR_MULTIPLIER & _MASK_32
+        word = (word ^ word >> MURMUR_SHIFT) * MURMUR_MULTIPLIER & _MASK_32
+        state = state * MURMUR_MULTIPLIER & _MASK_32 ^ word
+    if whole_size < len(key):
+        state = (state ^ int.from_bytes(key[whole_size:], "little")) * MURMUR_MULTIPLIER & _MASK_32
+    state = (state ^ state >> 13) * MURMUR_MULTIPLIER & _MASK_32
+    state ^= state >> 15
+    return state - (1 << 32) if state >> 31 else state
+
+
+def murmur2_many(keys: KeyColumn) -> Int32Array:
+    """Return the murmur2 of each key, int32[keys]."""
+    hashes = np.empty(len(keys), np.int32)
+    murmur2_columns(np.ascontiguousarray(keys.data), keys.offsets, hashes)
+    return hashes
+
+
+def partition_of_key(key: bytes, partition_count: int) -> PartitionId:
+    """Return the partition that the producer sends `key` to.
+
+    Raises DivisionByZeroError, as Java does, when there are no partitions, and UsageError below that.
+    """
+    return PartitionId((murmur2(key) & POSITIVE_MASK) % _usable(partition_count))
+
+
+def partitions_of_keys(keys: KeyColumn, partition_count: int) -> Int32Array:
+    """Return the partition of each key, int32[keys]; raises as `partition_of_key`."""
+    return (murmur2_many(keys) & np.int32(POSITIVE_MASK)) % np.int32(_usable(partition_count))
+
+
+def _usable(partition_count: int) -> int:
+    if partition_count == 0:
+        raise DivisionByZeroError("/ by zero")
+    if not 0 < partition_count <= POSITIVE_MASK:
+        raise UsageError(f"the number of partitions is {partition_count}; allowed are 1 to {POSITIVE_MASK}")
+    return partition_count

@@ -1,0 +1,211 @@
+"""Which partition a record without a key goes to: the four ways that Kafka's producer has had.
+
+Decides the partition of a record that names none and has no key, or whose key is ignored.
+
+Goals, most important first
+1. Given the same draws, the partitions are those of Kafka's classes.
+2. One interface for all, so that a model of batching can set them side by side.
+
+Constraints: a partition without a leader is chosen only when no partition of the topic has one.
+Every draw comes from the `RandomSource` handed in; each takes its sign bit cleared, as Kafka does.
+
+How
+`RoundRobinPartitioner` counts, one up for each record. `StickyPartitioner` keeps one partition until a
+batch is full or sent, then draws another: never the same twice where two are available (KIP-480).
+`AdaptivePartitioner` keeps one until it has been given `batch.size` bytes, then draws the next with
+chances inverse to the lengths of the queues that wait for the brokers (KIP-794); it changes later,
+at most at twice those bytes, while the batch being filled is not yet full.
+
+Example: queues of 0, 3 and 1 batches give the partitions the chances 4, 1 and 3 in 8.
+
+Left out: the records that the producer of 2.4 to 3.2 gave twice to RoundRobinPartitioner, skipping a
+partition at each new batch (KAFKA-9965); threads racing for one partition.
+
+Source: RoundRobinPartitioner, DefaultPartitioner (2.3), StickyPartitionCache and BuiltInPartitioner,
+org.apache.kafka.clients.producer, 4.0.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Protocol
+
+import attrs
+
+from broker.entropy import RandomSource
+from broker.errors import UsageError
+from broker.ids import PartitionId
+from broker.units import SizeBytes
+from placement.producer.keys import POSITIVE_MASK
+
+
+@attrs.frozen
+class TopicPartitions:
+    """What a producer knows of a topic: how many partitions, and which have a leader, in metadata's order."""
+
+    partition_count: int
+    available: tuple[PartitionId, ...]
+
+    def __attrs_post_init__(self) -> None:
+        if self.partition_count < 1:
+            raise UsageError(f"a topic has {self.partition_count} partitions; at least 1 is needed to send to")
+        for partition in self.available:
+            if not 0 <= partition < self.partition_count:
+                raise UsageError(f"partition {partition} is available, but there are only {self.partition_count}")
+
+    @classmethod
+    def all_available(cls, partition_count: int) -> TopicPartitions:
+        """Return a topic of which every partition has a leader."""
+        return cls(partition_count, tuple(PartitionId(partition) for partition in range(partition_count)))
+
+    def pick(self, number: int) -> PartitionId:
+        """Return the available partition at `number`, modulo their count; among all where none is available."""
+        if self.available:
+            return self.available[number % len(self.available)]
+        return PartitionId(number % self.partition_count)
+
+
+@attrs.frozen
+class QueueEnd:
+    """The batch at the end of a partition's queue, as the next record meets it.
+
+    It `has_room` when the record fits in; it `is_full` when nothing more may be put in, or when there is none.
+    """
+
+    has_room: bool
+    is_full: bool
+
+
+class Partitioner(Protocol):
+    """Chooses partitions for one topic; told of what was appended and when a new batch begins."""
+
+    def partition(self, topic: TopicPartitions) -> PartitionId:
+        """Return the partition for the next record."""
+        ...
+
+    def reconsidered(self, topic: TopicPartitions, partition: PartitionId, queue: QueueEnd) -> PartitionId:
+        """Return where the record goes at last, having seen the end of the queue of `partition`."""
+        ...
+
+    def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:
+        """Note that the record took `size_bytes` of its batch, which is now full or not."""
+        ...
+
+    def on_queues(self, queue_sizes: Sequence[int] | None, partitions: Sequence[PartitionId], all_count: int) -> None:
+        """Note how many batches wait for each of `partitions`, of the `all_count` that the topic has."""
+        ...
+
+
+@attrs.define
+class RoundRobinPartitioner:
+    """One partition after the other; the older default for records without a key began at a random count."""
+
+    count: int = 0
+
+    def partition(self, topic: TopicPartitions) -> PartitionId:
+        """Return the partition at the count, which goes up by one."""
+        partition = topic.pick(self.count & POSITIVE_MASK)
+        self.count += 1
+        return partition
+
+    def reconsidered(self, topic: TopicPartitions, partition: PartitionId, queue: QueueEnd) -> PartitionId:
+        """Return `partition`: batches are nothing to it."""
+        return partition
+
+    def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:
+        """Do nothing."""
+
+    def on_queues(self, queue_sizes: Sequence[int] | None, partitions: Sequence[PartitionId], all_count: int) -> None:
+        """Do nothing."""
+
+
+@attrs.define
+class StickyPartitioner:
+    """One partition a batch (KIP-480)."""
+
+    entropy: RandomSource
+    current: PartitionId | None = None
+
+    def partition(self, topic: TopicPartitions) -> PartitionId:
+        """Return the partition that sticks, drawn if there is none yet."""
+        return self._switched(topic) if self.current is None else self.current
+
+    def reconsidered(self, topic: TopicPartitions, partition: PartitionId, queue: QueueEnd) -> PartitionId:
+        """Return another partition where the record would begin a new batch."""
+        return partition if queue.has_room else self._switched(topic)
+
+    def _switched(self, topic: TopicPartitions) -> PartitionId:
+        if len(topic.available) == 1:
+            self.current = topic.available[0]
+            return self.current
+        before = self.current
+        drawn = topic.pick(_positive(self.entropy))
+        while topic.available and drawn == before:
+            drawn = topic.pick(_positive(self.entropy))
+        self.current = drawn
+        return drawn
+
+    def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:
+        """Do nothing."""
+
+    def on_queues(self, queue_sizes: Sequence[int] | None, partitions: Sequence[PartitionId], all_count: int) -> None:
+        """Do nothing."""
+
+
+@attrs.define
+class AdaptivePartitioner:
+    """One partition for `batch_size_bytes` or more, the next by the length of the queues (KIP-794)."""
+
+    entropy: RandomSource
+    batch_size_bytes: SizeBytes = attrs.field()
+    current: PartitionId | None = None
+    appended_bytes: int = 0
+    load: tuple[tuple[int, ...], tuple[PartitionId, ...]] | None = None
+
+    @batch_size_bytes.validator
+    def _check_batch_size(self, attribute: object, value: int) -> None:
+        if value < 1:
+            raise UsageError(f"batch.size is {value}; an adaptive partitioner needs at least 1")
+
+    def partition(self, topic: TopicPartitions) -> PartitionId:
+        """Return the partition that sticks, drawn if there is none yet."""
+        return self._switched(topic) if self.current is None else self.current
+
+    def reconsidered(self, topic: TopicPartitions, partition: PartitionId, queue: QueueEnd) -> PartitionId:
+        """Complete a change that was put off while the last batch was not full, if now it is."""
+        if queue.is_full:
+            self.on_appended(topic, SizeBytes(0), batch_full=True)
+        return self.partition(topic)
+
+    def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:
+        """Count the bytes, and draw another partition when there are enough."""
+        self.appended_bytes += size_bytes
+        is_enough = self.appended_bytes >= self.batch_size_bytes and batch_full
+        if is_enough or self.appended_bytes >= 2 * self.batch_size_bytes:
+            self._switched(topic)
+
+    def on_queues(self, queue_sizes: Sequence[int] | None, partitions: Sequence[PartitionId], all_count: int) -> None:
+        """Set the chances of the next draw; equal ones without sizes, or where all queues are equally long."""
+        self.load = None
+        if queue_sizes is None or not partitions or all_count < 2:
+            return
+        if len(set(queue_sizes)) == 1 and len(partitions) == all_count:
+            return
+        longest = max(queue_sizes)
+        self.load = (tuple(accumulate(longest + 1 - size for size in queue_sizes)), tuple(partitions))
+
+    def _switched(self, topic: TopicPartitions) -> PartitionId:
+        number = _positive(self.entropy)
+        if self.load is None:
+            self.current = topic.pick(number)
+        else:
+            sums, partitions = self.load
+            self.current = partitions[bisect_right(sums, number % sums[-1])]
+        self.appended_bytes = 0
+        return self.current
+
+
+def _positive(entropy: RandomSource) -> int:
+    return entropy.next_int() & POSITIVE_MASK

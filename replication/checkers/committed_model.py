@@ -1,0 +1,74 @@
+"""What is truly committed in one partition, kept beside the model.
+
+It decides what counts as committed: what any leader's high watermark has covered, since the last unclean election.
+That is the prefix that no clean election may lose.
+
+Constraints: the prefix only grows, but for an unclean election, which cuts it to what the new leader agrees with;
+what is cut is noted as lost, with its cause.
+
+How: `matching` remembers, for each offset and leader epoch, the record and the epoch before it, whoever wrote it
+first; a second writer must agree (log matching by induction).
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.ids import BrokerId
+from broker.units import TimeMs
+from replication.checkers.replica_model import Entry, Shadow
+from replication.rules.partition import AlterPartition, PartitionState
+
+
+@attrs.frozen
+class Loss:
+    """Committed records that an election gave up, from `start_offset` on."""
+
+    at_ms: TimeMs
+    partition: int
+    start_offset: int
+    values: tuple[int, ...]
+    cause: str
+
+
+class Ghost:
+    """One partition's truth."""
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.state: PartitionState | None = None
+        self.committed: list[Entry] = []
+        self.shadows: dict[BrokerId, Shadow] = {}
+        self.leaders: dict[int, BrokerId] = {}
+        self.matching: dict[tuple[int, int], tuple[Entry, int]] = {}
+        self.appended: set[int] = set()
+        self.losses: list[Loss] = []
+        self.gone: dict[int, str] = {}
+        """What last took each value from a broker that had it."""
+        self.asked: dict[BrokerId, AlterPartition | None] = {}
+        """The change of the ISR that each leader was last seen to have under way."""
+        self.moved_away: dict[BrokerId, int] = {}
+        """The partition epoch in which the controller last took each broker out of the replicas: its log is deleted."""
+        self.dropped: dict[BrokerId, int] = {}
+        """The partition epoch of the last request that news made a leader forget."""
+        self.clean_from_epoch = 0
+        """Leaders of epochs below this one speak of a history that an unclean election ended."""
+
+    def learn(self, state: PartitionState) -> None:
+        """Take note of what the controller now says of the partition."""
+        before = () if self.state is None else self.state.replicas
+        self.moved_away.update((broker, state.partition_epoch) for broker in before if broker not in state.replicas)
+        self.state = state
+
+    def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
+        """Cut what is committed to its first `keep` records, as an unclean leader has no more of them."""
+        lost = self.committed[keep:]
+        del self.committed[keep:]
+        self.clean_from_epoch = leader_epoch
+        values = tuple(entry.value for entry in lost)
+        self.losses.append(Loss(at_ms, self.partition, keep, values, cause))
+
+    @property
+    def is_tainted(self) -> bool:
+        """Whether an unclean election has happened."""
+        return self.clean_from_epoch > 0

@@ -1,0 +1,199 @@
+"""What the checkers know of one replica's log, read from its bytes.
+
+It decides how far a replica agrees with what is committed. A shadow follows a log by reading what was appended and
+noting what was cut; it never asks the model what a log should hold.
+
+Constraints: reading is incremental: each record is read once on each replica. The same bytes are decoded once:
+replicas hold the same batches, and `Decoder` remembers the last ones.
+
+How: what is new usually lies at the end of the file that the last reading ended in; it is taken from there, else read
+through the log.
+
+Example: committed (a, b, c), log (a, b, x): `agreed` is 2.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.ids import BrokerId, Offset
+from broker.values import value
+from log.batches.batch_v2 import HEADER
+from log.batches.in_buffer import OFFSET_AND_SIZE, batches_in
+from log.codecs.compression import CODEC_MASK
+from replication.roles.replica_log import ReplicaLog
+from replication.rules.partition import LeaderState
+
+CHUNK_BYTES: Final = 1 << 20
+REMEMBERED_COUNT_MAX: Final = 4_096
+"""So many batches are remembered: followers copy a batch soon after it was written."""
+
+
+@value
+class Entry:
+    """One record: the leader epoch it was written in, its value, and its producer's id and sequence."""
+
+    epoch: int
+    value: int
+    producer_id: int = -1
+    sequence: int = -1
+
+
+@value
+class News:
+    """What a reading brought: from `first_offset` on entries are new; `taken` are those that are gone.
+
+    `is_first` says that it was the first of this log, which counts as a cut too.
+    """
+
+    first_offset: int
+    is_first: bool
+    is_cut: bool
+    taken: list[Entry]
+
+
+class Decoder:
+    """Turns the bytes of batches into entries."""
+
+    def __init__(self) -> None:
+        self._remembered: dict[bytes, tuple[Entry, ...]] = {}
+
+    def entries(self, data: bytes, base_offset: int) -> list[Entry]:
+        """Return the entries of the whole batches in `data`, the first of which begins at `base_offset`.
+
+        Asserts that their offsets have no gap. A batch that is cut off at the end is left out.
+        """
+        found: list[Entry] = []
+        position, end = 0, len(data)
+        while end - position >= OFFSET_AND_SIZE.size:
+            offset, size_bytes = OFFSET_AND_SIZE.unpack_from(data, position)
+            size_bytes += OFFSET_AND_SIZE.size
+            if size_bytes > end - position:
+                break
+            batch = data if size_bytes == end else data[position : position + size_bytes]
+            known = self._remembered.get(batch)
+            if known is None:
+                known = self._decoded(batch)
+            assert offset == base_offset + len(found), (offset, base_offset + len(found))
+            found += known
+            position += size_bytes
+        return found
+
+    def _decoded(self, data: bytes) -> tuple[Entry, ...]:
+        (_, _, epoch, _, _, attributes, _, _, _, producer_id, _, sequence, count) = HEADER.unpack_from(data)
+        if attributes & CODEC_MASK or count != 1:
+            entries = _entries_of(data)
+        else:
+            entries = (Entry(epoch, _value_of_one(data), producer_id, sequence),)
+        if len(self._remembered) >= REMEMBERED_COUNT_MAX:
+            self._remembered.clear()
+        self._remembered[data] = entries
+        return entries
+
+
+def _entries_of(data: bytes) -> tuple[Entry, ...]:
+    """Return the entries of a batch of any kind."""
+    (batch,) = batches_in(data)
+    records = batch.records()
+    assert [record.offset - batch.base_offset for record in records] == list(range(len(records))), batch
+    return tuple(
+        Entry(
+            batch.partition_leader_epoch,
+            int.from_bytes(record.value or b"", "big"),
+            batch.producer_id,
+            record.sequence,
+        )
+        for record in records
+    )
+
+
+def _value_of_one(data: bytes) -> int:
+    """Return the value of the only record of a batch that is not compressed, which is what clients write here."""
+    _, position = _varint(data, HEADER.size)  # The record's size.
+    _, position = _varint(data, position + 1)  # Its time, after the attributes.
+    offset_delta, position = _varint(data, position)
+    assert offset_delta == 0, offset_delta
+    key_size, position = _varint(data, position)
+    size, position = _varint(data, position + max(key_size, 0))
+    return int.from_bytes(data[position : position + max(size, 0)], "big")
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """Return a zigzag number, and where what follows it begins."""
+    byte = data[position]
+    raw, shift = byte & 0x7F, 7
+    while byte & 0x80:
+        position += 1
+        byte = data[position]
+        raw |= (byte & 0x7F) << shift
+        shift += 7
+    return raw >> 1 ^ -(raw & 1), position + 1
+
+
+class Shadow:
+    """One replica's log in one life of its broker; `former` is what it was in the life before."""
+
+    def __init__(self, log: ReplicaLog, life: int, broker: BrokerId, former: Shadow | None = None) -> None:
+        self.log = log
+        self.life = life
+        self.broker = broker
+        self.entries: list[Entry] = []
+        self.agreed = 0
+        """How many of the first entries are known to be those that are committed."""
+        self.version = -1
+        self.high_watermark = 0
+        self.epochs: tuple[object, ...] | None = None
+        """The epoch cache as it was when it was last found right."""
+        self.claim: LeaderState | None = None
+        """What the broker claimed as a leader when it was last looked at."""
+        self.shown_epoch = -1
+        self.shown = -1
+        """The epoch that it last led in, and the high watermark that it had then."""
+        self._former: list[Entry] = [] if former is None else former.entries
+        self._segment_base = Offset(-1)
+        self._position = 0
+
+    def read_on(self, decoder: Decoder) -> News:
+        """Take over what was cut and what was appended."""
+        log, cut_to = self.log, self.log.cut_to
+        is_cut, is_first = cut_to is not None, self.version < 0
+        taken: list[Entry] = []
+        if cut_to is not None:
+            taken = self.entries[cut_to:]
+            del self.entries[cut_to:]
+            self.agreed = min(self.agreed, cut_to)
+            log.seen()
+        self.version = log.version
+        self.high_watermark = log.log.high_watermark
+        before, end_offset = len(self.entries), log.log.log_end_offset
+        if before < end_offset:
+            active = log.log.active_segment
+            if not is_cut and active.base_offset == self._segment_base:
+                self.entries += decoder.entries(bytes(active.records.view()[self._position :]), before)
+            else:
+                self._read_through(decoder, end_offset)
+            assert len(self.entries) == end_offset, (len(self.entries), end_offset)
+            self._segment_base, self._position = active.base_offset, active.size_bytes
+        elif is_cut:
+            self._segment_base = Offset(-1)
+        if self._former:
+            taken, self._former = self._former[len(self.entries) :], []
+        return News(before, is_first, is_cut, taken)
+
+    def _read_through(self, decoder: Decoder, end_offset: int) -> None:
+        while len(self.entries) < end_offset:
+            before = len(self.entries)
+            self.entries += decoder.entries(bytes(self.log.log.read(Offset(before), CHUNK_BYTES).records), before)
+            assert len(self.entries) > before, before
+
+    def agree(self, committed: list[Entry]) -> int:
+        """Return how many of the first entries are those that are committed. Cost: linear in what is new."""
+        entries, agreed = self.entries, min(self.agreed, len(committed))
+        end = min(len(entries), len(committed))
+        while agreed < end:
+            entry, known = entries[agreed], committed[agreed]
+            if entry is not known and entry != known:
+                break
+            agreed += 1
+        self.agreed = agreed
+        return agreed

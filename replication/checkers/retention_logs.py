@@ -1,0 +1,133 @@
+"""The invariants of one log that is cut at its start and compacted (K1, K2, K5 to K7, and I12 as it holds there).
+
+It decides, from the bytes of a log and from the truth kept in a ghost, whether what is gone may be gone, and whether
+what is left is what it was.
+
+What each means on a compacted log
+- K5: an offset that is not there, at or above the log's start and below its end, has a later committed record of its
+  key, or is a tombstone. A log that was copied from a compacted one has its gaps from there; the later record need not
+  be copied yet. So the last record of each key below the high watermark is on every replica that has got that far.
+- K6: each record that is there is what stood at its offset before cleaning; offsets rise.
+- K7: a tombstone that is the last of its key is gone only when delete.retention.ms is over since it was written. By
+  whose clock cannot be said once one has jumped: then it is not looked at.
+- I12: the cache rises in both columns and gives each record its epoch. Where records at the start of an epoch are
+  gone, a copy may begin the epoch later. Records before the cache's first offset are allowed after a crash took back
+  a log start that was not written down: the cache was, and in Kafka, too, nothing puts the entry back.
+
+Constraints: after an unclean election what is last of a key is not certain; K5 and K7 are not asked then.
+
+Source: Kafka core LogCleaner and its testing invariants (LogCleanerParameterizedIntegrationTest); KIP-534 for the
+horizon; KAFKA-13194 for the bound by the high watermark.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import pairwise
+
+from broker.units import DurationMs
+from log.files.checkpoints import EpochEntry
+from replication.checkers.replica_model import News
+from replication.checkers.replicas import Broken, check_bounds
+from replication.checkers.retention_model import KeptGhost, KeptShadow
+from replication.checkers.view import NodeView
+
+
+def check_kept_log(
+    ghost: KeptGhost, node: NodeView, shadow: KeptShadow, news: News, agreed_before: int
+) -> Iterator[Broken]:
+    """Check one log after a change; `agreed_before` is how far it agreed before it was cut."""
+    ghost.note_committed()
+    yield from check_bounds(ghost, node, shadow, news, agreed_before)
+    yield from _check_start(ghost, shadow)
+    is_cleaned = shadow.cleaning_count != shadow.log.cleaning_count
+    if is_cleaned:
+        shadow.cleaning_count = shadow.log.cleaning_count
+        yield from _check_cleaned(shadow)
+    yield from check_gaps(ghost, shadow)
+    cache = shadow.log.log.epochs
+    if cache is not None:
+        is_other = news.is_cut or cache.entries != shadow.epochs
+        yield from _check_epochs(shadow, cache.entries, 0 if is_other else news.first_offset)
+        shadow.epochs = cache.entries
+
+
+def _check_start(ghost: KeptGhost, shadow: KeptShadow) -> Iterator[Broken]:
+    log = shadow.log.log
+    start = log.log_start_offset
+    if start > len(ghost.committed) and not ghost.is_tainted:
+        yield "K1", f"broker {shadow.broker} has a log from {start} on, committed is up to {len(ghost.committed)}"
+    if start > max(log.segments[0].base_offset, ghost.told_start):
+        yield "K2", f"broker {shadow.broker} has a log from {start} on, nobody asked for more than {ghost.told_start}"
+
+
+def _check_cleaned(shadow: KeptShadow) -> Iterator[Broken]:
+    """Compare what a cleaning has left with what stood there, and note what is gone."""
+    due = int(shadow.log.log.log_start_offset)
+    for batch in shadow.held():
+        for held in batch.records:
+            if held.offset < due - 1:
+                yield "K6", f"broker {shadow.broker} has offset {held.offset} behind {due - 1}"
+            elif held.offset >= shadow.truth.let_go and shadow.entries[held.offset] != held.entry:
+                yield "K6", f"broker {shadow.broker}: offset {held.offset} differs from what was written"
+            _note_gaps(shadow, due, held.offset)
+            due = max(due, held.offset + 1)
+        _note_gaps(shadow, due, batch.next_offset)
+        due = max(due, batch.next_offset)
+
+
+def _note_gaps(shadow: KeptShadow, start: int, end: int) -> None:
+    new = [offset for offset in range(start, end) if offset not in shadow.gaps]
+    shadow.gaps.update(new)
+    shadow.new_gaps += new
+
+
+def check_gaps(ghost: KeptGhost, shadow: KeptShadow) -> Iterator[Broken]:
+    """Check that what is newly known to be gone may be gone (K5)."""
+    log = shadow.log.log
+    if ghost.is_tainted:
+        return
+    end = min(log.log_end_offset, len(ghost.committed))
+    for offset in shadow.new_gaps:
+        may_go = ghost.is_superseded(offset) or ghost.is_tombstone(offset)
+        if log.log_start_offset <= offset < end and not may_go:
+            yield "K5", f"broker {shadow.broker} has no offset {offset}, the last of its key"
+
+
+def early_tombstones(ghost: KeptGhost, shadow: KeptShadow, world: tuple[int, DurationMs]) -> Iterator[Broken]:
+    """Yield tombstones among what is newly gone that went too early (K7).
+
+    `world` is the time, and how long tombstones stay.
+    """
+    now_ms, kept_ms = world
+    log = shadow.log.log
+    for offset in () if ghost.is_tainted else shadow.new_gaps:
+        record = ghost.record_at(offset)
+        if record is None or offset < log.log_start_offset or ghost.is_superseded(offset):
+            continue
+        if now_ms - record.timestamp_ms < kept_ms:
+            age_ms = now_ms - record.timestamp_ms
+            yield "K7", f"broker {shadow.broker} has no tombstone at {offset}, written {age_ms} ms ago"
+
+
+def _check_epochs(shadow: KeptShadow, cached: tuple[EpochEntry, ...], since: int) -> Iterator[Broken]:
+    """Check the cache against the records that are there from `since` on."""
+    entries, log, broker = shadow.entries, shadow.log.log, shadow.broker
+    starts = [(entry.epoch, entry.start_offset) for entry in cached]
+    for (epoch, start), (next_epoch, next_start) in pairwise(starts):
+        if epoch >= next_epoch or start >= next_start:
+            yield "I12", f"broker {broker} has epochs {starts}"
+    if starts and starts[-1][1] > log.log_end_offset:
+        yield "I12", f"broker {broker} has epochs {starts} past its end {log.log_end_offset}"
+    offsets = [start for _, start in starts]
+    for offset in range(max(since, log.log_start_offset, shadow.truth.let_go), len(entries)):
+        if offset in shadow.gaps:
+            continue
+        place = bisect_right(offsets, offset)
+        known = starts[place - 1][0] if place else -1
+        if not place and offset < shadow.start_max:
+            continue
+        if known != entries[offset].epoch:
+            yield "I12", f"broker {broker}: offset {offset} is of epoch {entries[offset].epoch}, the cache says {known}"
+            return

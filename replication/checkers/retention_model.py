@@ -1,0 +1,295 @@
+"""What the checkers know of logs that are cut at their start and compacted: what was where, and what is still there.
+
+It decides what counts as held. The truth of a partition stays whole: what was once committed at an offset, for ever.
+A replica's shadow is whole, too: where its log has nothing any more, below its start or in a gap that compaction left,
+it stands for what is committed there. So all that holds of logs that only grow (`steps`, `replicas`) is asked of these
+as well: who is in sync holds all that is committed, or held it, or has copied it from a log that did. What is
+physically there is kept beside that, as gaps; whether a gap may be is another question (`kept_logs`).
+
+What the invariants mean on such a log: I4 to I7 speak of what a replica has been told, gaps included; I11 of each
+record that is there; I12 of each record that is there from the first offset of the cache on; H3 of each record that is
+the last of its key. A record below a log's start is expired, one that a later record of its key has replaced is
+superseded; neither is lost.
+
+What lies below the start of a leader's log is promised by nobody any more. A follower whose log parts from its leader's
+there is not told so, as the leader's epochs begin at its start, too: as in Kafka, it joins the ISR with a record of its
+own there, and drops that when the leader's answer has reached it. Should it lead before it hears of the start, the
+record is shown where another one was (I17).
+
+Constraints: what a gap stood for is looked up in the history in which what follows it stands, which after an unclean
+election need not be the one that goes on; where nothing follows, it is what is committed.
+
+Example: committed a1 b1 a2, log b1 a2 (offsets 1 and 2): the shadow is a1 b1 a2, its only gap 0.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from broker.ids import BrokerId, Offset
+from broker.units import TimeMs
+from broker.values import value
+from log.batches.in_buffer import OFFSET_AND_SIZE, batches_in
+from replication.checkers.committed_model import Ghost
+from replication.checkers.replica_model import CHUNK_BYTES, REMEMBERED_COUNT_MAX, Decoder, Entry, News, Shadow
+from replication.retention.keyed import identity_of
+from replication.roles.replica_log import ReplicaLog
+
+NO_KEY: Final = b""
+
+
+@value
+class Held:
+    """One record that is there; `key` is empty for none."""
+
+    offset: int
+    entry: Entry
+    key: bytes
+    is_tombstone: bool
+    timestamp_ms: TimeMs
+
+
+@value
+class HeldBatch:
+    """One batch that is there, perhaps without records; it ends before `next_offset`."""
+
+    records: tuple[Held, ...]
+    next_offset: int
+
+
+class KeptGhost(Ghost):
+    """One partition's truth, with keys."""
+
+    def __init__(self, partition: int) -> None:
+        super().__init__(partition)
+        self.known: dict[int, Held] = {}
+        """Each record by its value, as it was first seen."""
+        self.last: dict[bytes, int] = {}
+        """The last committed offset of each key."""
+        self.told_start = 0
+        """The greatest start that a leader has told, or that an order has asked for."""
+        self.let_go = 0
+        """The same within the history that goes on after unclean elections: below it nothing is promised."""
+        self.ordered: dict[int, tuple[Offset, dict[BrokerId, int]]] = {}
+        """Orders to delete by number: the offset, and each broker's life when its leader took the order."""
+        self.unknown_count = 0
+        self._noted = 0
+
+    def note_start(self, offset: int) -> None:
+        """Take note that a leader has told where its log begins, or was ordered to let it begin there."""
+        self.told_start = max(self.told_start, offset)
+        self.let_go = max(self.let_go, offset)
+
+    def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
+        """Cut what is committed to its first `keep` records, as an unclean leader has no more of them."""
+        super().give_up(keep, at_ms, leader_epoch, cause)
+        self.let_go = min(self.let_go, keep)
+        for shadow in self.shadows.values():
+            if isinstance(shadow, KeptShadow):
+                shadow.begin_history()
+
+    def before(self, start: int, end: int, following: Entry) -> list[Entry]:
+        """Return what stood from `start` to before `end` in the history in which `following` stands at `end`.
+
+        The same offset and leader epoch is the same record after the same log (I11), so that each record leads to the
+        one before it. Empty if one of them was never seen.
+        """
+        found: list[Entry] = []
+        known = self.matching.get((end, following.epoch))
+        for offset in range(end - 1, start - 1, -1):
+            known = None if known is None else self.matching.get((offset, known[1]))
+            if known is None:
+                return []
+            found.append(known[0])
+        return found[::-1]
+
+    def note_committed(self) -> None:
+        """Take the keys of what is committed into account."""
+        if self.is_tainted:
+            return  # What is the last of a key is no longer certain, and not asked for.
+        for offset in range(self._noted, len(self.committed)):
+            record = self.known.get(self.committed[offset].value)
+            if record is not None and record.key:
+                self.last[record.key] = offset
+        self._noted = len(self.committed)
+
+    def is_superseded(self, offset: int) -> bool:
+        """Whether a later record of the same key is committed."""
+        record = self.record_at(offset)
+        return record is not None and self.last.get(record.key, -1) > offset
+
+    def is_tombstone(self, offset: int) -> bool:
+        """Whether the record that is committed at `offset` takes its key away."""
+        record = self.record_at(offset)
+        return record is not None and record.is_tombstone
+
+    def record_at(self, offset: int) -> Held | None:
+        """Return what is committed at `offset`, as it was first seen; None if it was not."""
+        return self.known.get(self.committed[offset].value) if offset < len(self.committed) else None
+
+
+def is_expired(ghosts: Mapping[int, Ghost], partition: int, offset: int) -> bool:
+    """Whether some replica's log began behind an offset, so that it may not know the producer of what stood there."""
+    ghost = ghosts.get(partition)
+    if not isinstance(ghost, KeptGhost):
+        return False
+    starts = [shadow.start_max for shadow in ghost.shadows.values() if isinstance(shadow, KeptShadow)]
+    return offset < max(ghost.told_start, *starts, 0)
+
+
+def may_skip(ghosts: Mapping[int, Ghost], partition: int, offset: int) -> bool:
+    """Whether a consumer may pass over an offset: a later record of its key is committed, or it is a tombstone."""
+    ghost = ghosts.get(partition)
+    return isinstance(ghost, KeptGhost) and (ghost.is_superseded(offset) or ghost.is_tombstone(offset))
+
+
+class BatchReader:
+    """Reads batches as they are; the same bytes are decoded once."""
+
+    def __init__(self) -> None:
+        self._remembered: dict[bytes, HeldBatch] = {}
+
+    def batches(self, data: bytes) -> Iterator[HeldBatch]:
+        """Yield the whole batches in `data`."""
+        position, end = 0, len(data)
+        while end - position >= OFFSET_AND_SIZE.size:
+            size_bytes = OFFSET_AND_SIZE.unpack_from(data, position)[1] + OFFSET_AND_SIZE.size
+            if size_bytes > end - position:
+                return
+            yield self._batch(data[position : position + size_bytes])
+            position += size_bytes
+
+    def _batch(self, data: bytes) -> HeldBatch:
+        known = self._remembered.get(data)
+        if known is not None:
+            return known
+        (batch,) = batches_in(data)
+        records = tuple(
+            Held(
+                record.offset,
+                Entry(batch.partition_leader_epoch, identity_of(record), batch.producer_id, record.sequence),
+                record.key or NO_KEY,
+                record.value is None,
+                record.timestamp,
+            )
+            for record in batch.records()
+        )
+        if len(self._remembered) >= REMEMBERED_COUNT_MAX:
+            self._remembered.clear()
+        made = self._remembered[data] = HeldBatch(records, batch.next_offset)
+        return made
+
+
+class _Filling(Decoder):
+    """Turns batches into entries without gaps, for one shadow."""
+
+    def __init__(self, shadow: KeptShadow) -> None:
+        super().__init__()
+        self._shadow = shadow
+
+    def entries(self, data: bytes, base_offset: int) -> list[Entry]:
+        """Return the entries from `base_offset` on; what is not there is what it stands for, and noted as a gap."""
+        return self.joined(self._shadow.reader.batches(data), base_offset)
+
+    def joined(self, batches: Iterable[HeldBatch], base_offset: int) -> list[Entry]:
+        """Return the entries of batches that follow each other."""
+        shadow, due, end_offset = self._shadow, base_offset, base_offset
+        found: list[Entry] = []
+        for batch in batches:
+            for held in batch.records:
+                if held.offset >= due:
+                    found += shadow.filled(due, held.offset, held.entry)
+                    shadow.truth.known.setdefault(held.entry.value, held)
+                    found.append(held.entry)
+                    due = held.offset + 1
+            end_offset = batch.next_offset
+        return found + shadow.filled(due, end_offset)
+
+
+class KeptShadow(Shadow):
+    """One replica's log, whole, and the gaps in it. `new_gaps` came with the last reading."""
+
+    def __init__(
+        self, truth: KeptGhost, reader: BatchReader, log: ReplicaLog, place: tuple[BrokerId, int], former: Shadow | None
+    ) -> None:
+        broker, life = place
+        super().__init__(log, life, broker, former)
+        self.truth = truth
+        self.reader = reader
+        self.gaps: set[int] = set()
+        self.new_gaps: list[int] = []
+        self.cleaning_count = log.cleaning_count
+        self.start_max: int = former.start_max if isinstance(former, KeptShadow) else 0
+        """The latest start that a log of this broker ever had."""
+        self._forgotten = 0
+        self._filling = _Filling(self)
+
+    def read_on(self, decoder: Decoder) -> News:
+        """Take over what was cut and what was appended."""
+        self.new_gaps = []
+        cut_to = self.log.cut_to
+        if cut_to is not None:
+            self.gaps = {gap for gap in self.gaps if gap < cut_to}
+        news = super().read_on(self._filling)
+        start_offset = self.log.log.log_start_offset
+        self.start_max = max(self.start_max, start_offset)
+        if cut_to is not None:
+            self._forgotten = min(self._forgotten, cut_to)
+        self._forget_before(max(start_offset, self.truth.let_go))
+        return news
+
+    def begin_history(self) -> None:
+        """Look anew at what stands for what is committed: that is another history now."""
+        self._forgotten = 0
+
+    def agree(self, committed: list[Entry]) -> int:
+        """Return how many of the first entries are those that are committed, or are no longer asked for."""
+        self._forget_before(max(self.log.log.log_start_offset, self.truth.let_go))
+        return super().agree(committed)
+
+    def _forget_before(self, start: int) -> None:
+        """Let what lies before a log's start stand for what is committed there, whatever it was.
+
+        Unless what follows it is of the same other history: then it is to be cut still.
+        """
+        committed, entries = self.truth.committed, self.entries
+        end = min(start, len(committed), len(entries))
+        if self._forgotten < end < len(entries):
+            known = self.truth.matching.get((end, entries[end].epoch))
+            if known is not None and known[1] != committed[end - 1].epoch:
+                return
+        for offset in range(self._forgotten, end):
+            entries[offset] = committed[offset]
+        self._forgotten = max(self._forgotten, end)
+
+    def filled(self, start: int, end: int, following: Entry | None = None) -> list[Entry]:
+        """Return what stood from `start` to before `end`, where `following` stands, and note that it is not there."""
+        self.gaps.update(range(start, end))
+        self.new_gaps += range(start, end)
+        found = [] if following is None else self.truth.before(start, end, following)
+        if len(found) < end - start:
+            found = self.truth.committed[start:end]
+        # What nobody knows is of an epoch of its own, so that it is like nothing else.
+        self.truth.unknown_count += 1
+        epoch = -1 - self.truth.unknown_count
+        return [*found, *(Entry(epoch, -1 - offset) for offset in range(start + len(found), end))]
+
+    def held(self, start: int = 0) -> Iterator[HeldBatch]:
+        """Yield the batches that are there, from `start` or the log's start on."""
+        log = self.log.log
+        position = max(Offset(start), log.log_start_offset)
+        while position < log.log_end_offset:
+            before = position
+            for batch in self.reader.batches(bytes(log.read(position, CHUNK_BYTES).records)):
+                yield batch
+                position = Offset(batch.next_offset)
+            if position <= before:
+                return  # A cut left nothing up to the end.
+
+    def _read_through(self, decoder: Decoder, end_offset: int) -> None:
+        before = len(self.entries)
+        self.entries += self._filling.joined(self.held(before), before)
+        self.entries += self.filled(len(self.entries), end_offset)

@@ -1,0 +1,1 @@
+"""Commands that join several rooms: `simulate` and its options."""

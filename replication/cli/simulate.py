@@ -1,0 +1,261 @@
+"""The command `simulate`: run a cluster under faults, from a seed, and tell what happens.
+
+It decides how a run is asked for and told: the options and the seed first, then one line a change of state, then the
+verdict; for a broken run also the command that has it again, and with --shrink the fewest faults that break it.
+
+Exit status: 0 if nothing is broken, 1 if something is, 2 for wrong usage.
+
+Worked example: `simulate --swarm --seed 7 --minutes 10`.
+
+Source: ours; click.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import attrs
+import click
+
+from broker.cli import EXIT_REFUSED, check_chart, printable
+from broker.diagrams import FORMS
+from broker.errors import UsageError
+from broker.units import MINUTE_MS, DurationMs
+from placement.placers.registry import load_placer
+from placement.spec import ReplicaPlacer
+from replication.checkers import INVARIANTS, told
+from replication.cli.retention import UpkeepChoice, upkeep_choices
+from replication.groups import GROUP_INVARIANTS, GroupLife, with_groups
+from replication.groups.plan import GROUP_COUNT_MAX
+from replication.roles.states import Machine, find_machines
+from replication.rules.switches import rules_of, without
+from replication.simulation.chart import to_svg
+from replication.simulation.faults import Fault
+from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
+from replication.simulation.page import to_html
+from replication.simulation.placing import placed
+from replication.simulation.run import Outcome, run
+from replication.simulation.shrink import shrink
+from replication.simulation.trace import silent
+
+_KINDS: Final = {"quiet": quiet, "swarm": swarm, "harsh": harsh}
+_RELEASES: Final = {False: "current", True: "3.5"}
+_SHOWN_COUNT_MAX: Final = 10
+
+
+@click.command()
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Decides everything.")
+@click.option("--swarm", "kind", flag_value="swarm", default="swarm", help="Options and faults drawn from the seed.")
+@click.option("--quiet", "kind", flag_value="quiet", help="No faults.")
+@click.option("--harsh", "kind", flag_value="harsh", help="Every fault, often.")
+@click.option("--minutes", type=click.FloatRange(0.01, MINUTES_MAX), default=1.0, show_default=True)
+@click.option("--seeds", type=click.IntRange(1), default=1, help="Run so many seeds from --seed on, one line each.")
+@click.option("--rules", "release", metavar="RELEASE", help="0.10.2 to 4.1; current, or 3.5 with --zookeeper.")
+@click.option("--without", "left_out", metavar="RULE", multiple=True, help="Turn a rule off; may be repeated.")
+@click.option("--placer", metavar="NAME", help="Who places partitions: striped, classic, or one that a package offers.")
+@click.option("--zookeeper", "has_zookeeper", is_flag=True, help="One of the brokers controls, as before KRaft.")
+@click.option(
+    "--groups",
+    type=click.IntRange(0, GROUP_COUNT_MAX),
+    default=0,
+    help="Consumer groups, drawn from the seed.",
+)
+@upkeep_choices
+@click.option("--shrink", "shrinks", is_flag=True, help="Find the fewest faults that break a broken run.")
+@click.option(
+    "--diagram",
+    is_flag=False,
+    flag_value="all",
+    metavar="[NAME]",
+    help="Print the state machines that the simulation steps by, or the one of this name, and leave.",
+)
+@click.option("--format", "form", type=click.Choice(FORMS), default="text", help="Of --diagram.", show_default=True)
+@click.option(
+    "--chart",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a picture of the run: .svg, or .html with the picture and tables.",
+)
+def simulate(
+    seed: int,
+    kind: str,
+    minutes: float,
+    seeds: int,
+    release: str | None,
+    left_out: tuple[str, ...],
+    groups: int,
+    choice: UpkeepChoice,
+    placer: str | None,
+    diagram: str | None,
+    form: str,
+    chart: Path | None,
+    *,
+    has_zookeeper: bool,
+    shrinks: bool,
+) -> int:
+    """Run a cluster on a virtual clock, under faults, and check every step.
+
+    \b
+    simulate --swarm --seed 7 --minutes 10
+    simulate --harsh --seeds 100
+    simulate --groups 3 --minutes 5
+    simulate --upkeep --minutes 10
+    simulate --quiet --compact --retention-ms 20000 --reset earliest
+    simulate --zookeeper --rules 2.8 --seed 18
+    simulate --seed 3 --without strict_min_isr --shrink
+    simulate --diagram part --format mermaid
+    simulate --harsh --seed 3 --chart run.html
+    """
+    if diagram is not None:
+        machines = find_machines(diagram)
+        if form == "svg" and len(machines) > 1:
+            raise UsageError(f"a picture shows one machine: --diagram {machines[0].name}, for example")
+        click.echo("\n\n".join(machine_lines(machine, form) for machine in machines))
+        return 0
+    _check_chart(chart, seeds)
+    rules = without(rules_of(release or _RELEASES[has_zookeeper]), *left_out)
+    duration_ms = DurationMs(int(minutes * MINUTE_MS))
+    command = _command(kind, minutes, release, left_out, groups) + " --zookeeper" * has_zookeeper + choice.text
+    policy = None if placer is None else load_placer(placer)
+    if placer is not None:
+        command += f" --placer {printable(placer)}"
+
+    def draw(seed: int) -> _Cast:
+        options = _KINDS[kind](seed, duration_ms, rules)
+        settings = attrs.evolve(options.settings, has_zookeeper=has_zookeeper)
+        return _Cast(choice.applied(attrs.evolve(options, settings=settings)), groups, policy)
+
+    if seeds > 1:
+        return _many(map(draw, range(seed, seed + seeds)), command)
+    cast = draw(seed)
+    for line in options_lines(cast.options):
+        click.echo(line)
+    life = cast.life()
+    for line in () if life is None else life.plan.lines():
+        click.echo(line)
+    outcome = run(cast.options, tell=click.echo, extension=life)
+    _tell_verdict(outcome)
+    for line in () if life is None else life.tally.lines():
+        click.echo(line)
+    if chart is not None:
+        page = to_html(outcome, f"{command} --seed {seed}", options_lines(cast.options))
+        chart.write_text(to_svg(outcome) if chart.suffix == ".svg" else page, encoding="utf-8")
+    if outcome.is_clean:
+        return 0
+    click.echo(f"again: {command} --seed {seed}")
+    if shrinks:
+        _tell_shrunk(outcome, cast)
+    return EXIT_REFUSED
+
+
+class _Cast:
+    """A seed's cluster, so many groups in it, and who places its partitions."""
+
+    def __init__(self, options: Options, groups: int, placer: ReplicaPlacer | None) -> None:
+        options = with_groups(options) if groups else options
+        self.options = options if placer is None else placed(options, placer)
+        self._groups = groups
+
+    def life(self) -> GroupLife | None:
+        """Return the groups, to live once; None without."""
+        return GroupLife.drawn(self.options, self._groups) if self._groups else None
+
+
+def _check_chart(chart: Path | None, seeds: int) -> None:
+    """Raise UsageError for a chart that cannot be written, before anything is run."""
+    check_chart(chart)
+    if chart is not None and seeds > 1:
+        raise UsageError(f"--chart is a picture of one run; --seeds asks for {seeds}")
+
+
+def machine_lines(machine: Machine, form: str) -> str:
+    """Return a state machine drawn; as text below its name and what it is a machine of."""
+    drawing = machine.text(form)
+    return f"{machine.name}: {machine.title}\n\n{drawing}" if form == "text" else drawing
+
+
+def options_lines(options: Options) -> list[str]:
+    """Return options as lines, the seed first."""
+    terms = options.terms
+    network = options.network
+    return [
+        f"seed {options.seed}, {options.name}, {options.duration_ms} ms under faults, "
+        f"then up to {options.heal_ms_max} ms to become whole",
+        f"{options.brokers} brokers in {options.racks} racks, {options.partitions} partitions of "
+        f"{options.replication_factor} replicas, min.insync.replicas {terms.min_isr}, "
+        f"unclean election {'on' if terms.unclean_election else 'off'}",
+        f"{options.producers} producers, acks {', '.join(map(str, options.acks))}, "
+        f"{'idempotent' if options.is_idempotent else 'not idempotent'}, a write every {options.produce_ms} ms; "
+        f"{options.consumers} consumers a partition",
+        f"delay up to {network.delay_ms_max} ms; in a thousand: loss {network.loss}, doubled {network.duplicates}, "
+        f"late {network.stragglers}; {'in order' if network.is_ordered else 'in any order'}",
+        *(() if options.upkeep is None else (str(options.upkeep),)),
+        "faults: "
+        + (", ".join(f"{kind.name.lower()} every {mean_ms} ms" for kind, mean_ms in options.fault_ms) or "none"),
+    ]
+
+
+def _command(kind: str, minutes: float, release: str | None, left_out: tuple[str, ...], groups: int) -> str:
+    parts = [f"brokerside simulate --{kind} --minutes {minutes:g}"]
+    if groups:
+        parts.append(f"--groups {groups}")
+    if release:
+        parts.append(f"--rules {release}")
+    return " ".join([*parts, *(f"--without {name}" for name in left_out)])
+
+
+def _tell_verdict(outcome: Outcome) -> None:
+    report = outcome.durability
+    by_all = [record for record in report.lost if record.acks == -1]
+    click.echo(
+        f"{outcome.event_count:,} events in {outcome.simulated_ms:,} ms, {len(outcome.plan)} faults, "
+        f"{outcome.loss_count} brokers lost records, {outcome.unclean_count} unclean elections"
+    )
+    click.echo(
+        f"acknowledged by all: {report.acked_count}, of these lost {len(by_all)}; "
+        f"acknowledged by one: {report.acked_by_one_count}, lost {len(report.lost) - len(by_all)}"
+    )
+    for line in told(report.lost)[:_SHOWN_COUNT_MAX]:
+        click.echo(f"  lost: {line}")
+    if (kept := outcome.kept) is not None:
+        click.echo(
+            f"expired: {kept.expired_count}, superseded: {kept.superseded_count}; "
+            f"expired before a consumer came: {kept.unread_count}"
+        )
+    click.echo(f"digest {outcome.digest}")
+    if outcome.is_clean:
+        click.echo("nothing is broken")
+    else:
+        first = outcome.findings[0]
+        invariant = {**INVARIANTS, **GROUP_INVARIANTS}[first.code]
+        click.echo(f"BROKEN: {first}\n  {first.code}, {invariant.name}: {invariant.statement}")
+
+
+def _tell_shrunk(outcome: Outcome, cast: _Cast) -> None:
+    def again(plan: tuple[Fault, ...]) -> Outcome:
+        return run(cast.options, plan, extension=cast.life())
+
+    smallest = shrink(outcome, again)
+    click.echo(f"{len(smallest.plan)} of {len(outcome.plan)} faults are enough:")
+    for fault in smallest.plan:
+        click.echo(
+            f"  at {fault.at_ms} ms {fault.kind.name.lower()} {fault.target} for {fault.for_ms} ms ({fault.detail})"
+        )
+    click.echo(f"BROKEN: {smallest.findings[0]}")
+
+
+def _many(casts: Iterable[_Cast], command: str) -> int:
+    broken = event_count = count = 0
+    for cast in casts:
+        count += 1
+        outcome = run(cast.options, tell=silent, extension=cast.life())
+        event_count += outcome.event_count
+        if not outcome.is_clean:
+            broken += 1
+            seed = cast.options.seed
+            click.echo(f"seed {seed}: {outcome.findings[0]}")
+            click.echo(f"  again: {command} --seed {seed}")
+    click.echo(f"{count} runs, {event_count:,} events, {broken} broken")
+    return EXIT_REFUSED if broken else 0

@@ -1,0 +1,151 @@
+"""The command `explore`: search all histories within bounds for one that breaks the rules of replication.
+
+It decides how a search is asked for and how its outcome is told: progress on standard error, then either the
+number of states that hold or the shortest history that does not, one numbered sentence a step.
+
+Exit status: 0 if the rules hold, 1 if they are broken or the search was cut short, 2 for wrong usage.
+
+Worked example: `explore --rules 0.10.2` tells the loss that KIP-101 repaired, in 8 steps.
+
+Source: ours; click.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import click
+
+from broker.cli import EXIT_REFUSED
+from broker.errors import UsageError
+from replication.explore import (
+    ElrModel,
+    ElrScope,
+    Model,
+    Outcome,
+    Progress,
+    QuorumModel,
+    QuorumScope,
+    TruncationModel,
+    TruncationScope,
+)
+from replication.explore.search import search, told
+from replication.explore.variants import FULL, VARIANTS, Variant
+from replication.rules.switches import CURRENT, SWITCHES, Rules, rules_of, without
+
+_MODELS: Final = ("truncation", "elr", "quorum")
+_BOUNDS: Final = {
+    "truncation": ("replicas", "log_size", "records", "epoch_max", "unclean_election"),
+    "elr": ("records", "fences", "losses", "restarts", "shrinks"),
+    "quorum": ("records", "voters", "epochs", "restarts", "lost_disks", "directory_ids"),
+}
+
+
+@click.command()
+@click.option("--model", "model_name", type=click.Choice(_MODELS), default="truncation", show_default=True)
+@click.option("--rules", "release", metavar="RELEASE", default="current", show_default=True, help="0.10.2 to 4.1.")
+@click.option("--without", "left_out", metavar="RULE", multiple=True, help="Turn a rule off; may be repeated.")
+@click.option("--records", type=int, help="Records that are ever written.")
+@click.option("--replicas", type=int, help="Replicas (truncation).")
+@click.option("--log-size", type=int, help="Records that a log holds (truncation).")
+@click.option("--epoch-max", type=int, help="Greatest leader epoch, the first is 0 (truncation).")
+@click.option("--unclean-election", is_flag=True, default=None, help="Leaders from outside the ISR (truncation).")
+@click.option("--fences", type=int, help="Brokers fenced in one history (elr).")
+@click.option("--losses", type=int, help="Restarts that lose the end of a log (elr).")
+@click.option("--restarts", type=int, help="Restarts that lose nothing (elr, quorum).")
+@click.option("--shrinks", type=int, help="Followers that the leader drops (elr).")
+@click.option("--voters", type=int, help="Controllers (quorum).")
+@click.option("--epochs", type=int, help="Greatest epoch of the controllers (quorum).")
+@click.option("--lost-disks", type=int, help="Controllers that come back empty (quorum).")
+@click.option("--ids-alone", "directory_ids", flag_value=False, default=None, help="Without KIP-853 (quorum).")
+@click.option("--states", type=click.IntRange(1), help="Give up after so many states.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--list-rules", is_flag=True, help="List the rules that --without takes, and leave.")
+@click.option("--table", is_flag=True, help="Search every known variant and compare with what is expected.")
+@click.option("--full", is_flag=True, help="With --table: the searches that take minutes, too.")
+def explore(
+    model_name: str,
+    release: str,
+    left_out: tuple[str, ...],
+    states: int | None,
+    quiet: bool,
+    list_rules: bool,
+    table: bool,
+    full: bool,
+    **bounds: int | bool | None,
+) -> int:
+    """Search every history within bounds for one in which a committed record is lost.
+
+    Rules are those of current Kafka, of a release, or either less some; the models are "truncation" (late orders
+    to lead and follow), "elr" (fencing, lossy restarts, elections from the ELR) and "quorum" (controllers that vote,
+    fail and lose their disks; it has no rules to leave out).
+
+    \b
+    explore --rules 0.10.2
+    explore --model elr --without strict_min_isr
+    explore --model elr --records 2
+    explore --model quorum --ids-alone
+    """
+    if list_rules:
+        for name, switch in SWITCHES.items():
+            click.echo(f"{name:<40} since {switch.since:<7} {switch.source}: without it {switch.without}")
+        return 0
+    if table:
+        return _search_table(VARIANTS + FULL if full else VARIANTS, quiet=quiet)
+    model = _model(model_name, without(rules_of(release), *left_out), bounds)
+    return _told(model, _searched(model, states, quiet=quiet))
+
+
+def _model(name: str, rules: Rules, bounds: dict[str, int | bool | None]) -> Model:
+    given: dict[str, Any] = {key: value for key, value in bounds.items() if value is not None}
+    foreign = [key for key in given if key not in _BOUNDS[name]]
+    if foreign:
+        option = foreign[0].replace("_", "-")
+        raise UsageError(f"--{option} is not a bound of the model {name!r}; see --help")
+    if name == "quorum":
+        if rules != CURRENT:
+            raise UsageError("the model 'quorum' has no rules to leave out; --ids-alone is what it was before KIP-853")
+        return QuorumModel(attrs.evolve(QuorumScope(), **given))
+    if name == "elr":
+        return ElrModel(attrs.evolve(ElrScope(), **given), rules)
+    return TruncationModel(attrs.evolve(TruncationScope(), **given), rules)
+
+
+def _searched(model: Model, states: int | None, *, quiet: bool) -> Outcome:
+    def on_level(progress: Progress) -> None:
+        click.echo(f"after {progress.depth:>2} steps: {progress.state_count:>9,} states", err=True)
+
+    return search(model, state_count_max=states, on_level=None if quiet else on_level)
+
+
+def _told(model: Model, outcome: Outcome) -> int:
+    if outcome.fault is not None:
+        click.echo(f"Broken after {outcome.depth} steps, found among {outcome.state_count:,} states:")
+        for line in told(model, outcome.history):
+            click.echo(line)
+        click.echo(outcome.fault)
+        click.echo(model.state_text(outcome.history[-1]))
+        return EXIT_REFUSED
+    if not outcome.is_complete:
+        click.echo(f"Not broken in {outcome.state_count:,} states; the search was cut short at depth {outcome.depth}.")
+        return EXIT_REFUSED
+    click.echo(
+        f"Holds in all {outcome.state_count:,} states ({outcome.kept_count:,} but for the brokers' names); "
+        f"the last is {outcome.depth} steps away."
+    )
+    return 0
+
+
+def _search_table(variants: tuple[Variant, ...], *, quiet: bool) -> int:
+    differing = 0
+    for variant in variants:
+        outcome = _searched(variant.model(), None, quiet=quiet)
+        found = None if outcome.holds else outcome.depth
+        differing += found != variant.depth
+        result = f"holds, depth {outcome.depth}" if found is None else f"broken at {found}"
+        verdict = "as expected" if found == variant.depth else f"EXPECTED {variant.depth or 'holds'}"
+        click.echo(f"{variant.name:<46} {result:<18} {outcome.state_count:>10,} states  {verdict}")
+        if variant.note:
+            click.echo(f"    {variant.note}")
+    return EXIT_REFUSED if differing else 0

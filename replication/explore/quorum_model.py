@@ -1,0 +1,239 @@
+"""Model 3: is a committed metadata record ever lost, when controllers fail and lose their disks?
+
+A world of a few voters, in which anything may happen at any time: a voter becomes a candidate, asks another one
+for its vote, a leader takes a record, a follower fetches, the leader raises its high watermark, a voter restarts,
+or comes back with an empty disk. It asks of the rules in `replication.explore.quorum_voter` whether there is ever a
+second leader in an epoch, and whether the leader of the latest epoch has everything that was ever committed.
+
+Goals, most important first
+1. Every decision is made by the functions beside it; the model only chooses what happens next.
+2. What a lost disk does without KIP-853 is found within a dozen steps.
+
+Constraints: bounds keep the world finite: voters, epochs, records, restarts, lost disks. Messages are asked and
+answered in one step, in any order; a leader that nobody has told of a later epoch goes on.
+
+Worked example: three voters, one lost disk, voters known by their id alone: the voter that lost a committed record
+gives its vote to the one that never had it.
+
+Left out: messages on their way, as a request that comes late is one that was sent
+late.
+
+Source: Vanlightly/kafka-tlaplus, kraft-kip-853 (823615e8, 2025-01), for the properties; KAFKA-14077.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from itertools import permutations
+from typing import Final, NamedTuple
+
+import attrs
+
+from broker.errors import UsageError
+from replication.explore.interned import Interned
+from replication.explore.quorum_voter import (
+    LEADER_CHANGE,
+    NOBODY,
+    Voter,
+    committed_end,
+    fetched,
+    grants_vote,
+    is_elected,
+    with_epoch,
+)
+from replication.explore.tiny_log import Record
+
+_BITS: Final = 32
+
+
+class Harm(enum.Enum):
+    """What must never happen."""
+
+    TWO_LEADERS = enum.auto()
+    """Two voters lead in the same epoch."""
+
+    LOSS = enum.auto()
+    """A leader lacks what was committed in its epoch or before."""
+
+
+@attrs.frozen(kw_only=True)
+class QuorumScope:
+    """The bounds of the world, and what is looked for.
+
+    `directory_ids` says whether voters are known by their disks too (KIP-853).
+    """
+
+    voters: int = 3
+    epochs: int = 2
+    records: int = 1
+    restarts: int = 0
+    lost_disks: int = 1
+    directory_ids: bool = True
+    harms: tuple[Harm, ...] = tuple(Harm)
+
+    def __attrs_post_init__(self) -> None:
+        for name, least, most in (
+            ("voters", 1, 5),
+            ("epochs", 1, 6),
+            ("records", 0, 4),
+            ("restarts", 0, 4),
+            ("lost_disks", 0, 4),
+        ):
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise UsageError(f"{name} is {value}; allowed are {least} to {most}")
+
+
+class World(NamedTuple):
+    """The voters, what was ever committed, and what may still happen."""
+
+    voters: tuple[Voter, ...]
+    committed: tuple[Record, ...]
+    records_left: int
+    restarts_left: int
+    losses_left: int
+
+    def with_voter(self, number: int, voter: Voter) -> World:
+        """Return the world with one voter changed."""
+        return self._replace(voters=(*self.voters[:number], voter, *self.voters[number + 1 :]))
+
+
+class QuorumModel:
+    """The world within a scope; a state is the number of a `World`."""
+
+    def __init__(self, scope: QuorumScope) -> None:
+        self.scope = scope
+        self._worlds: Interned[World] = Interned(_BITS)
+        self._orders = tuple(permutations(range(scope.voters)))
+        self._renamed: dict[tuple[Voter, tuple[int, ...]], Voter] = {}
+
+    def initial(self) -> int:
+        """Return the state of empty logs, in which nobody leads."""
+        scope = self.scope
+        world = World((Voter(),) * scope.voters, (), scope.records, scope.restarts, scope.lost_disks)
+        return self._worlds.number(world)
+
+    def steps(self, state: int) -> list[tuple[str, int]]:
+        """Return everything that can happen, with the states that it leads to."""
+        world = self._worlds.values[state]
+        found: list[tuple[str, World]] = []
+        for number in range(self.scope.voters):
+            found.extend(self._alone(world, number))
+            for other in range(self.scope.voters):
+                if other != number:
+                    found.extend(self._between(world, number, other))
+        return [(words, self._worlds.number(after)) for words, after in found if after != world]
+
+    def renamed(self, state: int) -> tuple[int, int]:
+        """Return the least of the states that differ in the voters' names alone, and how many they are."""
+        world = self._worlds.values[state]
+        named = {self._named(world, order) for order in self._orders}
+        least = world._replace(voters=min(named))
+        return self._worlds.number(least), len(named)
+
+    def broken(self, state: int) -> str | None:
+        """Return what is wrong with a state, None if nothing is."""
+        world = self._worlds.values[state]
+        leaders = [number for number, voter in enumerate(world.voters) if voter.leader == number]
+        epochs = [world.voters[number].epoch for number in leaders]
+        if Harm.TWO_LEADERS in self.scope.harms and len(set(epochs)) != len(epochs):
+            return f"voters {leaders} lead in the same epoch"
+        if Harm.LOSS not in self.scope.harms or not world.committed:
+            return None
+        for number in leaders:
+            voter, committed = world.voters[number], world.committed
+            if voter.epoch >= committed[-1].epoch and voter.log[: len(committed)] != committed:
+                return f"voter {number} leads epoch {voter.epoch} without [{_shown(committed)}], which is committed"
+        return None
+
+    def state_text(self, state: int) -> str:
+        """Return a state on one line."""
+        return "; ".join(
+            f"{number}: [{_shown(voter.log)}] committed {voter.high_watermark} epoch {voter.epoch}"
+            for number, voter in enumerate(self._worlds.values[state].voters)
+        )
+
+    def _named(self, world: World, order: tuple[int, ...]) -> tuple[Voter, ...]:
+        """Return the voters once voter `order[i]` is called i."""
+        named = []
+        for number in order:
+            key = (world.voters[number], order)
+            known = self._renamed.get(key)
+            if known is None:
+                known = self._renamed[key] = _renamed(world.voters[number], order)
+            named.append(known)
+        return tuple(named)
+
+    def _alone(self, world: World, number: int) -> Iterator[tuple[str, World]]:
+        voter = world.voters[number]
+        is_leader = voter.leader == number
+        if not is_leader and voter.is_known and voter.epoch < self.scope.epochs:
+            asking = with_epoch(voter, voter.epoch + 1)._replace(voted_for=number, votes=(number,))
+            words = f"{number} becomes a candidate in epoch {asking.epoch}"
+            yield words, world.with_voter(number, self._led(number, asking))
+        if is_leader and world.records_left:
+            record = Record(self.scope.records - world.records_left, voter.epoch)
+            after = world.with_voter(number, voter._replace(log=(*voter.log, record)))
+            yield f"{number} takes m{record.number}", after._replace(records_left=world.records_left - 1)
+        if is_leader:
+            end = committed_end(number, voter)
+            committed = max(world.committed, voter.log[:end], key=len)
+            after = world.with_voter(number, voter._replace(high_watermark=end))._replace(committed=committed)
+            yield f"{number} raises its high watermark to {end}", after
+        if world.restarts_left:
+            again = Voter(voter.epoch, voter.voted_for, log=voter.log, is_known=voter.is_known)
+            after = world.with_voter(number, again)._replace(restarts_left=world.restarts_left - 1)
+            yield f"{number} restarts", after
+        if world.losses_left:
+            empty = Voter(is_known=not self.scope.directory_ids)
+            after = world.with_voter(number, empty)._replace(losses_left=world.losses_left - 1)
+            yield f"{number} loses its disk and comes back empty", after
+
+    def _between(self, world: World, number: int, other: int) -> Iterator[tuple[str, World]]:
+        """Yield what `number` does with regard to `other`: ask it for its vote, or fetch from it."""
+        own, peer = world.voters[number], world.voters[other]
+        if own.votes and own.leader == NOBODY and other not in own.votes and peer.epoch <= own.epoch:
+            asked = with_epoch(peer, own.epoch)
+            if peer.is_known and grants_vote(asked, number, own):
+                elected = self._led(number, own._replace(votes=tuple(sorted((*own.votes, other)))))
+                after = world.with_voter(other, asked._replace(voted_for=number)).with_voter(number, elected)
+                won = ", and leads" if elected.leader == number else ""
+                yield f"{number} gets the vote of {other} in epoch {own.epoch}{won}", after
+            else:
+                yield f"{other} refuses {number} its vote in epoch {own.epoch}", world.with_voter(other, asked)
+        if peer.leader == other and own.epoch > peer.epoch:
+            resigned = with_epoch(peer, own.epoch)
+            yield f"{other} learns from {number} of epoch {own.epoch} and resigns", world.with_voter(other, resigned)
+        elif peer.leader == other and own.leader in (NOBODY, other):
+            follower = with_epoch(own, peer.epoch)._replace(leader=other, votes=())
+            taken = fetched(follower, peer)
+            ends = peer.ends
+            if own.is_known and follower.log == taken.log[: len(follower.log)]:
+                ends = (*ends[:number], len(follower.log), *ends[number + 1 :])
+            words = f"{number} fetches from {other} at {len(follower.log)}"
+            yield words, world.with_voter(number, taken).with_voter(other, peer._replace(ends=ends))
+
+    def _led(self, number: int, candidate: Voter) -> Voter:
+        """Return a candidate as it is once its votes are counted."""
+        if not is_elected(candidate, self.scope.voters):
+            return candidate
+        log = (*candidate.log, Record(LEADER_CHANGE, candidate.epoch))
+        return candidate._replace(leader=number, votes=(), log=log, ends=(0,) * self.scope.voters)
+
+
+def _renamed(voter: Voter, order: tuple[int, ...]) -> Voter:
+    """Return what a voter knows once voter `order[i]` is called i."""
+    names = {NOBODY: NOBODY, **{number: name for name, number in enumerate(order)}}
+    return voter._replace(
+        voted_for=names[voter.voted_for],
+        leader=names[voter.leader],
+        votes=tuple(sorted(names[number] for number in voter.votes)),
+        ends=tuple(voter.ends[number] for number in order) if voter.ends else (),
+    )
+
+
+def _shown(log: tuple[Record, ...]) -> str:
+    """Return a log for people: led@1 m0@1, or the word empty."""
+    names = (f"{'led' if record.number == LEADER_CHANGE else f'm{record.number}'}@{record.epoch}" for record in log)
+    return " ".join(names) or "empty"

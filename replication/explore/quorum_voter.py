@@ -1,0 +1,111 @@
+"""What one voter of the quorum decides: whom it votes for, when it leads, what is committed, where its log parts.
+
+It decides each step of KRaft as far as logs and epochs go: a vote, an election, a fetch, the high watermark.
+
+Goals, most important first
+1. In an epoch at most one voter leads.
+2. Whoever leads has every record that was ever committed.
+
+Constraints: epoch, vote and log are on disk; who leads, and how far others are, is not. A voter votes once in an epoch
+and only for a log that is not behind its own. A leader commits nothing before a record of its own epoch is on a
+majority: a record of an earlier one may be on a majority and yet be overwritten.
+
+How: a candidate raises its epoch, votes for itself and asks the others. With a majority it leads and writes a
+record that says so. Followers pull, as brokers do, and the leader learns from their fetches how far they are; where
+logs part, the answer says so, as since KIP-595 for all logs.
+
+Worked example: voters 0, 1, 2; 0 and 1 have a record of epoch 1, 2 has none. 2 asks for votes in epoch 2: both refuse,
+as (epoch 1, end 1) is above (none, 0).
+
+Left out: timeouts (the environment's choice), pre-votes (KIP-996), observers, snapshots, changes of the set of voters.
+
+Source: Kafka raft KafkaRaftClient.handleVoteRequest, LeaderState.maybeUpdateHighWatermark and
+ValidOffsetAndEpoch, commit 1eb7644 (2024-10); KIP-595, KIP-853.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from broker.ids import Offset
+from replication.explore.tiny_log import Record, epochs_of
+from replication.rules.epochs import UNDEFINED_END, end_offset_for, latest_epoch
+from replication.rules.partition import LogState
+from replication.rules.switches import CURRENT
+from replication.rules.truncation import cut_for
+
+NOBODY: Final = -1
+LEADER_CHANGE: Final = -1
+"""The number of the record that a new leader writes first."""
+
+
+class Voter(NamedTuple):
+    """One voter. `votes` are those that a candidate has, `ends` how far a leader knows each voter's log to go.
+
+    `is_known` says that the others know its disk: a voter is an id and a directory (KIP-853), so one that has lost its
+    disk counts no more.
+    """
+
+    epoch: int = 0
+    voted_for: int = NOBODY
+    leader: int = NOBODY
+    votes: tuple[int, ...] = ()
+    log: tuple[Record, ...] = ()
+    high_watermark: int = 0
+    ends: tuple[int, ...] = ()
+    is_known: bool = True
+
+
+def with_epoch(voter: Voter, epoch: int) -> Voter:
+    """Return a voter that has learned of a later epoch: nobody leads it yet, and it has not voted."""
+    assert epoch >= voter.epoch, (epoch, voter)
+    if epoch == voter.epoch:
+        return voter
+    return Voter(epoch, log=voter.log, high_watermark=voter.high_watermark, is_known=voter.is_known)
+
+
+def grants_vote(voter: Voter, candidate: int, asking: Voter) -> bool:
+    """Return whether a voter, in the candidate's epoch, votes for it."""
+    assert voter.epoch == asking.epoch, (voter, asking)
+    if voter.leader != NOBODY or voter.voted_for not in (NOBODY, candidate):
+        return False
+    return _place(asking.log) >= _place(voter.log)
+
+
+def has_majority(count: int, voter_count: int) -> bool:
+    """Return whether so many voters are more than half."""
+    return count > voter_count // 2
+
+
+def is_elected(candidate: Voter, voter_count: int) -> bool:
+    """Return whether a candidate's votes are enough."""
+    return has_majority(len(candidate.votes), voter_count)
+
+
+def committed_end(leader: int, state: Voter) -> int:
+    """Return a leader's high watermark, from its own log and the ends that it knows of the others."""
+    ends = sorted((len(state.log) if voter == leader else end for voter, end in enumerate(state.ends)), reverse=True)
+    reached = ends[len(ends) // 2]
+    start = next(at for at, record in enumerate(state.log) if record.epoch == state.epoch)
+    return max(state.high_watermark, reached) if reached > start else state.high_watermark
+
+
+def fetched(voter: Voter, leader: Voter) -> Voter:
+    """Return a follower after a fetch: with one record more, or with its log cut where it parts from the leader's."""
+    log, source = _log_of(voter), _log_of(leader)
+    last_epoch = latest_epoch(log.epochs)
+    end = end_offset_for(source.epochs, last_epoch, source.end_offset, CURRENT)
+    if log.epochs and (end == UNDEFINED_END or end.epoch < last_epoch or end.end_offset < log.end_offset):
+        cut = cut_for(log, end, CURRENT).end_offset
+        return voter._replace(log=voter.log[:cut], high_watermark=min(voter.high_watermark, cut))
+    longer = leader.log[: len(voter.log) + 1]
+    return voter._replace(log=longer, high_watermark=max(voter.high_watermark, min(leader.high_watermark, len(longer))))
+
+
+def _place(log: tuple[Record, ...]) -> tuple[int, int]:
+    return (log[-1].epoch if log else NOBODY, len(log))
+
+
+def _log_of(voter: Voter) -> LogState:
+    epochs = epochs_of(voter.log)
+    return LogState(Offset(0), Offset(len(voter.log)), Offset(voter.high_watermark), epochs)

@@ -1,0 +1,222 @@
+"""What a group's life cost: who held what when, what was read twice, what was refused, and how long it took.
+
+Decides what is counted. It looks at clients and the coordinator from outside; nothing of the life depends on it.
+
+Constraints
+- A partition is unowned while no living process takes it for its own, from the moment at which anyone first did.
+- A duplicate is a record that is handed to an application when it was handed to one before.
+- A move is a partition whose next owner is another member than the last one; a return is one that its owner gave up
+  and got again, with nobody between: it need not have been given up.
+- The least number of moves is counted between two moments at which the group was settled: all that can be owned is,
+  by members that are all still in the group. It is what the most even assignment at the second moment cannot leave
+  where it was.
+
+Source: ours; latencies are those of Java's rebalance-latency-avg, -max and rebalance-total.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.ids import TopicPartition
+from placement.consumer.group import Group, Member, Topic
+from placement.consumer.optimum import optimum_of
+from replication.groups.alone.processes import Process
+from replication.groups.alone.scenario import Event
+from replication.groups.alone.world import Watcher, World
+from replication.groups.client.messages import (
+    Committed,
+    Died,
+    Given,
+    Note,
+    PollExpired,
+    Read,
+    Rebalanced,
+    RebalanceFailed,
+    Taken,
+)
+from replication.groups.client.views import fingerprint, is_settled
+
+_SAMPLE_MS: Final = 1_000
+_POLL: Final = "max.poll.interval.ms"
+"""Why a client left that noticed itself that its application does not poll."""
+
+
+@attrs.frozen
+class Spell:
+    """One member held one partition, from start_ms to end_ms (exclusive)."""
+
+    partition: TopicPartition
+    member: str
+    start_ms: int
+    end_ms: int
+
+
+@attrs.frozen
+class Mark:
+    """Something that happened, for people."""
+
+    at_ms: int
+    text: str
+
+
+class Ledger(Watcher):
+    """A watcher that counts."""
+
+    def __init__(self) -> None:
+        self.spells: list[Spell] = []
+        self.marks: list[Mark] = []
+        self.latencies_ms: list[int] = []
+        self.failed_count = 0
+        self.read_count = 0
+        self.duplicate_count = 0
+        self.move_count = 0
+        self.return_count = 0
+        self.least_move_count = 0
+        self.commits: Counter[ErrorCode] = Counter()
+        self.departures: Counter[str] = Counter()
+        self.deaths: list[Mark] = []
+        self.generation_count = 0
+        self.generations_ms: list[int] = []
+        self.unowned_ms: Counter[TopicPartition] = Counter()
+        self.shared_ms: Counter[TopicPartition] = Counter()
+        self.lag_max = 0
+        self.settled_ms: int | None = None
+        self._holders: dict[TopicPartition, dict[str, int]] = {}
+        self._last_owner: dict[TopicPartition, str] = {}
+        self._changed_ms: dict[TopicPartition, int] = {}
+        self._high: dict[TopicPartition, int] = {}
+        self._expired: set[str] = set()
+        self._seen: object = None
+        self._generation = 0
+        self._settled: dict[TopicPartition, str] = {}
+        self._sampled_ms = 0
+        self._has_changed = True
+
+    # What the world tells.
+
+    def noted(self, world: World, process: Process, note: Note) -> None:
+        """Count what a client did."""
+        match note:
+            case Read():
+                self._count_read(note)
+            case Given():
+                self._has_changed = True
+                for partition in sorted(note.partitions):
+                    self._give(partition, process.name, world.now_ms)
+            case Taken():
+                self._has_changed = True
+                for partition in sorted(note.partitions):
+                    self._take(partition, process.name, world.now_ms)
+            case Committed():
+                self.commits[note.error] += 1
+            case Rebalanced():
+                self.latencies_ms.append(note.latency_ms)
+            case RebalanceFailed():
+                self.failed_count += 1
+            case PollExpired():
+                self._expired.add(process.name)
+            case Died():
+                self.deaths.append(Mark(world.now_ms, f"{process.name}: {note.reason}"))
+
+    def happened(self, world: World, event: Event) -> None:
+        """Mark what the story did."""
+        self.marks.append(Mark(world.now_ms, str(event)))
+
+    def stepped(self, world: World) -> None:
+        """Look at the group after each event."""
+        if world.now_ms - self._sampled_ms >= _SAMPLE_MS:
+            self._sampled_ms = world.now_ms
+            self._sample_lag(world)
+        service = world.hosting.service
+        if service is None:
+            return
+        for name, why in service.take_departed():
+            self.departures[_POLL if name in self._expired else why.value] += 1
+            self._expired.discard(name)
+        generation = service.generation
+        if generation > self._generation:
+            self.generation_count += generation - self._generation
+            self.generations_ms.append(world.now_ms)
+        self._generation = generation
+        seen = fingerprint(service)
+        if self._has_changed or seen != self._seen:
+            self._has_changed, self._seen = False, seen
+            clients = [process.client for process in world.alive()]
+            if is_settled(service, clients, world.topics):
+                self._settle(world)
+
+    def finish(self, world: World) -> None:
+        """Close what is open at the end of the story."""
+        for partition, holders in sorted(self._holders.items()):
+            self._account(partition, world.now_ms)
+            for name, start_ms in sorted(holders.items()):
+                self.spells.append(Spell(partition, name, start_ms, world.now_ms))
+        self.spells.sort(key=lambda spell: (spell.partition, spell.start_ms, spell.member))
+
+    # Ownership.
+
+    def _give(self, partition: TopicPartition, name: str, now_ms: int) -> None:
+        last = self._last_owner.get(partition)
+        if last is not None:
+            self._account(partition, now_ms)
+            if last == name:
+                self.return_count += 1
+            else:
+                self.move_count += 1
+        self._changed_ms[partition] = now_ms
+        self._last_owner[partition] = name
+        self._holders.setdefault(partition, {})[name] = now_ms
+
+    def _take(self, partition: TopicPartition, name: str, now_ms: int) -> None:
+        self._account(partition, now_ms)
+        start_ms = self._holders[partition].pop(name)
+        self.spells.append(Spell(partition, name, start_ms, now_ms))
+
+    def _account(self, partition: TopicPartition, now_ms: int) -> None:
+        """Add the time since the last change to what the partition was all the while: owned by none, or by several."""
+        elapsed_ms = now_ms - self._changed_ms[partition]
+        self._changed_ms[partition] = now_ms
+        count = len(self._holders.get(partition, {}))
+        if count == 0:
+            self.unowned_ms[partition] += elapsed_ms
+        elif count > 1:
+            self.shared_ms[partition] += elapsed_ms
+
+    def _count_read(self, read: Read) -> None:
+        self.read_count += read.end_offset - read.start_offset
+        high = self._high.get(read.partition, 0)
+        self.duplicate_count += max(0, min(high, read.end_offset) - read.start_offset)
+        self._high[read.partition] = max(high, read.end_offset)
+
+    def _sample_lag(self, world: World) -> None:
+        lag = sum(
+            world.records.end_offset(partition, world.now_ms) - self._high.get(partition, 0)
+            for partition in world.records.made_ms
+        )
+        self.lag_max = max(self.lag_max, lag)
+
+    # Membership, and what a settled group holds.
+
+    def _settle(self, world: World) -> None:
+        """Count the moves that were needed since the group was last settled."""
+        held = {partition: process.name for process in world.alive() for partition in process.client.reader.owned}
+        self.settled_ms = world.now_ms
+        subscriptions = {process.name: process.client.spec.topics for process in world.alive()}
+        topics = [Topic(name=name, partition_count=count) for name, count in sorted(world.topics.items())]
+        members = [
+            Member(
+                id=name,
+                topics=subscribed,
+                owned=tuple(sorted(one for one, owner in self._settled.items() if owner == name)),
+            )
+            for name, subscribed in sorted(subscriptions.items())
+        ]
+        optimum = optimum_of(Group.of(members, topics)) if members else None
+        if optimum is not None:
+            self.least_move_count += sum(one in held for one in self._settled) - optimum.kept_count
+        self._settled = held

@@ -1,0 +1,157 @@
+"""A seeded plan of a group's life: who joins, leaves, dies, dawdles and comes back, and when.
+
+Decides what happens from a seed alone, so that each protocol lives through the same.
+
+Constraints: at least one member is alive at any time. Nothing happens in the first minute but the members' coming, and
+nothing in the last three, so that the group can come to rest. Every third member is static. A process that crashed or
+left is started again after a while.
+
+How: after the first minute one thing happens about every 45 s: its kind is drawn, then its member among those to whom
+it can happen.
+
+Example: seeded_story(1, Shape()) has four members on twelve partitions for twenty minutes.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.draws import exponential
+from broker.entropy import SplitMix64, derive
+from broker.errors import UsageError
+from broker.units import MINUTE_MS, SECOND_MS, DurationMs, TimeMs
+from replication.groups.alone.scenario import Event, EventKind, Person, Story
+
+_PLAN_STREAM: Final = 10
+_BETWEEN_MS_MEAN: Final = 45 * SECOND_MS
+_BETWEEN_MS_MAX: Final = 3 * MINUTE_MS
+_QUIET_MS: Final = 3 * MINUTE_MS
+_STATIC_EVERY: Final = 3
+_RESTART_MS: Final = DurationMs(30 * SECOND_MS)
+_TOPIC: Final = "records"
+_ROLLS: Final = (
+    (EventKind.CRASH, 3),
+    (EventKind.CLOSE, 3),
+    (EventKind.BOUNCE, 4),
+    (EventKind.STALL, 2),
+    (EventKind.FREEZE, 2),
+    (EventKind.ADD_PARTITIONS, 1),
+    (EventKind.FAILOVER, 2),
+    (EventKind.HOLD_COMMITS, 1),
+    (EventKind.LOSE_ANSWER, 1),
+)
+"""How often each kind comes, in parts of all."""
+
+
+@attrs.frozen(kw_only=True)
+class Shape:
+    """How large a group, and for how long."""
+
+    members: int = 4
+    partitions: int = 12
+    minutes: int = 20
+
+
+def seeded_story(seed: int, shape: Shape) -> Story:
+    """Return the story of this seed; raises UsageError where it would be over before anything happens."""
+    duration_ms = DurationMs(shape.minutes * MINUTE_MS)
+    if duration_ms <= _QUIET_MS + MINUTE_MS:
+        raise UsageError(f"{shape.minutes} minutes are too few for a seeded life; at least 5 are needed")
+    people = tuple(
+        Person(
+            name=f"c{number:02d}",
+            topics=(_TOPIC,),
+            instance_id=f"i{number:02d}" if number % _STATIC_EVERY == _STATIC_EVERY - 1 else None,
+        )
+        for number in range(shape.members)
+    )
+    return Story(
+        name=f"seed {seed}",
+        title=f"{shape.members} members, {shape.partitions} partitions, {shape.minutes} minutes",
+        topics=((_TOPIC, shape.partitions),),
+        people=people,
+        events=_Planner(seed, shape, people, duration_ms).events(),
+        duration_ms=duration_ms,
+        restart_ms=_RESTART_MS,
+    )
+
+
+class _Planner:
+    """Draws events, and knows who will be alive when."""
+
+    def __init__(self, seed: int, shape: Shape, people: tuple[Person, ...], duration_ms: DurationMs) -> None:
+        self._entropy = SplitMix64(derive(seed, _PLAN_STREAM))
+        self._people = people
+        self._end_ms = duration_ms - _QUIET_MS
+        self._partition_count = shape.partitions
+        self._events: list[Event] = []
+        self._free_ms = {person.name: 0 for person in people}
+        """From when on nothing else is going on with each member."""
+
+    def events(self) -> tuple[Event, ...]:
+        """Return the plan in order of time."""
+        for person in self._people:
+            self._add(self._entropy.next_int_bound(5 * SECOND_MS), EventKind.START, person.name)
+        now_ms = MINUTE_MS
+        while (now_ms := now_ms + self._between_ms()) < self._end_ms:
+            self._roll(now_ms)
+        return tuple(sorted(self._events, key=lambda event: event.at_ms))
+
+    def _between_ms(self) -> int:
+        return SECOND_MS + min(exponential(self._entropy, _BETWEEN_MS_MEAN), _BETWEEN_MS_MAX)
+
+    def _roll(self, now_ms: int) -> None:
+        kind = self._kind()
+        if kind is EventKind.FAILOVER:
+            self._add(now_ms, kind, for_ms=2 * SECOND_MS + self._entropy.next_int_bound(8 * SECOND_MS))
+        elif kind is EventKind.ADD_PARTITIONS:
+            self._partition_count += 1 + self._entropy.next_int_bound(2)
+            self._add(now_ms, kind, _TOPIC, count=self._partition_count)
+        else:
+            self._roll_member(now_ms, kind)
+
+    def _roll_member(self, now_ms: int, kind: EventKind) -> None:
+        free = [name for name, free_ms in self._free_ms.items() if free_ms <= now_ms]
+        if len(free) < 2:
+            return
+        name = free[self._entropy.next_int_bound(len(free))]
+        for_ms = self._lasting_ms(kind)
+        is_back = kind in (EventKind.CRASH, EventKind.CLOSE)
+        self._add(now_ms, kind, name, for_ms=0 if is_back else for_ms)
+        if is_back:
+            self._add(now_ms + for_ms, EventKind.START, name)
+        self._free_ms[name] = now_ms + for_ms + 10 * SECOND_MS
+
+    def _lasting_ms(self, kind: EventKind) -> int:
+        """Return how long it lasts: bounces mostly within a session, stalls mostly beyond max.poll.interval.ms."""
+        match kind:
+            case EventKind.BOUNCE:
+                return 5 * SECOND_MS + exponential(self._entropy, 10 * SECOND_MS)
+            case EventKind.STALL:
+                return 4 * MINUTE_MS + self._entropy.next_int_bound(2 * MINUTE_MS)
+            case EventKind.FREEZE:
+                return 20 * SECOND_MS + self._entropy.next_int_bound(60 * SECOND_MS)
+            case EventKind.LOSE_ANSWER:
+                return 0
+            case _:
+                return 10 * SECOND_MS + exponential(self._entropy, 40 * SECOND_MS)
+
+    def _kind(self) -> EventKind:
+        left = self._entropy.next_int_bound(sum(parts for _, parts in _ROLLS))
+        for kind, parts in _ROLLS:
+            if left < parts:
+                return kind
+            left -= parts
+        raise AssertionError(left)
+
+    def _add(self, at_ms: int, kind: EventKind, target: str = "", *, for_ms: int = 0, count: int = 0) -> None:
+        # What would begin in the quiet end does not, but whoever is gone comes back before it.
+        at_ms = min(at_ms, self._end_ms)
+        for_ms = min(for_ms, self._end_ms - at_ms)
+        self._events.append(
+            Event(at_ms=TimeMs(at_ms), kind=kind, target=target, for_ms=DurationMs(for_ms), count=count)
+        )

@@ -1,0 +1,45 @@
+"""The processes of a group's life, and the records that they read.
+
+Decides nothing but how many records there are.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from broker.ids import Offset, TopicPartition
+from broker.units import SECOND_MS, TimeMs
+from replication.groups.client.client import Client
+
+
+@attrs.define(eq=False)
+class Process:
+    """One process with its consumer. `name` is its person's, with a mark for a twin."""
+
+    name: str
+    client: Client
+    is_alive: bool = True
+    frozen_until_ms: int = 0
+    commits_held_until_ms: int = 0
+    loses_answer: bool = False
+    dies_leading: bool = False
+    wakes_ms: int | None = None
+    inbox: list[Callable[[], None]] = attrs.field(factory=list)
+    clear_ms: dict[bool, int] = attrs.field(factory=lambda: {True: 0, False: 0})
+    """When the last message towards brokers (True) and from them (False) arrives: the next is not before it."""
+
+
+class Records:
+    """What arrives in each partition: so many records a second from the moment it is made."""
+
+    def __init__(self, records_per_second: int) -> None:
+        self._rate = records_per_second
+        self.made_ms: dict[TopicPartition, int] = {}
+
+    def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
+        """Return how many have come."""
+        return Offset((now_ms - self.made_ms[partition]) * self._rate // SECOND_MS)

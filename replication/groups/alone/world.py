@@ -1,0 +1,365 @@
+"""A group's life on a virtual clock: clients, their network, the coordinator, and what happens to them by a story.
+
+Decides the order of events: by time, and among equal times by when they were asked for.
+
+Goals, most important first
+1. The same story, protocol and seed give the same life, on any machine.
+2. Clients and coordinator know of each other only what messages tell.
+
+Constraints: between a process and a broker messages keep their order, as on a connection; what comes from or for a
+process that has ended is dropped. A frozen process takes what has reached it when it goes on, after what was due.
+
+How: a heap of (time, number, action). After each event the watchers look: ledger, invariants, chart.
+
+Left out: broken networks, several groups; the replicated cluster (package replication) has these.
+
+Source: ours; discrete-event simulation.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from broker.draws import exponential
+from broker.entropy import SplitMix64, derive
+from broker.error_codes import ErrorCode
+from broker.group.classic import HeartbeatRequest, JoinResponse, Ticket
+from broker.group.consumer import Heartbeat
+from broker.group.members import InstanceId
+from broker.group.messages import CommitRequest, CoordinatorFound, FindCoordinator
+from broker.group.service import GroupEntry
+from broker.group.service import Request as ServiceRequest
+from broker.group.service import Response as ServiceResponse
+from broker.ids import PartitionId, TopicPartition
+from broker.units import DurationMs, TimeMs
+from replication.groups.alone.hosting import Hosting
+from replication.groups.alone.processes import Process, Records
+from replication.groups.alone.scenario import Event, EventKind, Mode, Person, Story
+from replication.groups.client.classic_client import ClassicClient
+from replication.groups.client.client import Client
+from replication.groups.client.consumer_client import ConsumerClient
+from replication.groups.client.messages import (
+    AskTopics,
+    Died,
+    Disconnected,
+    Note,
+    Output,
+    Response,
+    Send,
+    Taken,
+    TopicsTold,
+    Why,
+)
+from replication.groups.client.modes import client_assignors, service_options
+from replication.groups.client.options import ClientSpec
+
+GROUP_ID: Final = "group"
+_NETWORK_STREAM: Final = 1
+_COORDINATOR_STREAM: Final = 2
+_CLIENT_STREAM: Final = 3
+_WAY_MS_MEAN: Final = 2
+_TWIN: Final = "+"
+
+
+class Watcher:
+    """Who looks at a world; each looks at what it wants to."""
+
+    def noted(self, world: World, process: Process, note: Note) -> None:
+        """Something happened at a client."""
+
+    def happened(self, world: World, event: Event) -> None:
+        """Something of the story happened."""
+
+    def asked(self, world: World, ticket: Ticket, request: ServiceRequest) -> None:
+        """A request has reached the coordinator, which does not know it yet."""
+
+    def answered(self, world: World, ticket: Ticket, response: ServiceResponse) -> None:
+        """The coordinator has answered."""
+
+    def appended(self, world: World, entries: tuple[GroupEntry, ...]) -> None:
+        """The coordinator has decided to store something."""
+
+    def stored(self, world: World, entries: tuple[GroupEntry, ...]) -> None:
+        """Something is safe, and the coordinator does not know it yet."""
+
+    def stepped(self, world: World) -> None:
+        """An event was handled: clients and coordinator are as they are now."""
+
+
+class World:
+    """One story, played with one protocol."""
+
+    def __init__(self, story: Story, mode: Mode, seed: int) -> None:
+        story.check()
+        self.story = story
+        self.mode = mode
+        self.now_ms = TimeMs(0)
+        self.event_count = 0
+        self.watchers: list[Watcher] = []
+        self.processes: dict[str, Process] = {}
+        self.topics: dict[str, int] = {}
+        self.records = Records(story.records_per_second)
+        self._seed = seed
+        self._people = {person.name: person for person in story.people}
+        self._agenda: list[tuple[int, int, Callable[[], None]]] = []
+        self._count = 0
+        self._asked: dict[Ticket, tuple[Process, Ticket]] = {}
+        self._network = SplitMix64(derive(seed, _NETWORK_STREAM))
+        for topic, count in story.topics:
+            self._grow(topic, count)
+        options = service_options(story, mode, self.topics, derive(seed, _COORDINATOR_STREAM))
+        entropy = SplitMix64(derive(seed, _COORDINATOR_STREAM))
+        self.hosting = Hosting(options, entropy, self)
+        self._host_wakes_ms: int | None = None
+
+    def play(self) -> None:
+        """Let everything happen, up to the end of the story."""
+        for event in self.story.events:
+            self._at(event.at_ms, partial(self._happen, event))
+        while self._agenda and self._agenda[0][0] <= self.story.duration_ms:
+            at_ms, _, action = heapq.heappop(self._agenda)
+            assert at_ms >= self.now_ms, (at_ms, self.now_ms)
+            self.now_ms = TimeMs(at_ms)
+            action()
+            self.event_count += 1
+            self._await_host()
+            for watcher in self.watchers:
+                watcher.stepped(self)
+        self.now_ms = TimeMs(self.story.duration_ms)
+
+    def alive(self) -> list[Process]:
+        """Return the processes that there are, in order of name."""
+        return [process for _, process in sorted(self.processes.items()) if process.is_alive]
+
+    # What the brokers ask of their surroundings.
+
+    def later(self, delay_ms: DurationMs, action: Callable[[TimeMs], None]) -> None:
+        """Let something happen after a while; it is told the time."""
+        self._at(self.now_ms + delay_ms, lambda: action(self.now_ms))
+
+    def tell(self, ticket: Ticket, response: ServiceResponse) -> None:
+        """Send an answer to whoever asked, unless its connection is gone."""
+        for watcher in self.watchers:
+            watcher.answered(self, ticket, response)
+        if ticket in self._asked:
+            process, own = self._asked.pop(ticket)
+            self._reply(process, own, response)
+
+    def appended(self, entries: tuple[GroupEntry, ...]) -> None:
+        """Show what the coordinator wants stored."""
+        for watcher in self.watchers:
+            watcher.appended(self, entries)
+
+    def stored(self, entries: tuple[GroupEntry, ...]) -> None:
+        """Show what is safe."""
+        for watcher in self.watchers:
+            watcher.stored(self, entries)
+
+    # The clock.
+
+    def _at(self, at_ms: int, action: Callable[[], None]) -> None:
+        self._count += 1
+        heapq.heappush(self._agenda, (max(at_ms, self.now_ms), self._count, action))
+
+    def _await_host(self) -> None:
+        next_ms = self.hosting.next_ms()
+        if next_ms is not None and (self._host_wakes_ms is None or next_ms < self._host_wakes_ms):
+            self._host_wakes_ms = next_ms
+            self._at(next_ms, self._wake_host)
+
+    def _wake_host(self) -> None:
+        self._host_wakes_ms = None
+        self.hosting.advance(self.now_ms)
+
+    # Clients.
+
+    def _start(self, person: Person, name: str) -> None:
+        spec = ClientSpec(
+            name=name,
+            group_id=GROUP_ID,
+            topics=person.topics,
+            assignors=client_assignors(self.story, self.mode),
+            instance_id=None if person.instance_id is None else InstanceId(person.instance_id),
+            rack=person.rack,
+            revoke_ms=person.revoke_ms,
+            remembers_partitions=person.remembers_partitions,
+            options=person.options(self.story.client),
+        )
+        client: Client
+        if self.mode is Mode.CONSUMER:
+            client = ConsumerClient(spec, self.records)
+        else:
+            client = ClassicClient(spec, self.records, SplitMix64(derive(self._seed, _CLIENT_STREAM, self._count)))
+        process = self.processes[name] = Process(name, client)
+        self._take(process, client.start(self.now_ms))
+
+    def _take(self, process: Process, outputs: tuple[Output, ...]) -> None:
+        """Carry out what a client wants, and wake it when it wants to be."""
+        for output in outputs:
+            if isinstance(output, Send):
+                self._send(process, output)
+            else:
+                for watcher in self.watchers:
+                    watcher.noted(self, process, output)
+                if isinstance(output, Died) and self.story.restart_ms is not None:
+                    self._at(self.now_ms + self.story.restart_ms, partial(self._start_if_gone, process.name))
+        if process.client.is_over:
+            process.is_alive = False
+        self._await(process)
+
+    def _await(self, process: Process) -> None:
+        next_ms = process.client.next_ms()
+        if next_ms is not None and process.is_alive and (process.wakes_ms is None or next_ms < process.wakes_ms):
+            process.wakes_ms = next_ms
+            self._at(next_ms, partial(self._wake, process, next_ms))
+
+    def _wake(self, process: Process, at_ms: int) -> None:
+        if process.wakes_ms != at_ms or not process.is_alive:
+            return
+        process.wakes_ms = None
+        self._when_awake(process, lambda: self._take(process, process.client.advance(self.now_ms)))
+
+    def _when_awake(self, process: Process, action: Callable[[], None]) -> None:
+        """Let a process do something, unless it has ended; when it goes on if it is frozen."""
+        if not process.is_alive:
+            return
+        if self.now_ms < process.frozen_until_ms:
+            process.inbox.append(action)
+        else:
+            action()
+
+    def _thaw(self, process: Process) -> None:
+        if not process.is_alive or self.now_ms < process.frozen_until_ms:
+            return
+        self._take(process, process.client.advance(self.now_ms))
+        inbox, process.inbox = process.inbox, []
+        for action in inbox:
+            self._when_awake(process, action)
+
+    # The network.
+
+    def _way(self, process: Process, *, is_out: bool, extra_ms: int = 0) -> int:
+        """Return when a message sent now arrives: not before the one sent before it."""
+        at_ms = self.now_ms + extra_ms + 1 + exponential(self._network, _WAY_MS_MEAN)
+        if extra_ms == 0:
+            at_ms = process.clear_ms[is_out] = max(at_ms, process.clear_ms[is_out])
+        return at_ms
+
+    def _send(self, process: Process, send: Send) -> None:
+        extra_ms = 0
+        if isinstance(send.request, CommitRequest):
+            extra_ms = max(process.commits_held_until_ms - self.now_ms, 0)
+        at_ms = self._way(process, is_out=True, extra_ms=extra_ms)
+        self._at(at_ms, partial(self._arrive, process, send))
+
+    def _arrive(self, process: Process, send: Send) -> None:
+        request = send.request
+        if isinstance(request, FindCoordinator):
+            self._reply(process, send.ticket, self._found())
+        elif isinstance(request, AskTopics):
+            known = {topic: self.topics[topic] for topic in request.topics if topic in self.topics}
+            self._reply(process, send.ticket, TopicsTold(known))
+        else:
+            assert send.broker is not None
+            ticket = Ticket(self._count)
+            self._count += 1
+            if process.loses_answer and _tells(request):
+                process.loses_answer = False
+                self._reply(process, send.ticket, Disconnected())
+            else:
+                self._asked[ticket] = (process, send.ticket)
+            for watcher in self.watchers:
+                watcher.asked(self, ticket, request)
+            if not self.hosting.handle(send.broker, ticket, request, self.now_ms) and ticket in self._asked:
+                self._disconnect(ticket)
+
+    def _found(self) -> CoordinatorFound:
+        if self.hosting.service is None:
+            return CoordinatorFound(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return CoordinatorFound(self.hosting.coordinator)
+
+    def _disconnect(self, ticket: Ticket) -> None:
+        process, own = self._asked.pop(ticket)
+        self._reply(process, own, Disconnected())
+
+    def _reply(self, process: Process, ticket: Ticket, response: Response) -> None:
+        at_ms = self._way(process, is_out=False)
+        self._at(at_ms, lambda: self._when_awake(process, lambda: self._hear(process, ticket, response)))
+
+    def _hear(self, process: Process, ticket: Ticket, response: Response) -> None:
+        if process.dies_leading and isinstance(response, JoinResponse) and response.members:
+            self._end(process)
+        else:
+            self._take(process, process.client.handle(ticket, response, self.now_ms))
+
+    # The story.
+
+    def _grow(self, topic: str, count: int) -> None:
+        from_count = self.topics.get(topic, 0)
+        self.topics[topic] = max(count, from_count)
+        for number in range(from_count, count):
+            self.records.made_ms[TopicPartition(topic, PartitionId(number))] = self.now_ms
+
+    def _happen(self, event: Event) -> None:
+        for watcher in self.watchers:
+            watcher.happened(self, event)
+        match event.kind:
+            case EventKind.ADD_PARTITIONS:
+                self._grow(event.target, event.count)
+            case EventKind.FAILOVER:
+                self._fail_over(event.for_ms)
+            case EventKind.START:
+                self._start_if_gone(event.target)
+            case EventKind.TWIN:
+                self._start(self._people[event.target], event.target + _TWIN)
+            case _:
+                process = self.processes.get(event.target)
+                if process is not None and process.is_alive:
+                    self._befall(process, event)
+
+    def _start_if_gone(self, name: str) -> None:
+        process = self.processes.get(name)
+        if process is None or not process.is_alive:
+            self._start(self._people[name], name)
+
+    def _befall(self, process: Process, event: Event) -> None:
+        match event.kind:
+            case EventKind.CLOSE | EventKind.BOUNCE:
+                self._when_awake(process, lambda: self._take(process, process.client.close(self.now_ms)))
+                if event.kind is EventKind.BOUNCE:
+                    self._at(self.now_ms + event.for_ms, partial(self._start_if_gone, process.name))
+            case EventKind.CRASH:
+                self._end(process)
+            case EventKind.STALL:
+                self._when_awake(process, lambda: self._take(process, process.client.stall(event.for_ms, self.now_ms)))
+            case EventKind.FREEZE:
+                process.frozen_until_ms = self.now_ms + event.for_ms
+                self._at(process.frozen_until_ms, partial(self._thaw, process))
+            case EventKind.HOLD_COMMITS:
+                process.commits_held_until_ms = self.now_ms + event.for_ms
+            case EventKind.LOSE_ANSWER:
+                process.loses_answer = True
+            case EventKind.CRASH_LEADING:
+                process.dies_leading = True
+
+    def _end(self, process: Process) -> None:
+        process.is_alive = False
+        owned = process.client.reader.owned
+        if owned:
+            for watcher in self.watchers:
+                watcher.noted(self, process, Taken(owned, Why.CRASHED))
+
+    def _fail_over(self, for_ms: DurationMs) -> None:
+        """Let the coordinator die: its connections break, and another one is there after a while."""
+        self.hosting.die()
+        for ticket in sorted(self._asked):
+            self._disconnect(ticket)
+        self.later(for_ms, self.hosting.take_over)
+
+
+def _tells(request: ServiceRequest) -> bool:
+    """Whether it is a heartbeat, in a consumer group one that reports what the member owns."""
+    return isinstance(request, HeartbeatRequest) or (isinstance(request, Heartbeat) and request.owned is not None)

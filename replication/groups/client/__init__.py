@@ -1,0 +1,1 @@
+"""Consumers of each group protocol as machines without I/O."""

@@ -1,0 +1,291 @@
+"""A consumer as its surroundings see it, and what both protocols share: the application's poll loop, offsets, commits.
+
+Decides when the application polls, what it reads, and when offsets are committed.
+
+Goals, most important first
+1. A client behaves as Kafka's Java consumer does in front of the same answers at the same times.
+2. It is a machine without I/O: answers and time in, requests and notes out.
+
+Constraints: the application is one thread. While it works on records, or lets partitions go, it does not poll, and
+what needs it waits for the next poll; heartbeats and answers go on beside it.
+
+How: a tick is one poll. First comes what waits for the application, then the group, then the automatic commit of what
+the previous polls returned, then records. If there were any, the application is busy until the next tick.
+
+Left out: manual commits, patterns, seek, fetch sizes in bytes, offsets out of range.
+
+Source: ClassicKafkaConsumer.poll, AsyncKafkaConsumer.poll and ConsumerCoordinator.maybeAutoCommitOffsetsAsync, trunk
+1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Final
+
+from broker.error_codes import ErrorCode
+from broker.group.classic import Ticket
+from broker.group.members import MemberId
+from broker.group.messages import CommitRequest, CommitResponse, OffsetsRequest, OffsetsResponse
+from broker.group.offsets import Commit
+from broker.group.timers import Timers
+from broker.ids import Offset, TopicPartition
+from broker.units import DurationMs, TimeMs
+from replication.groups.client.link import LOOK_AGAIN, Link
+from replication.groups.client.messages import Committed, Died, Given, Output, Response, Taken, Why
+from replication.groups.client.options import ClientSpec
+from replication.groups.client.reading import Feed, Reader
+
+_POLL: Final = "poll"
+_POLL_TIMEOUT: Final = "max poll"
+_CALLBACK: Final = "callback"
+RETRIABLE: Final = LOOK_AGAIN | {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REQUEST_TIMED_OUT}
+"""Errors of a commit after which it is sent again."""
+
+
+class Client(ABC):
+    """One consumer and its application. Every call returns what is to be sent and what happened, in order."""
+
+    def __init__(self, spec: ClientSpec, feed: Feed) -> None:
+        self.spec = spec
+        self.reader = Reader(feed)
+        self.is_over = False
+        """Whether the application has ended; nothing comes of it any more."""
+        self._timers = Timers()
+        self._link = Link(spec, self._timers)
+        self._waiting: list[Callable[[], None]] = []
+        self._is_busy = False
+        self._stalled_until_ms = TimeMs(0)
+        self._next_commit_ms = TimeMs(0)
+        self._is_fetching_offsets = False
+        self._remembered: frozenset[TopicPartition] = frozenset()
+
+    # What the surroundings call.
+
+    @property
+    @abstractmethod
+    def member_id(self) -> MemberId:
+        """The name that the coordinator knows it by, empty before it has one."""
+
+    @property
+    @abstractmethod
+    def generation(self) -> int:
+        """The generation, or epoch, that it believes itself in; below 1 when in none."""
+
+    @property
+    @abstractmethod
+    def can_commit(self) -> bool:
+        """Whether a commit would be sent: not while the group is being joined."""
+
+    def start(self, now_ms: TimeMs) -> tuple[Output, ...]:
+        """Begin to poll."""
+        self._link.now_ms = now_ms
+        self._next_commit_ms = TimeMs(now_ms + self.spec.options.auto_commit_interval_ms)
+        self._tick()
+        return self._link.take()
+
+    def handle(self, ticket: Ticket, response: Response, now_ms: TimeMs) -> tuple[Output, ...]:
+        """Take an answer, after all that is due by `now_ms`."""
+        self._fire(now_ms)
+        if not self.is_over:
+            self._link.answer(ticket, response)
+        return self._link.take()
+
+    def advance(self, now_ms: TimeMs) -> tuple[Output, ...]:
+        """Do what is due by `now_ms`."""
+        self._fire(now_ms)
+        return self._link.take()
+
+    def next_ms(self) -> TimeMs | None:
+        """Return when `advance` has something to do next, None when never again by itself."""
+        return None if self.is_over else self._timers.next_ms()
+
+    def stall(self, for_ms: DurationMs, now_ms: TimeMs) -> tuple[Output, ...]:
+        """Let the application not poll for a while; the consumer's own threads go on."""
+        self._fire(now_ms)
+        self._stalled_until_ms = max(self._stalled_until_ms, TimeMs(now_ms + for_ms))
+        return self._link.take()
+
+    def close(self, now_ms: TimeMs) -> tuple[Output, ...]:
+        """Begin to leave cleanly: commit, let everything go, tell the coordinator. `is_over` says when it is done."""
+        self._fire(now_ms)
+        if not self.is_over:
+            self._timers.cancel(_POLL)
+            self._timers.cancel(_POLL_TIMEOUT)
+            self._waiting.clear()
+            self._close()
+        return self._link.take()
+
+    # What a protocol adds.
+
+    @abstractmethod
+    def _poll_group(self) -> None:
+        """Do what the group needs of the application's thread at each poll."""
+
+    @abstractmethod
+    def _close(self) -> None:
+        """Leave."""
+
+    @abstractmethod
+    def _on_poll_timeout(self) -> None:
+        """The application did not poll in time."""
+
+    @abstractmethod
+    def _on_commit_error(self, error: ErrorCode, sent_generation: int) -> None:
+        """A commit was refused."""
+
+    # The application's thread.
+
+    @property
+    def _now_ms(self) -> TimeMs:
+        return self._link.now_ms
+
+    def _fire(self, now_ms: TimeMs) -> None:
+        """Do what is due; a process that stood still does it now, and not when it would have."""
+        assert now_ms >= self._link.now_ms, (now_ms, self._link.now_ms)
+        self._link.now_ms = now_ms
+        for _, action in self._timers.due(now_ms):
+            if self.is_over:
+                break
+            action()
+
+    def _tick(self) -> None:
+        """One poll; while the application is held up, the next one is when it comes free."""
+        options = self.spec.options
+        if self._now_ms < self._stalled_until_ms:
+            self._timers.set(_POLL, self._now_ms, DurationMs(self._stalled_until_ms - self._now_ms), self._tick)
+            return
+        self._is_busy = False
+        self._on_polled()
+        waiting, self._waiting = self._waiting, []
+        for action in waiting:
+            self._on_application(action)
+        if not self._is_held:
+            self._poll_group()
+        if self.is_over:
+            return
+        self._check_remembered()
+        if not self._is_held and not self.is_over:
+            self._commit_if_due()
+            self._fetch_offsets()
+            reads = self.reader.read(options.max_poll_records, self._now_ms)
+            for read in reads:
+                self._link.note(read)
+            self._is_busy = bool(reads)
+        self._timers.set(_POLL, self._now_ms, options.poll_ms, self._tick)
+
+    def _on_polled(self) -> None:
+        """The application has polled: it has max.poll.interval.ms for the next time."""
+        self._timers.set(_POLL_TIMEOUT, self._now_ms, self.spec.options.max_poll_interval_ms, self._on_poll_timeout)
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether the application does something else than wait in a poll."""
+        return self._is_busy or self._now_ms < self._stalled_until_ms
+
+    def _on_application(self, action: Callable[[], None]) -> None:
+        """Do `action` on the application's thread: now if it waits in a poll, else at its next one."""
+        if self._is_held:
+            self._waiting.append(action)
+        else:
+            action()
+
+    def _call_back(self, action: Callable[[], None]) -> None:
+        """Let the application spend its time on letting partitions go, then do `action`."""
+        delay_ms = self.spec.revoke_ms
+        if delay_ms == 0:
+            action()
+            return
+        self._stalled_until_ms = max(self._stalled_until_ms, TimeMs(self._now_ms + delay_ms))
+        self._timers.set(_CALLBACK, self._now_ms, delay_ms, action)
+
+    def _check_remembered(self) -> None:
+        """A program that clings to the partitions of its first batch fails when one is not its own (SPARK-22968)."""
+        if not self.spec.remembers_partitions:
+            return
+        missing = sorted(self._remembered - self.reader.owned)
+        if missing:
+            self._die(f"IllegalStateException: No current assignment for partition {missing[0]}")
+        self._remembered = self._remembered or self.reader.owned
+
+    def _die(self, reason: str) -> None:
+        """End without a word to the coordinator."""
+        self._own(frozenset(), Why.LOST)
+        self._link.note(Died(reason))
+        self.is_over = True
+
+    # What is owned.
+
+    def _own(self, partitions: frozenset[TopicPartition], why: Why = Why.REVOKED) -> None:
+        """Own exactly these from now on."""
+        owned = self.reader.owned
+        if owned - partitions:
+            self._link.note(Taken(owned - partitions, why))
+        if partitions - owned:
+            self._link.note(Given(partitions - owned))
+        self.reader.assign(partitions)
+
+    def _fetch_offsets(self) -> None:
+        """Ask from where to read what has been given, unless that is under way or nobody can be asked."""
+        partitions = self.reader.without_position()
+        if not partitions or self._is_fetching_offsets or self._link.coordinator is None:
+            return
+        self._is_fetching_offsets = True
+        request = OffsetsRequest(partitions=partitions, member_id=self.member_id, generation=self.generation)
+        self._link.ask(request, lambda response: self._on_offsets(partitions, response))
+
+    def _on_offsets(self, partitions: tuple[TopicPartition, ...], response: Response) -> None:
+        """Read from what was committed, from the first record (auto.offset.reset=earliest) where nothing was."""
+        self._is_fetching_offsets = False
+        if isinstance(response, OffsetsResponse) and response.error is ErrorCode.NONE:
+            for partition, offset in zip(partitions, response.offsets, strict=True):
+                self.reader.seek(partition, Offset(0) if offset is None else offset)
+        elif not isinstance(response, OffsetsResponse) or response.error in LOOK_AGAIN:
+            self._link.lose_coordinator()
+
+    # Commits.
+
+    def _commit_if_due(self) -> None:
+        if self._now_ms >= self._next_commit_ms and self.can_commit:
+            self._restart_commit_timer()
+            self._commit(lambda error: None)
+
+    def _restart_commit_timer(self) -> None:
+        self._next_commit_ms = TimeMs(self._now_ms + self.spec.options.auto_commit_interval_ms)
+
+    def _commit(self, then: Callable[[ErrorCode], None]) -> None:
+        """Commit all positions, and tell `then` how it went; at once when there is nothing to commit, or not from here.
+
+        An answer that does not come is REQUEST_TIMED_OUT, the first error among the partitions stands for all.
+        """
+        commits = self.reader.commits()
+        if not commits or not self.can_commit:
+            then(ErrorCode.NONE)
+            return
+        if self._link.coordinator is None:
+            self._link.look()
+            then(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return
+        generation = self.generation
+        request = CommitRequest(
+            commits=commits, member_id=self.member_id, generation=generation, instance_id=self.spec.instance_id
+        )
+        self._link.ask(request, lambda response: self._on_committed(commits, generation, response, then))
+
+    def _on_committed(
+        self, commits: tuple[Commit, ...], generation: int, response: Response, then: Callable[[ErrorCode], None]
+    ) -> None:
+        lost = (ErrorCode.REQUEST_TIMED_OUT,) * len(commits)
+        errors = response.errors if isinstance(response, CommitResponse) else lost
+        for commit, error in zip(commits, errors, strict=True):
+            self._link.note(Committed(commit.partition, commit.offset, error))
+        first = next((error for error in errors if error is not ErrorCode.NONE), ErrorCode.NONE)
+        if first in LOOK_AGAIN or first is ErrorCode.REQUEST_TIMED_OUT:
+            self._link.lose_coordinator()
+        elif first is not ErrorCode.NONE:
+            self._on_commit_error(first, generation)
+        if first in RETRIABLE:
+            self._next_commit_ms = min(self._next_commit_ms, TimeMs(self._now_ms + self.spec.options.retry_backoff_ms))
+        if not self.is_over:
+            then(first)

@@ -1,0 +1,328 @@
+"""A consumer of the newer protocol (KIP-848), as Kafka's Java client is one: heartbeats, and nothing else.
+
+Decides how a member comes to own what it was told, and what it says when.
+
+Goals, most important first
+1. In front of the same coordinator it does what Kafka's consumer does.
+2. What is asked back is committed and let go before it is reported as gone; all else is read on.
+
+Constraints: one heartbeat is under way at a time; one step of reconciliation too, and what is told meanwhile is taken
+after it. A fenced member loses all, without a commit, and joins anew with epoch 0 under its name.
+
+How: a heartbeat is sent every interval that the coordinator named, and at once when there is something to say: joining,
+leaving, an assignment that is now owned. Fields are sent when they change, all of them when joining and after an error.
+To reconcile: commit, let go of what is not wanted any more, then own the rest. All this goes on beside the
+application, unless it has a rebalance listener (`revoke_ms`), which is called at its next poll.
+
+Left out: client-side assignors, subscriptions by pattern, jitter of the backoff.
+
+Source: AbstractMembershipManager, ConsumerMembershipManager, AbstractHeartbeatRequestManager,
+ConsumerHeartbeatRequestManager and CommitRequestManager, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.group.consumer import Heartbeat, HeartbeatAnswer, Partitions
+from broker.group.consumer.member import JOINING_EPOCH, LEAVING_EPOCH, NOTHING, STATIC_LEAVING_EPOCH
+from broker.group.members import UNKNOWN_MEMBER, MemberId
+from broker.machines import step
+from broker.units import DurationMs, TimeMs
+from replication.groups.client.client import RETRIABLE, Client
+from replication.groups.client.epochs import EPOCH_TRANSITIONS, EpochInput, EpochState
+from replication.groups.client.link import LOOK_AGAIN
+from replication.groups.client.messages import PollExpired, Rebalanced, Response, Why
+from replication.groups.client.options import ClientSpec
+from replication.groups.client.reading import Feed
+
+_HEARTBEAT: Final = "heartbeat"
+_RETRY: Final = "retry"
+_FENCED: Final = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
+_SILENT: Final = frozenset({EpochState.UNSUBSCRIBED, EpochState.FENCED, EpochState.STALE, EpochState.FATAL})
+_URGENT: Final = frozenset({EpochState.JOINING, EpochState.ACKNOWLEDGING, EpochState.LEAVING})
+_IN_GROUP: Final = frozenset({EpochState.JOINING, EpochState.RECONCILING, EpochState.ACKNOWLEDGING, EpochState.STABLE})
+NO_ASSIGNMENT: Final = -1
+
+
+@attrs.frozen
+class LocalAssignment:
+    """An assignment, and the client's own count of those it was told; equal ones are the same telling."""
+
+    number: int = NO_ASSIGNMENT
+    partitions: Partitions = NOTHING
+
+    def updated(self, partitions: Partitions) -> LocalAssignment:
+        """Return this one, or the next one where `partitions` differ or nothing was told before."""
+        if self.number != NO_ASSIGNMENT and partitions == self.partitions:
+            return self
+        return LocalAssignment(self.number + 1, partitions)
+
+
+_NONE: Final = LocalAssignment()
+
+
+class ConsumerClient(Client):
+    """One member of a consumer group, and its application."""
+
+    def __init__(self, spec: ClientSpec, feed: Feed) -> None:
+        super().__init__(spec, feed)
+        self.state = EpochState.UNSUBSCRIBED
+        self._member_id = UNKNOWN_MEMBER
+        self._epoch = JOINING_EPOCH
+        self._target = _NONE
+        self._current = _NONE
+        self._told: LocalAssignment | None = None
+        """The assignment that the last heartbeat reported; None when the next one says everything."""
+        self._is_reconciling = False
+        self._has_rejoined = False
+        self._is_beating = False
+        self._interval_ms = DurationMs(0)
+        self._beat_at_ms = self._pause_until_ms = TimeMs(0)
+        self._began_ms: int | None = None
+        self._reconcile_began_ms = 0
+        self._is_stale = False
+
+    @property
+    def member_id(self) -> MemberId:
+        """The name that the coordinator gave it."""
+        return self._member_id
+
+    @property
+    def generation(self) -> int:
+        """Its epoch; below 1 when it is not in the group."""
+        return self._epoch
+
+    @property
+    def can_commit(self) -> bool:
+        """Whether it is in the group."""
+        return self._epoch > JOINING_EPOCH
+
+    # The application's polls.
+
+    def _poll_group(self) -> None:
+        if self.state in (EpochState.UNSUBSCRIBED, EpochState.STALE):
+            self._is_stale = False
+            self._join()
+
+    def _on_poll_timeout(self) -> None:
+        if self.state in _IN_GROUP:
+            self._link.note(PollExpired())
+            self._is_stale = True
+            self._send_leaving()
+
+    def _close(self) -> None:
+        if self.state not in _IN_GROUP:
+            self._own(NOTHING, Why.LOST)
+            self.is_over = True
+            return
+        self._commit(lambda error: self._leave())
+
+    def _leave(self) -> None:
+        self._own(NOTHING, Why.CLOSED)
+        if self.state in _IN_GROUP:
+            self._send_leaving()
+        self.is_over = True
+
+    # Joining, leaving, being fenced.
+
+    def _join(self) -> None:
+        if self._is_reconciling:
+            self._has_rejoined = True
+        self._epoch = JOINING_EPOCH
+        self._target = _NONE
+        self._move(EpochInput.JOIN)
+        self._beat()
+
+    def _send_leaving(self) -> None:
+        self._epoch = LEAVING_EPOCH if self.spec.instance_id is None else STATIC_LEAVING_EPOCH
+        self._current = _NONE
+        self._move(EpochInput.LEAVE)
+        if self._link.coordinator is None:
+            self._after_leaving()
+        else:
+            self._send_heartbeat()
+
+    def _after_leaving(self) -> None:
+        if self._is_stale:
+            self._move(EpochInput.LEFT_STALE)
+            self._lose_all()
+        else:
+            self._move(EpochInput.LEFT)
+
+    def _lose_all(self) -> None:
+        self._own(NOTHING, Why.LOST)
+        self._current = self._target = _NONE
+
+    def _be_fenced(self) -> None:
+        if self.state not in _IN_GROUP:
+            return
+        self._move(EpochInput.FENCE)
+        self._epoch = JOINING_EPOCH
+        self._with_listener(self._rejoin_fenced)
+
+    def _rejoin_fenced(self) -> None:
+        self._lose_all()
+        if self.state is EpochState.FENCED:
+            self._join()
+
+    def _move(self, event: EpochInput) -> None:
+        before, self.state = self.state, step(EPOCH_TRANSITIONS, self.state, event, what="member")
+        is_arriving = self.state in (EpochState.STABLE, EpochState.ACKNOWLEDGING)
+        if self.state is EpochState.RECONCILING and before is not EpochState.RECONCILING:
+            self._began_ms = self._now_ms
+        elif before is EpochState.RECONCILING and is_arriving and self._began_ms is not None:
+            self._link.note(Rebalanced(DurationMs(self._now_ms - self._began_ms)))
+            self._began_ms = None
+
+    # Heartbeats.
+
+    def _beat(self) -> None:
+        """Send a heartbeat if one is due or there is something to say, and look again when the next one is."""
+        if self.state in _SILENT or self._is_beating:
+            return
+        due_ms = self._pause_until_ms if self.state in _URGENT else self._beat_at_ms
+        if self._now_ms < due_ms:
+            self._timers.set(_HEARTBEAT, self._now_ms, DurationMs(due_ms - self._now_ms), self._beat)
+        else:
+            self._link.after_finding(self._send_heartbeat)
+
+    def _send_heartbeat(self) -> None:
+        if self.state in _SILENT or (self._is_beating and self.state is not EpochState.LEAVING):
+            return
+        request = self._heartbeat()
+        self._is_beating = True
+        self._beat_at_ms = TimeMs(self._now_ms + self._interval_ms)
+        self._link.ask(request, self._on_beat)
+        if self.state is EpochState.ACKNOWLEDGING:
+            self._move(EpochInput.UNCHANGED if self._current == self._target else EpochInput.GIVEN)
+            self._reconcile()
+        elif self.state is EpochState.LEAVING:
+            self._after_leaving()
+
+    def _heartbeat(self) -> Heartbeat:
+        """Say what has changed since the last time; everything when joining, and after an error."""
+        is_joining = self.state is EpochState.JOINING
+        says_all = is_joining or self._told is None
+        if self.state is EpochState.LEAVING:
+            return Heartbeat(member_id=self._member_id, epoch=self._epoch, instance_id=self.spec.instance_id)
+        owned = self._current.partitions if says_all or self._told != self._current else None
+        self._told = self._current
+        return Heartbeat(
+            member_id=self._member_id,
+            epoch=self._epoch,
+            instance_id=self.spec.instance_id,
+            client_id=self.spec.name,
+            rack=self.spec.rack,
+            rebalance_timeout_ms=self.spec.options.max_poll_interval_ms if says_all else None,
+            subscribed_topics=frozenset(self.spec.topics) if says_all else None,
+            assignor=next(iter(self.spec.assignors), None) if says_all else None,
+            owned=NOTHING if is_joining else owned,
+        )
+
+    def _on_beat(self, response: Response) -> None:
+        self._is_beating = False
+        if isinstance(response, HeartbeatAnswer) and response.error is ErrorCode.NONE:
+            if self.state in _IN_GROUP:
+                self._on_answer(response)
+        else:
+            self._on_beat_error(response.error if isinstance(response, HeartbeatAnswer) else None)
+        self._beat()
+
+    def _on_answer(self, answer: HeartbeatAnswer) -> None:
+        self._member_id, self._epoch = answer.member_id, answer.epoch
+        if self._interval_ms != answer.heartbeat_interval_ms:
+            self._interval_ms = answer.heartbeat_interval_ms
+            self._beat_at_ms = TimeMs(self._now_ms + self._interval_ms)
+        if answer.assignment is None:
+            return
+        self._target = self._target.updated(answer.assignment)
+        if self._target != self._current:
+            self._move(EpochInput.GIVEN)
+            self._reconcile()
+        elif self.state in (EpochState.RECONCILING, EpochState.JOINING):
+            self._move(EpochInput.UNCHANGED)
+
+    def _on_beat_error(self, error: ErrorCode | None) -> None:
+        """Go on after an error, or no answer: look for the coordinator, try again, join anew, or give up."""
+        self._told = None
+        pause_ms = 0 if error in _FENCED else self.spec.options.retry_backoff_ms
+        self._beat_at_ms = self._pause_until_ms = TimeMs(self._now_ms + pause_ms)
+        if error is None or error in LOOK_AGAIN:
+            self._link.lose_coordinator()
+        elif error in _FENCED:
+            self._be_fenced()
+        elif error is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and self.state in _IN_GROUP:
+            self._move(EpochInput.FAIL)
+            self._die(error.name)
+
+    # Reconciling.
+
+    def _reconcile(self) -> None:
+        """Take the next step towards the target, unless one is under way or it is reached."""
+        if self.state is not EpochState.RECONCILING or self._is_reconciling or self._target == self._current:
+            return
+        if self._current.number != NO_ASSIGNMENT and self._target.partitions == self._current.partitions:
+            self._acknowledge(self._target)
+            return
+        self._is_reconciling, self._has_rejoined = True, False
+        self._reconcile_began_ms = self._now_ms
+        self._commit_and_revoke(self._target)
+
+    def _commit_and_revoke(self, wanted: LocalAssignment) -> None:
+        self._commit(lambda error: self._on_committed_before_revoking(wanted, error))
+
+    def _on_committed_before_revoking(self, wanted: LocalAssignment, error: ErrorCode) -> None:
+        options = self.spec.options
+        is_late = self._now_ms - self._reconcile_began_ms >= options.max_poll_interval_ms
+        if (error in RETRIABLE or error is ErrorCode.STALE_MEMBER_EPOCH) and not is_late:
+            backoff_ms = options.retry_backoff_ms
+            self._timers.set(_RETRY, self._now_ms, backoff_ms, lambda: self._commit_and_revoke(wanted))
+        elif not self._is_aborted():
+            revoked = self.reader.owned - wanted.partitions
+            self.reader.pause(revoked)
+            self._with_listener(lambda: self._revoke(wanted))
+
+    def _with_listener(self, action: Callable[[], None]) -> None:
+        """Do `action` on the application's thread if that wants to be asked first, else beside it and at once."""
+        if self.spec.revoke_ms:
+            self._on_application(action)
+        else:
+            action()
+
+    def _revoke(self, wanted: LocalAssignment) -> None:
+        if self._is_aborted():
+            return
+        if self.reader.owned - wanted.partitions:
+            self._call_back(lambda: self._own_wanted(wanted))
+        else:
+            self._own_wanted(wanted)
+
+    def _own_wanted(self, wanted: LocalAssignment) -> None:
+        if self._is_aborted():
+            return
+        self._own(wanted.partitions)
+        self._fetch_offsets()
+        self._restart_commit_timer()
+        self._is_reconciling = False
+        self._acknowledge(wanted)
+
+    def _acknowledge(self, wanted: LocalAssignment) -> None:
+        self._current = wanted
+        self._move(EpochInput.RECONCILED)
+        self._beat()
+
+    def _is_aborted(self) -> bool:
+        """Whether the member has left the state, or the group, since it began; then it begins no further step."""
+        if self.state is EpochState.RECONCILING and not self._has_rejoined:
+            return False
+        self._is_reconciling = self._has_rejoined = False
+        self._reconcile()
+        return True
+
+    def _on_commit_error(self, error: ErrorCode, sent_generation: int) -> None:
+        """Nothing: what a refused commit means for its membership, a member learns from its heartbeats."""

@@ -1,0 +1,183 @@
+"""What must hold of a group at every moment: G1 to G9, looked at from outside, over coordinator and clients.
+
+Decides whether a life broke a rule, and says which, when, and by whom.
+
+Constraints: each invariant is a function of what is there now, or of two moments one after the other; none changes
+anything. A current member is one that the coordinator has, in a classic group in the present generation; others may
+still believe that they own something (zombies), and are why commits are fenced.
+
+How: G1 the assignments of a stable classic generation give each partition once. G2 no two current members take the
+same partition for their own. G3 a target covers all
+subscribed partitions once. G4 who is at the target's epoch owns nothing that is assigned elsewhere. G5 a partition has
+an epoch exactly when somebody has it. G6 a stable group has arrived at its target. G7 what is committed is what was
+accepted last, from a current member, whoever coordinates. G8 offsets are forgotten only when they may be. G9 states
+follow the table.
+
+Source: the invariants G2 to G6 are those of the TLA+ model of KIP-848; the others follow from GroupMetadataManager and
+OffsetMetadataManager, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import attrs
+
+from broker.group.classic import ClassicGroup, GroupState
+from broker.group.consumer import ConsumerGroup, ConsumerGroupState, MemberState
+from broker.group.consumer.member import JOINING_EPOCH, NOT_OWNED, NOTHING, STATIC_LEAVING_EPOCH
+from broker.group.protocol import read_assignment
+from broker.group.records import CommittedOffset
+from broker.group.service import GroupService
+from broker.ids import TopicPartition
+from broker.units import DurationMs, TimeMs
+from replication.groups.client.client import Client
+
+PREDECESSORS: Final = {
+    GroupState.EMPTY: {GroupState.PREPARING_REBALANCE},
+    GroupState.PREPARING_REBALANCE: {GroupState.STABLE, GroupState.COMPLETING_REBALANCE, GroupState.EMPTY},
+    GroupState.COMPLETING_REBALANCE: {GroupState.PREPARING_REBALANCE},
+    GroupState.STABLE: {GroupState.COMPLETING_REBALANCE},
+}
+"""From where each state of a classic group may be reached; a group that is new, or loaded, comes from DEAD."""
+
+
+@attrs.frozen
+class Broken:
+    """A rule that does not hold: its code, and by what."""
+
+    code: str
+    what: str
+
+
+def generation_ownership(group: ClassicGroup) -> Iterator[Broken]:
+    """G1: in a stable generation no partition is given to two members."""
+    if group.state is not GroupState.STABLE:
+        return
+    given = Counter(
+        partition
+        for member in group.members.values()
+        if member.assignment
+        for partition in read_assignment(member.assignment)
+    )
+    for partition in _twice(given):
+        yield Broken("G1", f"generation {group.generation} gives {partition} to {given[partition]} members")
+
+
+def single_owners(service: GroupService, clients: Iterable[Client]) -> Iterator[Broken]:
+    """G2: no two current members take the same partition for their own."""
+    owners: dict[TopicPartition, str] = {}
+    for client in clients:
+        if not is_current(service, client):
+            continue
+        for partition in sorted(client.reader.owned):
+            if partition in owners:
+                yield Broken("G2", f"{owners[partition]} and {client.spec.name} both own {partition}")
+            owners[partition] = client.spec.name
+
+
+def is_current(service: GroupService, client: Client) -> bool:
+    """Whether the client is a member, in a classic group one of the present generation: its commits are taken."""
+    if service.is_consumer_group:
+        return client.member_id in service.consumer.group.members and client.generation > JOINING_EPOCH
+    group = service.classic.group
+    return client.member_id in group.members and client.generation == group.generation
+
+
+def legal_target(group: ConsumerGroup) -> Iterator[Broken]:
+    """G3: the target gives each partition of each subscribed topic to one member."""
+    if not group.members or group.epoch != group.target_epoch:
+        return
+    given = Counter(partition for share in group.target.values() for partition in share)
+    for partition in _twice(given):
+        yield Broken("G3", f"the target gives {partition} to {given[partition]} members")
+    wanted = sum(group.topics.get(topic, 0) for topic in group.subscribed_topics())
+    if len(given) != wanted:
+        yield Broken("G3", f"the target has {len(given)} of {wanted} partitions")
+
+
+def epoch_meaning(group: ConsumerGroup) -> Iterator[Broken]:
+    """G4: a member at the target's epoch owns nothing that another one has, to keep or to give back."""
+    for member in group.ordered():
+        if member.epoch != group.target_epoch:
+            continue
+        for other in group.ordered():
+            both = member.assigned & (other.assigned | other.revoking)
+            if other is not member and both:
+                yield Broken("G4", f"{min(both)} is assigned to {member.member_id} and at {other.member_id}")
+
+
+def partition_epochs(group: ConsumerGroup) -> Iterator[Broken]:
+    """G5: a partition has an epoch exactly when a member has it, assigned or to be given back."""
+    held = {one for member in group.members.values() for one in (*member.assigned, *member.revoking)}
+    known = held.union(*group.target.values())
+    for partition in sorted(known):
+        if (group.owner_epoch(partition) != NOT_OWNED) != (partition in held):
+            yield Broken("G5", f"{partition} has epoch {group.owner_epoch(partition)}")
+
+
+def stable_means_converged(group: ConsumerGroup) -> Iterator[Broken]:
+    """G6: in a stable group every member is stable at the group's epoch and owns its target."""
+    if group.state is not ConsumerGroupState.STABLE:
+        return
+    for member in group.ordered():
+        target = group.target.get(member.member_id, NOTHING)
+        if member.state is not MemberState.STABLE or member.epoch != group.epoch or member.assigned != target:
+            yield Broken("G6", f"{member.member_id} is {member.state.name} at epoch {member.epoch} of {group.epoch}")
+
+
+def commits_fenced(accepted: dict[TopicPartition, CommittedOffset], service: GroupService) -> Iterator[Broken]:
+    """G7: what the coordinator knows is what was last accepted; nothing of it is lost by a fail-over."""
+    known = service.offsets.of_group(service.group_id)
+    if known == accepted:
+        return
+    for partition in sorted(accepted.keys() | known.keys()):
+        if accepted.get(partition) != known.get(partition):
+            yield Broken("G7", f"{partition}: accepted was {accepted.get(partition)}, known is {known.get(partition)}")
+
+
+def premature_expiry(
+    value: CommittedOffset, topic: str, service: GroupService, retention_ms: DurationMs, now_ms: TimeMs
+) -> Iterator[Broken]:
+    """G8: an offset that is being forgotten has been committed long ago, and nobody can need it."""
+    group = service.classic.group
+    age_ms = now_ms - value.committed_ms
+    if service.is_consumer_group:
+        is_due = age_ms >= retention_ms and topic not in service.consumer.group.subscribed_topics()
+    elif group.state is GroupState.EMPTY:
+        is_due = now_ms - group.state_time_ms >= retention_ms
+    else:
+        is_due = group.state is GroupState.STABLE and age_ms >= retention_ms
+    if not is_due:
+        yield Broken("G8", f"an offset of {topic} is forgotten {age_ms} ms after its commit in {group.state.name}")
+
+
+def legal_transition(group: ClassicGroup) -> Iterator[Broken]:
+    """G9: the state of a classic group came from one that it may come from."""
+    if group.previous_state is GroupState.DEAD or group.state is GroupState.DEAD:
+        return
+    if group.previous_state not in PREDECESSORS[group.state]:
+        yield Broken("G9", f"{group.previous_state.name} became {group.state.name}")
+
+
+def legal_epochs(before: ConsumerGroup, group: ConsumerGroup) -> Iterator[Broken]:
+    """G9: epochs do not fall, but of members that join anew or leave for a while; who still has to revoke stays."""
+    if group.epoch < before.epoch or group.target_epoch < before.target_epoch:
+        yield Broken("G9", f"epoch {before.epoch} became {group.epoch}")
+    for member_id, member in sorted(group.members.items()):
+        former = before.members.get(member_id)
+        if former is None or member.epoch in (JOINING_EPOCH, STATIC_LEAVING_EPOCH):
+            continue
+        if member.epoch < former.epoch:
+            yield Broken("G9", f"{member_id} went from epoch {former.epoch} to {member.epoch}")
+
+
+def _twice(given: Counter[TopicPartition]) -> list[TopicPartition]:
+    return sorted(partition for partition, count in given.items() if count > 1)
+
+
+Check = Callable[[ConsumerGroup], Iterator[Broken]]
+CONSUMER_CHECKS: Final[tuple[Check, ...]] = (legal_target, epoch_meaning, partition_epochs, stable_means_converged)
+"""G3 to G6."""

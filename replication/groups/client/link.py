@@ -1,0 +1,113 @@
+"""A client's line to the brokers: requests with tickets and times, and who coordinates the group.
+
+Decides when an answer is given up, and when the coordinator is looked for. What an answer means, the clients decide.
+
+Constraints: each request is answered once to whoever asked, if need be with `Disconnected`. A request to a coordinator
+that is not known is not sent; the asker must look first.
+
+Source: AbstractCoordinator.ensureCoordinatorReady, markCoordinatorUnknown; ConsumerNetworkClient, trunk 1eb7644
+(2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from broker.error_codes import ErrorCode
+from broker.group.classic import Ticket
+from broker.group.messages import CoordinatorFound, FindCoordinator
+from broker.group.timers import Timers
+from broker.ids import BrokerId
+from broker.units import DurationMs, TimeMs
+from replication.groups.client.messages import Disconnected, Note, Output, Request, Response, Send
+from replication.groups.client.options import ClientSpec
+
+LOOK_AGAIN: Final = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
+"""Errors after which another coordinator has to be found."""
+_FIND: Final = "find"
+
+
+class Link:
+    """The requests of one client that are under way."""
+
+    def __init__(self, spec: ClientSpec, timers: Timers) -> None:
+        self._spec = spec
+        self._timers = timers
+        self._asked: dict[Ticket, Callable[[Response], None]] = {}
+        self._outputs: list[Output] = []
+        self._count = 0
+        self._is_looking = False
+        self._found: list[Callable[[], None]] = []
+        self.coordinator: BrokerId | None = None
+        self.now_ms = TimeMs(0)
+
+    def next_ticket(self) -> Ticket:
+        """Return a new name for a request."""
+        self._count += 1
+        return Ticket(self._count)
+
+    def note(self, note: Note) -> None:
+        """Tell the outside what happened."""
+        self._outputs.append(note)
+
+    def ask(
+        self,
+        request: Request,
+        then: Callable[[Response], None],
+        *,
+        ticket: Ticket | None = None,
+        timeout_ms: DurationMs | None = None,
+        anyone: bool = False,
+    ) -> None:
+        """Send `request` to the coordinator, or to `anyone`, and hand the answer to `then`."""
+        assert anyone or self.coordinator is not None, request
+        number = self.next_ticket() if ticket is None else ticket
+        time_ms = self._spec.options.request_timeout_ms if timeout_ms is None else timeout_ms
+        self._asked[number] = then
+        self._timers.set(_answer(number), self.now_ms, time_ms, lambda: self.answer(number, Disconnected()))
+        self._outputs.append(Send(number, request, None if anyone else self.coordinator, time_ms))
+
+    def answer(self, ticket: Ticket, response: Response) -> None:
+        """Hand an answer to whoever asked; one that is too late is dropped."""
+        then = self._asked.pop(ticket, None)
+        if then is not None:
+            self._timers.cancel(_answer(ticket))
+            then(response)
+
+    def take(self) -> tuple[Output, ...]:
+        """Return all that was said since the last time."""
+        outputs, self._outputs = tuple(self._outputs), []
+        return outputs
+
+    def lose_coordinator(self) -> None:
+        """Forget who coordinates."""
+        self.coordinator = None
+
+    def after_finding(self, then: Callable[[], None]) -> None:
+        """Do `then` as soon as the coordinator is known, at once if it is; only the newest wish is kept."""
+        if self.coordinator is not None:
+            then()
+            return
+        self._found = [then]
+        self.look()
+
+    def look(self) -> None:
+        """Look for the coordinator, unless that is under way."""
+        if self.coordinator is None and not self._is_looking:
+            self._is_looking = True
+            self.ask(FindCoordinator(self._spec.group_id), self._on_found, anyone=True)
+
+    def _on_found(self, response: Response) -> None:
+        self._is_looking = False
+        if isinstance(response, CoordinatorFound) and response.error is ErrorCode.NONE:
+            self.coordinator = response.broker
+            found, self._found = self._found, []
+            for then in found:
+                then()
+        else:
+            self._timers.set(_FIND, self.now_ms, self._spec.options.retry_backoff_ms, self.look)
+
+
+def _answer(ticket: Ticket) -> str:
+    return f"answer {ticket}"

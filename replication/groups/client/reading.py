@@ -1,0 +1,92 @@
+"""What a consumer owns and how far it has read: positions, and what may be read now.
+
+Decides what a poll returns and what a commit says.
+
+Constraints: only what is owned, has a position and is not paused is read. A position stands behind what was last
+returned. Partitions that are let go lose their position.
+
+Source: org.apache.kafka.clients.consumer.internals.SubscriptionState and FetchCollector, trunk 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from broker.group.offsets import Commit
+from broker.ids import Offset, TopicPartition
+from broker.units import TimeMs
+from replication.groups.client.messages import Read
+
+
+class Feed(Protocol):
+    """The records that there are: what a consumer reads is told by offsets alone."""
+
+    def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
+        """Return the offset behind the last record that may be read."""
+        ...
+
+
+class Reader:
+    """The owned partitions of one consumer and their positions."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._positions: dict[TopicPartition, Offset | None] = {}
+        self._paused: frozenset[TopicPartition] = frozenset()
+        self._first: TopicPartition | None = None
+
+    @property
+    def owned(self) -> frozenset[TopicPartition]:
+        """What the consumer takes for its own."""
+        return frozenset(self._positions)
+
+    def assign(self, partitions: frozenset[TopicPartition]) -> None:
+        """Own exactly these from now on; what stays keeps its position."""
+        self._positions = {one: self._positions.get(one) for one in sorted(partitions)}
+        self._paused = frozenset()
+
+    def pause(self, partitions: frozenset[TopicPartition]) -> None:
+        """Read no more of these: they are about to be given back."""
+        self._paused = partitions & self.owned
+
+    def without_position(self) -> tuple[TopicPartition, ...]:
+        """Return the owned partitions of which it is not yet known from where to read."""
+        return tuple(one for one, position in self._positions.items() if position is None)
+
+    def seek(self, partition: TopicPartition, offset: Offset) -> None:
+        """Read from `offset` on, unless the partition is gone or has a position meanwhile."""
+        if partition in self._positions and self._positions[partition] is None:
+            self._positions[partition] = offset
+
+    def commits(self) -> tuple[Commit, ...]:
+        """Return what a commit of everything says."""
+        return tuple(Commit(one, position) for one, position in self._positions.items() if position is not None)
+
+    def read(self, count_max: int, now_ms: TimeMs) -> tuple[Read, ...]:
+        """Return what a poll hands out, at most `count_max` records, and stand behind it.
+
+        A full poll goes on with the next partition the next time, so that none starves.
+        """
+        reads: list[Read] = []
+        left = count_max
+        for partition in self._in_turn():
+            position = self._positions[partition]
+            if position is None or partition in self._paused or left == 0:
+                continue
+            end = Offset(min(self._feed.end_offset(partition, now_ms), position + left))
+            if end > position:
+                reads.append(Read(partition, position, end))
+                self._positions[partition] = end
+                left -= end - position
+                self._first = partition
+        if left:
+            self._first = None
+        return tuple(reads)
+
+    def _in_turn(self) -> Iterable[TopicPartition]:
+        partitions = list(self._positions)
+        if self._first not in self._positions:
+            return partitions
+        place = partitions.index(self._first) + 1
+        return partitions[place:] + partitions[:place]

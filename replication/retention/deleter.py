@@ -1,0 +1,79 @@
+"""A client that has records deleted: it finds the leader and sends the order.
+
+It decides when an order is sent again: when the broker asked is not the leader, or no answer came. An order stands for
+half a minute; it does no harm to carry it out twice.
+
+Constraints: one order at a time; one that comes meanwhile is dropped.
+
+Source: Kafka clients DeleteRecordsHandler, 4.0.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.entropy import RandomSource
+from broker.error_codes import ErrorCode
+from broker.ids import NO_LEADER
+from broker.units import SECOND_MS, DurationMs, TimeMs
+from replication.retention.keeper import DELETION_MS_MAX
+from replication.retention.messages import DeleteRecords, DeletionOrder, RecordsDeleted
+from replication.roles.messages import Address, AskLeader, ClientDue, LeaderTold, Message, NodeId
+from replication.roles.outbox import Outbox
+
+RETRY_MS: Final = DurationMs(500)
+ORDER_MS_MAX: Final = 30 * SECOND_MS
+
+
+class Deleter:
+    """Has records deleted."""
+
+    def __init__(self, broker_count: int, entropy: RandomSource) -> None:
+        self._broker_count = broker_count
+        self._entropy = entropy
+        self._number = 0
+        self._order: DeletionOrder | None = None
+        self._given_ms = TimeMs(0)
+
+    def begin(self, out: Outbox) -> None:
+        """Wait for an order."""
+
+    def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
+        """Take an order, an answer or a wake-up call."""
+        if isinstance(message, DeletionOrder):
+            if self._order is None:
+                self._order, self._given_ms = message, now_ms
+                self._ask(message, out)
+            return
+        order = self._order
+        if order is None or not isinstance(message, ClientDue | LeaderTold | RecordsDeleted):
+            return
+        if message.number != self._number:
+            return
+        if isinstance(message, ClientDue):
+            self._ask_again(order, now_ms, out)
+        elif isinstance(message, LeaderTold):
+            self._number += 1
+            if message.leader == NO_LEADER:
+                out.wake(RETRY_MS, ClientDue(self._number))
+                return
+            out.wake(DurationMs(DELETION_MS_MAX + RETRY_MS), ClientDue(self._number))
+            question = DeleteRecords(order.partition, self._number, order.offset)
+            out.send(Address(NodeId(message.leader)), question)
+        elif message.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            self._number += 1
+            out.wake(RETRY_MS, ClientDue(self._number))
+        else:
+            self._order = None
+
+    def _ask_again(self, order: DeletionOrder, now_ms: TimeMs, out: Outbox) -> None:
+        if now_ms - self._given_ms > ORDER_MS_MAX:
+            self._order = None
+        else:
+            self._ask(order, out)
+
+    def _ask(self, order: DeletionOrder, out: Outbox) -> None:
+        self._number += 1
+        broker = NodeId(self._entropy.next_int_bound(self._broker_count))
+        out.send(Address(broker), AskLeader(order.partition, self._number))
+        out.wake(DurationMs(2 * SECOND_MS), ClientDue(self._number))

@@ -1,0 +1,203 @@
+"""The keeper of a broker's logs: retention, the cleaner, and orders to delete records.
+
+It decides when each runs and in which order; what goes is decided by `log.partition.retention`, `log.compaction` and
+`replication.rules.deletion`.
+
+Goals, most important first
+1. Each replica is kept by its own broker, by its own clock and its own high watermark, as in Kafka: replicas differ in
+   what they still hold, never in what stood where.
+2. An order to delete is answered when it holds on every live replica, or with an error.
+
+Constraints: a keeper lives as long as its process. Logs in a failed directory are left alone. A log that cannot be
+cleaned is left alone from then on.
+
+How: at `UpkeepDue` compacted logs are cleaned until none is due, then segments beyond retention are deleted, then what
+logs have put off is done: rolled segments are flushed, files deleted. Where logs begin is written down once a minute.
+An order raises the leader's log start at once and waits; while any waits, all are looked at every 50 ms, where Kafka
+looks at each fetch.
+
+Left out: that Kafka's cleaner and retention are two tasks; the limit of a cleaner's speed. That a cut also takes the
+cleaner's checkpoint back to the last segment: only what is committed is cleaned, and that is not cut but for an
+unclean election, after which a checkpoint within the new log stays where it was.
+
+Source: Kafka core LogManager.cleanupLogs, checkpointLogStartOffsets, LogCleaner.CleanerThread.tryCleanFilthiestLog,
+DelayedDeleteRecords, commit 1eb7644 (2024-10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.errors import CorruptDataError, RefusedError
+from broker.ids import LeaderEpoch, Offset, PartitionId, TopicPartition
+from broker.units import MINUTE_MS, SECOND_MS, DurationMs, TimeMs
+from log.compaction import CleanerManager
+from log.partition.partition_log import PartitionLog
+from log.storage import Storage
+from replication.retention.messages import (
+    DeleteRecords,
+    DeletionExpired,
+    DeletionsDue,
+    RecordsDeleted,
+    UpkeepDue,
+)
+from replication.roles.broker_role import BrokerRole
+from replication.roles.leader import LeaderRole
+from replication.roles.messages import Address, Message
+from replication.roles.outbox import Outbox
+from replication.roles.replica_log import ReplicaLog
+from replication.rules.deletion import low_watermark, take_order
+from replication.rules.partition import UNKNOWN_OFFSET
+from replication.rules.settings import Moment
+
+LOOK_MS: Final = DurationMs(50)
+DELETION_MS_MAX: Final = DurationMs(10 * SECOND_MS)
+"""How long an order waits; Kafka's admin client asks for 30 s."""
+START_CHECKPOINT_MS: Final = MINUTE_MS
+"""log.flush.start.offset.checkpoint.interval.ms."""
+
+
+class Machine(Protocol):
+    """What a keeper sees of its machine."""
+
+    role: BrokerRole | None
+    storage: Storage
+
+    @property
+    def logs(self) -> Mapping[int, ReplicaLog]:
+        """The logs that the present life has opened."""
+        ...
+
+    def note_starts(self) -> None:
+        """Write down where logs begin that begin within a segment."""
+        ...
+
+
+@attrs.frozen
+class _Waiting:
+    order: DeleteRecords
+    sender: Address
+    offset: Offset
+
+
+class Keeper:
+    """One broker's keeper, for the first `partition_count` partitions."""
+
+    def __init__(self, machine: Machine, partition_count: int) -> None:
+        self._machine = machine
+        self._partition_count = partition_count
+        self._logs: dict[TopicPartition, PartitionLog] = {}
+        self._cleaner = CleanerManager(machine.storage, self._logs)
+        self._waiting: list[_Waiting] = []
+        self._noted_ms: TimeMs | None = None
+
+    def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+        """Take a message."""
+        if isinstance(message, UpkeepDue):
+            self._keep(now_ms)
+        elif isinstance(message, DeleteRecords):
+            self._on_order(message, sender, now_ms, out)
+        elif isinstance(message, DeletionsDue):
+            self._answer_done(now_ms, out)
+            if self._waiting:
+                out.wake(LOOK_MS, DeletionsDue())
+        elif isinstance(message, DeletionExpired):
+            expired = (message.partition, message.number, message.client)
+            for each in [each for each in self._waiting if _name_of(each) == expired]:
+                self._waiting.remove(each)
+                _answer(each.order, each.sender, ErrorCode.REQUEST_TIMED_OUT, UNKNOWN_OFFSET, out)
+
+    def on_gained(self, partition: int, leader_epoch: LeaderEpoch, now_ms: TimeMs, out: Outbox) -> None:
+        """Nothing is to be done for a new leader."""
+
+    def on_lost(self, partition: int, now_ms: TimeMs, out: Outbox) -> None:
+        """Answer the orders that wait for a partition: its leader is another one."""
+        for each in [each for each in self._waiting if each.order.partition == partition]:
+            self._waiting.remove(each)
+            _answer(each.order, each.sender, ErrorCode.NOT_LEADER_OR_FOLLOWER, UNKNOWN_OFFSET, out)
+
+    # Retention and compaction.
+
+    def _keep(self, now_ms: TimeMs) -> None:
+        logs = self._usable()
+        self._clean(logs, now_ms)
+        for log in logs.values():
+            log.forget_old(now_ms)
+            log.log.run_scheduled(now_ms)
+        if self._noted_ms is None:
+            self._noted_ms = now_ms
+        elif abs(now_ms - self._noted_ms) >= START_CHECKPOINT_MS:
+            self._noted_ms = now_ms
+            self._machine.note_starts()
+
+    def _usable(self) -> dict[int, ReplicaLog]:
+        role = self._machine.role
+        assert role is not None
+        return {
+            partition: log
+            for partition, log in sorted(self._machine.logs.items())
+            if partition < self._partition_count and partition not in role.offline
+        }
+
+    def _clean(self, logs: Mapping[int, ReplicaLog], now_ms: TimeMs) -> None:
+        named = {TopicPartition(f"topic-{partition}", PartitionId(0)): log for partition, log in logs.items()}
+        self._logs.clear()
+        self._logs.update((name, log.log) for name, log in named.items())
+        # Each pass leaves its log less dirty, or takes it out of those that are looked at.
+        while True:
+            try:
+                cleaned = self._cleaner.clean_filthiest(now_ms=now_ms)
+            except (CorruptDataError, RefusedError):
+                continue
+            if cleaned is None:
+                return
+            named[cleaned.partition].note_cleaned()
+
+    # Orders to delete.
+
+    def _on_order(self, order: DeleteRecords, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+        leader = self._leader(order.partition)
+        if leader is None:
+            _answer(order, sender, ErrorCode.NOT_LEADER_OR_FOLLOWER, UNKNOWN_OFFSET, out)
+            return
+        taken = take_order(leader.log.state, order.offset, deletes=leader.log.log.config.deletes)
+        if taken.error is not ErrorCode.NONE:
+            _answer(order, sender, taken.error, UNKNOWN_OFFSET, out)
+            return
+        leader.log.raise_start(taken.offset)
+        is_looking = bool(self._waiting)
+        self._waiting.append(_Waiting(order, sender, taken.offset))
+        self._answer_done(now_ms, out)
+        if self._waiting:
+            out.wake(DELETION_MS_MAX, DeletionExpired(order.partition, order.number, sender))
+            if not is_looking:
+                out.wake(LOOK_MS, DeletionsDue())
+
+    def _answer_done(self, now_ms: TimeMs, out: Outbox) -> None:
+        role = self._machine.role
+        assert role is not None
+        moment = Moment(now_ms, role.image.brokers)
+        for each in list(self._waiting):
+            leader = self._leader(each.order.partition)
+            assert leader is not None, each
+            reached = low_watermark(leader.state, leader.log.state, moment)
+            if reached >= each.offset:
+                self._waiting.remove(each)
+                _answer(each.order, each.sender, ErrorCode.NONE, reached, out)
+
+    def _leader(self, partition: int) -> LeaderRole | None:
+        role = self._machine.role
+        part = None if role is None else role.roles.get(partition)
+        return part if isinstance(part, LeaderRole) else None
+
+
+def _name_of(waiting: _Waiting) -> tuple[int, int, Address]:
+    return waiting.order.partition, waiting.order.number, waiting.sender
+
+
+def _answer(order: DeleteRecords, sender: Address, error: ErrorCode, reached: Offset, out: Outbox) -> None:
+    out.send(sender, RecordsDeleted(order.partition, order.number, error, reached))

@@ -1,0 +1,1 @@
+"""The rules of replication as pure functions of frozen values."""

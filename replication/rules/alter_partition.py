@@ -1,0 +1,170 @@
+"""A leader asks the controller to change the ISR: what the controller checks, what the leader makes of the answer.
+
+It decides whether a proposed ISR is taken, and with which error it is refused; and on the leader's side whether the
+change is final, undone, sent again, or left in the air until news arrives.
+
+Goals, most important first
+1. Only the leader of the current epoch changes the ISR, and only from the state that it knows.
+2. Nobody is added who was fenced, is stopping, or has restarted since it fetched.
+3. A leader never commits on a guess: what it does not know stays pending, which only ever asks for more.
+
+Constraints: a refused request changes nothing. One case is both: if the change completes a reassignment that moves
+leadership, it is made, and the sender is told NEW_LEADER_ELECTED.
+
+How, in this order: epochs above those known (this controller was replaced), leader epoch below, sender not
+leader, partition epoch below, ISR not a duplicate-free part of the replicas with the leader in it, recovery
+state, members not eligible.
+
+Worked example: leader in epoch 5 sends partition epoch 7 while the controller is at 8 (a broker was fenced meanwhile):
+INVALID_UPDATE_VERSION; the leader keeps the request pending until it learns of 8.
+
+Left out: requests of several partitions; versions of the request before broker epochs and topic ids.
+
+Source: Kafka metadata ReplicationControlManager.alterPartition and validateAlterPartitionData, core
+Partition.submitAlterPartition, handleAlterPartitionError and handleAlterPartitionUpdate, commit 1eb7644 (2024-10);
+KIP-497, KIP-704, KIP-841, KIP-903, KAFKA-14154.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.ids import BrokerId
+from replication.rules.controller_events import active_brokers
+from replication.rules.election import ElectionPolicy, elect
+from replication.rules.partition import (
+    UNKNOWN_BROKER_EPOCH,
+    AlterPartition,
+    BrokerStatus,
+    IsrMember,
+    LeaderState,
+    PartitionState,
+)
+from replication.rules.partition_change import change, target_of
+from replication.rules.settings import Terms
+from replication.rules.switches import Rules
+
+
+@attrs.frozen
+class Altered:
+    """The controller's answer and the partition after it, which is as before unless the request was taken."""
+
+    error: ErrorCode
+    partition: PartitionState
+
+
+class Reaction(enum.Enum):
+    """What a leader does with an answer."""
+
+    COMMITTED = enum.auto()
+    """The ISR in the answer is the ISR. Look at the high watermark next."""
+
+    ROLLED_BACK = enum.auto()
+    """The change was not made: the ISR is the one confirmed before."""
+
+    PENDING = enum.auto()
+    """Nothing is known for certain: wait for news of the partition."""
+
+    RETRY = enum.auto()
+    """Send the same request again."""
+
+    IGNORED = enum.auto()
+    """The answer is not to the request under way, or is older than what is known."""
+
+
+_NOT_MADE: Final = (ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED)
+_AWAITS_NEWS: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.INVALID_UPDATE_VERSION,
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.NEW_LEADER_ELECTED,
+)
+
+
+def validate(
+    partition: PartitionState | None,
+    request: AlterPartition,
+    brokers: Mapping[BrokerId, BrokerStatus],
+    rules: Rules,
+) -> ErrorCode:
+    """Return the controller's verdict on a request; None for a partition that it does not know."""
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    epoch_error = _check_epochs(partition, request, rules)
+    if epoch_error is not ErrorCode.NONE:
+        return epoch_error
+    members = request.members
+    if len(set(members)) != len(members) or not set(members).issubset(partition.replicas):
+        return ErrorCode.INVALID_REQUEST
+    if request.leader not in members:
+        return ErrorCode.INVALID_REQUEST
+    if request.recovering and (len(members) > 1 or not partition.recovering):
+        return ErrorCode.INVALID_REQUEST
+    if not all(is_eligible_member(member, brokers.get(member.broker), rules) for member in request.isr):
+        return ErrorCode.INELIGIBLE_REPLICA if rules.isr_join_eligibility else ErrorCode.OPERATION_NOT_ATTEMPTED
+    return ErrorCode.NONE
+
+
+def is_eligible_member(member: IsrMember, status: BrokerStatus | None, rules: Rules) -> bool:
+    """Return whether the controller lets a replica be in a proposed ISR."""
+    if rules.isr_join_eligibility and (status is None or not status.is_active):
+        return False
+    if rules.isr_join_broker_epoch and member.epoch != UNKNOWN_BROKER_EPOCH:
+        return status is not None and status.epoch == member.epoch
+    return True
+
+
+def alter(
+    partition: PartitionState,
+    request: AlterPartition,
+    brokers: Mapping[BrokerId, BrokerStatus],
+    terms: Terms,
+    policy: ElectionPolicy = elect,
+) -> Altered:
+    """Return the controller's answer to a request, and the partition after it."""
+    error = validate(partition, request, brokers, terms.rules)
+    if error is not ErrorCode.NONE:
+        return Altered(error, partition)
+    target = attrs.evolve(target_of(partition, request.members, terms), recovering=request.recovering)
+    following = change(partition, target, active_brokers(brokers), terms, policy)
+    if following is None:
+        return Altered(ErrorCode.NONE, partition)
+    moved = following.leader_epoch != partition.leader_epoch and following.leader != request.leader
+    return Altered(ErrorCode.NEW_LEADER_ELECTED if moved else ErrorCode.NONE, following)
+
+
+def react(leader: LeaderState, request: AlterPartition, altered: Altered) -> tuple[Reaction, LeaderState]:
+    """Return what a leader does with the answer to `request`, and its state after it."""
+    if leader.pending != request:
+        return Reaction.IGNORED, leader
+    if altered.error in _NOT_MADE:
+        return Reaction.ROLLED_BACK, attrs.evolve(leader, pending=None)
+    if altered.error in _AWAITS_NEWS:
+        return Reaction.PENDING, leader
+    if altered.error is not ErrorCode.NONE:
+        return Reaction.RETRY, leader
+    answer = altered.partition
+    if answer.leader_epoch != leader.leader_epoch or answer.partition_epoch < leader.partition_epoch:
+        return Reaction.IGNORED, leader
+    confirmed = attrs.evolve(leader, isr=answer.isr, partition_epoch=answer.partition_epoch, pending=None)
+    return Reaction.COMMITTED, confirmed
+
+
+def _check_epochs(partition: PartitionState, request: AlterPartition, rules: Rules) -> ErrorCode:
+    ahead = request.leader_epoch > partition.leader_epoch or request.partition_epoch > partition.partition_epoch
+    if ahead and rules.isr_write_ahead_refused:
+        return ErrorCode.NOT_CONTROLLER
+    if request.leader_epoch < partition.leader_epoch and rules.isr_write_epoch_check:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    if request.leader != partition.leader:
+        return ErrorCode.INVALID_REQUEST
+    if request.partition_epoch < partition.partition_epoch:
+        return ErrorCode.INVALID_UPDATE_VERSION
+    return ErrorCode.NONE

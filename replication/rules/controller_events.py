@@ -1,0 +1,138 @@
+"""What the controller does to a partition when a broker is fenced, stops, returns or loses a disk.
+
+It decides, for one partition and one event, the partition's next state; the controller calls it for each partition
+that the event touches and records the results.
+
+Goals, most important first
+1. A broker that cannot serve is in no ISR and leads nothing.
+2. A partition without a leader gets one as soon as somebody may lead.
+
+Constraints: one broker at a time, each event on the result of the one before: two changes worked out from the same
+old state would undo each other (KAFKA-13173). An event that does not concern a partition gives None.
+
+How: fencing, controlled shutdown and an offline directory take the broker out of the ISR. Unfencing elects for
+leaderless partitions only; the ISR is the leader's to enlarge. An unclean restart takes a replica out of ISR
+and ELR, as its log may have lost its end. Unregistering is to a partition what fencing is: Kafka 4.0 leaves the
+broker in the ELR, where it is never acceptable.
+
+Worked example: ISR (1, 2), leader 1; fence 1: leader 2, ISR (2,), leader epoch +1.
+
+Left out: the choice of the partitions, the records of the brokers themselves.
+
+Source: Kafka metadata ReplicationControlManager.handleBroker*, handleDirectoriesOffline, electLeader and
+maybeElectUncleanLeaders, commit 1eb7644 (2024-10); KAFKA-12670, KAFKA-13173, KIP-858, KIP-966.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.ids import BrokerId
+from replication.rules.election import Election, ElectionPolicy, elect
+from replication.rules.partition import BrokerStatus, PartitionEpoch, PartitionState
+from replication.rules.partition_change import change, target_of
+from replication.rules.settings import Terms
+
+
+def active_brokers(brokers: Mapping[BrokerId, BrokerStatus]) -> frozenset[BrokerId]:
+    """Return the registered brokers that may lead."""
+    return frozenset(broker for broker, status in brokers.items() if status.is_active)
+
+
+def fenced(
+    partition: PartitionState,
+    broker: BrokerId,
+    active: frozenset[BrokerId],
+    terms: Terms,
+    policy: ElectionPolicy = elect,
+) -> PartitionState | None:
+    """Return the partition after `broker` was fenced, began to stop, lost the replica's directory or was unregistered.
+
+    `active` are the brokers that may lead as of before; `broker` no longer does.
+    """
+    if broker not in partition.isr:
+        return None
+    isr = tuple(member for member in partition.isr if member != broker)
+    return change(partition, target_of(partition, isr, terms), active - {broker}, terms, policy)
+
+
+def fenced_together(
+    partition: PartitionState, brokers: tuple[BrokerId, ...], active: frozenset[BrokerId], terms: Terms
+) -> PartitionState:
+    """Return the partition after several brokers' sessions expired in one tick, in the order given.
+
+    Without the rule of one at a time each change is worked out from the state before the tick, and the last stands.
+    """
+    state = partition
+    for broker in brokers:
+        base = state if terms.rules.fence_one_at_a_time else partition
+        following = fenced(base, broker, active, terms)
+        if following is not None:
+            epochs_behind = state.partition_epoch - base.partition_epoch
+            state = attrs.evolve(following, partition_epoch=PartitionEpoch(following.partition_epoch + epochs_behind))
+        if terms.rules.fence_one_at_a_time:
+            active = active - {broker}
+    return state
+
+
+def unfenced(
+    partition: PartitionState,
+    broker: BrokerId,
+    active: frozenset[BrokerId],
+    terms: Terms,
+    policy: ElectionPolicy = elect,
+) -> PartitionState | None:
+    """Return the partition after `broker` was unfenced; None unless it was leaderless and a leader is found."""
+    if partition.has_leader:
+        return None
+    return change(partition, target_of(partition, partition.isr, terms), active | {broker}, terms, policy)
+
+
+def restarted_uncleanly(
+    partition: PartitionState,
+    broker: BrokerId,
+    active: frozenset[BrokerId],
+    terms: Terms,
+    policy: ElectionPolicy = elect,
+) -> PartitionState | None:
+    """Return the partition after `broker` registered without proof that it had stopped cleanly."""
+    if not terms.rules.elr or not terms.rules.elr_excludes_unclean:
+        return None
+    if broker not in partition.isr and broker not in partition.elr:
+        return None
+    isr = tuple(member for member in partition.isr if member != broker)
+    target = attrs.evolve(target_of(partition, isr, terms), unclean=(broker,))
+    return change(partition, target, active - {broker}, terms, policy)
+
+
+def directories_assigned(partition: PartitionState, terms: Terms) -> PartitionState:
+    """Return the partition after a replica was moved to another directory of its broker: one epoch more."""
+    elr = partition.elr if terms.rules.elr_kept_by_every_change else ()
+    return attrs.evolve(partition, elr=elr, partition_epoch=PartitionEpoch(partition.partition_epoch + 1))
+
+
+def election_requested(
+    partition: PartitionState, election: Election, active: frozenset[BrokerId], terms: Terms
+) -> tuple[ErrorCode, PartitionState]:
+    """Return the answer to an operator's election, PREFERRED or UNCLEAN, and the partition after it."""
+    assert election is not Election.ONLINE, election
+    preferred = election is Election.PREFERRED
+    if partition.leader == partition.replicas[0] if preferred else partition.has_leader:
+        return ErrorCode.ELECTION_NOT_NEEDED, partition
+    target = attrs.evolve(target_of(partition, partition.isr, terms), election=election)
+    following = change(partition, target, active, terms)
+    if following is not None:
+        return ErrorCode.NONE, following
+    refused = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE if preferred else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    return refused, partition
+
+
+def swept(partition: PartitionState, active: frozenset[BrokerId], terms: Terms) -> PartitionState | None:
+    """Return the partition after the periodic sweep, which elects uncleanly for leaderless partitions that allow it."""
+    if partition.has_leader or not terms.unclean_election:
+        return None
+    target = attrs.evolve(target_of(partition, partition.isr, terms), election=Election.UNCLEAN)
+    return change(partition, target, active, terms)

@@ -1,0 +1,253 @@
+"""A leader's answer to a fetch, and what a follower makes of it.
+
+It decides, in this order: whether the request is for this topic, this epoch and this leader; whether the sender is
+a replica; whether the logs part; what the leader may learn from the fetch. On the follower's side: what the answer
+does to the high watermark.
+
+Goals, most important first
+1. The leader never counts an offset of a log that is not a prefix of its own.
+2. A replica that follows an older or a newer epoch learns so, and nothing else.
+3. Every accepted fetch moves what the leader knows: caught up or not, in the ISR or not, committed how far.
+
+Constraints: a refused fetch changes nothing. The leader's end that counts is the one before the read, so that
+appends during the read do not make a follower late. The high watermark is looked at again only if the follower's
+recorded end changed, and a follower may be added to the ISR before that.
+
+How: `answer_fetch` decides without changing anything; a `FollowerDesk` does all of it for a follower's fetch.
+
+Worked example: a leader in epoch 4 (epochs 1 at 0, 4 at 10) gets a fetch at 12 with last fetched epoch 3. Epoch 3 is
+answered as epoch 1 ending at 10; 1 < 3, so the logs part: the follower gets (1, 10), no records, and stays where
+it was in the leader's books.
+
+Left out: sizes, sessions, quotas and waiting for data; isolation levels, which bound the read, are `follower_read`'s.
+
+Source: Kafka core Partition.fetchRecords, readRecords, updateFollowerFetchState, Replica.updateFetchStateOrThrow and
+AbstractFetcherThread.processFetchRequest, commit 1eb7644 (2024-10); KAFKA-12996, KAFKA-13141, KAFKA-14704, KIP-903.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from broker.error_codes import ErrorCode
+from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from broker.units import TimeMs
+from broker.values import value
+from replication.rules.epochs import UNDEFINED_END, end_offset_for
+from replication.rules.high_watermark import follower_high_watermark, leader_high_watermark
+from replication.rules.isr import may_join, propose_expand
+from replication.rules.partition import (
+    UNKNOWN_BROKER_EPOCH,
+    UNKNOWN_EPOCH,
+    UNKNOWN_OFFSET,
+    BrokerStatus,
+    EpochEnd,
+    Follower,
+    FollowerState,
+    LeaderState,
+    LogState,
+)
+from replication.rules.settings import Moment, Terms
+from replication.rules.switches import Rules, Truncation
+from replication.rules.truncation import cut_for, truncated
+
+_NONE: Final = ErrorCode.NONE
+"""Looked up once: a member of an enum costs as much as making a value, and this is asked for at every fetch."""
+
+
+@value(kw_only=True)
+class FetchRequest:
+    """One partition of a follower's fetch; -1 stands for an epoch that is not given."""
+
+    replica: BrokerId
+    offset: Offset
+    leader_epoch: LeaderEpoch = UNKNOWN_EPOCH
+    last_fetched_epoch: LeaderEpoch = UNKNOWN_EPOCH
+    start_offset: Offset = UNKNOWN_OFFSET
+    broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH
+
+
+@value(kw_only=True)
+class FetchAnswer:
+    """One partition of the answer. Where the logs part, `diverging` says where, and there are no records.
+
+    Without an error and without divergence the records from the offset asked for up to `end_offset` may be sent.
+    """
+
+    error: ErrorCode = ErrorCode.NONE
+    diverging: EpochEnd | None = None
+    high_watermark: Offset = UNKNOWN_OFFSET
+    start_offset: Offset = UNKNOWN_OFFSET
+    end_offset: Offset = UNKNOWN_OFFSET
+
+
+@value
+class Served:
+    """A follower's fetch dealt with: the answer, the leader's state after it, its high watermark after it.
+
+    The answer carries the high watermark of before; a new one reaches the follower with the next.
+    """
+
+    answer: FetchAnswer
+    leader: LeaderState
+    high_watermark: Offset
+
+
+@value
+class _Told:
+    """An answer, and what it follows from; `counts` says that the leader learns from the question."""
+
+    request: FetchRequest
+    log: LogState
+    leader_epoch: LeaderEpoch
+    brokers: Mapping[BrokerId, BrokerStatus]
+    answer: FetchAnswer
+    counts: bool
+
+    def holds(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> bool:
+        """Whether a follower of the leader is told the same again: these values are replaced, never changed."""
+        return (
+            request is self.request
+            and log is self.log
+            and moment.brokers is self.brokers
+            and leader.leader_epoch == self.leader_epoch
+        )
+
+
+def check_topic_id(asked: str, local: str, rules: Rules) -> ErrorCode:
+    """Return INCONSISTENT_TOPIC_ID if the request is for another topic of the same name; "" is no id given."""
+    if rules.topic_id_check and asked and local and asked != local:
+        return ErrorCode.INCONSISTENT_TOPIC_ID
+    return _NONE
+
+
+def check_leader_epoch(role: LeaderState | FollowerState, leader_epoch: LeaderEpoch, rules: Rules) -> ErrorCode:
+    """Return the error for a request of `leader_epoch` to the leader that `role` is, or is not."""
+    if rules.fetch_epoch_check and leader_epoch != UNKNOWN_EPOCH and leader_epoch != role.leader_epoch:
+        stale = leader_epoch < role.leader_epoch
+        return ErrorCode.FENCED_LEADER_EPOCH if stale else ErrorCode.UNKNOWN_LEADER_EPOCH
+    return _NONE if isinstance(role, LeaderState) else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def answer_fetch(role: LeaderState | FollowerState, log: LogState, request: FetchRequest, rules: Rules) -> FetchAnswer:
+    """Return the answer to a follower's fetch; nothing is changed by it."""
+    error = check_leader_epoch(role, request.leader_epoch, rules)
+    if error is not _NONE:
+        return FetchAnswer(error=error)
+    assert isinstance(role, LeaderState), role
+    if role.follower(request.replica) is None:
+        # With an epoch the sender is up to date and this leader may be behind: the sender shall retry.
+        known = rules.fetch_epoch_check and request.leader_epoch != UNKNOWN_EPOCH
+        return FetchAnswer(error=ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    diverging, last = None, request.last_fetched_epoch
+    is_of_latest = bool(log.epochs) and log.epochs[-1].epoch == last and log.start_offset <= request.offset
+    if is_of_latest and request.offset <= log.end_offset:
+        # Nearly every fetch: the logs do not part, as the latest epoch ends at the log's end.
+        pass
+    elif rules.truncation is Truncation.ON_FETCH and last != UNKNOWN_EPOCH:
+        end = end_offset_for(log.epochs, last, log.end_offset, rules)
+        if end == UNDEFINED_END or (request.offset < log.start_offset and rules.diverging_below_start_refused):
+            return FetchAnswer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+        if end.epoch < last or end.end_offset < request.offset:
+            diverging = end
+    if diverging is None and not log.start_offset <= request.offset <= log.end_offset:
+        return FetchAnswer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+    return FetchAnswer(
+        diverging=diverging,
+        high_watermark=log.high_watermark,
+        start_offset=log.start_offset,
+        end_offset=log.end_offset,
+    )
+
+
+class FollowerDesk:
+    """Serves the followers of one leader, and remembers what it told each last.
+
+    An idle follower asks the same again and again. An answer follows from the leader's epoch, its log, the question and
+    the registered brokers; while these are what they were, so is the answer.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._told: dict[BrokerId, _Told] = {}
+
+    def serve(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> Served:
+        """Return the answer to a follower's fetch and what the leader learned: ends, ISR, high watermark.
+
+        If `Served.leader.pending` is new, its request is to be sent to the controller.
+        """
+        before = leader.follower(request.replica)
+        if before is None:
+            return Served(answer_fetch(leader, log, request, self._terms.rules), leader, log.high_watermark)
+        told = self._told.get(request.replica)
+        if told is None or not told.holds(leader, log, request, moment):
+            told = self._told[request.replica] = self._answer(leader, log, request, moment)
+        if not told.counts:
+            return Served(told.answer, leader, log.high_watermark)
+        follower = recorded(before, request, leader.leader_epoch, log.end_offset, moment.now_ms)
+        leader = leader.with_follower(follower)
+        if may_join(leader, log, follower, moment, self._terms):
+            own = moment.brokers.get(leader.broker)
+            leader = propose_expand(leader, follower.broker, UNKNOWN_BROKER_EPOCH if own is None else own.epoch)
+        if follower.end_offset == before.end_offset:
+            return Served(told.answer, leader, log.high_watermark)
+        return Served(told.answer, leader, leader_high_watermark(leader, log, moment, self._terms))
+
+    def _answer(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> _Told:
+        rules = self._terms.rules
+        answer = answer_fetch(leader, log, request, rules)
+        counts = answer.error is _NONE and (answer.diverging is None or not rules.diverging_fetch_ignored)
+        if counts and _is_of_former_life(request, moment, rules):
+            answer, counts = FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER), False
+        return _Told(request, log, leader.leader_epoch, moment.brokers, answer, counts)
+
+
+def recorded(
+    follower: Follower, request: FetchRequest, leader_epoch: LeaderEpoch, leader_end_offset: Offset, now_ms: TimeMs
+) -> Follower:
+    """Return what a leader knows of a follower after a fetch; `leader_end_offset` is its end before it read for it.
+
+    The follower was caught up now if it asks for that end; or at its previous fetch, if it asks for what was the
+    end then: so a follower under steady load, always one batch behind, stays in the ISR.
+    """
+    offset, end_before, caught_up_at_ms = request.offset, follower.leader_end_offset, follower.caught_up_at_ms
+    had_all_at_ms = caught_up_at_ms
+    if offset >= leader_end_offset:
+        had_all_at_ms = now_ms
+    elif offset >= end_before:
+        had_all_at_ms = follower.fetched_at_ms
+    if had_all_at_ms > caught_up_at_ms:
+        caught_up_at_ms = had_all_at_ms
+    return Follower(
+        follower.broker,
+        offset,
+        request.start_offset,
+        leader_end_offset if leader_end_offset > end_before else end_before,
+        now_ms,
+        caught_up_at_ms,
+        request.broker_epoch,
+        leader_epoch if request.leader_epoch == UNKNOWN_EPOCH else request.leader_epoch,
+    )
+
+
+def after_answer(log: LogState, answer: FetchAnswer, rules: Rules) -> LogState:
+    """Return a follower's log after an answer without error, whose records it has appended to `log` already."""
+    assert answer.error is _NONE, answer
+    if answer.diverging is not None:
+        if not rules.truncate_before_high_watermark:
+            log = _raised(log, answer.high_watermark)
+        return truncated(log, cut_for(log, answer.diverging, rules).end_offset, rules)
+    return _raised(log, answer.high_watermark)
+
+
+def _is_of_former_life(request: FetchRequest, moment: Moment, rules: Rules) -> bool:
+    if not rules.isr_join_broker_epoch or request.broker_epoch == UNKNOWN_BROKER_EPOCH:
+        return False
+    status = moment.brokers.get(request.replica)
+    return status is not None and not status.fenced and status.epoch > request.broker_epoch
+
+
+def _raised(log: LogState, leader_high_watermark: Offset) -> LogState:
+    high_watermark = follower_high_watermark(log, leader_high_watermark)
+    return LogState(log.start_offset, log.end_offset, high_watermark, log.epochs)

@@ -1,0 +1,87 @@
+"""What consumers may read, and where: the leader, or a follower near them.
+
+It decides whether a leader sends a consumer to a follower, which part of its log a replica shows, and what a client is
+told when it asks for the end of the log.
+
+Goals, most important first
+1. A consumer never sees what is not committed.
+2. A consumer is never told an end of the log that goes backwards because the leader is new.
+3. It reads in its own rack where it can.
+
+Constraints: every replica shows what lies below its own high watermark, which lags behind the leader's; an
+offset between the two is not an error but a reason to ask again. Only members of the ISR that are alive are preferred.
+
+How: by racks, the leader if it is in the consumer's rack; else the most caught-up replica there; else the leader.
+
+Worked example: the consumer is in rack "a", the leader in "b", follower 2 in "a" with end 9: a fetch at 9 is
+sent to 2, a fetch at 10 stays with the leader.
+
+Left out: other replica selectors; the cache of the consumer, which asks anew every five minutes.
+
+Source: Kafka core ReplicaManager.findPreferredReadReplica, Partition.fetchOffsetForTimestamp, clients
+RackAwareReplicaSelector, commit 1eb7644 (2024-10); KIP-207, KIP-392, KAFKA-15390.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.ids import BrokerId, Offset
+from replication.rules.partition import Follower, FollowerState, LeaderState, LogState
+from replication.rules.settings import Moment
+from replication.rules.switches import Rules
+
+
+@attrs.frozen
+class Reader:
+    """A consumer that asks for records: where it wants to go on, and the rack that it says it is in, "" for none."""
+
+    offset: Offset
+    rack: str = ""
+
+
+def preferred_replica(
+    leader: LeaderState, reader: Reader, racks: Mapping[BrokerId, str], moment: Moment, rules: Rules
+) -> BrokerId | None:
+    """Return the follower that a consumer shall read from; None to read from the leader."""
+    if not rules.follower_reads or not reader.rack or racks.get(leader.broker) == reader.rack:
+        return None
+    near = [
+        follower
+        for follower in leader.followers
+        if racks.get(follower.broker) == reader.rack and _can_serve(leader, follower, reader.offset, moment, rules)
+    ]
+    if not near:
+        return None
+    # Kafka compares the ends, then how recently the replicas were caught up, then the ids: the lower wins.
+    return max(near, key=lambda follower: (follower.end_offset, follower.caught_up_at_ms, -follower.broker)).broker
+
+
+def check_consumer_fetch(role: LeaderState | FollowerState, log: LogState, offset: Offset, rules: Rules) -> ErrorCode:
+    """Return the error for a consumer's fetch at `offset`; NONE if records up to the high watermark may be sent."""
+    if isinstance(role, FollowerState) and not rules.follower_reads:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if not log.start_offset <= offset <= log.end_offset:
+        return ErrorCode.OFFSET_OUT_OF_RANGE
+    if offset > log.high_watermark and isinstance(role, FollowerState):
+        return ErrorCode.OFFSET_NOT_AVAILABLE
+    return ErrorCode.NONE
+
+
+def latest_offset(leader: LeaderState, log: LogState, rules: Rules) -> tuple[ErrorCode, Offset]:
+    """Return the answer to a client that asks for the log's end: the high watermark, once it is of this epoch."""
+    if rules.offset_not_available and leader.epoch_start_offset > log.high_watermark:
+        return ErrorCode.OFFSET_NOT_AVAILABLE, Offset(-1)
+    return ErrorCode.NONE, log.high_watermark
+
+
+def _can_serve(leader: LeaderState, follower: Follower, offset: Offset, moment: Moment, rules: Rules) -> bool:
+    if follower.broker not in leader.isr or not follower.start_offset <= offset <= follower.end_offset:
+        return False
+    if not rules.fenced_never_preferred:
+        return True
+    status = moment.brokers.get(follower.broker)
+    return status is not None and not status.fenced

@@ -1,0 +1,137 @@
+"""Who is in sync: when a follower counts as caught up, when it leaves the ISR and when it may come back.
+
+It decides, for a leader, which members lag too far (shrink), whether a follower may be added (expand), and which set
+the high watermark has to respect while the controller has not answered yet (maximal ISR).
+
+Goals, most important first
+1. A replica in the ISR holds everything that was ever committed.
+2. A dead or slow follower does not hold the partition up for ever.
+3. A follower that lags no longer than allowed is not thrown out.
+
+Constraints: one change at a time is under way; the leader is always a member; nothing here trusts a follower's word
+about anything but its own log.
+
+How. A follower is caught up if its end equals the leader's or if it had everything at some time in the last
+`lag_ms_max`; when that was is noted with each fetch (`fetch.recorded`). Shrinking is by time,
+joining is by offsets: at least the leader's high watermark, and at least where the leader's epoch began, as a leader
+newly elected does not know how far its predecessor had committed.
+
+Worked example: lag_ms_max 30000; a follower had everything at 1000 ms and is one record short since. At 31000 ms it
+is caught up, at 31001 ms it is out.
+
+Left out: the timer that looks for laggards (every lag_ms_max / 2, so removal takes up to 1.5 times the lag).
+
+Source: Kafka core Partition.scala (needsExpandIsr, isReplicaIsrEligible, getOutOfSyncReplicas, prepareIsrExpand,
+prepareIsrShrink) and Replica.scala, commit 1eb7644 (2024-10); KAFKA-7128, KAFKA-7152, KIP-497, KIP-841, KIP-903.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from broker.ids import BrokerEpoch, BrokerId, Offset
+from broker.units import TimeMs
+from replication.rules.min_isr import is_under_min_isr
+from replication.rules.partition import (
+    UNKNOWN_BROKER_EPOCH,
+    AlterPartition,
+    BrokerStatus,
+    Follower,
+    IsrMember,
+    LeaderState,
+    LogState,
+)
+from replication.rules.settings import Moment, Terms
+from replication.rules.switches import Rules
+
+
+def is_caught_up(follower: Follower, leader_end_offset: Offset, now_ms: TimeMs, terms: Terms) -> bool:
+    """Return whether a follower has everything, or had within the last `lag_ms_max`."""
+    if terms.rules.caught_up_at_end_offset and follower.end_offset == leader_end_offset:
+        return True
+    return now_ms - follower.caught_up_at_ms <= terms.lag_ms_max
+
+
+def is_eligible(follower: Follower, status: BrokerStatus | None, rules: Rules) -> bool:
+    """Return whether metadata lets a follower into the ISR: registered, active, and the same life that fetched."""
+    if rules.isr_join_eligibility and (status is None or not status.is_active):
+        return False
+    if rules.isr_join_broker_epoch:
+        if status is None or status.fenced or follower.broker_epoch is None:
+            return False
+        return follower.broker_epoch in (UNKNOWN_BROKER_EPOCH, status.epoch)
+    return True
+
+
+def lagging(leader: LeaderState, leader_end_offset: Offset, now_ms: TimeMs, terms: Terms) -> tuple[BrokerId, ...]:
+    """Return the members to remove, in the ISR's order; none while a change is under way."""
+    if leader.pending is not None:
+        return ()
+    lagging = []
+    for broker in leader.isr:
+        if broker != leader.broker:
+            follower = leader.follower(broker)
+            if follower is None or not is_caught_up(follower, leader_end_offset, now_ms, terms):
+                lagging.append(broker)
+    return tuple(lagging)
+
+
+def may_join(leader: LeaderState, log: LogState, follower: Follower, moment: Moment, terms: Terms) -> bool:
+    """Return whether a follower that has just fetched is to be added to the ISR."""
+    if leader.pending is not None or follower.broker in leader.isr:
+        return False
+    rules = terms.rules
+    if follower.end_offset < log.high_watermark:
+        return False
+    if rules.isr_join_epoch_start and follower.end_offset < leader.epoch_start_offset:
+        return False
+    if rules.isr_join_epoch_check and follower.leader_epoch != leader.leader_epoch:
+        return False
+    if not is_eligible(follower, moment.brokers.get(follower.broker), rules):
+        return False
+    if rules.isr_join_caught_up_under_min_isr and is_under_min_isr(leader, terms):
+        return is_caught_up(follower, log.end_offset, moment.now_ms, terms)
+    return True
+
+
+def maximal_isr(leader: LeaderState, rules: Rules) -> tuple[BrokerId, ...]:
+    """Return the set that the high watermark must respect: the ISR, and who is being added to it.
+
+    Without the rule of the maximal ISR the leader takes a shrink for granted and an addition for not yet made.
+    """
+    if leader.pending is None:
+        return leader.isr
+    proposed = leader.pending.members
+    if len(proposed) > len(leader.isr) if rules.maximal_isr else len(proposed) < len(leader.isr):
+        return proposed
+    return leader.isr
+
+
+def propose_shrink(leader: LeaderState, removed: tuple[BrokerId, ...], own_epoch: BrokerEpoch) -> LeaderState:
+    """Return the state with a request under way that removes members; `own_epoch` is the leader's broker epoch."""
+    assert leader.broker not in removed, (leader.broker, removed)
+    return _proposing(leader, tuple(broker for broker in leader.isr if broker not in removed), own_epoch)
+
+
+def propose_expand(leader: LeaderState, added: BrokerId, own_epoch: BrokerEpoch) -> LeaderState:
+    """Return the state with a request under way that adds one member."""
+    assert added not in leader.isr, (added, leader.isr)
+    return _proposing(leader, (*leader.isr, added), own_epoch)
+
+
+def _proposing(leader: LeaderState, isr: tuple[BrokerId, ...], own_epoch: BrokerEpoch) -> LeaderState:
+    assert leader.pending is None, leader.pending
+    members = []
+    for broker in isr:
+        follower = leader.follower(broker)
+        # A member that has not fetched yet has no epoch to show: should it have restarted, the controller has
+        # removed it and raised the partition epoch, and refuses this request for that.
+        known = own_epoch if follower is None else follower.broker_epoch
+        members.append(IsrMember(broker, UNKNOWN_BROKER_EPOCH if known is None else known))
+    request = AlterPartition(
+        leader=leader.broker,
+        leader_epoch=leader.leader_epoch,
+        partition_epoch=leader.partition_epoch,
+        isr=tuple(members),
+    )
+    return attrs.evolve(leader, pending=request)

@@ -1,0 +1,95 @@
+"""What a producer is told, and what it may believe.
+
+It decides whether a leader takes a write, when and how a waiting write is answered, and what each answer means for
+the fate of the records.
+
+Goals, most important first
+1. Success with acks=all means committed: the records outlive any clean election.
+2. A definite refusal means that the records are nowhere.
+3. What is neither is said to be unknown, and nobody pretends otherwise.
+
+Constraints: with acks=all nothing is appended under min ISR; acks=0 and 1 are appended all the same and become
+visible only when the ISR has grown.
+
+How: acks=all waits until the high watermark has reached the end of the records. If by then the maximal ISR has
+become too small, NOT_ENOUGH_REPLICAS_AFTER_APPEND says that the records are there and may or may not last. With the
+high watermark frozen under min ISR (3.7) that happens only if the ISR shrinks between the two; a write
+that is stuck ends in REQUEST_TIMED_OUT.
+
+Worked example: ISR (1,), min ISR 2: acks=all is refused with NOT_ENOUGH_REPLICAS and not appended; acks=1 succeeds.
+
+Left out: checks of the records themselves, idempotence and transactions.
+
+Source: Kafka core Partition.appendRecordsToLeader, checkEnoughReplicasReachOffset, DelayedProduce and
+ReplicaManager.isValidRequiredAcks, commit 1eb7644 (2024-10); KAFKA-15583.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+from broker.error_codes import ErrorCode
+from broker.ids import Offset
+from replication.rules.isr import maximal_isr
+from replication.rules.min_isr import effective_min_isr, is_under_min_isr
+from replication.rules.partition import FollowerState, LeaderState
+from replication.rules.settings import Terms
+
+ACKS_ALL: Final = -1
+
+
+class Fate(enum.Enum):
+    """What a producer may believe of its records after an answer, or after none."""
+
+    ACKED = enum.auto()
+    """They were taken; with acks=all they are committed."""
+
+    FAILED = enum.auto()
+    """They are certainly in no log."""
+
+    UNKNOWN = enum.auto()
+    """They may be there now, may come to be seen, and may be lost."""
+
+
+_FAILED: Final = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.INVALID_REQUIRED_ACKS)
+
+
+def check_append(role: LeaderState | FollowerState, acks: int, terms: Terms) -> ErrorCode:
+    """Return the error that a leader refuses a write with; NONE if it is appended."""
+    if acks not in (ACKS_ALL, 0, 1):
+        return ErrorCode.INVALID_REQUIRED_ACKS
+    if isinstance(role, FollowerState):
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if acks == ACKS_ALL and is_under_min_isr(role, terms):
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    return ErrorCode.NONE
+
+
+def answer_waiting(
+    role: LeaderState | FollowerState, end_offset: Offset, high_watermark: Offset, terms: Terms
+) -> ErrorCode | None:
+    """Return the answer to an acks=all write that was appended and ends at `end_offset`; None to go on waiting."""
+    if isinstance(role, FollowerState):
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if high_watermark < end_offset:
+        return None
+    needed = effective_min_isr(terms.min_isr, role.replica_count, terms.rules)
+    enough = needed <= len(maximal_isr(role, terms.rules))
+    return ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+
+def fate(answer: ErrorCode | None, *, appended: bool) -> Fate:
+    """Return what a producer may believe; None stands for no answer, as after a lost connection.
+
+    `appended` says whether the leader had appended when it gave the error, which the model knows and a producer does
+    not: NOT_LEADER_OR_FOLLOWER at the door is a definite refusal, later it is not.
+    """
+    if answer is ErrorCode.NONE:
+        return Fate.ACKED
+    if answer in _FAILED:
+        assert not appended, answer
+        return Fate.FAILED
+    if answer is ErrorCode.NOT_LEADER_OR_FOLLOWER and not appended:
+        return Fate.FAILED
+    return Fate.UNKNOWN

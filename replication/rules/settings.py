@@ -1,0 +1,53 @@
+"""What a decision is made under besides the state: the terms of a partition, and the moment at a broker.
+
+It decides nothing; it keeps the parameter lists of the rules short. `Terms` change when an operator changes a
+setting; a `Moment` is new for each event.
+
+Example: Terms(min_isr=2) is a partition under current Kafka with min.insync.replicas=2 and otherwise defaults.
+
+Source: Kafka 4.0 TopicConfig, ReplicationConfigs and KRaftMetadataCache; defaults in `rules.Release`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from broker.errors import UsageError
+from broker.ids import BrokerId
+from broker.units import DurationMs, TimeMs
+from broker.values import value
+from replication.rules.partition import BrokerStatus
+from replication.rules.switches import CURRENT, Rules
+
+LAG_MS_MAX: Final = DurationMs(30_000)
+"""Kafka's default of replica.lag.time.max.ms since 2.5."""
+
+
+@attrs.frozen(kw_only=True)
+class Terms:
+    """The rules and the settings that a partition is run under.
+
+    Raises UsageError for a `min_isr` below 1 and a negative `lag_ms_max`.
+    """
+
+    rules: Rules = CURRENT
+    min_isr: int = 1
+    lag_ms_max: DurationMs = LAG_MS_MAX
+    unclean_election: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if self.min_isr < 1:
+            raise UsageError(f"min.insync.replicas is {self.min_isr}; allowed are 1 and more")
+        if self.lag_ms_max < 0:
+            raise UsageError(f"replica.lag.time.max.ms is {self.lag_ms_max}; allowed are 0 and more")
+
+
+@value
+class Moment:
+    """The time at a broker, and what its copy of the metadata says of the registered brokers."""
+
+    now_ms: TimeMs
+    brokers: Mapping[BrokerId, BrokerStatus]

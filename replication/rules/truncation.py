@@ -1,0 +1,159 @@
+"""What a follower must drop before its log is a prefix of its leader's.
+
+It decides a follower's first step in a new epoch, the offset to cut at when the leader says where the logs part, and
+what to do when the leader no longer, or not yet, has the offset asked for.
+
+Goals, most important first
+1. After the cut the follower's log is a prefix of the leader's.
+2. Nothing committed is cut: what an old high watermark does not cover may well be committed.
+3. It ends: each round makes the log or its newest epoch smaller.
+
+Constraints: a cut never makes a log longer; the high watermark is never left above the end. Cutting below the
+follower's own high watermark is allowed: after an unclean election it is right.
+
+How, by `Rules.truncation`. Until 0.10.2 the follower cut at its own high watermark. With KIP-101 it asks where
+its newest epoch ends in the leader's log and cuts there. With KIP-279 the leader also says which epoch it answered
+for; if the follower does not have that epoch, it cuts to the end of what it has below and asks again. Since 2.8
+there is no question: the answer to a fetch carries the same pair when the logs part.
+
+Worked example (case F): the follower has epoch 1 at 0 and epoch 2 from 1 to 3; the leader has epoch 1 up to 2 and
+is in epoch 3. The follower fetches at 3 with epoch 2; the leader answers epoch 1 ends at 2; the follower's own
+epoch 1 ends at 1, so it cuts to 1.
+
+Left out: the future replica that moves between directories of one broker.
+
+Source: Kafka core AbstractFetcherThread.getOffsetTruncationState, fetchOffsetAndTruncate and onPartitionFenced, commit
+1eb7644 (2024-10), ReplicaFetcherThread.maybeTruncate in 0.11.0; KIP-101, KIP-279, KIP-320, KAFKA-10554, KAFKA-10706.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+from broker.error_codes import ErrorCode
+from broker.ids import LeaderEpoch, Offset
+from replication.rules.epochs import UNDEFINED_END, end_offset_for, trimmed_at_end
+from replication.rules.high_watermark import truncated_high_watermark
+from replication.rules.partition import (
+    UNKNOWN_EPOCH,
+    UNKNOWN_OFFSET,
+    EpochEnd,
+    FollowerState,
+    LeaderState,
+    LogState,
+)
+from replication.rules.switches import Rules, Truncation
+
+
+class FirstStep(enum.Enum):
+    """What a follower does first in a new leader epoch."""
+
+    CUT_TO_HIGH_WATERMARK = enum.auto()
+    """Cut to its own high watermark, then fetch."""
+
+    ASK_EPOCH_END = enum.auto()
+    """Ask the leader where the follower's newest epoch ends, cut, then fetch (or ask again)."""
+
+    FETCH = enum.auto()
+    """Fetch from the log's end."""
+
+
+@attrs.frozen
+class Cut:
+    """Where to cut a follower's log; not `complete` means that the follower must ask again after it."""
+
+    end_offset: Offset
+    complete: bool
+
+
+@attrs.frozen
+class OutOfRange:
+    """What to do about OFFSET_OUT_OF_RANGE: the log to go on with, and whether all of it was dropped."""
+
+    fetch_offset: Offset
+    cut_to: Offset | None
+    starts_anew: bool
+
+
+class FencedReaction(enum.Enum):
+    """What a follower does about FENCED_LEADER_EPOCH."""
+
+    PARK = enum.auto()
+    """Its epoch is the one that was refused: wait for new metadata."""
+
+    RETRY = enum.auto()
+    """It has learned a newer epoch since it sent the request: ask again."""
+
+
+def first_step(log: LogState, rules: Rules) -> FirstStep:
+    """Return what a follower does first when it learns of a new leader epoch."""
+    if rules.truncation is Truncation.ON_FETCH:
+        return FirstStep.FETCH
+    # A log that knows no epoch has nothing to ask about.
+    if rules.truncation is Truncation.TO_HIGH_WATERMARK or not log.epochs:
+        return FirstStep.CUT_TO_HIGH_WATERMARK
+    return FirstStep.ASK_EPOCH_END
+
+
+def answer_epoch_end(
+    role: LeaderState | FollowerState, log: LogState, asked: LeaderEpoch, believed: LeaderEpoch, rules: Rules
+) -> tuple[ErrorCode, EpochEnd]:
+    """Return a leader's answer to "where does epoch `asked` end?" from a follower that believes in epoch `believed`."""
+    if rules.truncation_epoch_check and believed != UNKNOWN_EPOCH and believed != role.leader_epoch:
+        stale = believed < role.leader_epoch
+        return (ErrorCode.FENCED_LEADER_EPOCH if stale else ErrorCode.UNKNOWN_LEADER_EPOCH), UNDEFINED_END
+    if isinstance(role, FollowerState):
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER, UNDEFINED_END
+    found = end_offset_for(log.epochs, asked, log.end_offset, rules)
+    if rules.truncation is Truncation.BY_LEADER_EPOCH:
+        # The answer of KIP-101 had no room for the epoch.
+        return ErrorCode.NONE, EpochEnd(UNKNOWN_EPOCH, found.end_offset)
+    return ErrorCode.NONE, found
+
+
+def cut_for(log: LogState, answer: EpochEnd, rules: Rules) -> Cut:
+    """Return where a follower cuts its log when the leader says that epoch `answer.epoch` ends at its offset."""
+    if answer.end_offset == UNKNOWN_OFFSET:
+        return Cut(log.high_watermark, complete=True)
+    if answer.epoch == UNKNOWN_EPOCH:
+        return Cut(min(answer.end_offset, log.end_offset), complete=True)
+    own = end_offset_for(log.epochs, answer.epoch, log.end_offset, rules)
+    if own.end_offset == UNKNOWN_OFFSET:
+        return Cut(min(answer.end_offset, log.end_offset), complete=True)
+    if own.epoch != answer.epoch:
+        return Cut(min(own.end_offset, log.end_offset), complete=False)
+    return Cut(min(own.end_offset, answer.end_offset, log.end_offset), complete=True)
+
+
+def truncated(log: LogState, end_offset: Offset, rules: Rules) -> LogState:
+    """Return the log cut to `end_offset`; what lies past the end is no cut, but the epochs are trimmed all the same."""
+    if end_offset >= log.end_offset:
+        if not rules.epoch_cache_always_trimmed:
+            return log
+        return attrs.evolve(log, epochs=trimmed_at_end(log.epochs, log.end_offset))
+    return LogState(
+        start_offset=min(log.start_offset, end_offset),
+        end_offset=end_offset,
+        high_watermark=truncated_high_watermark(log.high_watermark, end_offset),
+        epochs=trimmed_at_end(log.epochs, end_offset),
+    )
+
+
+def out_of_range(log: LogState, leader_start_offset: Offset, leader_end_offset: Offset) -> OutOfRange:
+    """Return what a follower does when the leader does not have the offset it asked for."""
+    if leader_end_offset < log.end_offset:
+        return OutOfRange(leader_end_offset, cut_to=leader_end_offset, starts_anew=False)
+    fetch_offset = max(leader_start_offset, log.end_offset)
+    return OutOfRange(fetch_offset, cut_to=None, starts_anew=leader_start_offset > log.end_offset)
+
+
+def on_fenced(requested: LeaderEpoch, current: LeaderEpoch) -> FencedReaction:
+    """Return what a follower in epoch `current` does when its request of epoch `requested` was fenced."""
+    return FencedReaction.PARK if requested == current else FencedReaction.RETRY
+
+
+def may_apply(sent_offset: Offset, fetch_offset: Offset, *, parked: bool) -> bool:
+    """Return whether an answer still fits: the follower asks for the same offset as when it sent the request."""
+    return not parked and sent_offset == fetch_offset

@@ -1,0 +1,252 @@
+"""Faults made real: what each kind does to a cluster, and how it is undone.
+
+It decides how a planned fault strikes: a broker that is down already is left alone, and in a strict run a fault that
+would make too many replicas lose records at one time takes a milder form.
+
+Goals, most important first
+1. After `heal` nothing of any fault is left, but for what was lost.
+2. Targeted faults strike where races are: a message held across an election, a leader killed as it commits.
+
+Constraints: the plan alone decides when; what a fault finds decides what it can do. Every strike is a line of the
+trace.
+
+How the strict limit works: a replica that lost records counts until its broker is in the ISR of all its partitions
+again; fewer than min.insync.replicas of them are allowed at a time. The milder form of a loss is a plain kill.
+
+Source: ours; TigerBeetle's VOPR keeps an atlas of what is lost for the same purpose.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from broker.entropy import SplitMix64, derive
+from broker.ids import BrokerId
+from broker.units import DurationMs, TimeMs
+from replication.roles.leader import LeaderRole
+from replication.roles.messages import CONTROLLER, IsrTold, Message, NodeId, Reassign
+from replication.roles.outbox import Outbox
+from replication.simulation.cluster import DISK_STREAM, Cluster
+from replication.simulation.faults import HELD_KINDS, Fault
+from replication.simulation.network import Hold, one_way, two_ways
+from replication.simulation.options import FaultKind
+from replication.simulation.retention import UPKEEP_KINDS, UpkeepFaults
+
+_SLOW_MS_MAX = 2_000
+_TARGETED: Final = (FaultKind.CRASH_AT_COMMIT, FaultKind.CRASH_AT_ISR)
+"""Faults that wait for their moment."""
+
+
+class Weather:
+    """Strikes a cluster with the faults of a plan."""
+
+    def __init__(self, cluster: Cluster, plan: tuple[Fault, ...]) -> None:
+        self._cluster = cluster
+        self._entropy = SplitMix64(derive(cluster.options.seed, DISK_STREAM))
+        self._lossy: set[BrokerId] = set()
+        self._armed: list[Fault] = []
+        self._highs: dict[tuple[BrokerId, int], int] = {}
+        self._upkeep = UpkeepFaults(cluster)
+        self.is_over = False
+        self.loss_count = 0
+        """How often a broker lost records."""
+        for fault in plan:
+            cluster.at(fault.at_ms, partial(self._strike, fault))
+        if any(fault.kind in _TARGETED for fault in plan):
+            cluster.watches.append(self._after_event)
+
+    def heal(self) -> None:
+        """End all faults: brokers that are down start, ways are open, clocks go right."""
+        cluster = self._cluster
+        self.is_over = True
+        self._armed.clear()
+        self._upkeep.armed.clear()
+        cluster.network.heal_all()
+        cluster.trace.line(cluster.now_ms, "all faults are over")
+        for broker, node in sorted(cluster.nodes.items()):
+            cluster.resume(broker)
+            if node.role is None:
+                self._start(broker)
+            else:
+                node.role.call_off_stop()
+
+    def _strike(self, fault: Fault) -> None:
+        if self.is_over:
+            return
+        kind, cluster = fault.kind, self._cluster
+        if kind in (FaultKind.KILL, FaultKind.POWER_LOSS, FaultKind.WIPE):
+            self._end(BrokerId(fault.target), kind, fault.for_ms)
+        elif kind is FaultKind.RACK_OUTAGE:
+            self._tell(f"rack {fault.target} loses power")
+            for broker, node in sorted(cluster.nodes.items()):
+                if node.rack == fault.target:
+                    self._end(broker, FaultKind.POWER_LOSS, fault.for_ms)
+        elif kind is FaultKind.STOP:
+            self._stop(BrokerId(fault.target), fault.for_ms)
+        elif kind is FaultKind.PAUSE:
+            self._pause(BrokerId(fault.target), fault.for_ms)
+        elif kind is FaultKind.CLOCK_JUMP:
+            self._tell(f"the clock of broker {fault.target} jumps by {fault.detail} ms")
+            cluster.nodes[BrokerId(fault.target)].clock_ahead_ms += fault.detail
+        elif kind is FaultKind.CONTROLLER_FAILOVER:
+            self._tell("another controller takes over")
+            cluster.fail_over()
+        elif kind is FaultKind.HOLD:
+            held = HELD_KINDS[fault.detail % len(HELD_KINDS)]
+            self._tell(f"the next messages {held} are held for {fault.for_ms} ms")
+            cluster.network.hold(Hold(held, TimeMs(cluster.now_ms + fault.for_ms)))
+        elif kind in _TARGETED:
+            self._armed.append(fault)
+        elif kind is FaultKind.REASSIGN:
+            self._reassign(fault)
+        elif kind in UPKEEP_KINDS:
+            self._upkeep.strike(fault)
+        else:
+            self._cut(fault)
+
+    def _cut(self, fault: Fault) -> None:
+        cluster, broker = self._cluster, NodeId(fault.target)
+        peers = tuple(NodeId(other) for other in cluster.nodes if other != fault.target)
+        everybody = (*peers, CONTROLLER, *cluster.clients)
+        if fault.kind is FaultKind.SLOW:
+            self._tell(f"messages to broker {broker} are slow for {fault.for_ms} ms")
+            cluster.network.slow(broker, abs(fault.detail) % _SLOW_MS_MAX)
+            cluster.at(cluster.now_ms + fault.for_ms, lambda: cluster.network.quicken(broker))
+            return
+        ways = {
+            FaultKind.ISOLATE: two_ways(broker, everybody),
+            FaultKind.DEAF: one_way(everybody, (broker,)),
+            FaultKind.MUTE: one_way((broker,), everybody),
+            FaultKind.CUT_CONTROLLER: two_ways(broker, (CONTROLLER,)),
+            FaultKind.CUT_PEERS: two_ways(broker, peers),
+        }[fault.kind]
+        self._tell(f"broker {broker}: {fault.kind.value}, for {fault.for_ms} ms")
+        for way in ways:
+            cluster.network.cut(*way)
+
+        def heal() -> None:
+            if not self.is_over:
+                self._tell(f"broker {broker}: {fault.kind.name.lower().replace('_', ' ')} is over")
+                for way in ways:
+                    cluster.network.heal(*way)
+
+        cluster.at(cluster.now_ms + fault.for_ms, heal)
+
+    def _end(self, broker: BrokerId, kind: FaultKind, down_ms: DurationMs) -> None:
+        cluster = self._cluster
+        node = cluster.nodes[broker]
+        if node.role is None:
+            return
+        if kind is not FaultKind.KILL and not self._may_lose(broker):
+            kind = FaultKind.KILL
+        node.kill()
+        how = "dies"
+        if kind is FaultKind.WIPE:
+            node.wipe()
+            how = "loses its disk"
+        elif kind is FaultKind.POWER_LOSS:
+            how = f"loses power and {node.lose_tails(self._entropy)} bytes"
+        if node.lossy_life == node.life:
+            self._lossy.add(broker)
+            self.loss_count += 1
+        self._tell(f"broker {broker} {how}, down for {down_ms} ms")
+        cluster.at(cluster.now_ms + down_ms, lambda: None if self.is_over else self._start(broker))
+
+    def _may_lose(self, broker: BrokerId) -> bool:
+        if not self._cluster.options.is_strict:
+            return True
+        image = self._cluster.controller.image
+        self._lossy = {
+            lossy
+            for lossy in self._lossy
+            if not self._is_alive(lossy)
+            or any(lossy in state.replicas and lossy not in state.isr for state in image.partitions.values())
+        }
+        return len(self._lossy | {broker}) < self._cluster.options.terms.min_isr
+
+    def _is_alive(self, broker: BrokerId) -> bool:
+        role = self._cluster.nodes[broker].role
+        status = self._cluster.controller.image.brokers.get(broker)
+        return role is not None and status is not None and role.epoch == status.epoch
+
+    def _start(self, broker: BrokerId) -> None:
+        if self._cluster.nodes[broker].role is None:
+            self._tell(f"broker {broker} starts")
+            self._cluster.start_broker(broker)
+
+    def _stop(self, broker: BrokerId, down_ms: DurationMs) -> None:
+        node = self._cluster.nodes[broker]
+        if node.role is None or not node.role.ask_to_stop():
+            return
+        self._tell(f"broker {broker} is told to stop")
+        life = node.life
+
+        def look() -> None:
+            if self.is_over or node.role is None or node.life != life:
+                return
+            if node.role.may_stop:
+                node.stop()
+                self._tell(f"broker {broker} has stopped cleanly, down for {down_ms} ms")
+                self._cluster.at(self._cluster.now_ms + down_ms, lambda: None if self.is_over else self._start(broker))
+            else:
+                self._cluster.at(self._cluster.now_ms + 100, look)
+
+        look()
+
+    def _pause(self, broker: BrokerId, for_ms: DurationMs) -> None:
+        node = self._cluster.nodes[broker]
+        if node.role is None or node.is_paused:
+            return
+        self._tell(f"broker {broker} stands still for {for_ms} ms")
+        node.is_paused = True
+        life = node.life
+
+        def resume() -> None:
+            # A broker that was killed meanwhile has another life, which stands still only for a pause of its own.
+            if node.life == life and node.role is not None:
+                self._cluster.resume(broker)
+
+        self._cluster.at(self._cluster.now_ms + for_ms, resume)
+
+    def _reassign(self, fault: Fault) -> None:
+        cluster = self._cluster
+        state = cluster.controller.image.partitions.get(fault.target)
+        if state is None:
+            return
+        spare = [broker for broker in sorted(cluster.nodes) if broker not in state.replicas]
+        if state.is_reassigning or not spare:
+            return
+        place = abs(fault.detail) % len(state.replicas)
+        added = spare[abs(fault.detail) % len(spare)]
+        target = tuple(added if index == place else broker for index, broker in enumerate(state.replicas))
+        self._tell(f"partition {fault.target} is to move to {', '.join(map(str, target))}")
+        cluster.tell(CONTROLLER, Reassign(fault.target, target))
+
+    def _after_event(self, cluster: Cluster, node: NodeId, message: Message, _out: Outbox) -> None:
+        """Look whether a targeted fault is due."""
+        if not self._armed or node >= CONTROLLER:
+            return
+        role = cluster.nodes[BrokerId(node)].role
+        if role is None:
+            return
+        partition = getattr(message, "partition", None)
+        part = None if partition is None else role.roles.get(partition)
+        if not isinstance(part, LeaderRole) or partition is None:
+            return
+        high = part.log.log.high_watermark
+        rose = high > self._highs.get((role.broker, partition), high)
+        self._highs[role.broker, partition] = high
+        for fault in self._armed:
+            if fault.kind is FaultKind.CRASH_AT_COMMIT and rose:
+                break
+            if fault.kind is FaultKind.CRASH_AT_ISR and isinstance(message, IsrTold):
+                break
+        else:
+            return
+        self._armed.remove(fault)
+        self._tell(f"broker {node}: {fault.kind.value}")
+        self._end(role.broker, FaultKind.POWER_LOSS if fault.detail % 2 else FaultKind.KILL, fault.for_ms)
+
+    def _tell(self, text: str) -> None:
+        self._cluster.trace.line(self._cluster.now_ms, text)

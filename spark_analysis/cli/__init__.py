@@ -1,0 +1,1 @@
+"""The `brokerside` command: each package's commands under one roof."""

@@ -1,0 +1,155 @@
+"""A dump's cluster into rows of tables: what it holds, how it spreads, what is broken.
+
+Every figure is that of `placement`, asked for a ClusterView.
+
+Left out: the rank, which compares clusters, and the measures, which SQL makes of the shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
+from placement.balance.audit import assignment_of, explain_states, partition_states, rack_audit, topic_spread
+from placement.balance.constraints import RACK_SPREAD, Violation, check
+from placement.balance.loads import GroupLoads, loads
+from spark_analysis.fleet.loops import count_shared
+from spark_analysis.tables import schemas
+from spark_analysis.tables.staging import ClusterRows, Part, Rows, Shares
+
+VIOLATIONS_MAX: Final = 100  # Of each kind and cluster, as the table of violations promises.
+PAIR_BROKER_COUNT_MAX: Final = 100  # 4,950 pairs: what a heat map can still show.
+DUMP: Final = "dump"
+
+
+def describe_view(view: ClusterView, *, min_insync_replicas: int | None = None, pairs: bool = False) -> ClusterRows:
+    """Return the rows of one dump's cluster; `min_insync_replicas` holds for topics that do not show theirs.
+
+    With `pairs`, brokers that share partitions are counted, if they are at most 100.
+    """
+    held = loads(view)
+    broken = broken_of(view, min_insync_replicas)
+    complete = view.partitions_complete
+    brokers = held.brokers
+    racks, fenced = [broker.rack for broker in view.brokers], [broker.fenced for broker in view.brokers]
+    tables = {
+        schemas.BROKERS: Rows([len(racks)], (view.broker_ids, racks, fenced, *_quantities(brokers))),
+        schemas.VIOLATIONS: violation_rows([broken.listed]),
+    }
+    shares = [_shares(brokers, range(len(view.brokers)))]
+    if held.racks is not None:
+        tables[schemas.RACKS] = _racks(held.racks, view.brokers)
+        shares.append(_shares(held.racks, [row for row, name in enumerate(held.racks.names) if name is not None]))
+    if held.topics is not None:
+        by_name = sorted(range(len(view.topics)), key=lambda row: view.topics[row].name)
+        tables[schemas.TOPICS] = _topics_of_view(view, np.array(by_name, dtype=np.int64))
+        shares.append(_shares(held.topics, by_name))
+    if pairs and complete and len(view.brokers) <= PAIR_BROKER_COUNT_MAX:
+        tables[schemas.PAIRS] = count_pairs(view.partitions.replicas, view.broker_ids)
+    facts = {
+        "cluster": view.name,
+        "source": view.source,
+        "format": view.format,
+        "broker_count": len(view.brokers),
+        "fenced_broker_count": sum(fenced),
+        "topic_count": len(view.topics) if complete else None,
+        "partition_count": view.partitions.count if complete else None,
+        "replica_count": _total(brokers.replica_count),
+        "size_bytes": _total(brokers.size_bytes),
+    }
+    facts |= _racks_facts(view) | broken.counts
+    return ClusterRows([DUMP], {name: [value] for name, value in facts.items()}, tables, tuple(shares))
+
+
+def _shares(group: GroupLoads, rows: Sequence[int]) -> Shares:
+    """Return what these groups hold, in this order."""
+    order = np.array(rows, dtype=np.int64)
+    replicas, leaders, sizes = (None if column is None else column[order] for column in _quantities(group))
+    names = [group.names[row] for row in rows]
+    return Shares(group.scope, np.array([order.size]), names, (replicas, leaders, sizes))
+
+
+def _racks_facts(view: ClusterView) -> dict[str, int | None]:
+    audit = rack_audit(view)
+    return {
+        "unracked_broker_count": len(audit.unracked_brokers),
+        "rack_count": audit.rack_count,
+        "rack_broker_count_min": audit.rack_broker_count_min,
+        "rack_broker_count_max": audit.rack_broker_count_max,
+    }
+
+
+def _quantities(group: GroupLoads) -> tuple[Int64Array | None, ...]:
+    return group.replica_count, group.leader_count, group.size_bytes
+
+
+def _racks(racks: GroupLoads, brokers: tuple[BrokerView, ...]) -> Rows:
+    counts = dict.fromkeys(racks.names, 0)
+    for broker in brokers:
+        counts[broker.rack] += 1
+    names = list(racks.names)
+    return Rows([len(names)], (names, [counts[name] for name in names], *_quantities(racks)))
+
+
+def _topics_of_view(view: ClusterView, order: Int64Array) -> Rows:
+    """Topics in order of name, so that the first of equals is the same everywhere."""
+    spread = topic_spread(view)
+    columns = (getattr(spread, name) for name in ("topics", *schemas.TOPICS.column_names[3:]))
+    return Rows([order.size], tuple(_reordered(column, order) for column in columns))
+
+
+def _reordered(column: Any, order: Int64Array) -> Part:
+    if isinstance(column, tuple):
+        return [column[row] for row in order.tolist()]
+    return None if column is None else column[order]
+
+
+def _total(shares: Int64Array | None) -> int | None:
+    return None if shares is None else int(shares.sum())
+
+
+@attrs.frozen(eq=False)
+class Broken:
+    """What is wrong in one cluster: the counts of the table of clusters by name, and what is listed in words."""
+
+    counts: dict[str, int | None]
+    listed: tuple[Violation, ...]
+
+
+def broken_of(view: ClusterView, min_insync_replicas: int | None) -> Broken:
+    """Return the counts of states and of violations, and the first violations of each kind in words."""
+    states = partition_states(view, min_insync_replicas=min_insync_replicas)
+    broken = check(assignment_of(view), view.brokers)
+    spread = next((found.count for found in broken if found.constraint is RACK_SPREAD), 0)
+    counts = {f"{field.name}_count": _size(getattr(states, field.name)) for field in attrs.fields(type(states))}
+    violation_count = sum(found.count for found in broken) + sum(count or 0 for count in counts.values())
+    racks_known = bool(view.racks) and (view.partitions_complete or spread > 0)
+    listed = tuple(row for found in broken for row in found.explain(VIOLATIONS_MAX))
+    return Broken(
+        counts | {"fewer_racks_count": spread if racks_known else None, "violation_count": violation_count},
+        listed + explain_states(view, states, VIOLATIONS_MAX),
+    )
+
+
+def violation_rows(listed: Sequence[Sequence[Violation]]) -> Rows:
+    """Return the rows of the table of violations, of one cluster after another."""
+    every = [row for rows in listed for row in rows]
+    names = schemas.VIOLATIONS.column_names[2:]
+    return Rows([len(rows) for rows in listed], tuple([getattr(row, name) for row in every] for name in names))
+
+
+def _size(rows: Int64Array | None) -> int | None:
+    return None if rows is None else int(rows.size)
+
+
+def count_pairs(replicas: Int32Array, broker_ids: Int32Array) -> Rows:
+    """Return how many partitions each two brokers share, pairs that share none left out; ids ascend."""
+    shared = np.zeros((broker_ids.size, broker_ids.size), dtype=np.int64)
+    places = np.where(replicas >= 0, np.searchsorted(broker_ids, replicas), PAD).astype(np.int32)
+    count_shared(places, shared)
+    lesser, greater = np.nonzero(shared)
+    return Rows([lesser.size], (broker_ids[lesser], broker_ids[greater], shared[lesser, greater]))

@@ -1,0 +1,1 @@
+"""The tables that jobs write: schemas, writers, readers."""

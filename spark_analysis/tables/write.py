@@ -1,0 +1,308 @@
+"""Write and read result tables: Parquet folders that look the same to Spark, pyarrow and DuckDB.
+
+Decides how a table of `schemas.py` lies on disk. Goals, most important first: a table is
+whole or not there; its columns are those of the schema, names, types, order and nulls; equal
+rows give equal bytes; whoever opens a file finds what each column means and in which unit.
+
+Constraints: a folder that this module did not write is never replaced.
+
+How: executors write with pyarrow, into a hidden folder beside the table's place, under names of
+their own attempt; the driver gives the files of the attempts that counted their final names,
+in the order of tasks, and renames the folder. What a lost or repeated task has left behind goes
+with the hidden folder. Two ways lead there. A kernel that makes rows of many tables appends them
+to a `PartFile` of each, inside a `StagedRun`: large tables never pass through the JVM. A small table
+made by SQL goes through `write_table`, which sorts it. Comments and units are in the file three
+times: as Arrow field metadata, as Spark column metadata under `comment` and `unit`, and, for
+other readers, as the JSON in the file's key `brokerside.columns`.
+
+A row group holds whole batches, so what an executor appends together stays together.
+
+Example: `write_table(frame, RACKS, Path("out"))` → out/tables/racks/part-00000.parquet; in DuckDB
+    select decode(value) from parquet_kv_metadata('out/tables/racks/*.parquet') where decode(key) = 'brokerside.columns'
+
+Left out: other filesystems than mounted ones. With executors on several machines `out` must be
+a folder that all of them see.
+
+Source: Spark 4.3.0 ParquetReadSupport for the key of Spark's own schema; the Parquet format's
+key_value_metadata.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from broker.errors import InputError, UsageError
+from spark_analysis.tables.schemas import Table
+
+TABLES_FOLDER: Final = "tables"
+ROW_GROUP_ROWS: Final = 1 << 18  # Some 10 MB of these tables: bounds the writer's memory, long enough to compress.
+RUN_FOLDER: Final = ".run"
+TALLY_FOLDER: Final = "done"
+
+_PART: Final = re.compile(r"part-\d{5}\.parquet")
+_MARK: Final = b"brokerside.table"
+_COLUMNS: Final = b"brokerside.columns"
+_SPARK: Final = b"org.apache.spark.sql.parquet.row.metadata"
+_TOLD: Final = "file string, row_count long, fault string"
+
+
+@attrs.frozen
+class Written:
+    """A file that a task has written for the table of this name; `file` is its name in the hidden folder."""
+
+    table: str
+    file: str
+    row_count: int
+
+
+class PartFile:
+    """One task's file of one table, in the table's folder under `root`; rows are appended in batches."""
+
+    def __init__(self, root: Path, table: Table, name: str) -> None:
+        self._table = table
+        self._name = name
+        self._row_count = 0
+        self._group: list[pa.RecordBatch] = []
+        self._group_row_count = 0
+        self._schema = file_schema(table)
+        self._writer: Any = pq.ParquetWriter(root / table.name / name, self._schema, compression="zstd")
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Append rows; raise `UsageError` at a null where none may stand."""
+        for column, values in zip(self._table.columns, batch.columns, strict=True):
+            if values.null_count and not column.nullable:
+                raise UsageError(f"table {self._table.name}: column {column.name} may not be null")
+        self._group.append(batch)
+        self._group_row_count += batch.num_rows
+        if self._group_row_count >= ROW_GROUP_ROWS:
+            self._write_group()
+
+    def close(self) -> Written:
+        """Write what is held and close the file."""
+        if self._group:
+            self._write_group()
+        self._writer.close()
+        return Written(self._table.name, self._name, self._row_count)
+
+    def _write_group(self) -> None:
+        rows = pa.Table.from_batches(self._group).cast(self._table.arrow_schema())
+        # One row group a call, however many rows.
+        self._writer.write_table(rows.replace_schema_metadata(self._schema.metadata), row_group_size=rows.num_rows)
+        self._row_count += self._group_row_count
+        self._group, self._group_row_count = [], 0
+
+
+def write_part(root: Path, table: Table, name: str, batches: Iterable[pa.RecordBatch]) -> Written:
+    """Write one task's file of `table` under `root`; raise `UsageError` at a null where none may stand."""
+    file = PartFile(root, table, name)
+    try:
+        for batch in batches:
+            file.append(batch)
+    finally:
+        written = file.close()
+    return written
+
+
+@attrs.frozen
+class StagedRun:
+    """Tables that are being written in the hidden folder `root`, which then go to `out`, one by one."""
+
+    root: Path
+    out: Path
+
+    def done_count(self) -> int:
+        """Return how many things tasks have done so far; what a repeated task did counts again."""
+        return sum(path.stat().st_size for path in (self.root / TALLY_FOLDER).iterdir())
+
+    def keep(self, table: Table, written: Iterable[Written]) -> int:
+        """Give the files of `table` their final names, in the order of tasks; return the number of rows."""
+        kept = sorted((one for one in written if one.table == table.name), key=lambda one: one.file)
+        folder = self.root / table.name
+        for index, one in enumerate(kept or [write_part(self.root, table, "none", ())]):
+            (folder / one.file).rename(folder / f"part-{index:05d}.parquet")
+        for path in folder.iterdir():
+            if not _PART.fullmatch(path.name):
+                path.unlink()
+        return sum(one.row_count for one in kept)
+
+    def publish(self, table: Table) -> None:
+        """Put a table that is kept where it belongs."""
+        fresh, stale = self.root / table.name, self.root / f"{table.name}.old"
+        place = table_path(self.out, table)
+        if place.exists():
+            place.rename(stale)
+        fresh.rename(place)
+        shutil.rmtree(stale, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def staged_run(
+    tables: Sequence[Table], work: Sequence[Table], out: Path, *, overwrite: bool, name: str = RUN_FOLDER
+) -> Iterator[StagedRun]:
+    """Open a run that makes `tables`, and `work`, which is gone when the block ends, in the hidden folder `name`.
+
+    Raises `UsageError` at once when the place of one of `tables` is taken, as `write_table` does.
+    """
+    for table in tables:
+        _check_place(table, out, overwrite)
+    root = (out / TABLES_FOLDER / name).absolute()
+    made = [folder for folder in (out, out / TABLES_FOLDER) if not folder.exists()]
+    shutil.rmtree(root, ignore_errors=True)  # What an interrupted run left behind under a name that only we use.
+    try:
+        for table in (*tables, *work):
+            (root / table.name).mkdir(parents=True)
+        (root / TALLY_FOLDER).mkdir()
+        yield StagedRun(root, out)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+        for folder in reversed(made):
+            with contextlib.suppress(OSError):  # It holds tables, as it should.
+                folder.rmdir()
+
+
+def table_path(out: Path, table: Table) -> Path:
+    """Return the folder of `table` under the run's folder `out`."""
+    return (out / TABLES_FOLDER / table.name).absolute()
+
+
+def spark_schema(table: Table) -> StructType:
+    """Return Spark's schema of `table`: types and nulls from Arrow's, comment and unit as column metadata."""
+    plain = from_arrow_schema(table.arrow_schema())
+    fields = zip(plain.fields, table.columns, strict=True)
+    return StructType(
+        [
+            StructField(field.name, field.dataType, column.nullable, _meaning(column.comment, column.unit))
+            for field, column in fields
+        ]
+    )
+
+
+def write_table(frame: DataFrame, table: Table, out: Path, *, overwrite: bool = False) -> int:
+    """Write `frame` as `table` under `out`; return the number of rows.
+
+    Raises `UsageError` when columns differ from the schema, when a null stands where none may,
+    or when the place is taken: by something else, or by an earlier run without `overwrite`.
+    One task sorts all rows by all columns and writes them: small tables only.
+    """
+    _check_columns(frame.schema, table)
+    rows = frame.coalesce(1).sortWithinPartitions(*frame.columns)
+    with staged_run((table,), (), out, overwrite=overwrite, name=f".{table.name}") as run:
+        told = rows.mapInArrow(_partition_writer(str(run.root), table), _TOLD).toArrow().to_pylist()
+        faults = sorted(one["fault"] for one in told if one["fault"])
+        if faults:
+            raise UsageError(faults[0])
+        written = (Written(table.name, one["file"], one["row_count"]) for one in told if one["row_count"])
+        row_count = run.keep(table, written)
+        run.publish(table)
+    return row_count
+
+
+def arrow_to_table(rows: pa.Table, table: Table, out: Path, *, overwrite: bool = False) -> int:
+    """Write `rows`, made on the driver, as `table` under `out`, in their order; return the number of rows.
+
+    Raises as `write_table` does.
+    """
+    _check_columns(from_arrow_schema(rows.schema), table)
+    with staged_run((table,), (), out, overwrite=overwrite, name=f".{table.name}") as run:
+        row_count = run.keep(table, [write_part(run.root, table, "00000", rows.to_batches())])
+        run.publish(table)
+    return row_count
+
+
+def read_table(out: Path, table: Table, *, columns: Sequence[str] | None = None, where: Any = None) -> pa.Table:
+    """Read `table` back: only `columns`, if given, and only the rows that the pyarrow expression `where` keeps.
+
+    Raises `InputError` when there is no such table under `out`, or not one of these columns.
+    """
+    folder = table_path(out, table)
+    parts = _parts(folder)
+    if not parts:
+        raise InputError(f"there is no table {table.name}", source=str(folder))
+    schema = table.arrow_schema()
+    for part in parts:
+        if not pq.read_schema(part).equals(schema):
+            raise InputError(f"its columns are not those of table {table.name}", source=str(part))
+    names = list(table.column_names if columns is None else columns)
+    read = pq.read_table(parts, columns=names, filters=where, partitioning=None)
+    wanted = pa.schema([schema.field(name) for name in names])
+    return read.select(names).replace_schema_metadata(None).cast(wanted)
+
+
+def _meaning(comment: str, unit: str) -> dict[str, str]:
+    return {"comment": comment} | ({"unit": unit} if unit else {})
+
+
+def _check_columns(schema: StructType, table: Table) -> None:
+    found, wanted = _shown(schema), _shown(spark_schema(table))
+    if found != wanted:
+        raise UsageError(f"table {table.name} has the columns {wanted}; not {found}")
+
+
+def _shown(schema: StructType) -> str:
+    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema)
+
+
+def _partition_writer(root: str, table: Table) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Make the kernel that writes one partition to a file and tells the file's name and rows."""
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        name, fault, row_count = attempt_name(), "", 0
+        try:
+            row_count = write_part(Path(root), table, name, batches).row_count
+        except UsageError as error:
+            fault = str(error)
+        yield pa.RecordBatch.from_pydict({"file": [name], "row_count": [row_count], "fault": [fault]})
+
+    return write
+
+
+def attempt_name() -> str:
+    """Return a file name that no other attempt of a task uses; names sort by task."""
+    context = TaskContext.get()
+    return "00000" if context is None else f"{context.partitionId():05d}-{context.taskAttemptId()}"
+
+
+@functools.cache
+def file_schema(table: Table) -> pa.Schema:
+    """Return the schema of `table`'s files: Arrow's, with the meanings that Spark and others read."""
+    meanings = {column.name: _meaning(column.comment, column.unit) for column in table.columns}
+    return table.arrow_schema().with_metadata(
+        {_MARK: table.name, _COLUMNS: json.dumps(meanings, ensure_ascii=False), _SPARK: spark_schema(table).json()}
+    )
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("part-*.parquet") if _PART.fullmatch(path.name))
+
+
+def _check_place(table: Table, out: Path, overwrite: bool) -> None:
+    place = table_path(out, table)
+    if place.exists() and not _is_ours(place, table):
+        raise UsageError(f"{place} holds something else than table {table.name}; it is left as it is")
+    if place.exists() and not overwrite:
+        raise UsageError(f"{place} exists already; choose another folder, or allow to overwrite it")
+
+
+def _is_ours(place: Path, table: Table) -> bool:
+    """Whether `place` is a folder of nothing but this table's files."""
+    if place.is_symlink() or not place.is_dir() or not all(_PART.fullmatch(path.name) for path in place.iterdir()):
+        return False
+    try:
+        return all((pq.read_schema(path).metadata or {}).get(_MARK) == table.name.encode() for path in _parts(place))
+    except (OSError, pa.ArrowInvalid):
+        return False

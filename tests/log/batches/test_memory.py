@@ -1,0 +1,97 @@
+"""Memory for columns: used again when nobody holds it, and never before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.ids import Offset
+from broker.units import TimeMs
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.batches.header_table import CHUNK_BYTES
+from log.batches.memory import KEPT_MAX, ColumnMemory
+from log.batches.record_columns import ByteArray
+from log.batches.scan import scan
+from log.codecs.compression import Codec
+from log.record import Record
+
+
+def address(array: ByteArray) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def test_memory_that_nobody_holds_is_used_again() -> None:
+    memory = ColumnMemory()
+    first = address(memory.octets(1000))
+    assert address(memory.octets(1000)) == first
+    assert address(memory.octets(10)) == first
+    assert address(memory.octets(1001)) == first  # There is something to spare.
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda array: array[5:6],
+        lambda array: array.view(np.int64),
+        lambda array: array.reshape(10, 100)[:, 1],
+        lambda array: array.data,
+        lambda array: memoryview(array)[3:4],
+        lambda array: np.frombuffer(array.data, np.int32)[1:],
+    ],
+)
+def test_memory_of_which_a_part_is_held_is_not_used_again(part: Callable[[ByteArray], object]) -> None:
+    memory = ColumnMemory()
+    array = memory.octets(1000)
+    first, held = address(array), part(array)
+    del array
+    other = memory.octets(1000)
+    assert address(other) != first
+    del held
+    assert {address(memory.octets(1000))} == {first}
+
+
+def test_the_smallest_that_does_is_taken() -> None:
+    memory = ColumnMemory()
+    large, small = memory.octets(5000), memory.octets(1000)
+    addresses = address(large), address(small)
+    del large, small
+    assert address(memory.octets(900)) == addresses[1]
+    assert address(memory.octets(2000)) == addresses[0]
+
+
+def test_tables_have_their_shapes() -> None:
+    wide, narrow = ColumnMemory().int64_table(3, 5), ColumnMemory().int32_table(2, 0)
+    assert (wide.shape, wide.dtype, wide.flags.c_contiguous) == ((3, 5), np.int64, True)
+    assert (narrow.shape, narrow.dtype) == ((2, 0), np.int32)
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 3 * KEPT_MAX)), max_size=60))
+def test_whatever_is_held_stays_as_it_is(steps: list[tuple[int, int]]) -> None:
+    """Each step takes an array, fills it with its number, and lets go of one of those that are held."""
+    memory = ColumnMemory()
+    held: dict[int, ByteArray] = {}
+    for number, (size_bytes, dropped) in enumerate(steps):
+        array = memory.octets(size_bytes)
+        array[:] = number
+        held[number] = array
+        held.pop(number - dropped, None)
+        del array
+    assert all((array == number).all() for number, array in held.items())
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+def test_chunks_of_a_scan_that_are_kept_are_not_written_over(codec: Codec) -> None:
+    records = tuple(Record(Offset(number), TimeMs(0), b"k", b"v" * 50_000) for number in range(9))
+    one = build_batch(BatchSpec(codec=codec), records)
+    count = 4 * CHUNK_BYTES // (9 * 50_000)
+    data = b"".join((9 * number).to_bytes(8, "big") + one[8:] for number in range(count))
+    kept = list(scan(data))
+    assert len(kept) > 2
+    assert np.concatenate([chunk.batches.base_offset for chunk in kept]).tolist() == list(range(0, 9 * count, 9))
+    assert np.concatenate([chunk.offset for chunk in kept]).tolist() == list(range(9 * count))
+    assert all(chunk.value(row) == b"v" * 50_000 for chunk in kept for row in range(len(chunk)))

@@ -1,0 +1,432 @@
+"""`brokerside log`: output, exit statuses, and that the input is never changed unasked."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+import click
+import pytest
+from click.testing import CliRunner
+
+from broker.cli import EXIT_INTERRUPTED, EXIT_REFUSED, EXIT_USAGE, run
+from log.cli.commands import log
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
+from log.segments.file_names import LOG
+from log.storage import FileStorage
+from tests.log.samples import CONFIG, DIRECTORY, START_MS, write_sample
+
+COMPACTED = ("--config", "cleanup.policy=compact", "--now-ms", "1700000100000")
+
+
+@attrs.frozen
+class Answer:
+    """What a command printed, and its exit status."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+def answer(*words: object, given: str = "") -> Answer:
+    """Run the command as the program does."""
+    statuses: list[int] = []
+
+    @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def program(arguments: Sequence[str]) -> None:
+        statuses.append(run(log, "brokerside log", list(arguments)))
+
+    result = CliRunner().invoke(program, [str(word) for word in words], input=given, catch_exceptions=False)
+    return Answer(statuses[0], result.stdout, result.stderr)
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Path:
+    write_sample("none", tmp_path / "logs")
+    return tmp_path / "logs" / DIRECTORY
+
+
+def damaged(partition: Path) -> Path:
+    path = sorted(partition.glob(f"*{LOG}"))[1]
+    content = bytearray(path.read_bytes())
+    content[300] ^= 1
+    path.write_bytes(content)
+    return path
+
+
+def test_dump_prints_batches_and_with_print_data_log_keys_and_values(partition: Path) -> None:
+    segment = partition / "00000000000000000000.log"
+    shallow = answer("dump", segment)
+    assert shallow.status == 0
+    assert shallow.lines[:2] == [f"Dumping {segment}", "Log starting offset: 0"]
+    assert all(line.startswith("baseOffset: ") for line in shallow.lines[2:])
+    deep = answer("dump", segment, "--print-data-log")
+    assert deep.lines[4].startswith("| offset: 1 CreateTime: 1700000000001 keySize: 5 valueSize: 8 sequence: -1")
+    assert deep.lines[4].endswith("headerKeys: [] key: key-1 payload: value 0 ")
+
+
+def test_dump_takes_a_range_of_offsets_and_other_decoders(partition: Path) -> None:
+    how = ("--json", "--print-data-log", "--key-decoder", "hex", "--start-offset", 4, "--end-offset", 6)
+    rows = [json.loads(line) for line in answer("dump", partition, *how).lines]
+    records = [row for row in rows if row["type"] == "record"]
+    assert [(row["offset"], row["key"]) for row in records] == [(4, "6b65792d32"), (5, "6b65792d33")]
+    assert [row["baseOffset"] for row in rows if row["type"] == "batch"] == [3]
+
+
+def test_dump_of_a_whole_log_directory_shows_every_file_it_knows(partition: Path) -> None:
+    (partition.parent / "recovery-point-offset-checkpoint").write_text("0\n1\ntopic 0 180\n")
+    (partition.parent / "notes.txt").write_text("not ours")
+    found = answer("dump", partition.parent)
+    assert found.status == 0
+    assert "topic: topic partition: 0 offset: 180" in found.lines
+    assert "epoch: 1 startOffset: 60" in found.lines
+    names = [line for line in found.lines if line.startswith("Dumping ")]
+    assert len(names) == len(list(partition.iterdir())) + 1
+
+
+def test_dump_never_sends_what_a_terminal_would_obey(tmp_path: Path) -> None:
+    log_file = tmp_path / "leader\x1b[31m-0"
+    write_sample("none", log_file)
+    found = answer("dump", log_file / DIRECTORY / "00000000000000000000.log")
+    assert "\x1b" not in found.out
+    assert "leader\\x1b[31m-0" in found.lines[0]
+
+
+def test_dump_stops_at_damage_with_status_1_and_goes_on_if_asked(partition: Path) -> None:
+    path = damaged(partition)
+    size = path.read_bytes()
+    path.write_bytes(size[:8] + b"\0\0\0\1" + size[12:])
+    stopped = answer("dump", path)
+    assert (stopped.status, len(stopped.lines)) == (EXIT_REFUSED, 2)
+    what = "Record size 1 is less than the minimum record overhead (14)"
+    assert stopped.err == f"{path}: at byte 0, batch at offset 30: {what}\n"
+    went_on = answer("dump", path, "--keep-going")
+    assert (went_on.status, len(went_on.lines) > 4) == (EXIT_REFUSED, True)
+    assert went_on.err.startswith(f"{path}: at byte 0, batch at offset 30: ")
+    assert re.search(r"\npassed over: [\d,]+ bytes, 1 batch\n$", went_on.err)
+
+
+@pytest.mark.parametrize("how", [(), ("--json",), ("--keep-going", "--json")])
+def test_dump_tells_a_wrong_checksum_with_status_1(partition: Path, how: tuple[str, ...]) -> None:
+    path = damaged(partition)
+    found = answer("dump", path, *how)
+    assert found.status == EXIT_REFUSED
+    assert re.match(rf"{path}: at byte \d+, batch at offset \d+: Record is corrupt \(stored crc = ", found.err)
+    if "--keep-going" not in how:
+        shown = '"isvalid": false' if how else "isvalid: false"
+        assert sum(shown in line for line in found.lines) == 1
+
+
+@pytest.mark.parametrize("how", [(), ("--json",), ("--keep-going",)])
+def test_dump_tells_a_torn_tail_with_status_1(partition: Path, how: tuple[str, ...]) -> None:
+    path = sorted(partition.glob(f"*{LOG}"))[-1]
+    path.write_bytes(path.read_bytes()[:-1])
+    found = answer("dump", path, *how)
+    assert found.status == EXIT_REFUSED
+    assert re.match(rf"{path}: at byte \d+, batch at offset \d+: the last \d+ bytes are not a whole batch\n", found.err)
+
+
+def test_a_range_of_offsets_beyond_the_end_is_empty_and_no_damage(partition: Path) -> None:
+    found = answer("dump", sorted(partition.glob(f"*{LOG}"))[-1], "--start-offset", 9_000)
+    assert (found.status, len(found.lines), found.err) == (0, 2, "")
+
+
+@pytest.mark.parametrize("command", ["dump", "verify", "stats"])
+def test_reading_changes_nothing(partition: Path, command: str) -> None:
+    damaged(partition)
+    before = contents(partition.parent)
+    answer(command, partition)
+    answer(command, partition.parent, "--json")
+    assert contents(partition.parent) == before
+
+
+def test_verify_says_that_all_is_well(partition: Path) -> None:
+    found = answer("verify", partition)
+    assert (found.status, found.err) == (0, "")
+    assert found.lines[-1].endswith("60 batches, 180 records: no damage")
+
+
+def test_verify_tells_each_damage_and_what_was_passed_over(partition: Path) -> None:
+    path = damaged(partition)
+    found = answer("verify", partition, "--keep-going")
+    assert found.status == EXIT_REFUSED
+    assert found.lines[0].startswith(f"{path}: at byte ")
+    assert found.lines[-2].endswith("59 batches, 177 records: 1 damaged place")
+    assert found.lines[-1].startswith("passed over: ")
+    rows = [json.loads(line) for line in answer("verify", partition, "--keep-going", "--json").lines]
+    assert rows[0]["file"] == str(path)
+    assert (rows[-1]["damages"], rows[-1]["skipped_batch_count"]) == (1, 1)
+    stopped = json.loads(answer("verify", partition, "--json").lines[0])
+    assert stopped == rows[0]
+    assert stopped["batch_offset"] is not None
+
+
+def test_stats_in_json_has_a_row_for_each_segment_and_one_for_all(partition: Path) -> None:
+    rows = [json.loads(line) for line in answer("stats", partition, "--json", "--now-ms", START_MS).lines]
+    segments = sorted(str(path) for path in partition.glob(f"*{LOG}"))
+    assert [row["file"] for row in rows] == [*segments, "total"]
+    assert rows[-1]["records"] == sum(row["records"] for row in rows[:-1]) == 180
+    assert rows[-1]["compaction"]["recordsBefore"] == 180
+    assert rows[-1]["compaction"]["recordsAfter"] < 20
+
+
+def test_stats_of_several_partitions_have_no_range_of_offsets(partition: Path) -> None:
+    shutil.copytree(partition, partition.parent / "other-7")
+    rows = [json.loads(line) for line in answer("stats", partition.parent, "--json").lines]
+    assert (rows[-1]["records"], rows[-1]["firstOffset"], rows[-1]["lastOffset"]) == (360, None, None)
+    assert rows[0]["firstOffset"] == 0
+
+
+def test_stats_as_a_table_names_every_figure(partition: Path) -> None:
+    found = answer("stats", partition, "--total-only")
+    for what in ("different keys", "null keys, tombstones", "codec none", "bytes a batch", "compaction would save"):
+        assert what in found.out
+
+
+def test_compact_works_on_a_copy_and_says_what_it_did(partition: Path, tmp_path: Path) -> None:
+    before = contents(partition.parent)
+    found = answer("compact", partition, "--out", tmp_path / "out", *COMPACTED)
+    assert (found.status, found.err) == (0, "")
+    assert contents(partition.parent) == before
+    assert any(line.startswith("topic-0: before ") for line in found.lines)
+    copied = PartitionLog.open(
+        FileStorage(tmp_path / "out"), DIRECTORY, CONFIG, LastShutdown(clean=True), now_ms=START_MS
+    )
+    assert copied.log_end_offset == 180
+    assert copied.size_bytes < sum(len(data) for name, data in before.items() if name.endswith(LOG))
+    assert answer("verify", tmp_path / "out").status == 0
+
+
+def test_a_copy_never_overwrites(partition: Path, tmp_path: Path) -> None:
+    (tmp_path / "out" / DIRECTORY).mkdir(parents=True)
+    found = answer("compact", partition, "--out", tmp_path / "out", *COMPACTED)
+    assert found.status == EXIT_USAGE
+    there = tmp_path / "out" / DIRECTORY
+    assert (found.out, found.err) == (
+        "",
+        f"brokerside log: {there}: is there already; a copy goes to a new directory\n",
+    )
+
+
+def test_in_place_asks_and_does_nothing_without_a_yes(partition: Path) -> None:
+    before = contents(partition.parent)
+    found = answer("compact", partition, "--in-place", *COMPACTED, given="n\n")
+    assert found.status == EXIT_USAGE
+    assert "changes these files" in found.out
+    assert "Change these files?" in found.err
+    assert contents(partition.parent) == before
+
+
+def test_in_place_after_a_yes_changes_the_files(partition: Path) -> None:
+    before = contents(partition.parent)
+    assert answer("compact", partition, "--in-place", *COMPACTED, "--include-active", given="y\n").status == 0
+    after = contents(partition.parent)
+    assert sum(map(len, after.values())) < sum(map(len, before.values()))
+    assert answer("verify", partition).status == 0
+    assert answer("compact", partition, "--in-place", "--yes", *COMPACTED).status == 0
+
+
+def test_recover_cuts_at_damage_and_says_why(partition: Path, tmp_path: Path) -> None:
+    path = damaged(partition)
+    found = answer("recover", partition, "--out", tmp_path / "out", "--now-ms", START_MS)
+    assert found.status == 0
+    assert any(str(path) in line and "crc" in line for line in found.lines)
+    assert any(line.strip().endswith("bytes were cut") for line in found.lines)
+    assert answer("verify", tmp_path / "out").status == 0
+
+
+def test_recover_says_what_it_did_not_look_at(partition: Path, tmp_path: Path) -> None:
+    damaged(partition)
+    (partition.parent / "recovery-point-offset-checkpoint").write_text("0\n1\ntopic 0 170\n")
+    trusting = answer("recover", partition, "--out", tmp_path / "trusting")
+    assert trusting.lines[-2:] == [
+        "  nothing was cut",
+        "  what is below the recovery point, 170, was taken as it is",
+    ]
+    looking = answer("recover", partition, "--out", tmp_path / "looking", "--recovery-point", 0)
+    assert "bytes were cut" in looking.out
+    assert "recovery point" not in looking.out
+
+
+def test_a_file_that_the_system_refuses_is_named_as_the_user_named_it(partition: Path) -> None:
+    path = sorted(partition.glob(f"*{LOG}"))[1]
+    path.unlink()
+    path.symlink_to("elsewhere")
+    found = answer("verify", partition)
+    assert found.status == EXIT_USAGE
+    assert found.err.startswith(f"brokerside log: {path}: cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["compact", "{}", "--out", "{}/new"], "/new lies in "),
+        (["dump", "{}", "--out", "{}"], ", which is only read"),
+        (["dump", "{}", "--out", "x", "--start-offset", "9"], "--out writes whole segments"),
+        (
+            ["stats", "{}/leader-epoch-checkpoint"],
+            "/leader-epoch-checkpoint: neither this nor anything else named is or",
+        ),
+        (["compact", "{}"], "say where to work: --out DIR for a copy, or --in-place, one of the two"),
+        (["compact", "{}", "--in-place", "--out", "x"], "say where to work: --out DIR for a copy"),
+        (["compact", "{}/..", "--in-place"], "of a log directory, name the topics to compact by --topic"),
+        (["recover", "{}/00000000000000000000.log", "--in-place"], "is not a partition's directory"),
+        (["compact", "{}", "--out", "x", "--config", "segment.bytes"], "the form is NAME=VALUE"),
+        (["compact", "{}", "--out", "x", "--config", "segment.byte=1"], "there is no topic setting 'segment.byte'"),
+        (["dump", "{}", "--start-offset", "9", "--end-offset", "3"], "--end-offset 3 is below --start-offset 9"),
+        (["dump", "{}", "--out", "x"], "--out needs pyarrow; it is part of `brokerside log dump`"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_status_2(partition: Path, words: list[str], sentence: str) -> None:
+    found = answer(*(word.format(partition) for word in words))
+    assert found.status == EXIT_USAGE
+    assert sentence in found.err
+    assert found.err.count("\n") == 1
+
+
+def test_a_path_without_log_files_is_wrong_usage(tmp_path: Path) -> None:
+    found = answer("verify", tmp_path)
+    assert (found.status, found.out) == (EXIT_USAGE, "")
+    assert found.err == f"brokerside log: {tmp_path}: holds no segment, checkpoint or other file of a log\n"
+
+
+@pytest.mark.parametrize("command", ["dump", "verify", "stats"])
+def test_a_file_that_is_none_of_a_log_is_wrong_usage(tmp_path: Path, command: str) -> None:
+    (tmp_path / "notes.txt").write_text("hi")
+    found = answer(command, tmp_path / "notes.txt")
+    assert (found.status, found.out) == (EXIT_USAGE, "")
+    assert found.err.endswith("notes.txt: is no segment, checkpoint or other file of a log\n")
+
+
+@pytest.mark.parametrize("command", ["dump", "verify", "stats", "compact", "recover"])
+def test_each_command_shows_examples(command: str) -> None:
+    assert f"brokerside log {command} " in answer(command, "--help").out
+
+
+def test_files_of_one_directory_are_measured_as_the_directory_is(partition: Path) -> None:
+    how = ("--json", "--now-ms", START_MS)
+    whole = answer("stats", partition, *how)
+    assert answer("stats", *sorted(partition.glob(f"*{LOG}"), reverse=True), *how) == whole
+    assert answer("stats", partition, partition / "..", partition.parent, *how) == whole
+
+
+def test_a_segment_that_a_broker_left_on_its_way_is_read_when_it_is_named(partition: Path) -> None:
+    plain = answer("dump", partition / "00000000000000000000.log").lines[1:]
+    for ending in (".log", ".index"):
+        path = partition / f"00000000000000000000{ending}"
+        path.rename(path.with_name(f"{path.name}.deleted"))
+    gone = partition / "00000000000000000000.log.deleted"
+    assert answer("dump", gone).lines == [f"Dumping {gone}", *plain]
+    assert answer("verify", gone).lines == ["2 files, 10 batches, 30 records: no damage"]
+    assert str(gone) not in answer("dump", partition).out
+
+
+def test_a_link_that_is_named_is_followed_and_one_in_a_directory_is_told(partition: Path, tmp_path: Path) -> None:
+    name = "00000000000000000000.log"
+    (tmp_path / "t-0").mkdir()
+    link = tmp_path / "t-0" / name
+    link.symlink_to(partition / name)
+    assert answer("verify", link).status == 0
+    found = answer("verify", tmp_path / "t-0")
+    assert found.err == f"brokerside log: {link}: cannot be read: it is a link, and links are not followed\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "rest"),
+    [
+        (["dump", "--keep-going"], "lastOffset: 179 "),
+        (["verify", "--keep-going"], "52 batches, 156 records"),
+        (["stats"], "│ 52, 156 "),
+    ],
+)
+def test_a_file_that_cannot_be_opened_does_not_keep_the_others_from_being_read(
+    partition: Path, words: list[str], rest: str
+) -> None:
+    path = sorted(partition.glob(f"*{LOG}"))[1]
+    path.unlink()
+    path.symlink_to("elsewhere")
+    found = answer(*words, partition)
+    assert found.status == EXIT_REFUSED
+    assert f"{path}: cannot be read: it is a link" in found.out + found.err
+    assert rest in found.out
+
+
+@pytest.mark.parametrize("command", ["verify", "recover"])
+def test_a_name_with_an_offset_that_no_log_has_is_one_sentence(tmp_path: Path, command: str) -> None:
+    (tmp_path / "t-0").mkdir()
+    path = tmp_path / "t-0" / "99999999999999999999.log"
+    write_sample("none", tmp_path)
+    path.write_bytes((tmp_path / DIRECTORY / "00000000000000000000.log").read_bytes())
+    out = () if command == "verify" else ("--out", tmp_path / "out")
+    found = answer(command, tmp_path / "t-0", *out)
+    assert found.status == EXIT_USAGE
+    assert found.err == f"brokerside log: {path}: its name begins with an offset above 9223372036854775807\n"
+
+
+def test_a_copy_to_recover_has_what_a_broker_was_swapping_in(partition: Path, tmp_path: Path) -> None:
+    for path in partition.glob("00000000000000000000.*"):
+        path.rename(path.with_name(f"{path.name}.swap"))
+    found = answer("recover", partition, "--out", tmp_path / "out")
+    assert "  log from offset 0 to before 180" in found.lines
+    assert found.lines[-1] == "  what a broker was putting in the place of segments was finished, or undone"
+
+
+def test_a_copy_that_cannot_be_finished_is_removed_and_damage_is_status_1(partition: Path, tmp_path: Path) -> None:
+    path = sorted(partition.glob(f"*{LOG}"))[1]
+    content = bytearray(path.read_bytes())
+    content[22] |= 7  # A codec that there is not, in bytes that the checkpoint says are flushed.
+    path.write_bytes(content)
+    (partition.parent / "recovery-point-offset-checkpoint").write_text("0\n1\ntopic 0 170\n")
+    found = answer("compact", partition, "--out", tmp_path / "out", *COMPACTED)
+    assert found.status == EXIT_REFUSED
+    assert found.err.count("\n") == 1
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_an_interrupt_leaves_no_half_of_a_copy(
+    partition: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        assert any((tmp_path / "out" / DIRECTORY).iterdir())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("log.tools.rework_plan.recover_partition", interrupted)
+    assert answer("recover", partition, "--out", tmp_path / "out").status == EXIT_INTERRUPTED
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_two_directories_of_one_name_are_refused_before_anything_is_copied(partition: Path, tmp_path: Path) -> None:
+    shutil.copytree(partition, tmp_path / "others" / DIRECTORY)
+    found = answer("recover", partition, tmp_path / "others" / DIRECTORY, "--out", tmp_path / "out")
+    assert (found.status, found.out, (tmp_path / "out").exists()) == (EXIT_USAGE, "", False)
+    assert found.err == "brokerside log: topic-0: two directories have this name, and their copies would be one\n"
+
+
+def test_a_directory_that_is_not_in_use_is_not_reworked(partition: Path, tmp_path: Path) -> None:
+    deleted = partition.rename(partition.with_name(f"topic-0.{'0a' * 16}-delete"))
+    found = answer("recover", deleted, "--out", tmp_path / "out")
+    assert found.status == EXIT_USAGE
+    assert found.err == f"brokerside log: {deleted} is not in use; rename it to topic-0, and it is taken as that\n"
+
+
+def test_a_full_disk_under_the_output_is_one_sentence(partition: Path) -> None:
+    words = [sys.executable, "-m", "log", "dump", str(partition)]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    assert (ended.returncode, ended.stderr) == (EXIT_USAGE, "python -m log: No space left on device\n")

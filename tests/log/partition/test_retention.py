@@ -1,0 +1,108 @@
+"""What a log may delete, against a filter that asks each segment by itself."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.ids import Offset
+from broker.units import DurationMs, SizeBytes, TimeMs
+from log.partition.retention import RetainedSegment, before_start, beyond_size, deletable_count, too_old
+from tests.log.made import NOW, appended, batch, config, opened
+
+
+def retained(*sizes: int, timestamps: tuple[int, ...] | None = None) -> list[RetainedSegment]:
+    """Segments of ten offsets each; the last is active."""
+    return [
+        RetainedSegment(
+            size_bytes=SizeBytes(size),
+            end_offset=Offset(10 * (index + 1)),
+            largest_timestamp_ms=TimeMs(timestamps[index] if timestamps else 0),
+            is_active=index + 1 == len(sizes),
+        )
+        for index, size in enumerate(sizes)
+    ]
+
+
+EVERYTHING = Offset(10**6)
+
+
+def test_the_log_keeps_at_least_its_retention_in_bytes() -> None:
+    segments = retained(100, 100, 50)
+    for retention_bytes, count in ((250, 0), (151, 0), (150, 1), (51, 1), (50, 2), (0, 3)):
+        breach = beyond_size(SizeBytes(250), SizeBytes(retention_bytes))
+        assert deletable_count(segments, high_watermark=EVERYTHING, breach=breach) == count
+
+
+def test_a_segment_exactly_as_old_as_the_retention_stays() -> None:
+    segments = retained(1, 1, 1, timestamps=(100, 101, 500))
+    for now, count in ((1100, 0), (1101, 1), (1102, 2)):
+        breach = too_old(TimeMs(now), DurationMs(1000))
+        assert deletable_count(segments, high_watermark=EVERYTHING, breach=breach) == count
+
+
+def test_one_late_timestamp_holds_back_everything_behind_it() -> None:
+    segments = retained(1, 1, 1, timestamps=(5, 10**9, 5))
+    assert deletable_count(segments, high_watermark=EVERYTHING, breach=too_old(TimeMs(10**6), DurationMs(10))) == 1
+
+
+def test_nothing_above_the_high_watermark_goes() -> None:
+    segments = retained(1, 1, 1)
+    for high_watermark, count in ((9, 0), (10, 1), (29, 2), (30, 3)):
+        breach = too_old(TimeMs(10**6), DurationMs(1))
+        assert deletable_count(segments, high_watermark=Offset(high_watermark), breach=breach) == count
+
+
+def test_an_empty_active_segment_stays() -> None:
+    breach = too_old(TimeMs(10**6), DurationMs(1))
+    assert deletable_count(retained(1, 0), high_watermark=EVERYTHING, breach=breach) == 1
+    assert deletable_count(retained(0), high_watermark=EVERYTHING, breach=breach) == 0
+
+
+def test_only_segments_wholly_before_the_start_go_and_never_the_active_one() -> None:
+    for start, count in ((9, 0), (10, 1), (20, 2), (30, 2)):
+        breach = before_start(Offset(start))
+        assert deletable_count(retained(1, 1, 1), high_watermark=EVERYTHING, breach=breach) == count
+
+
+@given(sizes=st.lists(st.integers(0, 100), min_size=1), retention=st.integers(0, 500), watermark=st.integers(0, 200))
+def test_what_goes_by_size_is_the_longest_prefix_that_may(sizes: list[int], retention: int, watermark: int) -> None:
+    segments = retained(*sizes)
+    breach = beyond_size(SizeBytes(sum(sizes)), SizeBytes(retention))
+    count = deletable_count(segments, high_watermark=Offset(watermark), breach=breach)
+    allowed = [
+        end
+        for end in range(len(sizes) + 1)
+        if (end == 0 or sum(sizes[end:]) >= retention)
+        and all(segment.end_offset <= watermark for segment in segments[:end])
+        and not (end == len(sizes) and sizes[-1] == 0)
+    ]
+    assert count == max(allowed)
+
+
+def test_the_active_segment_goes_only_after_a_new_one_has_begun() -> None:
+    log = opened(settings=config(retention_ms=1000, segment_bytes=10_000))
+    appended(log, batch(3))
+    assert log.delete_old_segments(now_ms=TimeMs(NOW + 5000)) == 1
+    assert (log.log_start_offset, log.log_end_offset, [each.base_offset for each in log.segments]) == (3, 3, [3])
+    assert log.delete_old_segments(now_ms=TimeMs(NOW + 9000)) == 0
+    log.check_invariants()
+
+
+def test_a_compacted_log_deletes_only_before_its_start() -> None:
+    log = opened(settings=config(cleanup_policy="compact", retention_ms=1, retention_bytes=0, segment_bytes=80))
+    appended(log, *[batch() for _ in range(4)])
+    assert log.delete_old_segments(now_ms=TimeMs(NOW + 10**6)) == 0
+    log.increment_log_start_offset(Offset(2))
+    assert log.delete_old_segments(now_ms=TimeMs(NOW + 10**6)) == 2
+
+
+def test_deleted_files_stay_for_the_delay() -> None:
+    log = opened(settings=config(retention_ms=1, file_delete_delay_ms=50, segment_bytes=80))
+    appended(log, batch(), batch())
+    log.delete_old_segments(now_ms=TimeMs(NOW + 100))
+    waiting = [name for name in log.storage.list(log.directory) if name.endswith(".deleted")]
+    log.run_scheduled(TimeMs(NOW + 149))
+    assert [name for name in log.storage.list(log.directory) if name.endswith(".deleted")] == waiting != []
+    log.run_scheduled(TimeMs(NOW + 150))
+    assert not [name for name in log.storage.list(log.directory) if name.endswith(".deleted")]

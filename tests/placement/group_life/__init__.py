@@ -1,1 +1,0 @@
-"""Tests of placement.group_life: a consumer group's life under each protocol."""

@@ -1,0 +1,188 @@
+"""Each invariant of logs that are cut and compacted is seen red: behind the model's back, or with a broken model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+import pytest
+
+import log.compaction.selection
+import replication.retention.keeper
+from broker.ids import BrokerId, LeaderEpoch, Offset
+from broker.units import DurationMs, SizeBytes, TimeMs
+from log.log_config import LogConfig
+from replication.checkers import INVARIANTS, check_history, check_keys, is_expired, may_skip
+from replication.checkers.committed_model import Ghost
+from replication.checkers.replica_model import Entry
+from replication.checkers.retention_model import Held, KeptGhost
+from replication.retention import Upkeep
+from replication.roles.replica_log import ReplicaLog
+from replication.simulation import Fault, FaultKind, NetworkOptions, Options, Simulation, quiet, run
+from replication.simulation.history import Sighting
+from replication.simulation.retention import with_upkeep
+
+Patch = pytest.MonkeyPatch
+
+COMPACT: Final = Upkeep(compacts=True, deletes=False, segment_bytes=SizeBytes(500), key_count=3)
+DELETE: Final = Upkeep(segment_bytes=SizeBytes(500), retention_bytes=SizeBytes(100_000))
+QUIET: Final = quiet(1, DurationMs(30_000))
+STRIKE_MS: Final = 8_000
+
+
+def broken_by(action: Callable[[ReplicaLog], None], upkeep: Upkeep = DELETE) -> set[str]:
+    """The codes of what is found when `action` is done to the log of follower 1 in a healthy cluster."""
+    simulation = Simulation(with_upkeep(QUIET, upkeep))
+    simulation.run_until(STRIKE_MS)
+    assert simulation.findings == ()
+    replica = simulation.cluster.nodes[BrokerId(1)].logs[0]
+    simulation.cluster.at(STRIKE_MS, lambda: action(replica))
+    try:
+        simulation.run_until(STRIKE_MS + 3_000)
+    except Exception:  # Whatever the model makes of it: the checker must have seen it by then.
+        assert simulation.findings
+    return {finding.code for finding in simulation.findings}
+
+
+def begin_behind_the_end(replica: ReplicaLog) -> None:
+    replica.log.log_start_offset = Offset(replica.log.log_end_offset + 3)
+    replica._changed()
+
+
+def know_a_wrong_epoch(replica: ReplicaLog) -> None:
+    replica.log.assign_epoch_start(LeaderEpoch(7), Offset(replica.log.log_end_offset - 2))
+    replica._changed()
+
+
+def flip_a_bit(replica: ReplicaLog) -> None:
+    """Change a value in a segment that is compacted, and say that it was cleaned."""
+    path = f"{replica.log.directory}/{replica.log.segments[0].base_offset:020d}.log"
+    file = replica.log.storage.open(path)
+    position = replica.log.segments[0].size_bytes - 3
+    file.write_at(position, bytes([file.read_at(position, 1)[0] ^ 1]))
+    replica.note_cleaned()
+
+
+def test_a_log_that_begins_behind_what_is_committed_is_found() -> None:
+    assert "K1" in broken_by(begin_behind_the_end)
+
+
+def test_a_log_that_is_cut_at_its_start_for_no_reason_is_found() -> None:
+    assert broken_by(lambda replica: replica.raise_start(Offset(2))) == {"K2"}
+
+
+def test_a_wrong_epoch_in_a_log_that_is_kept_is_found() -> None:
+    assert "I12" in broken_by(know_a_wrong_epoch)
+
+
+def test_a_record_that_compaction_has_changed_is_found() -> None:
+    assert "K6" in broken_by(flip_a_bit, attrs.evolve(COMPACT, check_ms=DurationMs(60_000)))
+
+
+def faulty(upkeep: Upkeep, *plan: Fault, delay_ms_max: int = 4) -> set[str]:
+    """The codes of what a run under these faults breaks."""
+    options: Options = attrs.evolve(QUIET, acks=(-1, 1), network=NetworkOptions(delay_ms_max=delay_ms_max))
+    return {finding.code for finding in run(with_upkeep(options, upkeep), plan).findings}
+
+
+def ordered(at_ms: int) -> Fault:
+    """An order to delete all that is committed of partition 0."""
+    return Fault(TimeMs(at_ms), FaultKind.DELETE_RECORDS, 0)
+
+
+def test_a_follower_that_does_not_take_its_leaders_start_is_found(monkeypatch: Patch) -> None:
+    assert faulty(DELETE, ordered(9_000)) == set()
+    raise_start = ReplicaLog.raise_start
+
+    def too_low(self: ReplicaLog, offset: Offset) -> None:
+        raise_start(self, Offset(offset - 1))
+
+    monkeypatch.setattr(ReplicaLog, "raise_start", too_low)
+    assert "K3" in faulty(DELETE, ordered(9_000))
+
+
+def test_an_answer_to_an_order_that_does_not_hold_everywhere_is_found(monkeypatch: Patch) -> None:
+    assert faulty(DELETE, ordered(9_000), delay_ms_max=300) == set()
+    monkeypatch.setattr(replication.retention.keeper, "low_watermark", lambda *_: Offset(1_000_000))
+    assert "K4" in faulty(DELETE, ordered(9_000), delay_ms_max=300)
+
+
+ALONE: Final = Fault(TimeMs(6_000), FaultKind.CUT_PEERS, 0, DurationMs(20_000))
+
+
+def test_compaction_of_what_is_not_committed_is_found(monkeypatch: Patch) -> None:
+    # KAFKA-13194: a leader on its own compacted what was committed by what was not.
+    assert faulty(COMPACT, ALONE) == set()
+
+    def first_uncleanable(partition_log: Any, *_: Any) -> Offset:
+        base_offset: Offset = partition_log.active_segment.base_offset
+        return base_offset
+
+    monkeypatch.setattr(log.compaction.selection, "_first_uncleanable_offset", first_uncleanable)
+    assert "K5" in faulty(COMPACT, ALONE)
+
+
+def test_tombstones_that_go_too_early_are_found(monkeypatch: Patch) -> None:
+    upkeep = attrs.evolve(COMPACT, delete_retention_ms=DurationMs(120_000), tombstones_one_in=2)
+    assert faulty(upkeep) == set()
+    log_config = Upkeep.log_config
+
+    def at_once(self: Upkeep, config: LogConfig) -> LogConfig:
+        return attrs.evolve(log_config(self, config), delete_retention_ms=DurationMs(0))
+
+    monkeypatch.setattr(Upkeep, "log_config", at_once)
+    assert "K7" in faulty(upkeep)
+
+
+def truth(*keys: bytes) -> dict[int, Ghost]:
+    """A partition in which value n stands at offset n, under the nth key."""
+    made = KeptGhost(0)
+    made.committed = [Entry(0, value, 9, value) for value in range(len(keys))]
+    for value, key in enumerate(keys):
+        made.known[value] = Held(value, made.committed[value], key, False, TimeMs(0))
+    made.note_committed()
+    return {0: made}
+
+
+def seen(offset: int, *, is_reset: bool = False) -> Sighting:
+    return Sighting(7, 0, Offset(offset), offset, TimeMs(0), is_reset)
+
+
+def test_a_key_that_goes_back_is_found() -> None:
+    ghosts = truth(b"a", b"b", b"a")
+    assert check_keys([seen(0), seen(2), seen(1)], ghosts, TimeMs(0)) == []
+    assert [finding.code for finding in check_keys([seen(2), seen(0)], ghosts, TimeMs(0))] == ["K8"]
+    assert check_keys([seen(2), seen(0, is_reset=True)], ghosts, TimeMs(0)) == []
+
+
+def codes(sightings: list[Sighting], ghosts: dict[int, Ghost]) -> set[str]:
+    found = check_history(
+        [],
+        sightings,
+        ghosts,
+        TimeMs(0),
+        is_idempotent=True,
+        may_skip=lambda partition, offset: may_skip(ghosts, partition, offset),
+        is_expired=lambda partition, offset: is_expired(ghosts, partition, offset),
+    )
+    return {finding.code for finding in found}
+
+
+def test_a_consumer_may_skip_what_was_superseded_and_nothing_else() -> None:
+    assert codes([seen(1), seen(2)], truth(b"a", b"b", b"a")) == set()
+    assert codes([seen(2)], truth(b"a", b"b", b"a")) == {"H3"}
+
+
+def test_a_sequence_may_be_doubled_only_behind_records_that_have_expired() -> None:
+    ghosts = truth(b"a", b"a")
+    ghost = ghosts[0]
+    assert isinstance(ghost, KeptGhost)
+    ghost.committed.append(Entry(0, 5, 9, 1))
+    assert codes([], ghosts) == {"I21"}
+    ghost.note_start(2)
+    assert codes([], ghosts) == set()
+
+
+def test_every_invariant_of_upkeep_has_a_row() -> None:
+    assert {code for code in INVARIANTS if code.startswith("K")} == {f"K{number}" for number in range(1, 9)}

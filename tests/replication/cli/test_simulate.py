@@ -1,0 +1,78 @@
+"""The commands `simulate` and `scenario`: what they print, and their exit statuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from broker.cli import run
+from replication.cli.simulate import simulate
+from replication.scenarios.cli import scenario
+
+
+def test_a_clean_run_tells_seed_and_options_first_and_the_verdict_last(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(simulate, "simulate", ["--quiet", "--seed", "4", "--minutes", "0.1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "seed 4, quiet, 6000 ms under faults, then up to 180000 ms to become whole"
+    assert lines[1] == "3 brokers in 3 racks, 2 partitions of 3 replicas, min.insync.replicas 2, unclean election off"
+    assert "partition 0: leader 0 (epoch 0), ISR 0,1,2, OSR none, ELR none" in "\n".join(lines)
+    assert lines[-1] == "nothing is broken"
+
+
+def test_a_broken_run_says_how_to_have_it_again_and_which_faults_are_enough(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--swarm", "--seed", "1", "--minutes", "1", "--rules", "0.10.2", "--shrink"]
+    assert run(simulate, "simulate", arguments) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "again: brokerside simulate --swarm --minutes 1 --rules 0.10.2 --seed 1" in lines
+    told = next(line for line in lines if line.endswith("faults are enough:"))
+    enough, _, of = told.split()[:3]
+    assert int(enough) < int(of)
+    assert lines[-1].startswith("BROKEN: ")
+
+
+def test_many_seeds_are_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(simulate, "simulate", ["--quiet", "--seeds", "3", "--minutes", "0.05"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("3 runs, ")
+    assert out.endswith(" events, 0 broken\n")
+
+
+def test_a_rule_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(simulate, "simulate", ["--without", "gravity"]) == 2
+    assert capsys.readouterr().err.startswith("simulate: rule 'gravity' is not known; allowed are fetch_epoch_check, ")
+
+
+def test_stories_are_listed_and_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(scenario, "scenario", ["list"]) == 0
+    assert "S20          clean crash of the leader\n" in capsys.readouterr().out
+    assert run(scenario, "scenario", ["run", "S20"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("S20: clean crash of the leader\n")
+    assert out.endswith("as expected\n")
+
+
+def test_a_story_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(scenario, "scenario", ["run", "S99\x1b"]) == 2
+    assert capsys.readouterr().err.startswith(r"scenario: there is no scenario 'S99\x1b'; there are S01, ")
+
+
+def test_the_older_mode_knows_no_elr_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(simulate, "simulate", ["--zookeeper", "--seed", "3", "--rules", "4.0"]) == 2
+    assert "with ZooKeeper there is no ELR" in capsys.readouterr().err
+    assert run(simulate, "simulate", ["--zookeeper", "--seed", "3"]) == 0
+    older = capsys.readouterr().out
+    assert run(simulate, "simulate", ["--seed", "3", "--rules", "3.5"]) == 0
+    assert older.splitlines()[-2] != capsys.readouterr().out.splitlines()[-2], "the digest is that of another history"
+
+
+def test_a_picture_of_the_run_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "run.svg"
+    assert run(simulate, "simulate", ["--swarm", "--seed", "2", "--minutes", "1", "--chart", str(file)]) == 0
+    assert "nothing is broken" in capsys.readouterr().out
+    picture = ElementTree.parse(file).getroot()
+    texts = [element.text or "" for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0].startswith("seed 2, swarm, ")
+    assert sum(text.startswith("partition ") for text in texts) == 1
+    assert "script" not in file.read_text(encoding="utf-8")

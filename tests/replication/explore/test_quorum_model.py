@@ -1,0 +1,72 @@
+"""The search of the quorum's histories: what holds in every state, and what a lost disk does without KIP-853."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from broker.errors import UsageError
+from replication.explore import Harm, QuorumModel, QuorumScope
+from replication.explore.search import search, told
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        QuorumScope(records=0),
+        QuorumScope(records=0, lost_disks=0, restarts=1),
+        QuorumScope(epochs=1, records=2, lost_disks=0, restarts=2),
+        QuorumScope(voters=2, records=2),
+        QuorumScope(voters=1, records=2),
+    ],
+    ids=str,
+)
+def test_nothing_committed_is_lost_in_any_state(scope: QuorumScope) -> None:
+    assert search(QuorumModel(scope)).holds
+
+
+@pytest.mark.parametrize(("harm", "depth"), [(Harm.TWO_LEADERS, 5), (Harm.LOSS, 8)])
+def test_a_voter_known_by_its_id_alone_does_harm_once_its_disk_is_lost(harm: Harm, depth: int) -> None:
+    outcome = search(QuorumModel(QuorumScope(directory_ids=False, harms=(harm,))))
+    assert outcome.depth == depth
+    assert outcome.fault is not None
+
+
+def test_the_shortest_history_is_told_in_words() -> None:
+    model = QuorumModel(QuorumScope(directory_ids=False, harms=(Harm.TWO_LEADERS,)))
+    outcome = search(model)
+    assert list(told(model, outcome.history)) == [
+        "  1. 0 becomes a candidate in epoch 1",
+        "  2. 1 becomes a candidate in epoch 1",
+        "  3. 0 gets the vote of 2 in epoch 1, and leads",
+        "  4. 2 loses its disk and comes back empty",
+        "  5. 1 gets the vote of 2 in epoch 1, and leads",
+    ]
+    assert outcome.fault == "voters [0, 1] lead in the same epoch"
+    assert model.state_text(outcome.history[-1]) == (
+        "0: [led@1] committed 0 epoch 1; 1: [led@1] committed 0 epoch 1; 2: [empty] committed 0 epoch 1"
+    )
+
+
+def test_names_make_no_difference_to_how_many_states_there_are() -> None:
+    class Named(QuorumModel):
+        def renamed(self, state: int) -> tuple[int, int]:
+            return state, 1
+
+    scope = QuorumScope(epochs=1, records=1)
+    assert search(Named(scope)).state_count == search(QuorumModel(scope)).state_count
+
+
+@pytest.mark.parametrize(
+    ("make", "told_as"),
+    [
+        (lambda: QuorumScope(voters=6), "voters is 6; allowed are 1 to 5"),
+        (lambda: QuorumScope(records=-1), "records is -1; allowed are 0 to 4"),
+    ],
+    ids=["voters", "records"],
+)
+def test_impossible_scopes_are_refused(make: Callable[[], QuorumScope], told_as: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        make()
+    assert str(refused.value) == told_as

@@ -1,0 +1,179 @@
+"""`groups simulate`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from broker.cli import run
+from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
+from replication.groups.alone.cli import simulate_command
+from replication.groups.alone.scenarios import STORIES
+
+EVENTS = {
+    "minutes": 2,
+    "topics": {"orders": 2},
+    "members": [{"name": "a", "topics": ["orders"]}, {"name": "b", "topics": ["orders"], "instance_id": "i1"}],
+    "events": [
+        {"at_ms": 60000, "kind": "start", "target": "b"},
+        {"at_ms": 0, "kind": "start", "target": "a"},
+        {"at_ms": 90000, "kind": "add-partitions", "target": "orders", "count": 3},
+    ],
+}
+
+
+def simulate(*arguments: str) -> int:
+    return run(simulate_command, "brokerside groups simulate", list(arguments))
+
+
+def test_a_story_is_told_with_a_column_for_each_protocol_that_it_is_about(capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate("--story", "S66") == 0
+    printed = capsys.readouterr().out
+    assert STORIES["S66"].how in printed
+    for word in ("eager", "cooperative-sticky", "consumer", "rebalance-latency-avg ms", "given up and got back"):
+        assert word in printed
+    assert printed.rstrip().endswith("G1 to G9 hold")
+
+
+def test_the_incident_says_which_program_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate("--story", "shared-group-id") == 0
+    printed = capsys.readouterr().out
+    assert "reads-a: IllegalStateException: No current assignment for partition a-0" in printed
+
+
+def test_json_has_every_count_and_is_the_same_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = (
+        "--seed",
+        "2",
+        "--protocol",
+        "eager",
+        "--members",
+        "2",
+        "--partitions",
+        "3",
+        "--minutes",
+        "5",
+        "--json",
+    )
+    assert simulate(*arguments) == 0
+    first = capsys.readouterr().out
+    assert simulate(*arguments) == 0
+    assert capsys.readouterr().out == first
+    (life,) = json.loads(first)["lives"]
+    assert (life["protocol"], life["assignor"], life["findings"]) == ("eager", "range", [])
+    assert life["commits"]["NONE"] > 0
+
+
+def test_the_stories_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert simulate("--list-stories") == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in printed] == list(STORIES)
+
+
+def test_events_of_a_file_are_played_in_order_of_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "events.json"
+    file.write_text(json.dumps(EVENTS))
+    assert simulate("--events", str(file), "--protocol", "consumer", "--json") == 0
+    (life,) = json.loads(capsys.readouterr().out)["lives"]
+    assert life["rebalance_count"] == 3
+    assert life["settled_ms"] > 90_000
+
+
+@pytest.mark.parametrize("suffix", ["svg", "html"])
+def test_a_chart_is_written_that_holds_a_row_for_each_partition(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / f"chart.{suffix}"
+    assert simulate("--story", "S66", "--chart", str(file)) == 0
+    written = file.read_text(encoding="utf-8")
+    svg = written[written.index("<svg") : written.index("</svg>") + 6]
+    texts = [element.text for element in ElementTree.fromstring(svg).iter() if element.text]
+    assert texts.count("t-3") == 3, "one row in each of three panels"
+    assert "start c" in svg
+    assert "http" not in written.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_names_of_others_are_escaped_in_tables_and_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, chart = tmp_path / "[red]e\x1b.json", tmp_path / "chart.svg"
+    person = {"name": "<b>\x1b[31m", "topics": ["t"], "remembers_partitions": True}
+    events = [{"at_ms": 0, "kind": "start", "target": person["name"]}]
+    file.write_text(json.dumps({"minutes": 1, "topics": {"t": 1}, "members": [person], "events": events}))
+    assert simulate("--events", str(file), "--chart", str(chart)) == 0
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert "[red]e\\x1b.json: events of a file" in printed
+    assert "\x1b" not in chart.read_text()
+    assert "&lt;b&gt;\\x1b[31m" in chart.read_text()
+
+
+def test_a_broken_invariant_is_told_with_status_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        CooperativeStickyAssignor, "assign", lambda self, group, entropy: StickyAssignor().assign(group, entropy)
+    )
+    assert simulate("--story", "S66", "--protocol", "cooperative") == 1
+    assert "cooperative: BROKEN at 6" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--story", "S99"), "there is no story 'S99'; there are S60, S61, "),
+        (("--assignor", "sticky"), "--assignor needs one --protocol"),
+        (("--assignor", "nobody", "--protocol", "eager"), "assignor 'nobody' is not installed"),
+        (
+            ("--assignor", "uniform", "--protocol", "eager"),
+            "a group of the eager protocol cannot be assigned by 'uniform'",
+        ),
+        (("--minutes", "3"), "3 minutes are too few for a seeded life; at least 5 are needed"),
+        (("--chart", "picture.png"), "--chart 'picture.png': a chart is written as .svg or .html"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_in_a_sentence(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert simulate(*arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"brokerside groups simulate: {message}")
+
+
+def changed(**entries: object) -> dict[str, object]:
+    return {**EVENTS, **entries}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([], "not one JSON object"),
+        (changed(minutes=0), "0 milliseconds cannot be played"),
+        (changed(minutes="2"), "minutes is no whole number from 0 to 10080 (found '2')"),
+        (changed(colour="red"), "the story has a key that is not known"),
+        (changed(topics={"a b": 1}), "illegal topic name"),
+        (changed(topics={"orders": 100_000}), "topics.orders is no whole number from 1 to 2000 (found '100000')"),
+        (changed(members="a"), "members is missing or no list of objects"),
+        (changed(members=[{"name": "a", "topics": []}]), "members[0].topics is missing or no list of topics"),
+        (changed(members=[{"topics": ["orders"]}]), "members[0].name is missing or no text"),
+        (
+            changed(members=[{"name": "a", "topics": ["orders"], "revoke_ms": -1}]),
+            "members[0].revoke_ms is no whole number",
+        ),
+        (changed(events=[{"at_ms": 0, "kind": "explode"}]), "events[0].kind is not known; there are add-partitions, "),
+        (changed(events=[{"at_ms": 0, "kind": "start", "target": "z"}]), "there is no member 'z' for start"),
+        (changed(events=[{"at_ms": 0, "kind": "add-partitions", "target": "z"}]), "there is no topic 'z'"),
+        (changed(members=[{"name": "a", "topics": ["orders"]}] * 2), "a member is there twice"),
+    ],
+)
+def test_a_file_that_tells_no_story_is_refused_in_a_sentence(
+    document: object, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "events.json"
+    file.write_text(json.dumps(document))
+    assert simulate("--events", str(file)) == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1

@@ -1,0 +1,349 @@
+"""The client machines by themselves: tables, and what they say in front of scripted answers."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import TypeVar
+
+import attrs
+import pytest
+
+from broker.entropy import SplitMix64
+from broker.error_codes import ErrorCode
+from broker.errors import UsageError
+from broker.group.classic import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinedMember,
+    JoinRequest,
+    JoinResponse,
+    LeaveRequest,
+    MemberId,
+    SyncRequest,
+    SyncResponse,
+)
+from broker.group.consumer import Heartbeat, HeartbeatAnswer
+from broker.group.members import InstanceId
+from broker.group.messages import (
+    CommitRequest,
+    CommitResponse,
+    CoordinatorFound,
+    FindCoordinator,
+    OffsetsRequest,
+    OffsetsResponse,
+)
+from broker.group.protocol import read_subscription, write_assignment
+from broker.ids import BrokerId, Offset, PartitionId, TopicPartition
+from broker.machines import step
+from broker.units import DurationMs, TimeMs
+from replication.groups.alone import (
+    ClassicClient,
+    Client,
+    ClientSpec,
+    ConsumerClient,
+    Disconnected,
+    Output,
+    Request,
+    Send,
+)
+from replication.groups.client.epochs import EPOCH_TRANSITIONS, EpochInput, EpochState
+from replication.groups.client.joining import JOIN_TRANSITIONS, JoinInput, JoinState
+from replication.groups.client.messages import (
+    AskTopics,
+    Committed,
+    Died,
+    PollExpired,
+    Read,
+    Response,
+    Taken,
+    TopicsTold,
+    Why,
+)
+
+State = TypeVar("State", bound=enum.Enum)
+Input = TypeVar("Input", bound=enum.Enum)
+Asked = TypeVar("Asked", bound=object)
+
+P0, P1 = (TopicPartition("t", PartitionId(number)) for number in range(2))
+BOTH = frozenset({P0, P1})
+
+
+class Ten:
+    """A feed with ten records in each partition."""
+
+    def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
+        return Offset(10)
+
+
+class Script:
+    """One client, and who answers it."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.now_ms = 0
+        self.open: list[Send] = []
+        self.notes: list[Output] = []
+        self._take(client.start(TimeMs(0)))
+
+    def _take(self, outputs: tuple[Output, ...]) -> None:
+        self.open += [output for output in outputs if isinstance(output, Send)]
+        self.notes += [output for output in outputs if not isinstance(output, Send)]
+
+    def at(self, now_ms: int) -> None:
+        """Let time pass, waking the client whenever it wants to be woken."""
+        while (next_ms := self.client.next_ms()) is not None and next_ms <= now_ms:
+            self.now_ms = max(self.now_ms, next_ms)
+            self._take(self.client.advance(TimeMs(self.now_ms)))
+        self.now_ms = now_ms
+
+    def close(self) -> None:
+        self._take(self.client.close(TimeMs(self.now_ms)))
+
+    def stall(self, for_ms: int) -> None:
+        self._take(self.client.stall(DurationMs(for_ms), TimeMs(self.now_ms)))
+
+    def asked(self, kind: type[Asked]) -> Asked:
+        """Return the oldest open request of a kind."""
+        return next(send.request for send in self.open if isinstance(send.request, kind))
+
+    def has_asked(self, kind: type[Asked]) -> bool:
+        return any(isinstance(send.request, kind) for send in self.open)
+
+    def answer(self, kind: type[Request], response: Response) -> None:
+        """Answer the oldest open request of a kind."""
+        send = next(send for send in self.open if isinstance(send.request, kind))
+        self.open.remove(send)
+        self._take(self.client.handle(send.ticket, response, TimeMs(self.now_ms)))
+
+    def of(self, kind: type[Asked]) -> list[Asked]:
+        return [note for note in self.notes if isinstance(note, kind)]
+
+
+def classic(*assignors: str, instance_id: str | None = None) -> Script:
+    instance = None if instance_id is None else InstanceId(instance_id)
+    spec = ClientSpec(name="c", group_id="g", topics=("t",), assignors=assignors or ("range",), instance_id=instance)
+    return Script(ClassicClient(spec, Ten(), SplitMix64(1)))
+
+
+def in_generation(generation: int, request: JoinRequest) -> JoinResponse:
+    """Return the answer to a follower."""
+    return JoinResponse(
+        ticket=request.ticket,
+        member_id=MemberId("m"),
+        generation=generation,
+        protocol_name=request.protocols[0].name,
+        leader_id=MemberId("leader"),
+    )
+
+
+def hear(script: Script, error: ErrorCode = ErrorCode.NONE) -> None:
+    """Answer a heartbeat."""
+    ticket = script.asked(HeartbeatRequest).ticket
+    script.answer(HeartbeatRequest, HeartbeatResponse(ticket=ticket, error=error))
+
+
+def joined(script: Script) -> Script:
+    """Bring a member into generation 1 with both partitions."""
+    script.answer(FindCoordinator, CoordinatorFound(BrokerId(1)))
+    request = script.asked(JoinRequest)
+    ticket = request.ticket
+    script.answer(JoinRequest, in_generation(1, request))
+    script.answer(SyncRequest, SyncResponse(ticket=ticket, assignment=write_assignment(BOTH)))
+    script.answer(OffsetsRequest, OffsetsResponse((Offset(4), None)))
+    return script
+
+
+def all_pairs(
+    table: Mapping[tuple[State, Input], State], states: type[State], inputs: type[Input]
+) -> tuple[set[tuple[State, Input]], set[tuple[State, Input]]]:
+    """Return the pairs that are taken, and those that are refused."""
+    taken, refused = set(), set()
+    for state in states:
+        for event in inputs:
+            try:
+                step(table, state, event, what="member")
+                taken.add((state, event))
+            except UsageError:
+                refused.add((state, event))
+    return taken, refused
+
+
+def test_a_classic_member_is_synced_only_after_it_joined() -> None:
+    taken, refused = all_pairs(JOIN_TRANSITIONS, JoinState, JoinInput)
+    assert {state for state, event in taken if event is JoinInput.SYNCED} == {JoinState.COMPLETING_REBALANCE}
+    assert {state for state, event in taken if event is JoinInput.JOINED} == {JoinState.PREPARING_REBALANCE}
+    assert len(taken) + len(refused) == len(JoinState) * len(JoinInput)
+
+
+def test_a_consumer_member_that_failed_takes_nothing_any_more() -> None:
+    taken, refused = all_pairs(EPOCH_TRANSITIONS, EpochState, EpochInput)
+    assert not {event for state, event in taken if state is EpochState.FATAL}
+    assert {state for state, event in taken if event is EpochInput.RECONCILED} == {EpochState.RECONCILING}
+    assert len(taken) + len(refused) == len(EpochState) * len(EpochInput)
+
+
+def test_a_classic_member_reads_from_what_was_committed_and_commits_what_it_read_five_seconds_later() -> None:
+    script = joined(classic())
+    script.at(600)
+    assert script.of(Read) == [Read(P0, Offset(4), Offset(10)), Read(P1, Offset(0), Offset(10))]
+    script.at(5_600)
+    request = script.asked(CommitRequest)
+    assert ([commit.offset for commit in request.commits], request.generation) == ([10, 10], 1)
+
+
+def test_an_eager_member_commits_and_gives_up_everything_before_it_joins_again() -> None:
+    script = joined(classic())
+    script.at(3_100)
+    hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
+    script.at(3_600)
+    assert not script.has_asked(JoinRequest)
+    script.answer(CommitRequest, CommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    assert script.of(Taken) == [Taken(BOTH, Why.REVOKED)]
+    assert read_subscription(script.asked(JoinRequest).protocols[0].metadata).owned == ()
+
+
+def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_is_not_given() -> None:
+    script = joined(classic("cooperative-sticky"))
+    script.at(3_100)
+    hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
+    script.at(3_600)
+    script.answer(CommitRequest, CommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    request = script.asked(JoinRequest)
+    told = read_subscription(request.protocols[0].metadata)
+    assert (told.owned, told.generation, script.of(Taken)) == ((P0, P1), 1, [])
+    script.answer(JoinRequest, in_generation(2, request))
+    script.answer(SyncRequest, SyncResponse(ticket=request.ticket, assignment=write_assignment({P0})))
+    script.at(4_200)
+    assert script.of(Taken) == [Taken(frozenset({P1}), Why.REVOKED)]
+    script.answer(CommitRequest, CommitResponse((ErrorCode.NONE,)))
+    assert read_subscription(script.asked(JoinRequest).protocols[0].metadata).owned == (P0,)
+
+
+def test_a_member_that_is_told_that_it_is_none_loses_everything_without_a_commit() -> None:
+    script = joined(classic())
+    script.at(3_100)
+    hear(script, ErrorCode.UNKNOWN_MEMBER_ID)
+    script.at(3_600)
+    assert script.of(Taken) == [Taken(BOTH, Why.LOST)]
+    assert not script.has_asked(CommitRequest)
+    assert script.asked(JoinRequest).member_id == ""
+
+
+@pytest.mark.parametrize("instance_id", [None, "i"])
+def test_a_dynamic_member_says_that_it_leaves_and_a_static_one_does_not(instance_id: str | None) -> None:
+    script = joined(classic(instance_id=instance_id))
+    script.at(600)
+    script.close()
+    assert not script.has_asked(LeaveRequest)
+    script.answer(CommitRequest, CommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    assert script.has_asked(LeaveRequest) == (instance_id is None)
+    assert script.client.is_over
+
+
+def test_a_consumer_whose_application_hangs_leaves_after_max_poll_interval() -> None:
+    script = joined(classic())
+    script.stall(400_000)
+    for now_ms in range(3_100, 300_000, 3_000):
+        script.at(now_ms)
+        hear(script)
+    assert script.of(PollExpired) == []
+    script.at(300_100)
+    assert script.of(PollExpired) == [PollExpired()]
+    assert script.has_asked(LeaveRequest)
+
+
+def test_an_answer_that_does_not_come_is_given_up_and_the_coordinator_is_looked_for() -> None:
+    script = classic()
+    script.answer(FindCoordinator, CoordinatorFound(BrokerId(1)))
+    script.answer(JoinRequest, Disconnected())
+    script.at(script.now_ms + 700)
+    assert script.has_asked(FindCoordinator)
+
+
+def test_the_leader_assigns_by_the_partitions_that_it_asks_for() -> None:
+    script = classic()
+    script.answer(FindCoordinator, CoordinatorFound(BrokerId(1)))
+    request = script.asked(JoinRequest)
+    me = MemberId("m")
+    members = (JoinedMember(me, None, request.protocols[0].metadata),)
+    script.answer(JoinRequest, attrs.evolve(in_generation(1, request), leader_id=me, members=members))
+    script.answer(AskTopics, TopicsTold({"t": 2}))
+    assert script.asked(SyncRequest).assignments == ((me, write_assignment(BOTH)),)
+
+
+def consumer(instance_id: str | None = None) -> Script:
+    instance = None if instance_id is None else InstanceId(instance_id)
+    spec = ClientSpec(name="c", group_id="g", topics=("t",), assignors=("uniform",), instance_id=instance)
+    script = Script(ConsumerClient(spec, Ten()))
+    script.answer(FindCoordinator, CoordinatorFound(BrokerId(1)))
+    return script
+
+
+def told(epoch: int, *partitions: TopicPartition, error: ErrorCode = ErrorCode.NONE) -> HeartbeatAnswer:
+    return HeartbeatAnswer(
+        error=error,
+        member_id=MemberId("m"),
+        epoch=epoch,
+        heartbeat_interval_ms=DurationMs(5_000),
+        assignment=frozenset(partitions),
+    )
+
+
+def test_a_consumer_member_acknowledges_what_it_was_given_at_once() -> None:
+    script = consumer()
+    first = script.asked(Heartbeat)
+    assert (first.epoch, first.owned, first.subscribed_topics) == (0, frozenset(), frozenset({"t"}))
+    script.answer(Heartbeat, told(1, P0, P1))
+    second = script.asked(Heartbeat)
+    assert (second.epoch, second.owned, second.subscribed_topics) == (1, BOTH, None)
+
+
+def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
+    script = consumer()
+    script.answer(Heartbeat, told(1, P0, P1))
+    script.answer(OffsetsRequest, OffsetsResponse((None, None)))
+    script.answer(Heartbeat, HeartbeatAnswer(member_id=MemberId("m"), epoch=1, heartbeat_interval_ms=DurationMs(5_000)))
+    script.at(5_000)
+    script.answer(CommitRequest, CommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    script.answer(Heartbeat, told(1, P0))
+    assert script.of(Taken) == []
+    script.answer(CommitRequest, CommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    assert script.of(Taken) == [Taken(frozenset({P1}), Why.REVOKED)]
+    assert script.asked(Heartbeat).owned == frozenset({P0})
+
+
+def test_a_fenced_consumer_member_loses_everything_and_joins_with_epoch_zero_under_its_name() -> None:
+    script = consumer()
+    script.answer(Heartbeat, told(1, P0, P1))
+    script.answer(Heartbeat, told(1, error=ErrorCode.FENCED_MEMBER_EPOCH))
+    assert script.of(Taken) == [Taken(BOTH, Why.LOST)]
+    again = script.asked(Heartbeat)
+    assert (again.epoch, again.member_id) == (0, "m")
+
+
+def test_after_an_error_a_consumer_member_says_everything_again() -> None:
+    script = consumer()
+    script.answer(Heartbeat, told(1, P0))
+    script.answer(Heartbeat, told(1, error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+    script.at(200)
+    again = script.asked(Heartbeat)
+    assert (again.epoch, again.owned, again.subscribed_topics) == (1, frozenset({P0}), frozenset({"t"}))
+    assert again.is_full
+
+
+def test_an_unreleased_instance_ends_the_consumer() -> None:
+    script = consumer("i")
+    script.answer(Heartbeat, told(0, error=ErrorCode.UNRELEASED_INSTANCE_ID))
+    assert script.of(Died) == [Died("UNRELEASED_INSTANCE_ID")]
+    assert script.client.next_ms() is None
+
+
+def test_a_refused_commit_is_noted_with_its_error() -> None:
+    script = joined(classic())
+    script.at(5_600)
+    script.answer(CommitRequest, CommitResponse((ErrorCode.ILLEGAL_GENERATION, ErrorCode.ILLEGAL_GENERATION)))
+    assert [note.error for note in script.of(Committed)] == [ErrorCode.ILLEGAL_GENERATION] * 2
+    script.at(6_200)
+    assert script.of(Taken) == [Taken(BOTH, Why.LOST)]
+    assert script.asked(JoinRequest).member_id == "m", "the name is still good"

@@ -1,0 +1,535 @@
+"""The tables that the roles step by: every pair, Kafka's rows, and roles that a refused input leaves as they were."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from xml.etree import ElementTree
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.cli import run
+from broker.clock import ManualClock
+from broker.diagrams import FORMS, drawn
+from broker.error_codes import ErrorCode
+from broker.errors import UsageError
+from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from broker.machines import step, to_text, word
+from broker.registration import BrokerState
+from broker.units import MINUTE_MS, DurationMs, TimeMs
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.log_config import LogConfig
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
+from log.record import Record
+from log.storage import MemoryStorage
+from replication.cli.simulate import simulate
+from replication.roles.broker_role import BrokerRole
+from replication.roles.broker_start import BrokerStart
+from replication.roles.messages import (
+    Address,
+    AskBounds,
+    AskEpochEnd,
+    BeatTold,
+    BoundsTold,
+    BrokerRecord,
+    Consume,
+    EpochEndTold,
+    Fetch,
+    FetchDue,
+    Fetched,
+    IsrTold,
+    Message,
+    MetadataTold,
+    NodeId,
+    PartitionRecord,
+    Produce,
+    Register,
+    Registered,
+    WriteExpired,
+)
+from replication.roles.outbox import Outbox
+from replication.roles.replica_log import ReplicaLog
+from replication.roles.settings import RoleSettings
+from replication.roles.states import (
+    LIFE_TRANSITIONS,
+    MACHINES,
+    MOVE_TRANSITIONS,
+    STANDING_TRANSITIONS,
+    WRITE_ANSWERS,
+    WRITE_TRANSITIONS,
+    ZK_PARTITION_TRANSITIONS,
+    ZK_REPLICA_TRANSITIONS,
+    LifeInput,
+    LifeState,
+    Machine,
+    MoveInput,
+    MoveState,
+    PartState,
+    StandingInput,
+    WriteInput,
+    WriteState,
+    ZkPartitionState,
+    ZkReplicaState,
+    check_change,
+    find_machines,
+    move_input,
+    standing_input,
+    standing_of,
+)
+from replication.rules.alter_partition import Altered
+from replication.rules.fencing import StopProof
+from replication.rules.fetch import FetchAnswer, FetchRequest
+from replication.rules.partition import AlterPartition, BrokerStatus, EpochEnd, PartitionEpoch, PartitionState
+from replication.rules.produce import ACKS_ALL, Fate, fate
+from replication.rules.switches import CURRENT
+from replication.simulation.node import Node
+from replication.simulation.options import quiet
+from replication.strategies import applied, events, partitions
+from tests.replication.builders import ids, terms
+
+EVERY_PAIR = [
+    pytest.param(machine, state, event, id=f"{machine.name}: {state.name}, {event.name}")
+    for machine in MACHINES
+    for state, event in itertools.product(machine.states, machine.inputs)
+]
+
+
+@pytest.mark.parametrize(("machine", "state", "event"), EVERY_PAIR)
+def test_every_pair_steps_as_listed_or_is_refused_by_name(machine: Machine, state: enum.Enum, event: enum.Enum) -> None:
+    if (state, event) in machine.table:
+        assert step(machine.table, state, event, what="thing") is machine.table[state, event]
+        return
+    with pytest.raises(UsageError, match=f"^the thing is {word(state)} and cannot take {word(event)}$"):
+        step(machine.table, state, event, what="thing")
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
+def test_every_state_can_be_reached_from_the_first_and_every_input_is_taken_somewhere(machine: Machine) -> None:
+    reached = {machine.states[0]}
+    while new := {after for (before, _), after in machine.table.items() if before in reached} - reached:
+        reached |= new
+    assert reached == set(machine.states)
+    assert {event for _, event in machine.table} == set(machine.inputs)
+
+
+def test_only_the_end_of_a_write_is_never_left() -> None:
+    stuck = {
+        (machine.name, state)
+        for machine in MACHINES
+        for state in machine.states
+        if not any(before is state and after is not state for (before, _), after in machine.table.items())
+    }
+    ends = (WriteState.ACKED, WriteState.FAILED, WriteState.UNSURE, WriteState.UNANSWERED)
+    assert stuck == {("write", end) for end in ends}
+
+
+# The ZooKeeper-style controller: Kafka lists for each state those from which it may be reached.
+
+
+def previous_states(machine: str) -> dict[str, set[str]]:
+    (found,) = find_machines(machine)
+    previous: dict[str, set[str]] = {state.name: set() for state in found.states}
+    for (before, _), after in found.table.items():
+        previous[after.name].add(before.name)
+    return previous
+
+
+def test_a_replica_has_kafkas_valid_previous_states() -> None:
+    serving = {"NEW_REPLICA", "ONLINE_REPLICA", "OFFLINE_REPLICA", "REPLICA_DELETION_INELIGIBLE"}
+    assert previous_states("zookeeper-replica") == {
+        "NEW_REPLICA": {"NON_EXISTENT_REPLICA"},
+        "ONLINE_REPLICA": serving,
+        "OFFLINE_REPLICA": serving,
+        "REPLICA_DELETION_STARTED": {"OFFLINE_REPLICA"},
+        "REPLICA_DELETION_SUCCESSFUL": {"REPLICA_DELETION_STARTED"},
+        "REPLICA_DELETION_INELIGIBLE": {"OFFLINE_REPLICA", "REPLICA_DELETION_STARTED"},
+        "NON_EXISTENT_REPLICA": {"REPLICA_DELETION_SUCCESSFUL"},
+    }
+
+
+def test_a_partition_has_kafkas_valid_previous_states() -> None:
+    made = {"NEW_PARTITION", "ONLINE_PARTITION", "OFFLINE_PARTITION"}
+    assert previous_states("zookeeper-partition") == {
+        "NEW_PARTITION": {"NON_EXISTENT_PARTITION"},
+        "ONLINE_PARTITION": made,
+        "OFFLINE_PARTITION": made,
+        "NON_EXISTENT_PARTITION": {"OFFLINE_PARTITION"},
+    }
+
+
+def test_in_zookeepers_mode_each_input_wants_one_state() -> None:
+    for table in (ZK_REPLICA_TRANSITIONS, ZK_PARTITION_TRANSITIONS):
+        wanted: dict[enum.Enum, set[enum.Enum]] = {}
+        for (_, event), after in table.items():
+            wanted.setdefault(event, set()).add(after)
+        assert all(len(states) == 1 for states in wanted.values())
+        assert len(wanted) == len(ZkReplicaState if table is ZK_REPLICA_TRANSITIONS else ZkPartitionState)
+
+
+# Writes.
+
+
+@pytest.mark.parametrize("event", WriteInput)
+def test_what_a_producer_may_believe_is_how_its_write_ended(event: WriteInput) -> None:
+    ends = {after for (_, taken), after in WRITE_TRANSITIONS.items() if taken is event}
+    assert len(ends) == 1
+    end = ends.pop()
+    if event not in WRITE_ANSWERS:
+        assert end in (WriteState.WAITING, WriteState.UNANSWERED)
+        return
+    expected = {WriteState.ACKED: Fate.ACKED, WriteState.FAILED: Fate.FAILED, WriteState.UNSURE: Fate.UNKNOWN}[end]
+    if event in (WriteInput.REFUSED_SEQUENCE, WriteInput.REFUSED_OFFLINE):
+        # The producer cannot know whether an earlier attempt, or this one before the disk failed, was appended.
+        expected = Fate.UNKNOWN
+    assert fate(WRITE_ANSWERS[event], appended=end is not WriteState.FAILED) is expected
+
+
+# The partition in the controller's eyes.
+
+
+@given(partitions(), st.data(), st.booleans())
+def test_whatever_happens_to_brokers_the_partition_steps_by_the_tables(
+    state: PartitionState, data: st.DataObject, unclean: bool
+) -> None:
+    sequence = data.draw(events(state.replicas))
+    states = applied(state, sequence, attrs.evolve(terms(min_isr=2), unclean_election=unclean))
+    for before, after in itertools.pairwise(states):
+        # A broker that is back uncleanly and at once elected is two changes, of which only the last is seen here.
+        if after.partition_epoch == before.partition_epoch + 1:
+            check_change(before, after)
+
+
+def evolved(**changes: object) -> PartitionState:
+    values: dict[str, object] = {"replicas": ids(1, 2, 3), "isr": ids(1, 2), "leader": BrokerId(1)}
+    return PartitionState(**{**values, **changes})  # type: ignore[arg-type] # fields by name, or of either kind of record.
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "event"),
+    [
+        (None, evolved(), StandingInput.CREATED),
+        (evolved(), evolved(isr=ids(2), leader=BrokerId(2)), StandingInput.ELECTED),
+        (
+            evolved(isr=ids(1)),
+            evolved(isr=ids(3), leader=BrokerId(3), recovering=True),
+            StandingInput.ELECTED_UNCLEANLY,
+        ),
+        (evolved(isr=ids(1)), evolved(isr=ids(1), leader=NO_LEADER), StandingInput.LEADER_LOST),
+        (evolved(isr=ids(1), recovering=True), evolved(), StandingInput.RECOVERED),
+        (evolved(), evolved(isr=ids(1)), StandingInput.CHANGED),
+    ],
+)
+def test_a_change_is_read_as_what_it_means(
+    before: PartitionState | None, after: PartitionState, event: StandingInput
+) -> None:
+    assert standing_input(before, after) is event
+    assert STANDING_TRANSITIONS[standing_of(before), event] is standing_of(after)
+    check_change(before, after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "event"),
+    [
+        (evolved(), evolved(), MoveInput.UNTOUCHED),
+        (evolved(), evolved(replicas=ids(3, 1, 2)), MoveInput.REORDERED),
+        (evolved(), evolved(replicas=ids(1, 2, 4, 3), adding=ids(4), removing=ids(3)), MoveInput.STARTED),
+        (
+            evolved(replicas=ids(1, 2, 4, 3), adding=ids(4), removing=ids(3)),
+            evolved(replicas=ids(1, 2, 4)),
+            MoveInput.COMPLETED,
+        ),
+        (evolved(replicas=ids(1, 2, 4, 3), adding=ids(4), removing=ids(3)), evolved(), MoveInput.CANCELLED),
+        (
+            evolved(replicas=ids(1, 2, 4, 3), adding=ids(4), removing=ids(3)),
+            evolved(replicas=ids(1, 2, 5, 3), adding=ids(5), removing=ids(3)),
+            MoveInput.RETARGETED,
+        ),
+    ],
+)
+def test_a_move_is_read_as_what_it_means(before: PartitionState, after: PartitionState, event: MoveInput) -> None:
+    assert move_input(before, after) is event
+    moving = MoveState.MOVING if after.is_reassigning else MoveState.SETTLED
+    assert MOVE_TRANSITIONS[MoveState.MOVING if before.is_reassigning else MoveState.SETTLED, event] is moving
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (evolved(), evolved(isr=ids(1), recovering=True)),
+        (evolved(leader=NO_LEADER, recovering=True), evolved(leader=NO_LEADER)),
+        (None, evolved(leader=NO_LEADER)),
+    ],
+)
+def test_a_change_that_no_table_lists_is_a_bug(before: PartitionState | None, after: PartitionState) -> None:
+    with pytest.raises((AssertionError, UsageError)):
+        check_change(before, after)
+
+
+# Roles: a broker brought into each state, then told everything that it cannot take there.
+
+OWN, LEADER, EPOCH = BrokerId(1), BrokerId(2), LeaderEpoch(5)
+PEER = Address(NodeId(2))
+NOW = TimeMs(1_000)
+
+
+class Stage:
+    """A broker that has read metadata which give it a part in partition 0."""
+
+    def __init__(self, part: PartState) -> None:
+        node = Node(OWN, 0, quiet(1, DurationMs(MINUTE_MS)).settings, ManualClock())
+        self.role = node.start()
+        self.out = Outbox()
+        self.role.begin(self.out)
+        self.tell(Registered(BrokerEpoch(1)))
+        records = [BrokerRecord(OWN, BrokerStatus(epoch=BrokerEpoch(1), fenced=True))]
+        leader = {PartState.LEADING: OWN, PartState.LEADERLESS: NO_LEADER}.get(part, LEADER)
+        state = PartitionState(replicas=ids(1, 2, 3), isr=ids(1, 2, 3), leader=leader, leader_epoch=EPOCH)
+        if part is not PartState.NONE:
+            records.append(PartitionRecord(0, state))  # type: ignore[arg-type] # fields by name, or of either kind of record.
+        self.tell(MetadataTold(1, 0, tuple(records)))
+        error = {PartState.PARKED: ErrorCode.FENCED_LEADER_EPOCH, PartState.PLACING: ErrorCode.OFFSET_OUT_OF_RANGE}
+        if part in error:
+            self.tell(Fetched(0, self.number, FetchAnswer(error=error[part]), b""))
+        assert self.part is part
+
+    @property
+    def part(self) -> PartState:
+        part = self.role.roles.get(0)
+        return PartState.NONE if part is None else part.part
+
+    @property
+    def number(self) -> int:
+        asked = [message for _, message in self.out.sent if isinstance(message, Fetch | AskBounds)]
+        return asked[-1].number if asked else 1
+
+    def tell(self, message: Message) -> list[Message]:
+        before = len(self.out.sent)
+        self.role.handle(message, PEER, NOW, self.out)
+        return [sent for _, sent in self.out.sent[before:]]
+
+    def snapshot(self) -> object:
+        part = self.role.roles.get(0)
+        return self.role.life, self.role.image.offset, part and (part.part, part.state, part.log.version)
+
+
+PARTS = (PartState.NONE, PartState.LEADING, PartState.LEADERLESS, PartState.FETCHING, PartState.PLACING)
+FOLLOWING = FetchRequest(replica=BrokerId(3), offset=Offset(0), leader_epoch=EPOCH)
+REQUEST = AlterPartition(leader=OWN, leader_epoch=EPOCH, partition_epoch=PartitionEpoch(0), isr=())
+ALTERED = Altered(ErrorCode.NONE, PartitionState(replicas=ids(1), isr=ids(1), leader=OWN))
+NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def answers_at(number: int) -> dict[Message, tuple[PartState, ...]]:
+    """What answers a follower's question, and the states in which that is the question under way."""
+    return {
+        Fetched(0, number, FetchAnswer(), b""): (PartState.FETCHING,),
+        EpochEndTold(0, number, ErrorCode.NONE, EpochEnd()): (PartState.TRUNCATING,),
+        BoundsTold(0, number, ErrorCode.NONE, Offset(0), Offset(0)): (PartState.PLACING,),
+        FetchDue(0, number): (PartState.TRUNCATING, PartState.FETCHING, PartState.PLACING),
+        IsrTold(0, REQUEST, ALTERED): (),
+        WriteExpired(0, number): (),
+    }
+
+
+@pytest.mark.parametrize("part", [*PARTS, PartState.PARKED])
+def test_an_answer_that_the_part_does_not_wait_for_changes_nothing_and_says_nothing(part: PartState) -> None:
+    told = 0
+    for place in range(len(answers_at(0))):
+        stage = Stage(part)
+        message, taken_in = list(answers_at(stage.number).items())[place]
+        before = stage.snapshot()
+        said = stage.tell(message)
+        if part in taken_in:
+            assert said
+        else:
+            told += 1
+            assert (stage.snapshot(), said) == (before, [])
+    assert told >= 4
+
+
+@pytest.mark.parametrize("part", [*PARTS, PartState.PARKED])
+def test_a_request_to_a_broker_that_does_not_lead_changes_nothing_and_is_answered_with_kafkas_error(
+    part: PartState,
+) -> None:
+    requests: tuple[Message, ...] = (
+        Fetch(0, 1, FOLLOWING),
+        Produce(0, 1, ACKS_ALL, b""),
+        AskEpochEnd(0, 1, EPOCH, EPOCH),
+        AskBounds(0, 1, EPOCH),
+    )
+    for request in requests:
+        stage = Stage(part)
+        before = stage.snapshot()
+        (answer,) = stage.tell(request) if part is not PartState.LEADING else (None,)
+        if part is PartState.LEADING:
+            continue
+        error = answer.answer.error if isinstance(answer, Fetched) else answer.error  # type: ignore[union-attr] # the answer to what was asked.
+        assert (stage.snapshot(), error) == (before, NOT_LEADER), request
+
+
+@pytest.mark.parametrize(("epoch", "error"), [(4, ErrorCode.FENCED_LEADER_EPOCH), (6, ErrorCode.UNKNOWN_LEADER_EPOCH)])
+@pytest.mark.parametrize("part", [PartState.LEADING, PartState.FETCHING])
+def test_a_fetch_in_another_epoch_changes_nothing_and_is_told_which(
+    part: PartState, epoch: int, error: ErrorCode
+) -> None:
+    stage = Stage(part)
+    before = stage.snapshot()
+    request = FetchRequest(replica=BrokerId(3), offset=Offset(0), leader_epoch=LeaderEpoch(epoch))
+    (answer,) = stage.tell(Fetch(0, 1, request))
+    assert isinstance(answer, Fetched)
+    assert (stage.snapshot(), answer.answer.error) == (before, error)
+
+
+@pytest.mark.parametrize("acks", [-2, 2, 7])
+def test_a_write_with_acks_that_are_none_is_refused_and_not_appended(acks: int) -> None:
+    stage = Stage(PartState.LEADING)
+    before = stage.snapshot()
+    (answer,) = stage.tell(Produce(0, 1, acks, b""))
+    assert answer.error is WRITE_ANSWERS[WriteInput.REFUSED_ACKS]  # type: ignore[union-attr] # the answer to what was asked.
+    assert stage.snapshot() == before
+
+
+def test_a_consumer_is_turned_away_by_a_broker_without_a_replica_only() -> None:
+    for part in PARTS:
+        (answer,) = Stage(part).tell(Consume(0, 1, Offset(0)))
+        assert answer.error is (NOT_LEADER if part is PartState.NONE else ErrorCode.NONE)  # type: ignore[union-attr] # the answer to what was asked.
+
+
+def test_a_message_that_is_not_for_brokers_is_refused_and_changes_nothing() -> None:
+    stage = Stage(PartState.FETCHING)
+    before = stage.snapshot()
+    with pytest.raises(UsageError, match=r"^a broker takes no Register$"):
+        stage.tell(Register(OWN, "1/1", StopProof()))
+    assert stage.snapshot() == before
+
+
+# The life of a process.
+
+HEARD = {
+    LifeInput.HEARTBEAT_FENCED: BrokerState.FENCED,
+    LifeInput.HEARTBEAT_UNFENCED: BrokerState.UNFENCED,
+    LifeInput.HEARTBEAT_SHUT_DOWN: BrokerState.SHUTDOWN_NOW,
+}
+WAY = {
+    LifeState.STARTING: (),
+    LifeState.RECOVERY: (LifeInput.CAUGHT_UP,),
+    LifeState.RUNNING: (LifeInput.CAUGHT_UP, LifeInput.HEARTBEAT_UNFENCED),
+    LifeState.PENDING_CONTROLLED_SHUTDOWN: (
+        LifeInput.CAUGHT_UP,
+        LifeInput.HEARTBEAT_UNFENCED,
+        LifeInput.STOP_WANTED,
+    ),
+    LifeState.SHUTTING_DOWN: (
+        LifeInput.CAUGHT_UP,
+        LifeInput.HEARTBEAT_UNFENCED,
+        LifeInput.STOP_WANTED,
+        LifeInput.HEARTBEAT_SHUT_DOWN,
+    ),
+}
+
+
+def living() -> BrokerRole:
+    start = BrokerStart(OWN, "1/1", StopProof(), lambda _: None, lambda _: None, lambda _: None)  # type: ignore[arg-type, return-value] # no partition, so none is called.
+    role = BrokerRole(start, RoleSettings())
+    role.begin(Outbox())
+    role.handle(Registered(BrokerEpoch(1)), PEER, NOW, Outbox())
+    return role
+
+
+def happen(role: BrokerRole, event: LifeInput) -> None:
+    if event in HEARD:
+        role.handle(BeatTold(ErrorCode.NONE, HEARD[event]), PEER, NOW, Outbox())
+    elif event is LifeInput.CAUGHT_UP:
+        record = BrokerRecord(OWN, BrokerStatus(epoch=BrokerEpoch(1), fenced=True))
+        number = 1 + role.image.offset
+        role.handle(MetadataTold(number, role.image.offset, (record,)), PEER, NOW, Outbox())
+    elif event is LifeInput.STOP_WANTED:
+        was = role.life
+        assert role.ask_to_stop() is ((was, event) in LIFE_TRANSITIONS)
+    elif event is LifeInput.STOP_CALLED_OFF:
+        role.call_off_stop()
+
+
+@pytest.mark.parametrize("state", WAY)
+@pytest.mark.parametrize("event", [event for event in LifeInput if event is not LifeInput.START])
+def test_a_process_lives_by_the_table_and_stays_as_it_is_otherwise(state: LifeState, event: LifeInput) -> None:
+    role = living()
+    for before in WAY[state]:
+        happen(role, before)
+    assert role.life is state
+    happen(role, event)
+    assert role.life is LIFE_TRANSITIONS.get((state, event), state)
+    assert role.may_stop is (role.life is LifeState.SHUTTING_DOWN)
+
+
+def test_an_answer_to_a_heartbeat_of_another_epoch_says_nothing_of_this_life() -> None:
+    role = living()
+    happen(role, LifeInput.CAUGHT_UP)
+    role.handle(BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNFENCED), PEER, NOW, Outbox())
+    assert role.life is LifeState.RECOVERY
+
+
+# Drawings.
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
+def test_every_drawing_holds_every_state_and_every_step(machine: Machine) -> None:
+    assert machine.text("text") == to_text(machine.table)
+    assert len(machine.text("text").splitlines()) == len(machine.table)
+    dot = machine.text("dot")
+    assert dot.count("->") == len({(before, after) for (before, _), after in machine.table.items()})
+    picture = ElementTree.fromstring(machine.text("svg"))
+    words = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert words[0] == machine.title
+    shown = " ".join(str(text) for text in words)
+    for member in (*machine.states, *machine.inputs):
+        assert word(member) in shown or form_over_lines(word(member), shown), member
+
+
+def form_over_lines(name: str, shown: str) -> bool:
+    return all(part in shown for part in name.split())
+
+
+def test_a_form_that_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^form 'png' is not known; allowed are text, mermaid, dot, svg$"):
+        drawn(LIFE_TRANSITIONS, "png")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_command_draws_one_machine(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (machine,) = find_machines("life")
+    assert run(simulate, "simulate", ["--diagram", "life", "--format", form]) == 0
+    heading = "life: a broker as it sees itself\n\n" if form == "text" else ""
+    assert capsys.readouterr().out == heading + machine.text(form) + "\n"
+
+
+def test_the_command_lists_all_machines_or_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(simulate, "simulate", ["--diagram"]) == 0
+    out = capsys.readouterr().out
+    assert [f"{machine.name}: {machine.title}" in out for machine in MACHINES] == [True] * len(MACHINES)
+    assert run(simulate, "simulate", ["--diagram", "--format", "svg"]) == 2
+    assert capsys.readouterr().err == "simulate: a picture shows one machine: --diagram registration, for example\n"
+    assert run(simulate, "simulate", ["--diagram", "lamp\x1b"]) == 2
+    assert capsys.readouterr().err.startswith(r"simulate: there is no state machine 'lamp\x1b'; there are registration")
+
+
+def test_an_epoch_without_records_that_was_cut_stays_cut_after_a_crash() -> None:
+    # Seed 3, harsh, 10 minutes: a leader of epoch 10 wrote nothing, was cut back to the end of epoch 9, took more of
+    # epoch 9 and died; with the cut not on disk it came back with epoch 10 in the midst of epoch 9.
+    storage, now = MemoryStorage(ManualClock()), TimeMs(5)
+
+    def opened() -> PartitionLog:
+        return PartitionLog.open(storage, "t-0", LogConfig(), LastShutdown(clean=False), now_ms=now)
+
+    log = ReplicaLog(opened(), CURRENT)
+    record = Record(Offset(0), now, None, b"x")
+    log.append_as_leader(build_batch(BatchSpec(), (record,)), LeaderEpoch(9), now)
+    log.begin_epoch(LeaderEpoch(10))
+    log.cut(Offset(1), now)
+    log.append_as_leader(build_batch(BatchSpec(), (record,)), LeaderEpoch(9), now)
+    assert [entry.epoch for entry in ReplicaLog(opened(), CURRENT).state.epochs] == [9]

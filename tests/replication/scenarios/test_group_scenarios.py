@@ -1,0 +1,65 @@
+"""What makes each story of groups go as it does: without it, the story says so. As told they are tested with all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from broker.error_codes import ErrorCode
+from broker.group.classic import ClassicGroup
+from broker.group.consumer import ConsumerGroup, heartbeats
+from broker.group.consumer.member import NOTHING
+from replication.groups.journal import GroupRead, Journal
+from replication.groups.shard import Shard
+from replication.scenarios.catalogue.groups import INCIDENT, S63, S67, S69, S71
+
+
+def test_a_zombie_is_refused_because_the_coordinator_fences_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ClassicGroup, "commit_error", lambda *given, **named: ErrorCode.NONE)
+    assert "a heard CommitResponse UNKNOWN_MEMBER_ID (25) 0 times, expected 1 to 1000000" in S63.play().differences
+
+
+def test_nobody_owns_a_partition_twice_because_what_is_asked_back_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Journal.read
+
+    def read(self: Journal, log: Any) -> dict[str, GroupRead]:
+        groups = real(self, log)
+        for group in groups.values():
+            if isinstance(group.consumer, ConsumerGroup):
+                members = {name: attrs.evolve(one, revoking=NOTHING) for name, one in group.consumer.members.items()}
+                group.consumer = attrs.evolve(group.consumer, members=members)
+        return groups
+
+    monkeypatch.setattr(Journal, "read", read)
+    assert any("both own" in difference for difference in S67.play().differences)
+
+
+def test_a_lost_answer_fences_nobody_because_the_former_epoch_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeats, "_is_epoch_valid", lambda member, request: request.epoch == member.epoch)
+    assert any("FENCED_MEMBER_EPOCH" in difference for difference in S69.play().differences)
+
+
+def test_a_rebalance_goes_on_because_the_next_coordinator_reads_its_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Journal, "read", lambda self, log: {})
+    assert any("G7" in difference for difference in S71.play().differences)
+
+
+def test_clients_wait_because_a_coordinator_says_that_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Shard.handle
+
+    def handle(self: Shard, host: Any, asked: Any, now_ms: Any, out: Any) -> None:
+        if self.is_loading:
+            self.load(host, now_ms, out)
+        real(self, host, asked, now_ms, out)
+
+    monkeypatch.setattr(Shard, "handle", handle)
+    assert any("COORDINATOR_LOAD_IN_PROGRESS (14) 0 times" in difference for difference in S71.play().differences)
+
+
+def test_a_program_that_does_not_cling_to_its_partitions_lives() -> None:
+    members = tuple(
+        attrs.evolve(member, spec=attrs.evolve(member.spec, remembers_partitions=False)) for member in INCIDENT.members
+    )
+    assert attrs.evolve(INCIDENT, members=members).play().differences == ("0 programs ended by themselves, expected 1",)

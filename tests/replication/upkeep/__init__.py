@@ -1,1 +1,0 @@
-"""Tests of retention, compaction and deletion in replicated logs."""

@@ -1,0 +1,83 @@
+"""The `brokerside` command: which inputs its arguments name, what a whole run leaves, and its exit statuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.cli import run
+from spark_analysis.cli.commands import brokerside
+from spark_analysis.sources.inputs import dump_inputs
+
+STORY = Path(__file__).parents[2] / "real_data" / "multiregion"
+RACKS = STORY.parent / "multiregion-racks.csv"
+
+
+def test_a_dump_takes_the_name_of_its_file_or_the_one_given() -> None:
+    inputs = dump_inputs(("a/prod.txt", "stage=b/x.txt", "a/dup.txt", "b/dup.txt"), None, None)
+    assert [dump.name for dump in inputs] == ["prod", "stage", "a/dup.txt", "b/dup.txt"]
+    assert [dump.path for dump in inputs] == ["a/prod.txt", "b/x.txt", "a/dup.txt", "b/dup.txt"]
+
+
+@pytest.mark.parametrize(
+    ("names", "moments", "one_series"),
+    [
+        (("1-a.txt", "2-b.txt", "10-c.txt"), None, True),
+        (("1-a.txt", "2-b.txt"), False, False),
+        (("a.txt", "b.txt"), None, False),
+        (("a.txt", "b.txt"), True, True),
+        (("2-a.txt", "1-b.txt"), None, False),
+        (("x/1-a.txt", "y/2-b.txt"), None, False),
+        (("1-a.txt",), None, False),
+    ],
+)
+def test_numbered_dumps_of_one_folder_are_moments_of_one_cluster(
+    names: tuple[str, ...], moments: bool | None, one_series: bool
+) -> None:
+    series = {dump.series for dump in dump_inputs(names, None, moments)}
+    assert series == ({"moments"} if one_series else {None})
+
+
+def test_every_shipped_recipe_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(brokerside, "brokerside", ["recipes"]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert "demo" in listed
+    assert listed == sorted(listed)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "the input is empty"),
+        (b"hello\nworld\n", "not a dump of a known format"),
+        (b'{"version":1,"partitions":[]}', "nothing"),
+        (b'{"errorMessage":"no windows"}', "Cruise Control answered with an error"),
+    ],
+)
+def test_an_input_of_no_use_is_one_line_and_status_2_before_spark_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: bytes, message: str
+) -> None:
+    dump = tmp_path / "dump.txt"
+    dump.write_bytes(text)
+    status = run(brokerside, "brokerside", ["report", str(dump), "--out", str(tmp_path / "out")])
+    err = capsys.readouterr().err
+    assert status == 2
+    assert err.count("\n") == 1
+    assert message in err
+    assert str(dump) in err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/nowhere/dump.txt", "/nowhere/dump.txt: cannot be read: no such file or directory"),
+        ("/dev/null", "/dev/null: not a regular file; executors read files, so save the dump to one first"),
+    ],
+)
+def test_what_is_no_file_is_said_before_spark_starts(
+    capsys: pytest.CaptureFixture[str], path: str, message: str
+) -> None:
+    assert run(brokerside, "brokerside", ["report", path]) == 2
+    assert capsys.readouterr().err == f"brokerside: {message}\n"

@@ -1,0 +1,273 @@
+"""Clusters of a fleet: the same whoever makes them, and placed as the placers themselves would."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.cluster import BrokerView, Int32Array
+from broker.entropy import JavaRandom, RandomSource, SplitMix64, derive
+from placement.placers.classic import ClassicPlacer, grow_topic
+from placement.placers.striped import StripedPlacer
+from placement.spec import PlacementSpec
+from spark_analysis.fleet import place
+from spark_analysis.fleet.generate import (
+    Fleet,
+    ShapePlan,
+    SimulatedCluster,
+    choose,
+    choose_weighted,
+    make_cluster,
+    make_clusters,
+    seeds_of,
+    share_out,
+    words,
+)
+from spark_analysis.fleet.loops import WordArray, draw_topics, java_draws
+from spark_analysis.fleet.place import broker_views, place_cluster, placer_random, topic_ends
+from spark_analysis.fleet.recipe import Growth, RackPlan, Recipe, Shape, SizeLaw, Span, TopicPlan
+from spark_analysis.fleet.sizes import PART_COUNT, quantiles
+
+SEEDS = st.integers(0, 2**62)
+
+UNEVEN = RackPlan((3, 2, 1))
+
+
+def recipe(seed: int, racks: RackPlan = UNEVEN, *, fenced: float = 0.1) -> Recipe:
+    shapes = [
+        Shape(
+            name=name,
+            brokers=Span(6, 11),
+            racks=racks,
+            fenced=fenced,
+            placers=("classic", "striped"),
+            topics=TopicPlan(Span(0, 6), partitions, ((1, 1), (3, 4))),
+            sizes=SizeLaw("lognormal", 1 << 20, 1.0),
+            growth=Growth(0.5, 3),
+            min_insync_replicas=2,
+        )
+        for name, partitions in (("a", (1, 2, 5)), ("b", (7, 30)))
+    ]
+    return Recipe(name="test", cluster_count=10, seed=seed, shapes=tuple(shapes))
+
+
+def digest(cluster: SimulatedCluster, seed: int) -> str:
+    parts = [cluster.rack_index, cluster.fenced, cluster.grown_counts, cluster.factors, cluster.size_bytes]
+    parts += [place_cluster(cluster, name, seed=seed) for name in ("classic", "striped")]
+    return hashlib.sha256(b"".join(part.tobytes() for part in parts if part is not None)).hexdigest()[:16]
+
+
+@given(SEEDS, st.integers(0, 20))
+def test_words_are_the_stream_of_our_generator(seed: int, count: int) -> None:
+    source = SplitMix64(seed)
+    high_halves = [source.next_int() & 0xFFFFFFFF for _ in range(count)]
+    other, drawn = words(np.array([seed + 1, seed], dtype=np.uint64), count) >> np.uint64(32)
+    assert drawn.tolist() == high_halves
+    assert not count or other.tolist() != high_halves
+
+
+@given(SEEDS, st.lists(st.integers(0, 2**62), max_size=5), st.lists(st.integers(0, 2**62), max_size=3))
+def test_seeds_of_many_numbers_are_those_derived_one_by_one(seed: int, numbers: list[int], keys: list[int]) -> None:
+    found = seeds_of(seed, np.array(numbers, dtype=np.int64), *keys)
+    assert found.tolist() == [derive(seed, number, *keys) for number in numbers]
+
+
+@given(SEEDS, st.integers(1, 2**31 - 1), st.integers(0, 20))
+def test_compiled_draws_are_javas(seed: int, bound: int, count: int) -> None:
+    random = JavaRandom(seed)
+    drawn = np.empty((count, 2), dtype=np.int32)
+    after = java_draws(random.state, bound, drawn)
+    assert drawn.ravel().tolist() == [random.next_int_bound(bound) for _ in range(2 * count)]
+    assert after == random.state
+
+
+def stream(seed: int, count: int) -> WordArray:
+    (drawn,) = words(np.array([seed], dtype=np.uint64), count)
+    return drawn
+
+
+@given(SEEDS, st.integers(1, 1000))
+def test_choices_are_in_bounds(seed: int, bound: int) -> None:
+    chosen = choose(stream(seed, 50), bound)
+    assert 0 <= chosen.min() <= chosen.max() < bound
+
+
+def test_weights_are_kept() -> None:
+    few, none, many = np.bincount(choose_weighted(stream(1, 10_000), np.array([1, 0, 3])), minlength=3).tolist()
+    assert (few, none, many) == (2611, 0, 7389)  # 2,500 and 7,500 give or take 43.
+
+
+@given(st.integers(0, 200), st.lists(st.integers(1, 20), min_size=1, max_size=8))
+def test_shares_add_up_and_leave_no_rack_empty(spare: int, sizes: list[int]) -> None:
+    count = spare + len(sizes)
+    shares = share_out(count, tuple(sizes))
+    assert sum(shares) == count
+    assert min(shares) >= 1
+    assert all(abs(share - 1 - spare * size / sum(sizes)) < 1 for share, size in zip(shares, sizes, strict=True))
+
+
+def test_a_cluster_is_a_function_of_seed_and_number_alone() -> None:
+    fleet = Fleet.of(recipe(7))
+    forward = [digest(cluster, 7) for cluster in make_clusters(fleet, range(8))]
+    backward = [digest(make_cluster(Fleet.of(recipe(7)), number), 7) for number in reversed(range(8))]
+    assert forward == backward[::-1]
+    assert len(set(forward)) == 8
+    assert digest(make_cluster(Fleet.of(recipe(8)), 0), 8) != forward[0]
+
+
+@pytest.mark.parametrize(("fenced", "pinned"), [(0.0, "e6e6442921234be2"), (0.1, "15e6b2cd5c5a3447")])
+def test_the_fleets_of_earlier_versions_are_made_again(fenced: float, pinned: str) -> None:
+    """A recipe's clusters and placements never change: pinned before draws and placing were compiled as a whole.
+
+    Those with fenced brokers since the classic placer is given the unfenced ones.
+    """
+    digests = hashlib.sha256()
+    for seed, racks in ((7, UNEVEN), (11, RackPlan()), (12, RackPlan((2, 1), 0.4)), (13, RackPlan((1,)))):
+        fleet = Fleet.of(recipe(seed, racks, fenced=fenced))
+        for number in range(20):
+            digests.update(digest(make_cluster(fleet, number), seed).encode("ascii"))
+    assert digests.hexdigest()[:16] == pinned
+
+
+@given(SEEDS, st.integers(1, 50))
+def test_topics_are_drawn_as_plain_choices_would_be(seed: int, topic_count: int) -> None:
+    plan = ShapePlan.of(recipe(1).shapes[0])
+    given_words = stream(seed, 4 * topic_count).reshape(topic_count, 4)
+    drawn, sizes = np.empty((3, topic_count), dtype=np.int32), np.empty(topic_count, dtype=np.int64)
+    columns = plan.partitions, plan.factors, plan.factor_edges, plan.sizes, plan.growth_chance, plan.growth_times
+    draw_topics(given_words, *columns, drawn, sizes)
+    created = plan.partitions[choose(given_words[:, 0], 3)]
+    grows = given_words[:, 3].astype(np.float64) / 2**64 < 0.5
+    assert drawn[0].tolist() == created.tolist()
+    assert drawn[1].tolist() == np.where(grows, 3 * created, created).tolist()
+    assert drawn[2].tolist() == np.array([1, 3])[choose_weighted(given_words[:, 1], np.array([1, 4]))].tolist()
+    assert sizes.tolist() == plan.sizes[given_words[:, 2] >> np.uint64(52)].tolist()
+
+
+def test_a_cluster_is_the_same_in_a_process_with_another_hash_seed() -> None:
+    program = (
+        "from tests.spark_analysis.fleet.test_fleet import *\n"
+        "print([digest(make_cluster(Fleet.of(recipe(7)), k), 7) for k in range(3)])"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert seen == {f"{[digest(make_cluster(Fleet.of(recipe(7)), k), 7) for k in range(3)]}\n"}
+
+
+@given(SEEDS, st.integers(0, 1000))
+def test_what_the_recipe_asks_for_is_what_is_made(seed: int, number: int) -> None:
+    cluster = make_cluster(Fleet.of(recipe(seed, RackPlan((3, 2, 1), 0.3), fenced=0.9)), number)
+    assert 6 <= cluster.broker_count <= 11
+    assert cluster.broker_count - cluster.fenced.sum() >= 3
+    assert set(cluster.rack_index.tolist()) >= {0, 1, 2}
+    assert set(cluster.partition_counts.tolist()) <= set(cluster.shape.topics.partitions)
+    assert set((cluster.grown_counts // np.maximum(1, cluster.partition_counts)).tolist()) <= {1, 3}
+
+
+class _CallByCall:
+    """The classic placer and its caller for growth, one call a topic: what the compiled loop must give."""
+
+    def __init__(self, registered: Sequence[BrokerView], random: RandomSource) -> None:
+        # Kafka's callers listed the brokers that had a session in ZooKeeper.
+        brokers = [broker for broker in registered if not broker.fenced]
+        # Kafka's callers drop all racks when some are missing (RackAwareMode.Safe).
+        whole = all(broker.rack is not None for broker in brokers)
+        self.brokers = brokers if whole else [BrokerView(id=broker.id) for broker in brokers]
+        self.random = random
+
+    def place(self, cluster: SimulatedCluster) -> Int32Array:
+        ends = topic_ends(cluster)
+        rows = np.full((int(ends[-1]) if ends.size else 0, cluster.shape.topics.factor_max), -1, dtype=np.int32)
+        firsts = (ends - cluster.grown_counts).tolist()
+        for topic, first in enumerate(firsts):
+            spec = PlacementSpec(0, int(cluster.partition_counts[topic]), int(cluster.factors[topic]))
+            made = ClassicPlacer().place(spec, self.brokers, self.random)
+            rows[first : first + spec.partition_count, : spec.replication_factor] = made
+        for topic, first in enumerate(firsts):
+            created, grown = int(cluster.partition_counts[topic]), int(cluster.grown_counts[topic])
+            if grown > created:
+                added = grow_topic("t", rows[first : first + created], grown, self.brokers)
+                rows[first + created : first + grown, : added.shape[1]] = added
+        return rows
+
+
+RACKS = st.sampled_from([RackPlan(), RackPlan((1,)), RackPlan((3, 2, 1)), RackPlan((1, 1)), RackPlan((2, 1), 0.4)])
+
+
+@given(SEEDS, st.integers(0, 50), RACKS, st.sampled_from([0.0, 0.1, 0.5]))
+def test_the_compiled_classic_loop_places_as_the_placer_call_by_call(
+    seed: int, number: int, racks: RackPlan, fenced: float
+) -> None:
+    cluster = make_cluster(Fleet.of(recipe(seed, racks, fenced=fenced)), number)
+    expected = _CallByCall(broker_views(cluster), placer_random(cluster, "classic", seed=seed)).place(cluster)
+    assert place_cluster(cluster, "classic", seed=seed).tolist() == expected.tolist()
+
+
+@given(SEEDS, st.integers(0, 50), RACKS)
+def test_striped_topics_are_created_and_grown_on_one_generator(seed: int, number: int, racks: RackPlan) -> None:
+    cluster = make_cluster(Fleet.of(recipe(seed, racks)), number)
+    random, brokers = placer_random(cluster, "striped", seed=seed), broker_views(cluster)
+    rows = place_cluster(cluster, "striped", seed=seed)
+    firsts = topic_ends(cluster) - cluster.grown_counts
+    zero = np.zeros_like(firsts)
+    for starts, ends in ((zero, cluster.partition_counts), (cluster.partition_counts, cluster.grown_counts)):
+        for topic in np.flatnonzero(ends > starts).tolist():
+            start, end, factor = int(starts[topic]), int(ends[topic]), int(cluster.factors[topic])
+            made = StripedPlacer().place(PlacementSpec(start, end - start, factor), brokers, random)
+            assert rows[firsts[topic] + start : firsts[topic] + end, :factor].tolist() == made.tolist()
+
+
+@given(SEEDS, RACKS)
+def test_the_classic_placer_puts_nothing_on_a_fenced_broker(seed: int, racks: RackPlan) -> None:
+    cluster = make_cluster(Fleet.of(recipe(seed, racks, fenced=0.4)), 0)
+    rows = place_cluster(cluster, "classic", seed=seed)
+    assert cluster.fenced.any()
+    assert not cluster.fenced[rows[rows >= 0]].any()
+
+
+class _FirstBrokers:
+    """A policy that is not Kafka's: partition p on the brokers 0, 1, 2, …"""
+
+    def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
+        return np.tile(np.arange(spec.replication_factor, dtype=np.int32), (spec.partition_count, 1))
+
+
+def test_a_policy_of_ones_own_is_called_through_the_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "load_placer", {"mine": _FirstBrokers()}.__getitem__)
+    cluster = make_cluster(Fleet.of(recipe(3)), 1)
+    rows = place_cluster(cluster, "mine", seed=3)
+    assert rows.shape[0] == cluster.grown_counts.sum() > 0
+    assert set(rows[:, 0].tolist()) == {0}
+
+
+def test_a_lognormal_size_has_its_median_and_its_tail() -> None:
+    sizes = quantiles(SizeLaw("lognormal", 2 << 30, 1.5))
+    assert (np.diff(sizes) >= 0).all()
+    assert sizes[PART_COUNT // 2 - 1] < 2 << 30 < sizes[PART_COUNT // 2]
+    assert (int(sizes[0]), int(sizes[-1])) == (8754410, 526784000000)
+
+
+def test_a_pareto_size_is_twice_the_least_at_the_median_when_alpha_is_one() -> None:
+    sizes = quantiles(SizeLaw("pareto", 1 << 20, 1.0))
+    assert abs(int(sizes[0]) - (1 << 19)) < 100
+    assert abs(int(sizes[PART_COUNT // 2]) - (1 << 20)) < 500
+
+
+def test_a_fixed_size_is_always_the_same() -> None:
+    assert set(quantiles(SizeLaw("fixed", 77)).tolist()) == {77}

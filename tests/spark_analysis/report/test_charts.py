@@ -1,0 +1,178 @@
+"""Drawings say what the numbers say."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.balance import measures as balance
+from spark_analysis.report.broker_chart import band, broker_chart
+from spark_analysis.report.charts import BINS, Group, distribution, nice_axis, number
+from spark_analysis.report.heat_map import heat_map, indexed_png, levels_of, pairs_in_words, shared_matrix
+from spark_analysis.report.model import BrokerLoad, PairCounts, Spread
+
+
+def brokers_of(loads: list[int], racks: int = 2) -> list[BrokerLoad]:
+    made = [
+        BrokerLoad(0, "dump", place, f"r{place % racks}", False, load, load, None) for place, load in enumerate(loads)
+    ]
+    return sorted(made, key=lambda broker: (broker.rack or "", broker.broker_id))
+
+
+def spread_of(loads: list[int]) -> Spread:
+    found = attrs.asdict(balance.distribution(np.array(loads, np.int64)))
+    return Spread(cluster_id=0, placer="dump", scope="broker", quantity="replicas", **found)
+
+
+def pairs_of(counts: dict[tuple[int, int], int]) -> PairCounts:
+    ones, others = zip(*counts, strict=True)
+    return PairCounts(np.array(ones, np.int32), np.array(others, np.int32), np.array(list(counts.values()), np.int64))
+
+
+@given(st.floats(min_value=1e-6, max_value=1e12))
+def test_an_axis_holds_its_values_in_few_round_steps(value: float) -> None:
+    end, steps = nice_axis(value)
+    assert end >= value * (1 - 1e-6)
+    assert 1 <= steps <= 5
+    leading = f"{end / steps:.0e}"[0]
+    assert leading in "125"
+
+
+def test_coordinates_have_at_most_one_decimal() -> None:
+    assert [number(1.0), number(2.25), number(-0.04), number(10)] == ["1", "2.2", "0", "10"]
+
+
+def test_a_distribution_marks_the_optimum_and_names_its_axes() -> None:
+    drawn = distribution(
+        "d", "leaders", [Group("classic", "even", (0, 0, 40_000)), Group("striped", "even", (0, 0, 0))]
+    )
+    assert "best possible" in drawn.text
+    assert "leaders to move, % of all leaders of the cluster" in drawn.text
+    assert "classic even: 2 of 3 at the optimum, median 0 %, worst 4.0 %" in drawn.text
+    assert 'role="img"' in drawn.text
+
+
+def test_every_cluster_is_in_some_bar() -> None:
+    values = tuple(sorted(int(value) for value in np.linspace(0, 100_000, 200)))
+    drawn = distribution("d", "leaders", [Group("g", "", values)])
+    bars = re.findall(r'd="([^"]*z)" class="bar"', drawn.text)
+    assert len(bars) == 1
+    assert bars[0].count("M") == BINS
+
+
+def test_one_cluster_a_row_is_drawn_as_dots() -> None:
+    drawn = distribution("d", "leaders", [Group("a", "", (0,)), Group("b", "", (50_000,))])
+    assert drawn.text.count("<circle") == 2
+
+
+def test_what_stands_above_the_ceiling_is_drawn_apart() -> None:
+    loads = [4, 2, 2, 2]  # The mean is 2.5: floor 2, ceiling 3.
+    assert band(spread_of(loads)) == (2, 3)
+    drawn = broker_chart("c", brokers_of(loads), [spread_of(loads)])
+    assert drawn is not None
+    paths = dict(re.findall(r'd="(M[^"]*)" stroke-width="[^"]*" class="(load|excess)"', drawn.text))
+    assert sorted(paths.values()) == ["excess", "load"]
+    excess = next(path for path, kind in paths.items() if kind == "excess")
+    assert excess.count("M") == 1
+    assert 'class="band"' in drawn.text
+
+
+def test_an_even_cluster_has_no_excess() -> None:
+    drawn = broker_chart("c", brokers_of([3, 2, 2]), [spread_of([3, 2, 2])])
+    assert drawn is not None
+    assert "excess" not in drawn.text
+
+
+def test_without_known_loads_there_is_no_chart() -> None:
+    unknown = [BrokerLoad(0, "dump", 1, None, False, None, None, None)]
+    assert broker_chart("c", unknown, []) is None
+
+
+def test_a_small_heat_map_is_a_table_with_the_numbers_in_it() -> None:
+    brokers = brokers_of([1, 1, 1])
+    drawn = heat_map("c", brokers, pairs_of({(0, 1): 2, (1, 2): 6}))
+    assert drawn is not None
+    assert "<table" in drawn.text
+    assert '<td class="h6">6</td>' in drawn.text
+    assert '<td class="h0">0</td>' in drawn.text
+
+
+def test_a_large_heat_map_is_a_picture_of_the_same_matrix() -> None:
+    brokers = brokers_of([1] * 20, racks=3)
+    pairs = pairs_of({(0, 3): 6, (1, 19): 3})
+    drawn = heat_map("c", brokers, pairs)
+    assert drawn is not None
+    assert 'href="data:image/png;base64,' in drawn.text
+    matrix = shared_matrix(brokers, pairs)
+    assert (matrix == matrix.T).all()
+    assert matrix.sum() == 18
+    order = [broker.broker_id for broker in brokers]
+    assert matrix[order.index(0), order.index(3)] == 6
+
+
+@pytest.mark.parametrize("size", [1, 2, 15, 120])
+def test_the_picture_decodes_to_the_levels_it_was_made_of(size: int) -> None:
+    levels = (np.arange(size * size).reshape(size, size) % 7).astype(np.uint8)
+    assert (decoded(indexed_png(levels)) == levels).all()
+
+
+def decoded(png: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Read a PNG of four bits a pixel and no filter, as the specification says, checking its checksums."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks, at = {}, 8
+    while at < len(png):
+        (length,) = struct.unpack_from(">I", png, at)
+        name, data = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
+        assert struct.unpack_from(">I", png, at + 8 + length) == (zlib.crc32(name + data),)
+        chunks[name] = data
+        at += 12 + length
+    width, height, depth, colour = struct.unpack_from(">IIBB", chunks[b"IHDR"])
+    assert (depth, colour) == (4, 3)
+    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, -1)
+    assert (lines[:, 0] == 0).all()
+    pixels = np.stack([lines[:, 1:] >> 4, lines[:, 1:] & 15], axis=2).reshape(height, -1)
+    return pixels[:, :width]
+
+
+def test_levels_run_from_nothing_to_the_most() -> None:
+    assert levels_of(np.array([[0.0, 0.5], [3.0, 6.0]])).tolist() == [[0, 1], [3, 6]]
+    assert levels_of(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
+
+
+def test_the_legend_names_the_whole_numbers_of_each_level_once() -> None:
+    brokers = brokers_of([1] * 20)
+    drawn = heat_map("c", brokers, pairs_of({(0, 3): 8, (1, 19): 3}))
+    assert drawn is not None
+    labels = re.findall(r'y="[0-9.]+">([^<]*)</text>', drawn.text)
+    assert labels[-7:] == ["7 to 8", "6", "5", "3 to 4", "2", "1", "none"]
+    few = heat_map("c", brokers, pairs_of({(0, 3): 2, (1, 19): 1}))
+    assert few is not None
+    assert re.findall(r'y="[0-9.]+">([^<]*)</text>', few.text)[-3:] == ["2", "1", "none"]
+
+
+def test_many_brokers_share_a_cell() -> None:
+    brokers = brokers_of([1] * 300, racks=3)
+    drawn = heat_map("c", brokers, pairs_of({(0, 3): 9}))
+    assert drawn is not None
+    assert "a cell is the mean over 3 by 3 brokers" in drawn.text
+
+
+def test_the_pairs_are_said_in_words() -> None:
+    brokers = brokers_of([1, 1, 1])
+    said = pairs_in_words(brokers, shared_matrix(brokers, pairs_of({(0, 1): 2, (1, 2): 6})))
+    assert said == (
+        "Brokers 1 and 2 share most: 6 partitions, where the mean over all 3 pairs is 2.7; "
+        "1 pair without any in common."
+    )
+
+
+def test_one_broker_has_no_heat_map() -> None:
+    assert heat_map("c", brokers_of([1]), PairCounts()) is None

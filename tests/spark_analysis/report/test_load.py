@@ -1,0 +1,124 @@
+"""The tables become the report's values, whatever files and order they come in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from broker.errors import InputError
+from spark_analysis.report import load, model
+from spark_analysis.report.html import report_html
+from spark_analysis.report.load import load_report
+from spark_analysis.report.model import Report
+from spark_analysis.tables import schemas
+from tests.spark_analysis.report import samples
+
+CLASSES: tuple[tuple[schemas.Table, Any], ...] = (
+    (schemas.CLUSTERS, model.ClusterFacts),
+    (schemas.MEASURES, model.Spread),
+    (schemas.BROKERS, model.BrokerLoad),
+    (schemas.RACKS, model.RackLoad),
+    (schemas.TOPICS, model.TopicSpread),
+    (schemas.VIOLATIONS, model.Violation),
+    (schemas.REJECTS, model.Reject),
+    (schemas.INPUTS, model.InputCount),
+    (schemas.CHANGES, model.Change),
+)
+
+
+@pytest.mark.parametrize(("table", "kind"), CLASSES, ids=[table.name for table, _ in CLASSES])
+def test_rows_have_exactly_the_columns_of_their_table(table: schemas.Table, kind: Any) -> None:
+    assert sorted(field.name for field in attrs.fields(kind)) == sorted(table.column_names)
+
+
+def test_rows_come_worst_first_and_each_once(fleet: Report) -> None:
+    assert [row.place for row in fleet.rows] == list(range(1, 61))
+    assert [row.facts.rank for row in fleet.rows] == list(range(1, 61))
+    assert fleet.cluster_count == 30
+    assert fleet.placers == ("classic", "striped")
+
+
+def test_a_detail_holds_only_its_own_cluster_and_placer(fleet: Report) -> None:
+    for detail in fleet.details:
+        key = (detail.row.facts.cluster_id, detail.row.facts.placer)
+        parts: tuple[Any, ...] = (*detail.spreads, *detail.brokers, *detail.racks, *detail.topics.rows)
+        assert {(part.cluster_id, part.placer) for part in parts} == {key}
+        assert len(detail.brokers) == detail.row.facts.broker_count
+
+
+def test_brokers_stand_in_rack_order(fleet: Report) -> None:
+    brokers = fleet.details[0].brokers
+    assert list(brokers) == sorted(brokers, key=lambda broker: (broker.rack or "", broker.broker_id))
+
+
+def test_the_order_of_rows_and_files_does_not_reach_the_page(tmp_path: Path, fleet: Report, fleet_page: str) -> None:
+    rows = samples.fleet_rows(30, pairs_of=12, brokers_max=24)
+    turned = {name: list(reversed(table)) for name, table in rows.items()}
+    samples.write_tables(tmp_path, turned, file_count=5)
+    assert report_html(load_report(tmp_path, fleet.run)) == fleet_page
+
+
+def test_only_the_worst_are_shown_in_full(tmp_path: Path) -> None:
+    rows = samples.empty_rows()
+    for number in range(load.DETAILS_MAX + 3):
+        sample = samples.Sample(cluster_id=number, topic_count=1, partition_count=2)
+        samples.add_cluster(rows, sample, rank=load.DETAILS_MAX + 3 - number)
+    report = load_report(samples.write_tables(tmp_path, rows), samples.FLEET_RUN)
+    assert len(report.rows) == load.DETAILS_MAX + 3
+    assert [detail.row.facts.cluster_id for detail in report.details[:2]] == [
+        load.DETAILS_MAX + 2,
+        load.DETAILS_MAX + 1,
+    ]
+    assert len(report.details) == load.DETAILS_MAX
+    assert all(detail.brokers for detail in report.details)
+
+
+def test_topics_that_skew_most_are_kept_and_the_rest_counted(tmp_path: Path) -> None:
+    rows = samples.empty_rows()
+    samples.add_cluster(rows, samples.Sample(cluster_id=0, topic_count=60), rank=1)
+    for place, topic in enumerate(rows["topics"]):
+        topic["replica_moves"], topic["leader_moves"] = place, None
+    topics = load_report(samples.write_tables(tmp_path, rows), samples.FLEET_RUN).details[0].topics
+    assert topics.count == 60
+    assert [topic.replica_moves for topic in topics.rows] == list(range(59, 49, -1))
+
+
+def test_rejects_are_listed_in_order_and_counted_in_full(tmp_path: Path) -> None:
+    rows = samples.empty_rows()
+    samples.add_cluster(rows, samples.Sample(cluster_id=0), rank=1)
+    rows["rejects"] = [{"source": "a", "line": 500 - n, "reason": "r", "value": "v"} for n in range(300)]
+    rejects = load_report(samples.write_tables(tmp_path, rows), samples.DUMPS_RUN).rejects
+    assert rejects.count == 300
+    assert [reject.line for reject in rejects.rows] == list(range(201, 301))
+
+
+def test_successive_dumps_are_compared_in_their_order_and_now_is_the_last(dumps: Report) -> None:
+    assert [step.to_cluster for step in dumps.changes] == list(samples.STORY[1:])
+    assert [row.facts.cluster for row in dumps.current_rows] == ["6-restored"]
+
+
+def test_a_table_that_was_not_written_is_empty(tmp_path: Path) -> None:
+    rows = samples.empty_rows()
+    samples.add_cluster(rows, samples.Sample(cluster_id=0), rank=1)
+    only = {name: rows[name] for name in ("clusters", "measures")}
+    report = load_report(samples.write_tables(tmp_path, only), samples.FLEET_RUN)
+    assert report.details[0].brokers == ()
+    assert report.changes == ()
+    assert report.rejects.count == 0
+
+
+def test_without_a_table_of_clusters_there_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        load_report(tmp_path, samples.FLEET_RUN)
+    assert str(caught.value) == f"{tmp_path}/tables/clusters: no table of clusters to report on"
+
+
+def test_a_damaged_file_is_one_clear_error(tmp_path: Path) -> None:
+    folder = tmp_path / "tables" / "clusters"
+    folder.mkdir(parents=True)
+    (folder / "part-0.parquet").write_bytes(b"not parquet")
+    with pytest.raises(InputError, match="the tables cannot be read"):
+        load_report(tmp_path, samples.FLEET_RUN)

@@ -1,0 +1,308 @@
+"""The page: answers in the reader's order, traceable, self-contained, and the same bytes for the same input."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import attrs
+import pytest
+
+from placement.balance.definitions import DEFINITIONS
+from spark_analysis.report.element import content_hash
+from spark_analysis.report.html import report_html
+from spark_analysis.report.load import load_report
+from spark_analysis.report.model import Report
+from spark_analysis.report.states import STATES
+from tests.spark_analysis.report import samples
+
+VOID = {"br", "col", "input", "link", "meta"}
+
+
+class Outline(HTMLParser):
+    """What the tests ask of a page: its ids, links, tags, tables and text, and whether every tag is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        held = dict(attrs)
+        self.tags.append((tag, held))
+        if held.get("id"):
+            self.ids.append(str(held["id"]))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def values(self, attribute: str) -> list[str]:
+        return [str(held[attribute]) for _, held in self.tags if attribute in held]
+
+
+PAGES = ("fleet_page", "dumps_page", "hostile_page")
+
+
+@pytest.fixture(params=PAGES)
+def any_page(request: pytest.FixtureRequest) -> str:
+    page: str = request.getfixturevalue(request.param)
+    return page
+
+
+def test_sections_answer_in_the_readers_order(dumps_page: str) -> None:
+    assert re.findall(r"<h2[^>]*>([^<]*)</h2>", dumps_page) == [
+        "What is this?",
+        "Is anything wrong now?",
+        "What changed between the dumps?",
+        "How far from the best possible?",
+        "Which clusters first?",
+        "One cluster at a time",
+        "Definitions",
+    ]
+
+
+def test_a_fleet_has_no_section_of_changes(fleet_page: str) -> None:
+    assert 'id="changes"' not in fleet_page
+
+
+def test_every_tag_is_closed_and_every_id_is_its_own(any_page: str) -> None:
+    ids = Outline(any_page).ids
+    assert len(ids) == len(set(ids))
+
+
+def test_every_link_leads_to_a_place_on_the_page(any_page: str) -> None:
+    outline = Outline(any_page)
+    links = [held["href"] for tag, held in outline.tags if tag == "a"]
+    assert links
+    assert [link for link in links if str(link)[1:] not in outline.ids or not str(link).startswith("#")] == []
+
+
+def test_nothing_is_asked_of_any_network(any_page: str) -> None:
+    outline = Outline(any_page)
+    loaded = [*outline.values("src"), *outline.values("srcset"), *outline.values("data"), *outline.values("action")]
+    assert loaded == []
+    pictures = [held["href"] for tag, held in outline.tags if tag in ("image", "link")]
+    assert all(str(picture).startswith("data:") for picture in pictures)
+    ours = re.sub(r"<(script|style)\b.*?</\1>", "", any_page, flags=re.DOTALL)
+    assert "://" not in ours.replace("&lt;", "")
+    style = re.search(r"<style>(.*?)</style>", any_page, flags=re.DOTALL)
+    assert style is not None
+    assert "url(" not in style[1]
+    assert "@import" not in style[1]
+
+
+def test_the_policy_allows_only_this_pages_style_and_script(any_page: str) -> None:
+    style = re.search(r"<style>(.*?)</style>", any_page, flags=re.DOTALL)
+    script = re.search(r"<script>(.*?)</script>", any_page, flags=re.DOTALL)
+    assert style is not None
+    assert script is not None
+    policies = [held["content"] for _, held in Outline(any_page).tags if "http-equiv" in held]
+    assert policies == [
+        f"default-src 'none'; style-src {content_hash(style[1])}; script-src {content_hash(script[1])}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    ]
+    assert Outline(any_page).values("style") == []
+
+
+def test_other_peoples_strings_never_become_markup(hostile_page: str) -> None:
+    outline = Outline(hostile_page)
+    assert sum(1 for tag, _ in outline.tags if tag == "script") == 2  # The data block and our script.
+    assert not any(tag == "img" for tag, _ in outline.tags)
+    assert [held for _, held in outline.tags if any(name.startswith("on") for name in held)] == []
+    assert samples.SCRIPT in "".join(outline.texts)
+    assert "\x1b" not in hostile_page
+    assert "\u202e" not in hostile_page
+    assert "\\u202e[bold]b" in hostile_page
+
+
+def test_names_in_the_data_block_are_what_they_were(hostile_page: str) -> None:
+    rows = data_of(hostile_page)["rows"]
+    assert isinstance(rows, list)
+    assert rows[0][1] == samples.SCRIPT
+
+
+def data_of(page: str) -> dict[str, object]:
+    found = re.search(r'id="ranking-data">(.*?)</script>', page, flags=re.DOTALL)
+    assert found is not None
+    read: dict[str, object] = json.loads(found[1])
+    return read
+
+
+def test_all_clusters_are_in_the_data_block(fleet_page: str, fleet: Report) -> None:
+    rows = data_of(fleet_page)["rows"]
+    assert isinstance(rows, list)
+    assert [row[0] for row in rows] == [row.place for row in fleet.rows]
+
+
+def test_rows_in_are_rows_analysed_and_rejected(dumps_page: str) -> None:
+    assert "90 rows in = 89 analysed + " in dumps_page
+    assert "broker id is not a number" in dumps_page
+
+
+def test_the_page_says_how_to_make_it_again(fleet_page: str) -> None:
+    run = samples.FLEET_RUN
+    assert run.command in fleet_page
+    assert "brokerside 0.1.0" in fleet_page
+    assert "clusters = 500" in fleet_page
+    assert "<dt>Seed</dt><dd><code>42</code></dd>" in fleet_page
+
+
+def tile(page: str, title: str) -> str:
+    tiles = [match[0] for match in re.finditer(r'<li class="tile.*?</li>', page, flags=re.DOTALL)]
+    found = [drawn for drawn in tiles if f'<span class="title">{title}</span>' in drawn]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_a_tile_above_zero_counts_and_links_to_its_list(fleet_page: str, fleet: Report) -> None:
+    found = sum(row.facts.fewer_racks_count or 0 for row in fleet.rows)
+    drawn = tile(fleet_page, "partitions on fewer racks than possible")
+    assert found > 0
+    assert f"<b>{found}</b>" in drawn
+    assert 'href="#list-fewer_racks"' in drawn
+    assert f"classic {found} · striped 0" in drawn
+
+
+def test_a_tile_at_zero_is_calm_and_has_no_list(dumps_page: str) -> None:
+    drawn = tile(dumps_page, "partitions without a leader")
+    assert "tile calm" in drawn
+    assert "<b>0</b>" in drawn
+    assert "#list-" not in drawn
+
+
+def test_a_tile_without_input_says_so_and_never_zero(fleet_page: str, hostile_page: str) -> None:
+    for page, missing in ((fleet_page, "not simulated"), (hostile_page, "not in the dump")):
+        drawn = tile(page, "partitions under min-ISR")
+        assert f'<b class="missing">{missing}</b>' in drawn
+        assert not re.search(r">0<", drawn)
+
+
+def test_now_is_the_last_dump_and_every_dump_has_its_line(dumps_page: str) -> None:
+    now = dumps_page[dumps_page.index('id="now"') : dumps_page.index('id="changes"')]
+    assert "Now is the last of successive dumps: 6-restored." in now
+    by_dump = now[now.index("Dump by dump") :]
+    assert [name for name in samples.STORY if f">{name}</a>" in by_dump] == list(samples.STORY)
+
+
+def test_an_unclean_election_is_marked_and_unfolded(dumps_page: str) -> None:
+    assert '<details open><summary><span><span class="alert">unclean election</span>: 6 partitions' in dumps_page
+
+
+def test_violations_name_their_partition_brokers_and_racks(dumps_page: str) -> None:
+    assert "leaderless" in dumps_page
+    assert "topic-2-0" in dumps_page
+    assert "1 (west), 2" in dumps_page
+
+
+def test_the_figures_of_successive_dumps_are_of_the_last(dumps_page: str) -> None:
+    assert "6 dumps of 1 cluster, taken one after another, from 6 inputs. The figures are of the last." in dumps_page
+    assert '<ul class="totals"><li><b>1</b> cluster</li><li><b>6</b> brokers</li>' in dumps_page
+
+
+def test_broken_rules_come_before_states_and_states_by_urgency(tmp_path: Path) -> None:
+    rows = samples.empty_rows()
+    samples.add_cluster(rows, samples.Sample(cluster_id=0), rank=1)
+    for name in ("at-min-isr", "distinct-brokers", "under-min-isr", "leaderless"):
+        rows["violations"].append(
+            {"cluster_id": 0, "placer": "classic", "constraint": name, "topic": "t", "partition": 0, "brokers": [1],
+             "racks": ["a"], "detail": "d"}
+        )  # fmt: skip
+    page = report_html(load_report(samples.write_tables(tmp_path, rows), samples.FLEET_RUN))
+    said = re.findall(r"<summary><span>([a-z-]+): 1</span>", page)
+    assert said == ["distinct-brokers", "leaderless", "under-min-isr", "at-min-isr"]
+
+
+def test_two_placers_share_one_axis(fleet_page: str) -> None:
+    drawn = re.search(r'<svg[^>]*aria-labelledby="distance-leaders-t".*?</svg>', fleet_page, flags=re.DOTALL)
+    assert drawn is not None
+    assert drawn[0].count(">best possible<") == 1
+    for label in ("classic", "striped", "even racks", "uneven racks"):
+        assert label in drawn[0]
+
+
+def test_every_measure_and_state_is_defined_on_the_page(fleet_page: str) -> None:
+    ids = Outline(fleet_page).ids
+    assert [name for name in (definition.name for definition in DEFINITIONS) if f"def-{name}" not in ids] == []
+    assert [state.key for state in STATES if f"def-{state.key}" not in ids] == []
+
+
+def test_every_table_has_a_caption_and_headers_with_scope(any_page: str) -> None:
+    assert any_page.count("<table") == any_page.count("<caption")
+    assert not re.search(r"<th(?![^>]*scope=)[ >]", any_page)
+
+
+def test_every_drawing_has_a_title_and_a_description(any_page: str) -> None:
+    drawings = re.findall(r"<svg.*?</svg>", any_page, flags=re.DOTALL)
+    assert drawings
+    assert all("<title" in drawing and "<desc" in drawing and 'role="img"' in drawing for drawing in drawings)
+
+
+def test_one_broker_no_racks_and_nothing_known_make_a_page(tmp_path: Path) -> None:
+    rows = samples.empty_rows()
+    alone = samples.Sample(cluster_id=0, broker_count=1, racks=(), factor=1, topic_count=1, shape=None)
+    samples.add_cluster(rows, alone, rank=1)
+    nothing = samples.Sample(cluster_id=1, broker_count=1, racks=(), factor=1, topic_count=0, shape=None)
+    samples.add_cluster(rows, nothing, rank=2, topic_count=None, partition_count=None, replica_count=None)
+    for name in ("measures", "brokers", "racks", "topics"):
+        rows[name] = [row for row in rows[name] if row["cluster_id"] == 0]
+    page = report_html(load_report(samples.write_tables(tmp_path, rows), samples.DUMPS_RUN))
+    Outline(page)
+    assert "Nothing to measure" in page
+    assert "racks not known" in page
+
+
+def test_a_page_of_no_clusters_is_still_a_page(tmp_path: Path) -> None:
+    page = report_html(load_report(samples.write_tables(tmp_path, samples.empty_rows()), samples.DUMPS_RUN))
+    assert "Dumps of 0 clusters" in page
+    Outline(page)
+
+
+def test_a_hundred_brokers_are_drawn_and_the_furthest_listed(tmp_path: Path) -> None:
+    rows = samples.empty_rows()
+    samples.add_cluster(rows, samples.Sample(cluster_id=0, broker_count=150, uneven=50), rank=1, pairs=True)
+    page = report_html(load_report(samples.write_tables(tmp_path, rows), samples.FLEET_RUN))
+    assert "150 brokers in numbers; the 120 furthest from their share" in page
+    assert "data:image/png" in page
+
+
+def test_the_bytes_do_not_depend_on_the_process(fleet_out: Path, fleet_page: str) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tests.spark_analysis.report import samples\n"
+        "from spark_analysis.report.html import report_html; from spark_analysis.report.load import load_report\n"
+        "sys.stdout.buffer.write(report_html(load_report(Path(sys.argv[1]), samples.FLEET_RUN)).encode())\n"
+    )
+    environment = os.environ | {"PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "PYTHONPATH": os.getcwd()}
+    made = subprocess.run(
+        [sys.executable, "-c", code, str(fleet_out)], check=True, capture_output=True, env=environment
+    )
+    assert made.stdout.decode() == fleet_page
+
+
+def test_the_report_is_made_without_spark() -> None:
+    code = "import sys, spark_analysis.report.write, spark_analysis.report.terminal; print('pyspark' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert told.stdout == "False\n"
+
+
+def test_the_title_is_other_peoples_too(fleet: Report) -> None:
+    titled = attrs.evolve(
+        fleet, run=attrs.evolve(fleet.run, title="</title><script>", command="<b>", recipe_text="<i>")
+    )
+    outline = Outline(report_html(titled))
+    assert not any(tag == "i" for tag, _ in outline.tags)
+    assert "</title><script>" in "".join(outline.texts)

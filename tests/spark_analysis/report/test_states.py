@@ -1,0 +1,101 @@
+"""The worst thing about a cluster, in words: states before skews, the largest skew before others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from placement.balance.definitions import STATES as DEFINED
+from spark_analysis.report.model import ClusterFacts, Report, Spread, Spreads
+from spark_analysis.report.states import STATES, calm_in_words, skew_in_words, worst_in_words
+
+
+@pytest.fixture
+def facts(fleet: Report) -> ClusterFacts:
+    calm: dict[str, Any] = {state.field: None for state in STATES}
+    return attrs.evolve(fleet.rows[0].facts, **calm)
+
+
+def spread(quantity: str, *, moves: int, total: int = 100, ratio: float = 2.1, best: float = 1.0) -> Spread:
+    return Spread(
+        cluster_id=0,
+        placer="dump",
+        scope="broker",
+        quantity=quantity,
+        group_count=10,
+        total=total,
+        min=1,
+        mean=10.0,
+        max=21,
+        max_group="7",
+        max_over_mean=ratio,
+        stdev=1.0,
+        cv=0.1,
+        gini=0.1,
+        moves=moves,
+        moves_share=moves / total,
+        best_max_over_mean=best,
+        best_stdev=0,
+        best_cv=0,
+        best_gini=0,
+    )
+
+
+def test_a_skew_says_who_how_much_and_what_would_mend_it() -> None:
+    said = skew_in_words(spread("leaders", moves=14))
+    assert said == "broker 7 leads 2.1 times its share; moving 14 leaders would mend it"
+
+
+def test_one_move_is_singular() -> None:
+    said = skew_in_words(spread("replicas", moves=1, ratio=1.05))
+    assert said == "broker 7 holds 1.05 times its share of replicas; moving 1 replica would mend it"
+
+
+def test_moved_bytes_are_a_lower_bound_and_say_so() -> None:
+    said = skew_in_words(spread("bytes", moves=2048, total=4096))
+    assert said == "broker 7 holds 2.1 times its share of bytes; moving at least 2 KiB would mend it"
+
+
+def test_too_few_somewhere_is_not_blamed_on_the_fullest_broker() -> None:
+    said = skew_in_words(spread("replicas", moves=3, ratio=1.2, best=1.2))
+    assert said == "some brokers have too few replicas; moving 3 replicas would mend it"
+
+
+def test_the_largest_share_to_move_is_the_worst_skew(facts: ClusterFacts) -> None:
+    spreads = Spreads(replicas=spread("replicas", moves=5), leaders=spread("leaders", moves=9))
+    assert (worst_in_words(facts, spreads) or "").startswith("broker 7 leads")
+
+
+def test_a_state_comes_before_any_skew(facts: ClusterFacts) -> None:
+    spreads = Spreads(leaders=spread("leaders", moves=90))
+    broken = attrs.evolve(facts, leaderless_count=1, under_replicated_count=9)
+    assert worst_in_words(broken, spreads) == "1 partition has no leader"
+    assert worst_in_words(attrs.evolve(broken, leaderless_count=0), spreads) == "9 partitions are under-replicated"
+
+
+def test_a_mild_state_comes_after_skews(facts: ClusterFacts) -> None:
+    mild = attrs.evolve(facts, not_preferred_leader_count=2)
+    assert worst_in_words(mild, Spreads()) == "2 partitions are not led by their preferred replica"
+    assert (worst_in_words(mild, Spreads(leaders=spread("leaders", moves=1))) or "").startswith("broker 7")
+
+
+def test_a_cluster_at_its_best_has_no_worst_thing(facts: ClusterFacts) -> None:
+    assert worst_in_words(facts, Spreads(replicas=spread("replicas", moves=0))) is None
+
+
+def test_every_state_has_a_definition_and_knows_its_constraint() -> None:
+    assert sorted(state.key for state in STATES) == sorted(DEFINED)
+    by_key = {state.key: state for state in STATES}
+    assert by_key["under_min_isr"].names("under-min-isr")
+    assert by_key["fewer_racks"].names("rack-spread")
+    assert not by_key["fewer_racks"].names("leaderless")
+
+
+def test_only_what_is_known_in_full_is_called_even(facts: ClusterFacts) -> None:
+    dump = attrs.evolve(facts, format="kafka-topics")
+    assert calm_in_words(dump) == "nothing that the input shows"
+    known: dict[str, Any] = {state.field: 0 for state in STATES}
+    assert calm_in_words(attrs.evolve(dump, **known)) == "nothing: as even as it can be"
+    assert calm_in_words(facts) == "nothing: as even as it can be"

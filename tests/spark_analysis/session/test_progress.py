@@ -1,0 +1,139 @@
+"""What is shown of a running job, and what is not."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import threading
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_analysis.session import progress as module
+from spark_analysis.session.progress import Bar, progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(module, "POLLS_PER_LINE", 2)
+
+
+def times(count: int) -> tuple[Callable[[], int], threading.Event]:
+    """A source that says 1, 2, 3, ...; the event tells that it was asked `count` times."""
+    numbers, asked = itertools.count(1), threading.Event()
+
+    def done() -> int:
+        number = next(numbers)
+        if number >= count:
+            asked.set()
+        return number
+
+    return done, asked
+
+
+def test_a_bar_never_goes_back() -> None:
+    bar = Bar("Placing", 10, "clusters")
+    bar.reach(6)
+    bar.reach(4)
+    assert bar.done == 6
+
+
+def test_a_repeated_task_does_not_exceed_the_total() -> None:
+    bar = Bar("Placing", 1_000, "clusters")
+    bar.reach(1_200)
+    assert bar.done == 1_000
+    assert str(bar) == "Placing: 1,000 of 1,000 clusters"
+
+
+def test_without_a_total_the_line_tells_what_is_done() -> None:
+    bar = Bar("Reading", None, "lines")
+    bar.advance(1_234_567)
+    assert str(bar) == "Reading: 1,234,567 lines"
+
+
+def test_threads_lose_no_advance() -> None:
+    bar = Bar("Reading", None, "lines")
+    threads = [threading.Thread(target=lambda: [bar.advance() for _ in range(5_000)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert bar.done == 20_000
+
+
+def test_short_work_says_nothing_in_a_log() -> None:
+    stream = io.StringIO()
+    with progress("Placing", total=2, unit="clusters", stream=stream) as bar:
+        bar.advance(2)
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.usefixtures("fast")
+def test_long_work_writes_plain_lines_in_a_log() -> None:
+    stream = io.StringIO()
+    done, asked = times(5)
+    with progress("Placing", total=9_999, unit="clusters", done=done, stream=stream):
+        assert asked.wait(30)
+    assert stream.getvalue().splitlines()[:2] == ["Placing: 2 of 9,999 clusters", "Placing: 4 of 9,999 clusters"]
+
+
+@pytest.mark.usefixtures("fast")
+def test_quiet_shows_nothing_even_on_a_terminal() -> None:
+    stream = Terminal()
+    done, asked = times(5)
+    with progress("Placing", total=9, unit="clusters", done=done, quiet=True, stream=stream):
+        assert asked.wait(30)
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_terminal_sees_a_bar_whose_text_is_never_markup() -> None:
+    stream = Terminal()
+    with progress("[red]Placing[/red]", total=1_000, unit="clusters", stream=stream) as bar:
+        bar.advance(1_000)
+    assert "[red]Placing[/red]" in stream.getvalue()
+    assert "1,000 of 1,000 clusters" in stream.getvalue()
+
+
+@pytest.mark.usefixtures("fast")
+def test_an_error_passes_through_and_leaves_no_thread_and_a_visible_cursor() -> None:
+    stream = Terminal()
+    with pytest.raises(RuntimeError, match="broken"), progress("Placing", total=9, unit="clusters", stream=stream):
+        raise RuntimeError("broken")
+    assert "progress" not in {thread.name for thread in threading.enumerate()}
+    written = stream.getvalue()
+    assert written.rfind("\x1b[?25h") > written.rfind("\x1b[?25l")
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_source_that_fails_does_not_disturb_the_work() -> None:
+    asked = threading.Event()
+
+    def done() -> int:
+        asked.set()
+        raise OSError("the session is gone")
+
+    with progress("Placing", total=9, unit="clusters", done=done, stream=io.StringIO()) as bar:
+        assert asked.wait(30)
+        bar.advance(3)
+    assert bar.done == 3
+
+
+def test_an_accumulator_feeds_the_bar(spark: SparkSession) -> None:
+    clusters = spark.sparkContext.accumulator(0)
+
+    def count(batches):
+        for batch in batches:
+            clusters.add(batch.num_rows)
+            yield batch
+
+    with progress("Placing", total=50, unit="clusters", done=lambda: clusters.value, quiet=True) as bar:
+        spark.range(0, 50, 1, 5).mapInArrow(count, "id long").toArrow()
+    assert bar.done == 50

