@@ -1,6 +1,27 @@
-"""One broker: the words that every other package uses, and the machines inside a single broker.
+"""Model one broker: the words that every other package uses, and the machines inside a single broker.
 
-Nothing here reads a clock, draws a number or opens a file by itself: time, chance and bytes come in.
+    errors          Raise InputError, CorruptDataError or RefusedError, by whose fault it is.
+    ids             Name brokers, topics, partitions, epochs and offsets by types of their own.
+    units           Read and print sizes in bytes and durations in milliseconds.
+    clock           Pass time as a parameter: a clock that only its owner moves.
+    entropy         Pass chance as a parameter: SplitMix64, and java.util.Random bit for bit.
+    draws           Draw exponential waiting times in whole numbers.
+    values          Make frozen values that are created by the million.
+    compiled        Compile a loop over arrays with numba on its first call.
+    printable       Escape text from outside before it reaches a terminal.
+    error_codes     List Kafka's error codes by name and number.
+    machines        Write a state machine as a table of (state, input).
+    diagrams        Draw a state machine as text, Mermaid or DOT.
+    registration    Decide a broker's registration, fencing and shutdown, as the controller does.
+    cluster         Hold brokers, topics and replicas of one cluster at one moment.
+    java/           Reproduce Java's string hash and the iteration order of HashMap and HashSet.
+    config/         List Kafka's broker, topic and group settings with defaults, units and source.
+    requests/       Simulate the request path: acceptor, processors, queues, handlers, purgatory.
+    zookeeper/      Keep ZooKeeper's tree: versions, sessions, ephemeral nodes, watches.
+    group/          Coordinate classic, consumer (KIP-848) and ZooKeeper-era groups.
+    cli             Run a command with escaped output, one-line errors and exit statuses.
+
+Constraints: no module reads a clock, draws a number or opens a file by itself; time, chance and bytes are parameters.
 """
 
 from __future__ import annotations

@@ -1,6 +1,16 @@
-"""Who holds what: replicas on brokers, exactly as Kafka places them, and how even and how safe that is.
+"""Place replicas on brokers and partitions on consumers as Kafka does, and measure how even and how safe that is.
 
-`placement.strategies` is not imported here, as it needs hypothesis.
+    spec            Define a placement's question, its answer and the placer between them.
+    placers/        Place replicas as Kafka does: striped, classic or by hand.
+    producer/       Choose a record's partition as Kafka's producer does, and model its batches.
+    balance/        Measure loads and spread, check constraints, audit racks, list changes.
+    formats/        Read and write the text and JSON of Kafka's tools, one module a format.
+    strategies      Generate clusters for Hypothesis tests and check any placer in one call.
+    consumer/       Assign partitions to consumers as Kafka's assignors do.
+    examples/       Show placers written by users: one to use, one that the checks catch.
+    cli             Print a placement: `brokerside assign`.
+
+Constraints: `strategies` needs hypothesis, so this root does not import it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,21 @@
-"""Several brokers agreeing, and failing.
+"""Model several brokers that agree and fail: pure rules, the roles that apply them, and simulations that check them.
 
-Every rule is a pure function of frozen values, and takes the `Rules` of a release: who may lead (`elect`), what a
-change of a partition becomes (`change`), how far the records are committed, who is out of sync and why.
-`replication.explore` searches every history within bounds; `replication.strategies` serves tests of one's own
-policy.
+    rules/          Decide elections, ISR changes, high watermarks and truncation as pure functions.
+    roles/          Apply the rules: leader, follower, controller and broker, without I/O.
+    zookeeper/      Model the ZooKeeper-era controller and its brokers.
+    retention/      Delete and compact records while brokers replicate them.
+    explore/        Search every history of a small cluster within bounds.
+    checkers/       Check invariants and client histories, apart from the model.
+    simulation/     Run a cluster on a virtual clock under faults, checked at every step.
+    groups/         Run consumer groups: clients, one group alone, groups inside the cluster.
+    mirror/         Copy one cluster into another as MirrorMaker 2 does.
+    scenarios/      Play named scenarios and compare what happens with what must happen.
+    strategies      Generate partitions, elections and faults for Hypothesis tests.
+    cli/            Run `brokerside simulate` with its options.
+
+Every rule takes the `Rules` of a release: `CURRENT`, one of `RELEASES`, or one with a fix switched off (`without`).
+
+Constraints: `strategies` needs hypothesis, so this root does not import it.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from replication.rules.switches import rules_of, without
 from replication.simulation.chart import to_svg
 from replication.simulation.faults import Fault
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
+from replication.simulation.options_text import options_lines
 from replication.simulation.page import to_html
 from replication.simulation.placing import placed
 from replication.simulation.run import Outcome, run
@@ -174,27 +175,6 @@ def machine_lines(machine: Machine, form: str) -> str:
     """Return a state machine drawn; as text below its name and what it is a machine of."""
     drawing = machine.text(form)
     return f"{machine.name}: {machine.title}\n\n{drawing}" if form == "text" else drawing
-
-
-def options_lines(options: Options) -> list[str]:
-    """Return options as lines, the seed first."""
-    terms = options.terms
-    network = options.network
-    return [
-        f"seed {options.seed}, {options.name}, {options.duration_ms} ms under faults, "
-        f"then up to {options.heal_ms_max} ms to become whole",
-        f"{options.brokers} brokers in {options.racks} racks, {options.partitions} partitions of "
-        f"{options.replication_factor} replicas, min.insync.replicas {terms.min_isr}, "
-        f"unclean election {'on' if terms.unclean_election else 'off'}",
-        f"{options.producers} producers, acks {', '.join(map(str, options.acks))}, "
-        f"{'idempotent' if options.is_idempotent else 'not idempotent'}, a write every {options.produce_ms} ms; "
-        f"{options.consumers} consumers a partition",
-        f"delay up to {network.delay_ms_max} ms; in a thousand: loss {network.loss}, doubled {network.duplicates}, "
-        f"late {network.stragglers}; {'in order' if network.is_ordered else 'in any order'}",
-        *(() if options.upkeep is None else (str(options.upkeep),)),
-        "faults: "
-        + (", ".join(f"{kind.name.lower()} every {mean_ms} ms" for kind, mean_ms in options.fault_ms) or "none"),
-    ]
 
 
 def _command(kind: str, minutes: float, release: str | None, left_out: tuple[str, ...], groups: int) -> str:

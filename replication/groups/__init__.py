@@ -1,4 +1,10 @@
-"""Consumer groups inside the replicated cluster: coordinators on brokers, `__consumer_offsets`, members, checks."""
+"""Run consumer groups inside the replicated cluster, and alone.
+
+    client/         Model a consumer of each group protocol as a machine without I/O.
+    alone/          Run one group and its coordinator without a cluster.
+
+The modules here run groups in the cluster: coordinators on brokers, `__consumer_offsets`, members and checks.
+"""
 
 from __future__ import annotations
 

@@ -34,12 +34,12 @@ from broker.group.service import GroupService, ServiceOptions
 from broker.ids import BrokerId, TopicPartition, partition_id
 from broker.units import TimeMs
 from replication.checkers import Finding
+from replication.groups.alone.modes import DEFAULTS
 from replication.groups.alone.scenario import Mode
 from replication.groups.checks import GroupChecker
 from replication.groups.client.assigning import OnServer
 from replication.groups.client.invariants import Broken
 from replication.groups.client.messages import Died, Note, Send
-from replication.groups.client.modes import DEFAULTS
 from replication.groups.client.views import given
 from replication.groups.commits import CommitHistory, CommitMade, OffsetShown
 from replication.groups.guest import CoordinatorGuest, GuestOptions

@@ -23,8 +23,8 @@ from broker.entropy import RandomSource, SplitMix64, derive
 from broker.errors import UsageError
 from broker.group.members import InstanceId
 from broker.units import DurationMs, TimeMs
+from replication.groups.alone.modes import DEFAULTS
 from replication.groups.alone.scenario import Mode
-from replication.groups.client.modes import DEFAULTS
 from replication.groups.client.options import ClientOptions, ClientSpec
 from replication.groups.layout import Layout
 from replication.simulation.options import Options

@@ -18,12 +18,12 @@ import click
 
 from broker.cli import EXIT_REFUSED
 from broker.units import MINUTE_MS, DurationMs
-from replication.cli.simulate import options_lines
 from replication.mirror.checks import PROMISES
 from replication.mirror.options import MirrorOptions, quiet_mirror, swarm_mirror
 from replication.mirror.outcome import MirrorOutcome
 from replication.mirror.run import run_mirror
 from replication.mirror.scenarios import STORIES, differences, find_story
+from replication.simulation.options_text import options_lines
 
 _KINDS: Final = {"quiet": quiet_mirror, "swarm": swarm_mirror}
 MINUTES_MAX: Final = 1_000

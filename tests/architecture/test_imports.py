@@ -8,6 +8,10 @@ import pytest
 
 from tests.architecture.house import PACKAGES, ROOT, modules
 from tests.architecture.imports import check_arrows, check_cycles, check_third_party
+from tests.architecture.rooms import all_complaints
+
+ROOMS_NOT_YET_HELD = frozenset({"log", "spark_analysis"})
+"""Packages whose rooms are still being sorted."""
 
 
 def lines(complaints: object) -> list[str]:
@@ -33,6 +37,11 @@ def test_each_package_imports_only_what_stands_above_it() -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_package_imports_itself_in_a_circle(package: str) -> None:
     assert lines(check_cycles(modules(ROOT, packages=(package,)))) == []
+
+
+@pytest.mark.parametrize("package", [package for package in PACKAGES if package not in ROOMS_NOT_YET_HELD])
+def test_rooms_are_drawn_as_they_stand_and_no_import_runs_back_up(package: str) -> None:
+    assert lines(all_complaints(ROOT, package)) == []
 
 
 def test_only_listed_third_party_packages_are_used() -> None:

@@ -25,12 +25,12 @@ from broker.errors import UsageError
 from placement.consumer.cli import assign_command
 from replication.groups.alone.chart import to_html, to_svg
 from replication.groups.alone.life import Life, live
+from replication.groups.alone.modes import assignor_of
 from replication.groups.alone.plan import Shape, seeded_story
 from replication.groups.alone.scenario import MEMBER_COUNT_MAX, PARTITION_COUNT_MAX, Mode, Story
 from replication.groups.alone.scenario_file import read_story
 from replication.groups.alone.scenarios import STORIES
 from replication.groups.alone.telling import figures, lines
-from replication.groups.client.modes import assignor_of
 
 _ALL: Final = "all"
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -14,9 +14,9 @@ import attrs
 
 from replication.groups.alone.checking import Checker, Finding
 from replication.groups.alone.ledger import Ledger, Mark, Spell
+from replication.groups.alone.modes import assignor_of
 from replication.groups.alone.scenario import Mode, Story
 from replication.groups.alone.world import World
-from replication.groups.client.modes import assignor_of
 
 
 @attrs.frozen(kw_only=True)

@@ -36,6 +36,7 @@ from broker.group.service import Response as ServiceResponse
 from broker.ids import PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
 from replication.groups.alone.hosting import Hosting
+from replication.groups.alone.modes import client_assignors, service_options
 from replication.groups.alone.processes import Process, Records
 from replication.groups.alone.scenario import Event, EventKind, Mode, Person, Story
 from replication.groups.client.classic_client import ClassicClient
@@ -53,7 +54,6 @@ from replication.groups.client.messages import (
     TopicsTold,
     Why,
 )
-from replication.groups.client.modes import client_assignors, service_options
 from replication.groups.client.options import ClientSpec
 
 GROUP_ID: Final = "group"

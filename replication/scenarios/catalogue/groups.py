@@ -17,8 +17,8 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.group.members import InstanceId
 from broker.units import MINUTE_MS, DurationMs, TimeMs
+from replication.groups.alone.modes import DEFAULTS
 from replication.groups.alone.scenario import Mode
-from replication.groups.client.modes import DEFAULTS
 from replication.groups.client.options import ClientOptions, ClientSpec
 from replication.groups.plan import Act, ActKind, MemberPlan
 from replication.roles.settings import RoleSettings

@@ -7,8 +7,8 @@ import attrs
 from broker.ids import Offset, TopicPartition, partition_id
 from broker.units import DurationMs, TimeMs
 from replication.groups import Act, ActKind, GroupLife, GroupsPlan, Layout, MemberPlan
+from replication.groups.alone.modes import DEFAULTS
 from replication.groups.alone.scenario import Mode
-from replication.groups.client.modes import DEFAULTS
 from replication.groups.client.options import ClientOptions, ClientSpec
 from replication.simulation import Fault, Outcome, quiet, run
 from replication.simulation.options import Options
