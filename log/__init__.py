@@ -27,8 +27,9 @@ from log.indexes.time_index import TimeIndex
 from log.indexes.txn_index import TransactionIndex
 from log.log_config import LogConfig
 from log.log_dir import LogDir, LogDirOptions
+from log.partition.appending import AppendInfo
 from log.partition.epoch_cache import LeaderEpochCache
-from log.partition.log_state import AppendInfo, LogState, SegmentState
+from log.partition.log_description import LogDescription, SegmentState
 from log.partition.partition_log import PartitionLog
 from log.partition.reading import FetchData, Isolation, OffsetPlace
 from log.partition.recovery import LastShutdown
@@ -55,9 +56,9 @@ __all__ = (
     "LastShutdown",
     "LeaderEpochCache",
     "LogConfig",
+    "LogDescription",
     "LogDir",
     "LogDirOptions",
-    "LogState",
     "OffsetIndex",
     "OffsetPlace",
     "PartitionDirectory",

@@ -20,12 +20,12 @@ from itertools import pairwise
 
 from broker.ids import Offset
 from log.partition.epoch_cache import LeaderEpochCache
-from log.partition.log_state import LogState
+from log.partition.log_description import LogDescription
 from log.segments.rolling import fits_relative
 from log.segments.segment import Segment
 
 
-def check_offsets(state: LogState) -> None:
+def check_offsets(state: LogDescription) -> None:
     """Assert that the offsets of a log agree."""
     assert state.log_start_offset <= state.high_watermark <= state.log_end_offset, state
     assert state.last_stable_offset <= state.high_watermark, state

@@ -1,26 +1,33 @@
-"""A partition's log: what leaders, followers and consumers do with it.
+"""One partition's log: what leaders, followers, consumers and the broker do with it.
 
-Decides what is appended, what can be read, what a log may forget, and what it owes to producers.
+What it decides: nothing by itself. It holds the parts of a log and hands each call to the one that does it.
 
-Goals, most important first
+Goals, most important first:
 1. The bytes on disk and every answer are Kafka's, for the same calls at the same times.
 2. A refused call changes nothing that can be read.
 3. No hidden inputs: time is `now_ms`, chance is `entropy`, the disk is a `Storage`; work for later is done by
    `run_scheduled`, never by a thread.
 
-Constraints (checked by `log.partition.log_invariants`)
+Constraints (checked by `log.partition.log_invariants`):
 - log start <= high watermark <= log end, last stable offset <= high watermark, recovery point <= log end.
 - What is acknowledged is in the page cache; what lies below the recovery point is on disk. Power loss may take what is
   between, but leaves whole batches from the start on (`log.partition.recovery`). flush.messages, flush.ms and each
   roll flush.
 
-How: a thin shell over pure rules. `log.partition.record_set`, `log.partition.leader_rules` and
-`log.partition.leader_append` say what an append becomes, `log.segments.rolling` when a segment is full,
-`log.partition.retention` what goes, `log.partition.reading` what is read, `log.producers.state` who may append,
-`log.partition.epoch_cache` which leader wrote what; `log.partition.local_log` keeps the files.
+How: `log.partition.log_offsets` is what all parts share: the files, producers, leader epochs and the offsets. On it
+work `appending`, `reading`, `flushing` (and rolling), `truncation` and `retention`; `opening` makes it.
 
-Example: log = PartitionLog.open(storage, "topic-0", LogConfig(), now_ms=0); log.append_as_leader(batch,
-leader_epoch=0, now_ms=0) gives its first record offset 0; log.update_high_watermark(1) shows it to consumers.
+Example:
+
+    >>> from broker.clock import ManualClock
+    >>> from log import BatchSpec, Record, build_batch
+    >>> from log.storage import MemoryStorage
+    >>> log = PartitionLog.open(MemoryStorage(ManualClock()), "orders-0", LogConfig(), now_ms=TimeMs(0))
+    >>> batch = build_batch(BatchSpec(base_offset=Offset(0)), [Record(Offset(0), TimeMs(0), b"key", b"value")])
+    >>> log.append_as_leader(batch, leader_epoch=LeaderEpoch(0), now_ms=TimeMs(0)).last_offset
+    0
+    >>> log.update_high_watermark(log.log_end_offset)  # Now consumers may read it.
+    1
 
 Left out: remote storage, verification of transactions (KIP-890), metrics.
 
@@ -29,62 +36,178 @@ Source: kafka.log.UnifiedLog, trunk 1eb7644 (2024-10).
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Self
 
-import numpy as np
-
-from broker.config import LONG_MAX
+from broker.entropy import RandomSource
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
-from log.batches.batch_run import BatchRun
-from log.batches.build_columns import PlainColumns, each_run
+from log.batches.build_columns import PlainColumns
 from log.batches.build_spec import BatchSpec
-from log.errors import (
-    OffsetOutOfRangeError,
-    RecordBatchTooLargeError,
-    UnexpectedAppendOffsetError,
-    UnsupportedForMessageFormatError,
-)
-from log.indexes.time_index import TimestampOffset
-from log.partition.epoch_cache import EpochEndOffset
-from log.partition.leader_append import assigned
-from log.partition.leader_rules import LeaderAppend
-from log.partition.log_state import AppendInfo
-from log.partition.log_upkeep import LogUpkeep
-from log.partition.producer_rebuild import settle
-from log.partition.reading import (
-    EARLIEST_LOCAL_TIMESTAMP,
-    EARLIEST_TIMESTAMP,
-    LATEST_TIMESTAMP,
-    MAX_TIMESTAMP,
-    FetchData,
-    Isolation,
-    OffsetPlace,
-    ReadRequest,
-    first_offset_since,
-    offset_of_max_timestamp,
-    place_of,
-    read_log,
-)
-from log.partition.record_set import AppendLimits, RecordSet, read_record_set, too_large
+from log.files.checkpoints import LEADER_EPOCH_FILE
+from log.log_config import LogConfig
+from log.partition.appending import AppendInfo, Appending
+from log.partition.epoch_cache import EpochEndOffset, LeaderEpochCache
+from log.partition.flushing import AT_LOG_END, Flushing
+from log.partition.local_log import LocalLog
+from log.partition.log_description import LogDescription, describe
+from log.partition.log_invariants import check_epochs, check_offsets, check_segments
+from log.partition.log_offsets import LogOffsets
+from log.partition.opening import CLEAN_SHUTDOWN, open_epochs, open_log
+from log.partition.reading import FetchData, Isolation, OffsetPlace, Reading, ReadRequest
+from log.partition.recovery import LastShutdown, delete_producer_snapshots
+from log.partition.retention import Retention
+from log.partition.truncation import Truncation
 from log.producers.append import AppendOrigin
-from log.record import NO_TIMESTAMP
-from log.segments.rolling import PendingAppend, count_before_roll, new_base_offset, should_roll
 from log.segments.search import FoundOffset
 from log.segments.segment import Segment
-from log.storage.protocol import Buffer
+from log.storage.protocol import Buffer, Storage
 
-NOTHING_APPENDED: Final = Offset(-1)
-NO_EPOCH: Final = LeaderEpoch(-1)
-# Named once, as in `log.batches.in_buffer`.
-_RAFT_LEADER: Final = AppendOrigin.RAFT_LEADER
-_REPLICATION: Final = AppendOrigin.REPLICATION
-_LOG_END: Final = Isolation.LOG_END
-_COMMITTED: Final = Isolation.COMMITTED
+_COMMITTED: Final = Isolation.COMMITTED  # Named once, as in `log.batches.in_buffer`.
 
 
-class PartitionLog(LogUpkeep):
-    """One partition's log; `open` opens it. What keeps it in shape is inherited."""
+class PartitionLog:
+    """One partition's log; `open` opens it. `offsets` is what its parts share."""
+
+    def __init__(self, offsets: LogOffsets) -> None:
+        self.offsets = offsets
+        self.local = offsets.local
+        self.producers = offsets.producers
+        self._flushing = Flushing(offsets)
+        self._appending = Appending(offsets, self._flushing)
+        self._reading = Reading(offsets)
+        self._truncation = Truncation(offsets)
+        self._retention = Retention(offsets, self._flushing)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.directory!r}, {self.log_start_offset} to {self.log_end_offset})"
+
+    @classmethod
+    def open(
+        cls,
+        storage: Storage,
+        directory: str,
+        config: LogConfig,
+        last_shutdown: LastShutdown = CLEAN_SHUTDOWN,
+        *,
+        now_ms: TimeMs,
+        topic_id: str | None = None,
+        entropy: RandomSource | None = None,
+    ) -> Self:
+        """Open the log in `directory`, made if it is missing, and recover what was not closed properly.
+
+        `topic_id` is written beside the log; `entropy` draws segment.jitter.ms. Raises CorruptDataError for what even
+        recovery cannot read, InconsistentTopicIdError, StorageError.
+        """
+        local = LocalLog(storage, directory, config, now_ms=now_ms, entropy=entropy)
+        return cls(open_log(local, last_shutdown, now_ms=now_ms, topic_id=topic_id))
+
+    # What the log is.
+
+    @property
+    def storage(self) -> Storage:
+        """The storage that keeps the log."""
+        return self.local.storage
+
+    @property
+    def directory(self) -> str:
+        """The log's directory in its storage."""
+        return self.local.directory
+
+    @property
+    def config(self) -> LogConfig:
+        """The settings in force."""
+        return self.local.config
+
+    @config.setter
+    def config(self, config: LogConfig) -> None:
+        if (config.magic >= 2) != (self.config.magic >= 2):
+            self.offsets.epochs = open_epochs(self.storage, self.directory, config)
+        self.local.config = config
+
+    @property
+    def topic_id(self) -> str | None:
+        """The topic id in partition.metadata, None if there is none."""
+        return self.offsets.topic_id
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Every segment, by base offset; the last one is active."""
+        return self.local.segments.all
+
+    @property
+    def active_segment(self) -> Segment:
+        """The segment that is appended to."""
+        return self.local.segments.active
+
+    @property
+    def size_bytes(self) -> SizeBytes:
+        """Bytes of all .log files."""
+        return self.local.segments.size_bytes
+
+    @property
+    def epochs(self) -> LeaderEpochCache | None:
+        """The leader epochs; None where the log writes magic 0 or 1."""
+        return self.offsets.epochs
+
+    def state(self) -> LogDescription:
+        """Return the log's offsets, segments, leader epochs and producers as one value."""
+        return describe(self.offsets)
+
+    def check_invariants(self) -> None:
+        """Assert what always holds; see `log.partition.log_invariants`."""
+        check_offsets(self.state())
+        check_segments(self.segments, self.log_end_offset)
+        check_epochs(self.epochs, self.log_end_offset)
+
+    # Its offsets.
+
+    @property
+    def log_start_offset(self) -> Offset:
+        """The first offset that can be read."""
+        return self.offsets.log_start_offset
+
+    @property
+    def log_end_offset(self) -> Offset:
+        """The next offset to be written."""
+        return self.local.end_offset
+
+    @property
+    def recovery_point(self) -> Offset:
+        """All below this offset is known to be on disk."""
+        return self.local.recovery_point
+
+    @property
+    def high_watermark(self) -> Offset:
+        """All below this offset is replicated."""
+        return self.offsets.high_watermark
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        """All below this offset is replicated, and no transaction in it is undecided."""
+        return self.offsets.last_stable_offset
+
+    def update_high_watermark(self, offset: Offset) -> Offset:
+        """Set the high watermark to `offset`, bounded by log start and log end; return the new value."""
+        return self.offsets.update_high_watermark(offset)
+
+    def increment_log_start_offset(self, offset: Offset) -> bool:
+        """Raise the log start to `offset`; return False if it is there or above already.
+
+        Raises OffsetOutOfRangeError above the high watermark.
+        """
+        return self.offsets.increment_log_start_offset(offset)
+
+    def assign_epoch_start(self, leader_epoch: LeaderEpoch, start_offset: Offset) -> None:
+        """Record that `leader_epoch` begins at `start_offset`, before its leader has appended anything."""
+        self.offsets.assign_epoch_start(leader_epoch, start_offset)
+
+    def end_offset_for_epoch(self, leader_epoch: LeaderEpoch) -> EpochEndOffset | None:
+        """Return the largest epoch at or below `leader_epoch` and its end offset; None where Kafka answers (-1, -1)."""
+        epochs = self.offsets.epochs
+        return None if epochs is None else epochs.end_offset_for(leader_epoch, self.log_end_offset)
+
+    # Appending.
 
     def append_as_leader(
         self, records: Buffer, *, leader_epoch: LeaderEpoch, now_ms: TimeMs, origin: AppendOrigin = AppendOrigin.CLIENT
@@ -94,80 +217,11 @@ class PartitionLog(LogUpkeep):
         Raises RefusedError, CorruptBatchError, as `log.partition.record_set`, `log.partition.leader_rules`,
         `log.producers.state` do.
         """
-        raft = origin is _RAFT_LEADER
-        record_set = self._read_records(records, origin, leader_epoch, self.config.message_size_bytes_max)
-        if record_set is None:
-            return self._append_info(None)
-        if raft:
-            return self._append(record_set, origin, now_ms)
-        append = LeaderAppend(
-            config=self.config,
-            origin=origin,
-            next_offset=self.log_end_offset,
-            leader_epoch=leader_epoch,
-            now_ms=now_ms,
-            where=self.directory,
-        )
-        stamped = assigned(record_set, append)
-        for batch in stamped.batches:
-            if batch.size_bytes > self.config.message_size_bytes_max:
-                raise too_large(batch.size_bytes, self.config.message_size_bytes_max, self.directory)
-        return self._append(stamped, origin, now_ms)
+        return self._appending.as_leader(records, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin)
 
     def append_as_follower(self, records: Buffer, *, now_ms: TimeMs) -> AppendInfo:
         """Append batches as the leader wrote them. Raises OffsetsOutOfOrderError, UnexpectedAppendOffsetError, ..."""
-        record_set = self._read_records(records, _REPLICATION, NO_EPOCH, None)
-        if record_set is None:
-            return self._append_info(None)
-        return self._append(record_set, _REPLICATION, now_ms)
-
-    def _read_records(
-        self, records: Buffer, origin: AppendOrigin, leader_epoch: LeaderEpoch, size_bytes_max: SizeBytes | None
-    ) -> RecordSet | None:
-        limits = AppendLimits(
-            origin=origin, batch_size_bytes_max=size_bytes_max, leader_epoch=leader_epoch, where=self.directory
-        )
-        return read_record_set(records, limits)
-
-    def _append(self, records: RecordSet, origin: AppendOrigin, now_ms: TimeMs) -> AppendInfo:
-        """Append a set that has its offsets."""
-        local = self.local
-        if records.first_known_offset < local.end_offset:
-            raise UnexpectedAppendOffsetError(
-                f"{self.directory}: an append begins at offset {records.first_known_offset}, below the next one "
-                f"{local.end_offset}"
-            )
-        self._assign_epochs(records)
-        if records.size_bytes > local.config.segment_size_bytes:
-            raise RecordBatchTooLargeError(
-                f"{self.directory}: a record set of {records.size_bytes} bytes is larger than segment.bytes, "
-                f"{local.config.segment_size_bytes}"
-            )
-        segment = self._segment_for(records, now_ms)
-        analysis = self.producers.analyze(records.batches, origin)
-        if analysis.duplicate is not None:
-            duplicate = analysis.duplicate
-            return AppendInfo(
-                first_offset=duplicate.first_offset,
-                last_offset=duplicate.last_offset,
-                max_timestamp=records.max_timestamp,
-                log_append_time_ms=duplicate.timestamp,
-                log_start_offset=self.log_start_offset,
-                is_duplicate=True,
-            )
-        segment.append(records.data, last_offset=records.last_offset, max_timestamp=records.max_timestamp)
-        settle(segment, self.producers, analysis)
-        self._ends_at(Offset(records.last_offset + 1), now_ms)
-        return self._append_info(records, now_ms)
-
-    def _ends_at(self, end_offset: Offset, now_ms: TimeMs) -> None:
-        """Note that all up to `end_offset` is written, and flush if that is due."""
-        local = self.local
-        local.end_offset = end_offset
-        self.producers.update_map_end_offset(end_offset)
-        self._update_first_unstable_offset()
-        if end_offset - local.recovery_point >= local.config.flush_messages:
-            self.flush(now_ms=now_ms)
+        return self._appending.as_follower(records, now_ms=now_ms)
 
     def append_columns(
         self, spec: BatchSpec, records: PlainColumns, records_per_batch: int, *, now_ms: TimeMs
@@ -178,75 +232,13 @@ class PartitionLog(LogUpkeep):
         nothing is written; or what `append_as_follower` raises, and then the batches before the refused one are in the
         log. Where the storage refuses, what is in the log is known after it is opened again.
         """
-        next_offset, largest = spec.base_offset, TimestampOffset(NO_TIMESTAMP, -1)
-        for run in each_run(spec, records, records_per_batch):
-            self._append_run(run, spec, next_offset, now_ms)
-            next_offset = Offset(int(run.last_offsets[-1]) + 1)
-            if run.largest_timestamp.timestamp > largest.timestamp:
-                largest = run.largest_timestamp
-        if not len(records):
-            return self._append_info(None)
-        return AppendInfo(
-            first_offset=spec.base_offset,
-            last_offset=Offset(next_offset - 1),
-            max_timestamp=largest,
-            log_append_time_ms=now_ms if self.config.stamps_log_append_time else NO_TIMESTAMP,
-            log_start_offset=self.log_start_offset,
-        )
+        return self._appending.columns(spec, records, records_per_batch, now_ms=now_ms)
 
-    def _append_run(self, run: BatchRun, spec: BatchSpec, next_offset: Offset, now_ms: TimeMs) -> None:
-        """Append batches of `spec` from `next_offset` on."""
-        while len(run):  # Each turn takes one batch at least.
-            count = 0 if spec.producer_id >= 0 else self._count_at_once(run, next_offset, now_ms)
-            if count == 0:  # The first one is a producer's, rolls the segment, or is refused.
-                count = 1
-                self.append_as_follower(run.rows(0, count).data, now_ms=now_ms)
-            else:
-                if self.epochs is not None:
-                    self.epochs.assign(spec.partition_leader_epoch, next_offset)
-                self.local.segments.active.append_run(run.rows(0, count))
-                self._ends_at(Offset(int(run.last_offsets[count - 1]) + 1), now_ms)
-            next_offset = Offset(int(run.last_offsets[count - 1]) + 1)
-            run = run.rows(count, len(run))
+    def take_producer_snapshot(self) -> None:
+        """Write a snapshot of the producers at the log's end, if there is none yet."""
+        self.producers.take_snapshot()
 
-    def _count_at_once(self, run: BatchRun, next_offset: Offset, now_ms: TimeMs) -> int:
-        """Return how many batches may be appended by one write: up to a roll, up to a flush, none if refused."""
-        local = self.local
-        if next_offset < local.end_offset:
-            return 0
-        last_unflushed = min(LONG_MAX, local.recovery_point + local.config.flush_messages - 1)
-        up_to_flush = int(np.searchsorted(run.last_offsets, last_unflushed)) + 1
-        return min(up_to_flush, count_before_roll(local.segments.active, run, local.config, now_ms))
-
-    def _append_info(self, records: RecordSet | None, now_ms: TimeMs = NO_TIMESTAMP) -> AppendInfo:
-        first_offset = NOTHING_APPENDED if records is None or records.first_offset is None else records.first_offset
-        return AppendInfo(
-            first_offset=first_offset,
-            last_offset=NOTHING_APPENDED if records is None else records.last_offset,
-            max_timestamp=TimestampOffset(NO_TIMESTAMP, -1) if records is None else records.max_timestamp,
-            log_append_time_ms=now_ms if self.config.stamps_log_append_time else NO_TIMESTAMP,
-            log_start_offset=self.log_start_offset,
-        )
-
-    def _assign_epochs(self, records: RecordSet) -> None:
-        epochs = self.epochs
-        if epochs is None:
-            return
-        for batch in records.batches:
-            if batch.magic >= 2:
-                epochs.assign(batch.partition_leader_epoch, batch.base_offset)
-            elif epochs.latest_epoch is not None:
-                epochs.clear()  # Messages without epochs: what is known does not hold for them.
-
-    def _segment_for(self, records: RecordSet, now_ms: TimeMs) -> Segment:
-        """Return the segment that `records` goes into, a new one if need be."""
-        active = self.local.segments.active
-        pending = PendingAppend(
-            records.size_bytes, TimeMs(records.max_timestamp.timestamp), records.last_offset, now_ms
-        )
-        if not should_roll(active, pending, self.local.config):
-            return active
-        return self.roll(now_ms=now_ms, expected_next_offset=new_base_offset(records.first_offset, records.last_offset))
+    # Reading.
 
     def read(
         self,
@@ -260,42 +252,95 @@ class PartitionLog(LogUpkeep):
 
         Raises OffsetOutOfRangeError below the log start and above the log end.
         """
-        if start_offset < self.log_start_offset:
-            raise OffsetOutOfRangeError(
-                f"{self.directory}: offset {start_offset} is below the log start {self.log_start_offset}"
-            )
-        end = self.end_place
-        is_committed = isolation is _COMMITTED
-        limit = end
-        if isolation is not _LOG_END:
-            limit = place_of(self.local.segments, self.last_stable_offset if is_committed else self.high_watermark, end)
-        request = ReadRequest(start_offset, max_bytes, min_one_message, is_committed)
-        return read_log(self.local.segments, request, limit, end)
+        request = ReadRequest(start_offset, max_bytes, min_one_message, isolation is _COMMITTED)
+        return self._reading.read(request, isolation)
 
     @property
     def end_place(self) -> OffsetPlace:
         """The log's end, with the active segment and its size."""
-        active = self.local.segments.active
-        return OffsetPlace(self.log_end_offset, active.base_offset, active.size_bytes)
+        return self._reading.end_place
 
     def fetch_offset_by_timestamp(self, timestamp_ms: int) -> FoundOffset | None:
         """Return the first record at or after a time; -1 the log's end, -2 and -4 its start, -3 the latest record.
 
         Raises UnsupportedForMessageFormatError for a time in a log of magic 0.
         """
-        epochs = self.epochs
-        if timestamp_ms in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
-            earliest = None if epochs is None else epochs.earliest_entry
-            covers = earliest is not None and earliest.start_offset <= self.log_start_offset
-            return FoundOffset(NO_TIMESTAMP, self.log_start_offset, earliest.epoch if earliest and covers else None)
-        if timestamp_ms == LATEST_TIMESTAMP:
-            return FoundOffset(NO_TIMESTAMP, self.log_end_offset, None if epochs is None else epochs.latest_epoch)
-        if self.config.magic == 0:
-            raise UnsupportedForMessageFormatError(f"{self.directory}: messages of magic 0 have no time to search for")
-        if timestamp_ms == MAX_TIMESTAMP:
-            return offset_of_max_timestamp(self.local.segments)
-        return first_offset_since(self.local.segments, timestamp_ms, self.log_start_offset)
+        return self._reading.offset_by_timestamp(timestamp_ms)
 
-    def end_offset_for_epoch(self, leader_epoch: LeaderEpoch) -> EpochEndOffset | None:
-        """Return the largest epoch at or below `leader_epoch` and where it ends, None if that cannot be said."""
-        return None if self.epochs is None else self.epochs.end_offset_for(leader_epoch, self.log_end_offset)
+    # Segments: rolled, flushed, truncated, deleted, compacted.
+
+    def roll(self, *, now_ms: TimeMs, expected_next_offset: Offset = AT_LOG_END) -> Segment:
+        """Begin a new active segment and return it; the one before is flushed by the next `run_scheduled`."""
+        return self._flushing.roll(now_ms=now_ms, expected_next_offset=expected_next_offset)
+
+    def flush(self, *, now_ms: TimeMs, include_active_end: bool = False) -> None:
+        """Make the log durable; the recovery point becomes its end.
+
+        An active segment that is still empty is flushed only with `include_active_end`, as at a shutdown.
+        """
+        self._flushing.flush(now_ms=now_ms, include_active_end=include_active_end)
+
+    def truncate_to(self, offset: Offset, *, now_ms: TimeMs) -> bool:
+        """Truncate the log to end at `offset`; return False if it ended there or before.
+
+        A batch that `offset` lies in goes whole; the next append is at `offset` all the same. Raises
+        IllegalArgumentError below 0.
+        """
+        return self._truncation.to(offset, now_ms=now_ms)
+
+    def truncate_fully_and_start_at(
+        self, offset: Offset, *, now_ms: TimeMs, log_start_offset: Offset | None = None
+    ) -> None:
+        """Delete every segment and begin anew at `offset`, which is the log start too unless one is given."""
+        self._truncation.fully_and_start_at(offset, now_ms=now_ms, log_start_offset=log_start_offset)
+
+    def delete_old_segments(self, *, now_ms: TimeMs) -> int:
+        """Delete what lies before the log start, beyond retention.bytes and retention.ms; return how many segments."""
+        return self._retention.delete_old_segments(now_ms=now_ms)
+
+    def new_cleaned_segment(self, base_offset: Offset, *, now_ms: TimeMs) -> Segment:
+        """Make an empty `.cleaned` segment for a compaction to write into."""
+        return self.local.new_cleaned_segment(base_offset, now_ms=now_ms)
+
+    def replace_segments(self, new: Sequence[Segment], old: Sequence[Segment], *, now_ms: TimeMs) -> None:
+        """Put `.cleaned` segments in the place of old ones, whose files go after file.delete.delay.ms."""
+        self.delete_producer_snapshots(self.local.replace_segments(new, old, now_ms=now_ms), now_ms=now_ms)
+
+    def delete_producer_snapshots(self, segments: Sequence[Segment], *, now_ms: TimeMs) -> None:
+        """Delete the snapshots at the bases of segments that are gone, after file.delete.delay.ms."""
+        delete_producer_snapshots(self.local, self.producers, segments, now_ms=now_ms)
+
+    # The directory.
+
+    def run_scheduled(self, now_ms: TimeMs) -> None:
+        """Do what is due: remove deleted files, flush rolled segments, and all if flush.ms has gone by."""
+        self.local.schedule.run(now_ms)
+        if self.epochs is not None:
+            self.epochs.flush()
+        self._flushing.flush_if_due(now_ms)
+
+    def rename_directory(self, directory: str) -> None:
+        """Give the log's directory another name, as for a log that is to be deleted."""
+        self.local.rename_directory(directory)
+        self.producers.rename_directory(directory)
+        if self.epochs is not None:
+            self.epochs.path = f"{directory}/{LEADER_EPOCH_FILE}"
+
+    def close(self, *, now_ms: TimeMs) -> None:
+        """Do what is due, write a snapshot of the producers, trim and close all files.
+
+        Deleted files whose delay is not over stay; the next `open` removes them.
+        """
+        self.local.schedule.run(now_ms)
+        self.producers.take_snapshot()
+        if self.epochs is not None:
+            self.epochs.flush()
+        for segment in self.segments:
+            segment.close()
+
+    def delete(self, *, now_ms: TimeMs) -> None:
+        """Do what is due, close all files and remove the whole directory, at once."""
+        self.local.schedule.run(now_ms)
+        for segment in self.segments:
+            segment.close()
+        self.storage.remove_directory(self.directory)

@@ -1,6 +1,6 @@
-"""Reading a log by offset and by time.
+"""Read a log by offset and by time.
 
-Decides which bytes a reader gets: up to which offset (isolation), from which segment, how many.
+What it decides: which bytes a reader gets: up to which offset (isolation), from which segment, how many.
 
 Goals, most important first
 1. Nobody sees what may still be taken back: consumers read below the high watermark, those that read committed
@@ -32,9 +32,11 @@ import attrs
 
 from broker.ids import Offset
 from broker.values import value
-from log.errors import OffsetOutOfRangeError
+from log.errors import OffsetOutOfRangeError, UnsupportedForMessageFormatError
 from log.indexes.offset_index import OffsetPosition
 from log.indexes.txn_index import AbortedTransaction
+from log.partition.log_offsets import LogOffsets
+from log.record import NO_TIMESTAMP
 from log.segments.log_segments import Segments
 from log.segments.search import FoundOffset, SegmentRead, known_epoch
 from log.segments.segment import Segment
@@ -57,6 +59,9 @@ class Isolation(Enum):
     """What is replicated: a consumer."""
     COMMITTED = "TXN_COMMITTED"
     """What is replicated and decided: a consumer that reads committed transactions only."""
+
+
+_LOG_END: Final = Isolation.LOG_END  # Named once, as in `log.batches.in_buffer`.
 
 
 @value
@@ -191,3 +196,52 @@ def first_offset_since(segments: Segments, timestamp_ms: int, log_start_offset: 
         if segment.largest_timestamp_ms >= timestamp_ms:
             return segment.find_offset_by_timestamp(timestamp_ms, log_start_offset)
     return None
+
+
+class Reading:
+    """Reads one log."""
+
+    __slots__ = ("_log",)
+
+    def __init__(self, log: LogOffsets) -> None:
+        self._log = log
+
+    @property
+    def end_place(self) -> OffsetPlace:
+        """The log's end, with the active segment and its size."""
+        local = self._log.local
+        active = local.segments.active
+        return OffsetPlace(local.end_offset, active.base_offset, active.size_bytes)
+
+    def read(self, request: ReadRequest, isolation: Isolation) -> FetchData:
+        """Return a view of the bytes that `request` asks for, as far as `isolation` lets it see.
+
+        Raises OffsetOutOfRangeError below the log start and above the log end.
+        """
+        log, end = self._log, self.end_place
+        if request.start_offset < log.log_start_offset:
+            raise OffsetOutOfRangeError(
+                f"{log.directory}: offset {request.start_offset} is below the log start {log.log_start_offset}"
+            )
+        segments, limit = log.local.segments, end
+        if isolation is not _LOG_END:
+            limit = place_of(segments, log.last_stable_offset if request.with_aborted else log.high_watermark, end)
+        return read_log(segments, request, limit, end)
+
+    def offset_by_timestamp(self, timestamp_ms: int) -> FoundOffset | None:
+        """Return the first record at or after a time; -1 the log's end, -2 and -4 its start, -3 the latest record.
+
+        Raises UnsupportedForMessageFormatError for a time in a log of magic 0.
+        """
+        log, epochs = self._log, self._log.epochs
+        if timestamp_ms in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
+            earliest = None if epochs is None else epochs.earliest_entry
+            covers = earliest is not None and earliest.start_offset <= log.log_start_offset
+            return FoundOffset(NO_TIMESTAMP, log.log_start_offset, earliest.epoch if earliest and covers else None)
+        if timestamp_ms == LATEST_TIMESTAMP:
+            return FoundOffset(NO_TIMESTAMP, log.log_end_offset, None if epochs is None else epochs.latest_epoch)
+        if log.local.config.magic == 0:
+            raise UnsupportedForMessageFormatError(f"{log.directory}: messages of magic 0 have no time to search for")
+        if timestamp_ms == MAX_TIMESTAMP:
+            return offset_of_max_timestamp(log.local.segments)
+        return first_offset_since(log.local.segments, timestamp_ms, log.log_start_offset)

@@ -40,6 +40,7 @@ from log.errors import CorruptBatchError, CorruptIndexError, InvalidOffsetError,
 from log.partition.epoch_cache import LeaderEpochCache
 from log.partition.local_log import LocalLog
 from log.partition.producer_rebuild import RebuildRequest, rebuild_producer_state
+from log.partition.schedule import Task
 from log.partition.segment_recovery import recover_segment
 from log.partition.splitting import split_segment
 from log.producers.state import ProducerState
@@ -55,6 +56,7 @@ from log.segments.file_names import (
     kind_of,
 )
 from log.segments.segment import Segment
+from log.storage.protocol import Storage
 
 Result = TypeVar("Result")
 
@@ -275,17 +277,22 @@ class _Loader:
             self._delete_snapshot(segment)
 
     def _delete_snapshot(self, segment: Segment) -> None:
-        delete_snapshot_later(self.local, self.producers, segment.base_offset, now_ms=self.now_ms)
+        delete_producer_snapshots(self.local, self.producers, (segment,), now_ms=self.now_ms)
 
 
-def delete_snapshot_later(local: LocalLog, producers: ProducerState, offset: Offset, *, now_ms: TimeMs) -> None:
-    """Rename the snapshot at `offset`, if there is one, to `.deleted`, and remove it after file.delete.delay.ms."""
-    path = producers.mark_snapshot_for_deletion(offset)
-    if path is None:
-        return
+def delete_producer_snapshots(
+    local: LocalLog, producers: ProducerState, segments: Sequence[Segment], *, now_ms: TimeMs
+) -> None:
+    """Rename the producer snapshots at the bases of `segments` to `.deleted`, removed after file.delete.delay.ms."""
+    for segment in segments:
+        path = producers.mark_snapshot_for_deletion(segment.base_offset)
+        if path is not None:
+            local.schedule.add(TimeMs(now_ms + local.config.file_delete_delay_ms), _remover(local.storage, path))
 
+
+def _remover(storage: Storage, path: str) -> Task:
     def remove(_now_ms: TimeMs) -> None:
-        if local.storage.exists(path):
-            local.storage.remove(path)
+        if storage.exists(path):
+            storage.remove(path)
 
-    local.schedule.add(TimeMs(now_ms + local.config.file_delete_delay_ms), remove)
+    return remove

@@ -1,8 +1,8 @@
-"""Which segments a log may delete: those before its start, those beyond its size, those too old.
+"""Delete the segments of a log that lie before its start, exceed its size limit, or are too old.
 
-Decides how many of the oldest segments go, in three questions asked one after the other.
+What it decides: how many of the oldest segments go, in three questions asked one after the other.
 
-Goals, most important first
+Goals, most important first:
 1. Nothing is deleted that consumers could not have read: a segment's end must not be above the high watermark.
 2. Only whole segments, only the oldest, and none is left out: the first one that stays keeps all after it.
 3. The log keeps at least retention.bytes, and every segment whose newest record is within retention.ms.
@@ -11,6 +11,7 @@ Constraints: an empty active segment is never deleted. Without "delete" in clean
 asked. One record stamped far in the future therefore keeps its segment, and all behind it, as long as time demands.
 
 How: a fold from the oldest segment on; each question is a predicate, the one about size remembers how much is left.
+`Retention` asks them of a log and deletes; whatever goes takes its producer snapshot and its leader epochs along.
 
 Example: segments of 100, 100 and 50 bytes, retention.bytes 120: the excess is 130, so the first goes (30 are left,
 less than the second holds), and 150 bytes stay.
@@ -23,13 +24,17 @@ by the high watermark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 import attrs
 
 from broker.ids import Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
+from log.partition.flushing import Flushing
+from log.partition.log_offsets import LogOffsets
+from log.partition.recovery import delete_producer_snapshots
+from log.segments.segment import Segment
 
 
 @attrs.frozen(kw_only=True)
@@ -79,3 +84,50 @@ def beyond_size(log_size_bytes: SizeBytes, retention_bytes: SizeBytes) -> Breach
 def too_old(now_ms: TimeMs, retention_ms: DurationMs) -> Breach:
     """Return the question whether a segment's newest record is older than `retention_ms`; equal stays."""
     return lambda segment: now_ms - segment.largest_timestamp_ms > retention_ms
+
+
+class Retention:
+    """Deletes the old segments of one log."""
+
+    __slots__ = ("_flushing", "_log")
+
+    def __init__(self, log: LogOffsets, flushing: Flushing) -> None:
+        self._log = log
+        self._flushing = flushing
+
+    def delete_old_segments(self, *, now_ms: TimeMs) -> int:
+        """Delete what lies before the log start, beyond retention.bytes and retention.ms; return how many segments."""
+        log, config = self._log, self._log.local.config
+        count = self._delete_breaching(before_start(log.log_start_offset), now_ms)
+        if config.deletes and config.retention_bytes >= 0:
+            count += self._delete_breaching(beyond_size(log.local.segments.size_bytes, config.retention_bytes), now_ms)
+        if config.deletes and config.retention_ms >= 0:
+            count += self._delete_breaching(too_old(now_ms, config.retention_ms), now_ms)
+        return count
+
+    def _delete_breaching(self, breach: Breach, now_ms: TimeMs) -> int:
+        log, segments = self._log, self._log.local.segments.all
+        count = deletable_count(self._retained(segments), high_watermark=log.high_watermark, breach=breach)
+        if count == 0:
+            return 0
+        gone = segments[:count]
+        if count == len(segments):
+            self._flushing.roll(now_ms=now_ms)  # A log is never without an active segment.
+        assert log.local.segments.active not in gone, gone
+        next_segment = log.local.segments.higher(gone[-1].base_offset)
+        assert next_segment is not None
+        log.increment_log_start_offset(next_segment.base_offset)
+        log.local.remove_and_delete(gone, now_ms=now_ms)
+        delete_producer_snapshots(log.local, log.producers, gone, now_ms=now_ms)
+        return count
+
+    def _retained(self, segments: Sequence[Segment]) -> Iterator[RetainedSegment]:
+        """Yield what retention asks of each segment, as far as it asks."""
+        for index, segment in enumerate(segments):
+            is_active = index + 1 == len(segments)
+            yield RetainedSegment(
+                size_bytes=segment.size_bytes,
+                end_offset=self._log.log_end_offset if is_active else segments[index + 1].base_offset,
+                largest_timestamp_ms=segment.largest_timestamp_ms,
+                is_active=is_active,
+            )

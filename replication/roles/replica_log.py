@@ -17,7 +17,7 @@ from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
 from broker.values import value
 from log.files.checkpoints import EpochEntry
-from log.partition.log_state import AppendInfo
+from log.partition.appending import AppendInfo
 from log.partition.partition_log import PartitionLog
 from replication.rules.partition import EpochStart, LogState
 from replication.rules.switches import Rules

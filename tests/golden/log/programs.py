@@ -11,7 +11,7 @@ from broker.errors import CorruptDataError, RefusedError
 from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from log.log_config import LogConfig
-from log.partition.log_state import AppendInfo
+from log.partition.appending import AppendInfo
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.producers.append import AppendOrigin

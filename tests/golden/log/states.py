@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from log.partition.log_state import LogState, ProducerView
+from log.partition.log_description import LogDescription, ProducerView
 from log.partition.partition_log import PartitionLog
 from log.segments.file_names import OFFSET_INDEX, TIME_INDEX
 from log.segments.search import FoundOffset
@@ -13,7 +13,7 @@ from log.storage.protocol import Storage
 from tests.golden.log.cases import Json
 
 
-def state_json(state: LogState) -> Json:
+def state_json(state: LogDescription) -> Json:
     """Return a log's state in the form of the cases, which leave out epochs that are not kept, and no producers."""
     answer: dict[str, Json] = {
         "logStartOffset": state.log_start_offset,

@@ -22,7 +22,7 @@ from log.codecs.compression import Codec
 from log.files.checkpoints import EpochEntry
 from log.indexes.txn_index import AbortedTransaction
 from log.log_config import LogConfig
-from log.partition.log_state import ProducerView
+from log.partition.log_description import ProducerView
 from log.partition.partition_log import PartitionLog
 from log.record import ControlType, EndTransactionMarker, Header, Record, TimestampType
 from log.storage import DiskImage, image_of

@@ -46,7 +46,7 @@ def broken_by(action: Callable[[ReplicaLog], None], upkeep: Upkeep = DELETE) -> 
 
 
 def begin_behind_the_end(replica: ReplicaLog) -> None:
-    replica.log.log_start_offset = Offset(replica.log.log_end_offset + 3)
+    replica.log.offsets.log_start_offset = Offset(replica.log.log_end_offset + 3)
     replica._changed()
 
 

@@ -1,6 +1,6 @@
-"""What can be seen of a log from outside: its offsets, segments, leader epochs and producers, as one value.
+"""Describe a log from outside: its offsets, segments, leader epochs and producers, as one value.
 
-Two logs of equal state answer alike, up to the contents of their batches; tests and tools compare states.
+Two logs with equal descriptions answer alike, except for the contents of their batches; tests and tools compare them.
 
 Source: what LogManager, DescribeLogDirs and DescribeProducers show of a log.
 """
@@ -11,9 +11,9 @@ import attrs
 
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import SizeBytes, TimeMs
-from broker.values import value
 from log.files.checkpoints import EpochEntry
 from log.indexes.time_index import TimestampOffset
+from log.partition.log_offsets import LogOffsets
 from log.producers.entry import ProducerEntry
 
 
@@ -48,7 +48,7 @@ class ProducerView:
 
 
 @attrs.frozen(kw_only=True)
-class LogState:
+class LogDescription:
     """A log at one moment; `log_end_offset` is the next offset to be written.
 
     `leader_epochs` is None where none are kept: in a log that writes magic 0 or 1.
@@ -64,16 +64,24 @@ class LogState:
     producers: tuple[ProducerView, ...]
 
 
-@value(kw_only=True)
-class AppendInfo:
-    """What became of an append. A duplicate was not written: its offsets are those that it has in the log already.
-
-    `max_timestamp` is that of the set appended; `log_append_time_ms` is -1 unless the leader's clock stamps.
-    """
-
-    first_offset: Offset
-    last_offset: Offset
-    max_timestamp: TimestampOffset
-    log_append_time_ms: TimeMs
-    log_start_offset: Offset
-    is_duplicate: bool = False
+def describe(log: LogOffsets) -> LogDescription:
+    """Return what can be seen of `log` at this moment."""
+    return LogDescription(
+        log_start_offset=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
+        high_watermark=log.high_watermark,
+        last_stable_offset=log.last_stable_offset,
+        recovery_point=log.local.recovery_point,
+        segments=tuple(
+            SegmentState(
+                segment.base_offset,
+                segment.size_bytes,
+                segment.offset_index.entry_count,
+                segment.time_index.entry_count,
+                segment.max_timestamp,
+            )
+            for segment in log.local.segments
+        ),
+        leader_epochs=None if log.epochs is None else log.epochs.entries,
+        producers=tuple(map(ProducerView.of, log.producers.producers)),
+    )
