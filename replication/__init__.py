@@ -24,7 +24,7 @@ from replication.rules.election import Ballot, Choice, Elected, Election, elect
 from replication.rules.out_of_sync import OutOfSync, Why
 from replication.rules.partition import BrokerStatus, FollowerState, LeaderState, LogState, PartitionState
 from replication.rules.partition_change import Target, change, target_of
-from replication.rules.settings import Moment, Terms
+from replication.rules.settings import Moment, PartitionSettings
 from replication.rules.switches import (
     CURRENT,
     RELEASES,
@@ -51,12 +51,12 @@ __all__ = (
     "LogState",
     "Moment",
     "OutOfSync",
+    "PartitionSettings",
     "PartitionState",
     "Release",
     "Rules",
     "Switch",
     "Target",
-    "Terms",
     "Truncation",
     "Why",
     "change",

@@ -48,11 +48,11 @@ from replication.roles.settings import RoleSettings
 from replication.rules.controller_events import fenced, restarted_uncleanly, unfenced
 from replication.rules.election import Ballot, Elected, Election, ElectionPolicy, elect
 from replication.rules.partition import PartitionState
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import CURRENT, Rules
 from replication.simulation.faults import DETAIL_MAX, QUIET_MS, Fault, fault_bounds
 from replication.simulation.options import FaultKind, NetworkOptions, Options
-from replication.simulation.retention import UPKEEP_KINDS
+from replication.simulation.retention import RETENTION_KINDS
 
 _SHORT_MS: Final = DurationMs(20_000)
 _PRODUCE_MS_MAX: Final = DurationMs(5_000)
@@ -135,7 +135,7 @@ def events(brokers: Sequence[BrokerId], *, count_max: int = 12) -> st.SearchStra
 
 
 def applied(
-    state: PartitionState, sequence: Sequence[Event], terms: Terms, policy: ElectionPolicy = elect
+    state: PartitionState, sequence: Sequence[Event], settings: PartitionSettings, policy: ElectionPolicy = elect
 ) -> list[PartitionState]:
     """Return the states that a partition goes through, all brokers alive at first; the first is `state` itself."""
     active = frozenset(state.replicas)
@@ -144,13 +144,13 @@ def applied(
         if (event.kind is EventKind.FENCE) is not (event.broker in active):
             continue
         if event.kind is EventKind.FENCE:
-            following = fenced(states[-1], event.broker, active, terms, policy)
+            following = fenced(states[-1], event.broker, active, settings, policy)
             active = active - {event.broker}
         else:
             base = states[-1]
             if event.kind is EventKind.RESTART_UNCLEANLY:
-                base = restarted_uncleanly(base, event.broker, active, terms, policy) or base
-            following = unfenced(base, event.broker, active, terms, policy) or base
+                base = restarted_uncleanly(base, event.broker, active, settings, policy) or base
+            following = unfenced(base, event.broker, active, settings, policy) or base
             active = active | {event.broker}
         states.append(following or states[-1])
     return states
@@ -175,7 +175,7 @@ def clusters(
     """Return the options of a simulated cluster without faults of its own; `fault_plans` draws them."""
     brokers = draw(st.integers(1, broker_count_max))
     factor = draw(st.integers(1, min(brokers, 3)))
-    terms = Terms(rules=rules, min_isr=draw(st.integers(1, factor)))
+    settings = PartitionSettings(rules=rules, min_isr=draw(st.integers(1, factor)))
     return Options(
         seed=draw(st.integers(0, 2**32)),
         brokers=brokers,
@@ -188,7 +188,7 @@ def clusters(
         produce_ms=DurationMs(draw(st.sampled_from((200, 500, 1_000)))),
         duration_ms=duration_ms,
         network=draw(networks()),
-        settings=RoleSettings(terms=terms, produce_ms_max=_PRODUCE_MS_MAX),
+        role_settings=RoleSettings(settings=settings, produce_ms_max=_PRODUCE_MS_MAX),
         name="drawn",
     )
 
@@ -198,10 +198,10 @@ def fault_plans(
 ) -> st.SearchStrategy[tuple[Fault, ...]]:
     """Return a plan of faults for a cluster, by time; each is within what its kind can be drawn with.
 
-    Without `kinds` there may be any that can strike such a cluster: those of upkeep only where logs have some.
+    Without `kinds` there may be any that can strike such a cluster: those of retention only where logs have some.
     """
     if kinds is None:
-        kinds = [kind for kind in FaultKind if options.upkeep is not None or kind not in UPKEEP_KINDS]
+        kinds = [kind for kind in FaultKind if options.retention is not None or kind not in RETENTION_KINDS]
     one = _faults(options, tuple(kinds))
     return st.lists(one, max_size=count_max).map(lambda drawn: tuple(sorted(drawn, key=_by_time)))
 

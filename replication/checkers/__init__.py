@@ -8,8 +8,8 @@ from replication.checkers.durability import DurabilityReport, LostRecord, accoun
 from replication.checkers.finding import Finding
 from replication.checkers.rare import Rare
 from replication.checkers.retention_model import is_expired, may_skip
-from replication.checkers.retention_report import KeptReport, check_keys, kept_report
-from replication.checkers.retention_steps import KeptStepChecker
+from replication.checkers.retention_report import RetentionReport, check_keys, retention_report
+from replication.checkers.retention_steps import RetentionStepChecker
 from replication.checkers.steps import StepChecker
 
 __all__ = (
@@ -17,16 +17,16 @@ __all__ = (
     "DurabilityReport",
     "Finding",
     "Invariant",
-    "KeptReport",
-    "KeptStepChecker",
     "LostRecord",
     "Rare",
+    "RetentionReport",
+    "RetentionStepChecker",
     "StepChecker",
     "account",
     "check_history",
     "check_keys",
     "is_expired",
-    "kept_report",
     "may_skip",
+    "retention_report",
     "told",
 )

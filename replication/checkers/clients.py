@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from broker.units import TimeMs
-from replication.checkers.committed_model import Ghost
 from replication.checkers.finding import Finding
+from replication.checkers.reference_log import ReferenceLog
 from replication.rules.produce import ACKS_ALL, Fate
 
 
@@ -79,7 +79,7 @@ def _nothing(_partition: int, _offset: int) -> bool:
 def check_history(
     writes: Sequence[WriteView],
     sightings: Sequence[SightingView],
-    ghosts: Mapping[int, Ghost],
+    references: Mapping[int, ReferenceLog],
     now_ms: TimeMs,
     *,
     is_idempotent: bool,
@@ -94,17 +94,17 @@ def check_history(
     Cost: linear in the history, but for one sort.
     """
     broken: list[tuple[str, int, str]] = []
-    broken.extend(_reads(sightings, ghosts, may_skip))
+    broken.extend(_reads(sightings, references, may_skip))
     for write in writes:
-        ghost = ghosts.get(write.partition)
-        if write.fate is Fate.FAILED and ghost is not None and write.value in ghost.appended:
+        reference = references.get(write.partition)
+        if write.fate is Fate.FAILED and reference is not None and write.value in reference.appended:
             broken.append(("I20", write.partition, f"value {write.value} failed for certain and was written"))
-    for partition, ghost in sorted(ghosts.items()):
-        if not ghost.is_tainted:
+    for partition, reference in sorted(references.items()):
+        if not reference.is_tainted:
             acked = [write for write in writes if write.partition == partition and _is_safe(write)]
             broken.extend(("I22", partition, what) for what in _real_time(acked))
         if is_idempotent:
-            broken.extend(("I21", partition, what) for what in _sequences(ghost, is_expired))
+            broken.extend(("I21", partition, what) for what in _sequences(reference, is_expired))
     return [Finding(code, now_ms, partition, what) for code, partition, what in broken]
 
 
@@ -113,7 +113,7 @@ def _is_safe(write: WriteView) -> bool:
 
 
 def _reads(
-    sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost], may_skip: Allows
+    sightings: Sequence[SightingView], references: Mapping[int, ReferenceLog], may_skip: Allows
 ) -> Iterator[tuple[str, int, str]]:
     positions: dict[tuple[int, int], int] = {}
     offsets: dict[int, tuple[int, int]] = {}
@@ -121,7 +121,7 @@ def _reads(
         place = (seen.consumer, seen.partition)
         due = positions.get(place, 0)
         positions[place] = seen.offset + 1
-        is_tainted = seen.partition in ghosts and ghosts[seen.partition].is_tainted
+        is_tainted = seen.partition in references and references[seen.partition].is_tainted
         if not is_tainted and not seen.is_reset:
             if seen.offset < due:
                 yield "H1", seen.partition, f"consumer {seen.consumer} saw offset {seen.offset} after {due - 1}"
@@ -145,13 +145,13 @@ def _real_time(acked: Sequence[WriteView]) -> Iterator[str]:
             yield f"value {write.value} lies at {write.offset}, behind {last_offset}, which was answered before"
 
 
-def _sequences(ghost: Ghost, is_expired: Allows) -> Iterator[str]:
+def _sequences(reference: ReferenceLog, is_expired: Allows) -> Iterator[str]:
     """Yield sequences of idempotent producers that are doubled or out of order in what is committed."""
     last: dict[int, tuple[int, int]] = {}
-    for offset, entry in enumerate(ghost.committed):
+    for offset, entry in enumerate(reference.committed):
         if entry.producer_id < 0:
             continue
         known = last.get(entry.producer_id)
-        if known is not None and entry.sequence != known[0] + 1 and not is_expired(ghost.partition, known[1]):
+        if known is not None and entry.sequence != known[0] + 1 and not is_expired(reference.partition, known[1]):
             yield f"producer {entry.producer_id} has sequence {entry.sequence} after {known[0]} at offset {offset}"
         last[entry.producer_id] = entry.sequence, offset

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from replication.checkers.clients import WriteView
-from replication.checkers.committed_model import Ghost
+from replication.checkers.reference_log import ReferenceLog
 from replication.rules.produce import ACKS_ALL, Fate
 
 
@@ -78,17 +78,17 @@ def told(lost: Sequence[LostRecord]) -> list[str]:
     return lines
 
 
-def account(writes: Sequence[WriteView], ghosts: Mapping[int, Ghost]) -> DurabilityReport:
+def account(writes: Sequence[WriteView], references: Mapping[int, ReferenceLog]) -> DurabilityReport:
     """Return what became of every acknowledged write. Cost: linear in writes and logs."""
-    readable = {partition: _readable(ghost) for partition, ghost in ghosts.items()}
+    readable = {partition: _readable(reference) for partition, reference in references.items()}
     anywhere = {
-        partition: {entry.value for shadow in ghost.shadows.values() for entry in shadow.entries}
-        for partition, ghost in ghosts.items()
+        partition: {entry.value for observed in reference.observed_logs.values() for entry in observed.entries}
+        for partition, reference in references.items()
     }
     causes = {
         value: f"{loss.cause} at {loss.at_ms} ms"
-        for ghost in ghosts.values()
-        for loss in ghost.losses
+        for reference in references.values()
+        for loss in reference.losses
         for value in loss.values
     }
     acked = [write for write in writes if write.fate is Fate.ACKED]
@@ -98,18 +98,22 @@ def account(writes: Sequence[WriteView], ghosts: Mapping[int, Ghost]) -> Durabil
         if write.value not in readable.get(partition, ()):
             event = ""
             if write.value not in anywhere.get(partition, ()):
-                event = ghosts[partition].gone.get(write.value, "never seen") if partition in ghosts else "never seen"
+                event = (
+                    references[partition].gone.get(write.value, "never seen")
+                    if partition in references
+                    else "never seen"
+                )
             cause = causes.get(write.value, "")
             lost.append(LostRecord(write.value, partition, write.offset, write.acks, cause, event))
     by_one = sum(write.acks != ACKS_ALL for write in acked)
     return DurabilityReport(len(acked) - by_one, by_one, tuple(lost))
 
 
-def _readable(ghost: Ghost) -> set[int]:
+def _readable(reference: ReferenceLog) -> set[int]:
     """Return the values that can be read in a partition, now or as soon as somebody is elected cleanly."""
-    state = ghost.state
+    state = reference.state
     if state is None:
         return set()
     sources = (state.leader,) if state.has_leader else (*state.isr, *state.elr)
-    shadows = [ghost.shadows[broker] for broker in sources if broker in ghost.shadows]
-    return {entry.value for shadow in shadows for entry in shadow.entries}
+    observed_logs = [reference.observed_logs[broker] for broker in sources if broker in reference.observed_logs]
+    return {entry.value for observed in observed_logs for entry in observed.entries}

@@ -19,7 +19,14 @@ from typing import Final
 
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER
-from replication.roles.messages import Consumed, Fetched, IsrTold, Message, Produced, Registered
+from replication.roles.messages import (
+    AlterPartitionResponse,
+    BrokerRegistrationResponse,
+    ConsumerFetchResponse,
+    FetchResponse,
+    Message,
+    ProduceResponse,
+)
 from replication.rules.partition import PartitionState
 
 
@@ -89,24 +96,24 @@ class RareStates:
     def note_sent(self, message: Message) -> None:
         """Note an answer."""
         found: Rare | None = None
-        if isinstance(message, Produced):
+        if isinstance(message, ProduceResponse):
             if message.error is _NONE:
                 return
             found = _WRITE_ERRORS.get(message.error)
             if message.appended and message.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 found = Rare.WRITE_DEPOSED
-        elif isinstance(message, Consumed):
+        elif isinstance(message, ConsumerFetchResponse):
             if message.error is _NONE:
                 return
             found = _READ_ERRORS.get(message.error)
-        elif isinstance(message, IsrTold):
+        elif isinstance(message, AlterPartitionResponse):
             found = _ISR_ERRORS.get(message.altered.error)
-        elif isinstance(message, Registered) and message.epoch is None:
+        elif isinstance(message, BrokerRegistrationResponse) and message.epoch is None:
             found = Rare.REGISTRATION_REFUSED
         if found is not None:
             self.seen[found] += 1
 
-    def note_fetched(self, message: Fetched) -> None:
+    def note_fetched(self, message: FetchResponse) -> None:
         """Note an answer to a fetch: most are plain."""
         if message.answer.error is not _NONE:
             found = _FETCH_ERRORS.get(message.answer.error)

@@ -16,9 +16,16 @@ import attrs
 
 from broker.ids import NO_LEADER, BrokerId
 from replication.checkers.rare import RareStates
-from replication.roles.messages import AskIsr, Beat, MetadataRecord, PartitionRecord, PartitionRemoved, Register
+from replication.roles.messages import (
+    AlterPartition,
+    BrokerHeartbeat,
+    BrokerRegistration,
+    MetadataRecord,
+    PartitionRecord,
+    PartitionRemoved,
+)
 from replication.rules.partition import BrokerStatus, PartitionState
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 
 Broken = tuple[str, int, str]
 """Code, partition, and what was seen."""
@@ -35,18 +42,18 @@ class UncleanElection:
 class RecordReader:
     """Reads the metadata log on, and keeps its own image of it."""
 
-    def __init__(self, terms: Terms, rare: RareStates) -> None:
+    def __init__(self, settings: PartitionSettings, rare: RareStates) -> None:
         self.offset = 0
-        self._terms = terms
+        self._settings = settings
         self._rare = rare
         self._partitions: dict[int, PartitionState] = {}
         self._brokers: dict[BrokerId, BrokerStatus] = {}
         self._unclean: dict[int, list[UncleanElection]] = {}
         self._former_epochs: dict[BrokerId, int] = {}
 
-    def stale_sender(self, message: AskIsr | Beat) -> str:
+    def stale_sender(self, message: AlterPartition | BrokerHeartbeat) -> str:
         """Return words for a request of a former life or epoch, "" for one of the present."""
-        if isinstance(message, Beat):
+        if isinstance(message, BrokerHeartbeat):
             status = self._brokers.get(message.broker)
             is_stale = status is None or status.epoch != message.epoch
             return f"a heartbeat of a former life of broker {message.broker}" if is_stale else ""
@@ -88,9 +95,9 @@ class RecordReader:
             self._brokers[record.broker] = record.status
         yield from self._fenced_members()
 
-    def unclean_members(self, request: Register, before: int) -> Iterator[tuple[int, str]]:
+    def unclean_members(self, request: BrokerRegistration, before: int) -> Iterator[tuple[int, str]]:
         """Yield partitions that count a broker in though it has just registered without proof."""
-        rules = self._terms.rules
+        rules = self._settings.rules
         status = self._brokers.get(request.broker)
         if not rules.elr or status is None or status.epoch < before:
             return
@@ -107,11 +114,11 @@ class RecordReader:
         counted = (*state.isr, *state.elr)
         if len(set(counted)) != len(counted) or not set(counted) <= set(state.replicas):
             yield "I2", f"ISR {state.isr}, ELR {state.elr}, replicas {state.replicas}"
-        if state.elr and len(state.isr) >= min(self._terms.min_isr, len(state.replicas)):
+        if state.elr and len(state.isr) >= min(self._settings.min_isr, len(state.replicas)):
             yield "I2", f"ELR {state.elr} beside ISR {state.isr}"
 
     def _fenced_members(self) -> Iterator[Broken]:
-        if not self._terms.rules.elr:
+        if not self._settings.rules.elr:
             return
         for partition, state in self._partitions.items():
             for broker in state.isr:
@@ -141,6 +148,6 @@ class RecordReader:
         if not before.is_reassigning or after.is_reassigning:
             return
         kept = [broker for broker in before.replicas if broker not in before.removing]
-        needed = kept if self._terms.rules.reassignment_needs_all_targets else before.adding
+        needed = kept if self._settings.rules.reassignment_needs_all_targets else before.adding
         if list(after.replicas) == kept and not set(needed) <= set(after.isr):
             yield "I26", f"a reassignment ended with ISR {after.isr} of {after.replicas}"

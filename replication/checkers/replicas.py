@@ -1,7 +1,7 @@
 """The invariants of replicas: one log by itself, a leader's claims, and all replicas of a partition together.
 
-It decides, from logs and from the truth kept in a ghost, what is complete and what is safe (I3 to I8, I12 to I16,
-I27).
+It decides, from logs and from the truth kept in a reference log, what is complete and what is safe (I3 to I8, I12 to
+I16, I27).
 
 Constraints: a broker that is down, or that the controller does not know in its present life yet, is no candidate.
 After an unclean election, leaders of the epochs before it speak of a history that is over and are not looked at. A
@@ -17,51 +17,55 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from log.files.checkpoints import EpochEntry
-from replication.checkers.committed_model import Ghost
-from replication.checkers.replica_model import News, Shadow
+from replication.checkers.observed_log import News, ObservedLog
+from replication.checkers.reference_log import ReferenceLog
 from replication.checkers.view import NodeView, World, is_known, leader_role
 from replication.rules.partition import LeaderState
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 
 Broken = tuple[str, str]
 
 
-def check_log(ghost: Ghost, node: NodeView, shadow: Shadow, news: News, agreed_before: int) -> Iterator[Broken]:
+def check_log(
+    reference: ReferenceLog, node: NodeView, observed: ObservedLog, news: News, agreed_before: int
+) -> Iterator[Broken]:
     """Check one log after a change (I12, I13, I16); `agreed_before` is how far it agreed before it was cut."""
-    yield from check_bounds(ghost, node, shadow, news, agreed_before)
-    cache = shadow.log.log.epochs
+    yield from check_bounds(reference, node, observed, news, agreed_before)
+    cache = observed.log.log.epochs
     if cache is not None and (
-        news.is_cut or cache.entries != shadow.epochs or _begins_epoch(shadow, news.first_offset)
+        news.is_cut or cache.entries != observed.epochs or _begins_epoch(observed, news.first_offset)
     ):
-        yield from _check_epochs(node, shadow, cache.entries)
+        yield from _check_epochs(node, observed, cache.entries)
 
 
-def check_bounds(ghost: Ghost, node: NodeView, shadow: Shadow, news: News, agreed_before: int) -> Iterator[Broken]:
+def check_bounds(
+    reference: ReferenceLog, node: NodeView, observed: ObservedLog, news: News, agreed_before: int
+) -> Iterator[Broken]:
     """Check where one log begins and ends after a change, and what it has lost by a cut (I13, I16)."""
-    log = shadow.log.log
+    log = observed.log.log
     if not log.log_start_offset <= log.last_stable_offset <= log.high_watermark <= log.log_end_offset:
         yield "I13", f"broker {node.broker} has the bounds {log}"
     if news.is_cut:
-        state = ghost.state
-        kept = min(shadow.agreed, len(shadow.entries))
+        state = reference.state
+        kept = min(observed.agreed, len(observed.entries))
         is_member = state is not None and (node.broker in state.isr or node.broker in state.elr)
         # The first reading of a log is no cut; nor is anything after the end of an old history.
-        if is_member and not ghost.is_tainted and kept < min(agreed_before, len(ghost.committed)):
-            yield "I16", f"broker {node.broker} cut to {kept} what is committed to {len(ghost.committed)}"
+        if is_member and not reference.is_tainted and kept < min(agreed_before, len(reference.committed)):
+            yield "I16", f"broker {node.broker} cut to {kept} what is committed to {len(reference.committed)}"
 
 
-def _begins_epoch(shadow: Shadow, first_new: int) -> bool:
+def _begins_epoch(observed: ObservedLog, first_new: int) -> bool:
     """Whether what is new is not wholly of the epoch of the record before it."""
-    entries = shadow.entries
+    entries = observed.entries
     if first_new == 0:
         return True
     epoch = entries[first_new - 1].epoch
     return any(entries[place].epoch != epoch for place in range(first_new, len(entries)))
 
 
-def _check_epochs(node: NodeView, shadow: Shadow, cached: tuple[EpochEntry, ...]) -> Iterator[Broken]:
-    entries = shadow.entries
-    shadow.epochs = cached
+def _check_epochs(node: NodeView, observed: ObservedLog, cached: tuple[EpochEntry, ...]) -> Iterator[Broken]:
+    entries = observed.entries
+    observed.epochs = cached
     starts = [(entry.epoch, entry.start_offset) for entry in cached]
     for (epoch, start), (next_epoch, next_start) in pairwise(starts):
         if epoch >= next_epoch or start >= next_start:
@@ -77,98 +81,106 @@ def _check_epochs(node: NodeView, shadow: Shadow, cached: tuple[EpochEntry, ...]
         yield "I12", f"broker {node.broker} does not know epoch {entries[-1].epoch} of its last record"
 
 
-def check_claims(ghost: Ghost, leader: LeaderState, shadow: Shadow, terms: Terms, *, by_news: bool) -> Iterator[Broken]:
+def check_claims(
+    reference: ReferenceLog, leader: LeaderState, observed: ObservedLog, settings: PartitionSettings, *, by_news: bool
+) -> Iterator[Broken]:
     """Check what a leader says (I3, I14, I15, I27), and take what it has committed into the truth.
 
     `by_news` says that the leader has just read metadata.
     """
-    broker, epoch = shadow.broker, leader.leader_epoch
-    known = ghost.leaders.setdefault(epoch, broker)
+    broker, epoch = observed.broker, leader.leader_epoch
+    known = reference.leaders.setdefault(epoch, broker)
     if known != broker:
         yield "I3", f"brokers {known} and {broker} both lead in epoch {epoch}"
     pending = leader.pending
     if pending is not None and (pending.leader_epoch, pending.partition_epoch) != (epoch, leader.partition_epoch):
         yield "I27", f"broker {broker} waits for an answer to a request of older epochs"
-    asked = ghost.asked.get(broker)
+    asked = reference.asked.get(broker)
     if asked is not pending:
         if asked is not None and by_news and asked.leader_epoch == epoch:
-            ghost.dropped[broker] = asked.partition_epoch
-        ghost.asked[broker] = pending
-    high = shadow.high_watermark
-    is_first_look = shadow.shown_epoch != epoch
-    if not is_first_look and shadow.shown == high:
+            reference.dropped[broker] = asked.partition_epoch
+        reference.asked[broker] = pending
+    high = observed.high_watermark
+    is_first_look = observed.shown_epoch != epoch
+    if not is_first_look and observed.shown == high:
         return
-    high_before, shadow.shown_epoch, shadow.shown = shadow.shown, epoch, high
+    high_before, observed.shown_epoch, observed.shown = observed.shown, epoch, high
     if not is_first_look:
         if high < high_before:
             yield "I14", f"the high watermark of leader {broker} fell from {high_before} to {high}"
-        elif terms.rules.strict_min_isr and len(leader.isr) < min(terms.min_isr, leader.replica_count):
+        elif settings.rules.strict_min_isr and len(leader.isr) < min(settings.min_isr, leader.replica_count):
             yield "I15", f"the high watermark of leader {broker} rose to {high} with ISR {leader.isr}"
-    if epoch >= ghost.clean_from_epoch:
-        yield from _commit(ghost, shadow, high)
+    if epoch >= reference.clean_from_epoch:
+        yield from _commit(reference, observed, high)
 
 
-def _commit(ghost: Ghost, shadow: Shadow, high: int) -> Iterator[Broken]:
-    agreed = shadow.agree(ghost.committed)
-    if agreed < min(high, len(ghost.committed)):
-        yield "I7", f"leader {shadow.broker} shows {high} records and agrees with what is committed up to {agreed}"
+def _commit(reference: ReferenceLog, observed: ObservedLog, high: int) -> Iterator[Broken]:
+    agreed = observed.agree(reference.committed)
+    if agreed < min(high, len(reference.committed)):
+        yield "I7", f"leader {observed.broker} shows {high} records and agrees with what is committed up to {agreed}"
         return
-    ghost.committed.extend(shadow.entries[len(ghost.committed) : high])
-    shadow.agree(ghost.committed)
+    reference.committed.extend(observed.entries[len(reference.committed) : high])
+    observed.agree(reference.committed)
 
 
-def check_members(world: World, ghost: Ghost, terms: Terms) -> Iterator[Broken]:
+def check_members(world: World, reference: ReferenceLog, settings: PartitionSettings) -> Iterator[Broken]:
     """Check all replicas of a partition against the truth (I4 to I8). Cost: linear in the replicas."""
-    state = ghost.state
+    state = reference.state
     if state is None:
         return
-    committed = len(ghost.committed)
+    committed = len(reference.committed)
     for broker in (*state.isr, *state.elr):
-        shadow = ghost.shadows.get(broker)
+        observed = reference.observed_logs.get(broker)
         # Who agrees with all that is committed is complete, known or not: that is most of the time.
-        if shadow is None or shadow.agreed >= committed or shadow.agree(ghost.committed) >= committed:
+        if observed is None or observed.agreed >= committed or observed.agree(reference.committed) >= committed:
             continue
-        if _present(world, ghost, world.nodes[broker]) is not None:
+        if _present(world, reference, world.nodes[broker]) is not None:
             place = "in sync" if broker in state.isr else "eligible"
-            what = f"broker {broker} is {place} and holds {shadow.agreed} of {committed} committed records"
+            what = f"broker {broker} is {place} and holds {observed.agreed} of {committed} committed records"
             yield ("I7" if broker == state.leader else "I6"), what
     for broker in state.replicas:
         node = world.nodes[broker]
-        role = leader_role(node, ghost.partition)
-        if role is None or role.state.leader_epoch < ghost.clean_from_epoch:
+        role = leader_role(node, reference.partition)
+        if role is None or role.state.leader_epoch < reference.clean_from_epoch:
             continue
-        shadow = _present(world, ghost, node)
-        if shadow is not None:
-            yield from _check_shown(world, ghost, role.state, shadow.high_watermark)
+        observed = _present(world, reference, node)
+        if observed is not None:
+            yield from _check_shown(world, reference, role.state, observed.high_watermark)
         if role.state.leader_epoch == state.leader_epoch:
-            yield from check_quorum(ghost, role.state, terms)
+            yield from check_quorum(reference, role.state, settings)
 
 
-def _check_shown(world: World, ghost: Ghost, leader: LeaderState, high: int) -> Iterator[Broken]:
-    state = ghost.state
+def _check_shown(world: World, reference: ReferenceLog, leader: LeaderState, high: int) -> Iterator[Broken]:
+    state = reference.state
     assert state is not None
-    shown = min(high, len(ghost.committed))
+    shown = min(high, len(reference.committed))
     for code, members in (("I5", state.isr), ("I4", leader.isr)):
         for broker in members:
-            shadow = ghost.shadows.get(broker)
-            if shadow is None or shadow.agreed >= shown or shadow.agree(ghost.committed) >= shown:
+            observed = reference.observed_logs.get(broker)
+            if observed is None or observed.agreed >= shown or observed.agree(reference.committed) >= shown:
                 continue
             node = world.nodes[broker]
-            if code == "I4" and (node.lossy_life >= 0 or leader.partition_epoch < ghost.moved_away.get(broker, 0)):
+            if code == "I4" and (node.lossy_life >= 0 or leader.partition_epoch < reference.moved_away.get(broker, 0)):
                 continue
-            if _present(world, ghost, node) is not None:
-                yield code, f"leader {leader.broker} shows {high} records, member {broker} has {shadow.agreed} of them"
+            if _present(world, reference, node) is not None:
+                yield (
+                    code,
+                    f"leader {leader.broker} shows {high} records, member {broker} has {observed.agreed} of them",
+                )
 
 
-def check_quorum(ghost: Ghost, leader: LeaderState, terms: Terms) -> Iterator[Broken]:
+def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: PartitionSettings) -> Iterator[Broken]:
     """Check that a leader of the present epoch counts everybody in that the controller does (I8)."""
-    state = ghost.state
+    state = reference.state
     assert state is not None
     if leader.isr == state.isr and not state.elr:
         return
-    if len(leader.isr) < min(terms.min_isr, leader.replica_count):
+    if len(leader.isr) < min(settings.min_isr, leader.replica_count):
         return
-    if leader.partition_epoch < state.partition_epoch and ghost.dropped.get(leader.broker) == leader.partition_epoch:
+    if (
+        leader.partition_epoch < state.partition_epoch
+        and reference.dropped.get(leader.broker) == leader.partition_epoch
+    ):
         # As in Kafka, news of the epoch that an answer has brought already drops the next request, which the controller
         # may have taken: until it learns of that, the leader counts too few. It waits for them as long as they are
         # caught up.
@@ -179,9 +191,9 @@ def check_quorum(ghost: Ghost, leader: LeaderState, terms: Terms) -> Iterator[Br
         yield "I8", f"leader {leader.broker} counts {sorted(maximal)}, the controller {state.isr} and {state.elr}"
 
 
-def _present(world: World, ghost: Ghost, node: NodeView) -> Shadow | None:
+def _present(world: World, reference: ReferenceLog, node: NodeView) -> ObservedLog | None:
     """Return the log of a broker that the controller knows in its present life, as far as it has opened it."""
-    shadow = ghost.shadows.get(node.broker)
-    if shadow is None or shadow.life != node.life or not is_known(world, node):
+    observed = reference.observed_logs.get(node.broker)
+    if observed is None or observed.life != node.life or not is_known(world, node):
         return None
-    return shadow
+    return observed

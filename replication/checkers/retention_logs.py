@@ -1,7 +1,7 @@
 """The invariants of one log that is cut at its start and compacted (K1, K2, K5 to K7, and I12 as it holds there).
 
-It decides, from the bytes of a log and from the truth kept in a ghost, whether what is gone may be gone, and whether
-what is left is what it was.
+It decides, from the bytes of a log and from the truth kept in a reference log, whether what is gone may be gone, and
+whether what is left is what it was.
 
 What each means on a compacted log
 - K5: an offset that is not there, at or above the log's start and below its end, has a later committed record of its
@@ -28,92 +28,97 @@ from itertools import pairwise
 
 from broker.units import DurationMs
 from log.files.checkpoints import EpochEntry
-from replication.checkers.replica_model import News
+from replication.checkers.observed_log import News
 from replication.checkers.replicas import Broken, check_bounds
-from replication.checkers.retention_model import KeptGhost, KeptShadow
+from replication.checkers.retention_model import RetainedObservedLog, RetainedReferenceLog
 from replication.checkers.view import NodeView
 
 
-def check_kept_log(
-    ghost: KeptGhost, node: NodeView, shadow: KeptShadow, news: News, agreed_before: int
+def check_retained_log(
+    reference: RetainedReferenceLog, node: NodeView, observed: RetainedObservedLog, news: News, agreed_before: int
 ) -> Iterator[Broken]:
     """Check one log after a change; `agreed_before` is how far it agreed before it was cut."""
-    ghost.note_committed()
-    yield from check_bounds(ghost, node, shadow, news, agreed_before)
-    yield from _check_start(ghost, shadow)
-    is_cleaned = shadow.cleaning_count != shadow.log.cleaning_count
+    reference.note_committed()
+    yield from check_bounds(reference, node, observed, news, agreed_before)
+    yield from _check_start(reference, observed)
+    is_cleaned = observed.cleaning_count != observed.log.cleaning_count
     if is_cleaned:
-        shadow.cleaning_count = shadow.log.cleaning_count
-        yield from _check_cleaned(shadow)
-    yield from check_gaps(ghost, shadow)
-    cache = shadow.log.log.epochs
+        observed.cleaning_count = observed.log.cleaning_count
+        yield from _check_cleaned(observed)
+    yield from check_gaps(reference, observed)
+    cache = observed.log.log.epochs
     if cache is not None:
-        is_other = news.is_cut or cache.entries != shadow.epochs
-        yield from _check_epochs(shadow, cache.entries, 0 if is_other else news.first_offset)
-        shadow.epochs = cache.entries
+        is_other = news.is_cut or cache.entries != observed.epochs
+        yield from _check_epochs(observed, cache.entries, 0 if is_other else news.first_offset)
+        observed.epochs = cache.entries
 
 
-def _check_start(ghost: KeptGhost, shadow: KeptShadow) -> Iterator[Broken]:
-    log = shadow.log.log
+def _check_start(reference: RetainedReferenceLog, observed: RetainedObservedLog) -> Iterator[Broken]:
+    log = observed.log.log
     start = log.log_start_offset
-    if start > len(ghost.committed) and not ghost.is_tainted:
-        yield "K1", f"broker {shadow.broker} has a log from {start} on, committed is up to {len(ghost.committed)}"
-    if start > max(log.segments[0].base_offset, ghost.told_start):
-        yield "K2", f"broker {shadow.broker} has a log from {start} on, nobody asked for more than {ghost.told_start}"
+    if start > len(reference.committed) and not reference.is_tainted:
+        yield "K1", f"broker {observed.broker} has a log from {start} on, committed is up to {len(reference.committed)}"
+    if start > max(log.segments[0].base_offset, reference.told_start):
+        yield (
+            "K2",
+            f"broker {observed.broker} has a log from {start} on, nobody asked for more than {reference.told_start}",
+        )
 
 
-def _check_cleaned(shadow: KeptShadow) -> Iterator[Broken]:
+def _check_cleaned(observed: RetainedObservedLog) -> Iterator[Broken]:
     """Compare what a cleaning has left with what stood there, and note what is gone."""
-    due = int(shadow.log.log.log_start_offset)
-    for batch in shadow.held():
+    due = int(observed.log.log.log_start_offset)
+    for batch in observed.held():
         for held in batch.records:
             if held.offset < due - 1:
-                yield "K6", f"broker {shadow.broker} has offset {held.offset} behind {due - 1}"
-            elif held.offset >= shadow.truth.let_go and shadow.entries[held.offset] != held.entry:
-                yield "K6", f"broker {shadow.broker}: offset {held.offset} differs from what was written"
-            _note_gaps(shadow, due, held.offset)
+                yield "K6", f"broker {observed.broker} has offset {held.offset} behind {due - 1}"
+            elif held.offset >= observed.truth.let_go and observed.entries[held.offset] != held.entry:
+                yield "K6", f"broker {observed.broker}: offset {held.offset} differs from what was written"
+            _note_gaps(observed, due, held.offset)
             due = max(due, held.offset + 1)
-        _note_gaps(shadow, due, batch.next_offset)
+        _note_gaps(observed, due, batch.next_offset)
         due = max(due, batch.next_offset)
 
 
-def _note_gaps(shadow: KeptShadow, start: int, end: int) -> None:
-    new = [offset for offset in range(start, end) if offset not in shadow.gaps]
-    shadow.gaps.update(new)
-    shadow.new_gaps += new
+def _note_gaps(observed: RetainedObservedLog, start: int, end: int) -> None:
+    new = [offset for offset in range(start, end) if offset not in observed.gaps]
+    observed.gaps.update(new)
+    observed.new_gaps += new
 
 
-def check_gaps(ghost: KeptGhost, shadow: KeptShadow) -> Iterator[Broken]:
+def check_gaps(reference: RetainedReferenceLog, observed: RetainedObservedLog) -> Iterator[Broken]:
     """Check that what is newly known to be gone may be gone (K5)."""
-    log = shadow.log.log
-    if ghost.is_tainted:
+    log = observed.log.log
+    if reference.is_tainted:
         return
-    end = min(log.log_end_offset, len(ghost.committed))
-    for offset in shadow.new_gaps:
-        may_go = ghost.is_superseded(offset) or ghost.is_tombstone(offset)
+    end = min(log.log_end_offset, len(reference.committed))
+    for offset in observed.new_gaps:
+        may_go = reference.is_superseded(offset) or reference.is_tombstone(offset)
         if log.log_start_offset <= offset < end and not may_go:
-            yield "K5", f"broker {shadow.broker} has no offset {offset}, the last of its key"
+            yield "K5", f"broker {observed.broker} has no offset {offset}, the last of its key"
 
 
-def early_tombstones(ghost: KeptGhost, shadow: KeptShadow, world: tuple[int, DurationMs]) -> Iterator[Broken]:
+def early_tombstones(
+    reference: RetainedReferenceLog, observed: RetainedObservedLog, world: tuple[int, DurationMs]
+) -> Iterator[Broken]:
     """Yield tombstones among what is newly gone that went too early (K7).
 
     `world` is the time, and how long tombstones stay.
     """
     now_ms, kept_ms = world
-    log = shadow.log.log
-    for offset in () if ghost.is_tainted else shadow.new_gaps:
-        record = ghost.record_at(offset)
-        if record is None or offset < log.log_start_offset or ghost.is_superseded(offset):
+    log = observed.log.log
+    for offset in () if reference.is_tainted else observed.new_gaps:
+        record = reference.record_at(offset)
+        if record is None or offset < log.log_start_offset or reference.is_superseded(offset):
             continue
         if now_ms - record.timestamp_ms < kept_ms:
             age_ms = now_ms - record.timestamp_ms
-            yield "K7", f"broker {shadow.broker} has no tombstone at {offset}, written {age_ms} ms ago"
+            yield "K7", f"broker {observed.broker} has no tombstone at {offset}, written {age_ms} ms ago"
 
 
-def _check_epochs(shadow: KeptShadow, cached: tuple[EpochEntry, ...], since: int) -> Iterator[Broken]:
+def _check_epochs(observed: RetainedObservedLog, cached: tuple[EpochEntry, ...], since: int) -> Iterator[Broken]:
     """Check the cache against the records that are there from `since` on."""
-    entries, log, broker = shadow.entries, shadow.log.log, shadow.broker
+    entries, log, broker = observed.entries, observed.log.log, observed.broker
     starts = [(entry.epoch, entry.start_offset) for entry in cached]
     for (epoch, start), (next_epoch, next_start) in pairwise(starts):
         if epoch >= next_epoch or start >= next_start:
@@ -121,12 +126,12 @@ def _check_epochs(shadow: KeptShadow, cached: tuple[EpochEntry, ...], since: int
     if starts and starts[-1][1] > log.log_end_offset:
         yield "I12", f"broker {broker} has epochs {starts} past its end {log.log_end_offset}"
     offsets = [start for _, start in starts]
-    for offset in range(max(since, log.log_start_offset, shadow.truth.let_go), len(entries)):
-        if offset in shadow.gaps:
+    for offset in range(max(since, log.log_start_offset, observed.truth.let_go), len(entries)):
+        if offset in observed.gaps:
             continue
         place = bisect_right(offsets, offset)
         known = starts[place - 1][0] if place else -1
-        if not place and offset < shadow.start_max:
+        if not place and offset < observed.start_max:
             continue
         if known != entries[offset].epoch:
             yield "I12", f"broker {broker}: offset {offset} is of epoch {entries[offset].epoch}, the cache says {known}"

@@ -1,10 +1,10 @@
 """What the checkers know of logs that are cut at their start and compacted: what was where, and what is still there.
 
 It decides what counts as held. The truth of a partition stays whole: what was once committed at an offset, for ever.
-A replica's shadow is whole, too: where its log has nothing any more, below its start or in a gap that compaction left,
-it stands for what is committed there. So all that holds of logs that only grow (`steps`, `replicas`) is asked of these
-as well: who is in sync holds all that is committed, or held it, or has copied it from a log that did. What is
-physically there is kept beside that, as gaps; whether a gap may be is another question (`kept_logs`).
+A replica's observed log is whole, too: where its log has nothing any more, below its start or in a gap that
+compaction left, it stands for what is committed there. So all that holds of logs that only grow (`steps`, `replicas`)
+is asked of these as well: who is in sync holds all that is committed, or held it, or has copied it from a log that
+did. What is physically there is kept beside that, as gaps; whether a gap may be is another question (`kept_logs`).
 
 What the invariants mean on such a log: I4 to I7 speak of what a replica has been told, gaps included; I11 of each
 record that is there; I12 of each record that is there from the first offset of the cache on; H3 of each record that is
@@ -19,7 +19,7 @@ record is shown where another one was (I17).
 Constraints: what a gap stood for is looked up in the history in which what follows it stands, which after an unclean
 election need not be the one that goes on; where nothing follows, it is what is committed.
 
-Example: committed a1 b1 a2, log b1 a2 (offsets 1 and 2): the shadow is a1 b1 a2, its only gap 0.
+Example: committed a1 b1 a2, log b1 a2 (offsets 1 and 2): the observed log is a1 b1 a2, its only gap 0.
 
 Source: ours.
 """
@@ -33,8 +33,8 @@ from broker.ids import BrokerId, Offset
 from broker.units import TimeMs
 from broker.values import value
 from log.batches.in_buffer import OFFSET_AND_SIZE, batches_in
-from replication.checkers.committed_model import Ghost
-from replication.checkers.replica_model import CHUNK_BYTES, REMEMBERED_COUNT_MAX, Decoder, Entry, News, Shadow
+from replication.checkers.observed_log import CHUNK_BYTES, REMEMBERED_COUNT_MAX, Decoder, Entry, News, ObservedLog
+from replication.checkers.reference_log import ReferenceLog
 from replication.retention.keyed import identity_of
 from replication.roles.replica_log import ReplicaLog
 
@@ -60,7 +60,7 @@ class HeldBatch:
     next_offset: int
 
 
-class KeptGhost(Ghost):
+class RetainedReferenceLog(ReferenceLog):
     """One partition's truth, with keys."""
 
     def __init__(self, partition: int) -> None:
@@ -87,9 +87,9 @@ class KeptGhost(Ghost):
         """Cut what is committed to its first `keep` records, as an unclean leader has no more of them."""
         super().give_up(keep, at_ms, leader_epoch, cause)
         self.let_go = min(self.let_go, keep)
-        for shadow in self.shadows.values():
-            if isinstance(shadow, KeptShadow):
-                shadow.begin_history()
+        for observed in self.observed_logs.values():
+            if isinstance(observed, RetainedObservedLog):
+                observed.begin_history()
 
     def before(self, start: int, end: int, following: Entry) -> list[Entry]:
         """Return what stood from `start` to before `end` in the history in which `following` stands at `end`.
@@ -131,19 +131,23 @@ class KeptGhost(Ghost):
         return self.known.get(self.committed[offset].value) if offset < len(self.committed) else None
 
 
-def is_expired(ghosts: Mapping[int, Ghost], partition: int, offset: int) -> bool:
+def is_expired(references: Mapping[int, ReferenceLog], partition: int, offset: int) -> bool:
     """Whether some replica's log began behind an offset, so that it may not know the producer of what stood there."""
-    ghost = ghosts.get(partition)
-    if not isinstance(ghost, KeptGhost):
+    reference = references.get(partition)
+    if not isinstance(reference, RetainedReferenceLog):
         return False
-    starts = [shadow.start_max for shadow in ghost.shadows.values() if isinstance(shadow, KeptShadow)]
-    return offset < max(ghost.told_start, *starts, 0)
+    starts = [
+        observed.start_max for observed in reference.observed_logs.values() if isinstance(observed, RetainedObservedLog)
+    ]
+    return offset < max(reference.told_start, *starts, 0)
 
 
-def may_skip(ghosts: Mapping[int, Ghost], partition: int, offset: int) -> bool:
+def may_skip(references: Mapping[int, ReferenceLog], partition: int, offset: int) -> bool:
     """Whether a consumer may pass over an offset: a later record of its key is committed, or it is a tombstone."""
-    ghost = ghosts.get(partition)
-    return isinstance(ghost, KeptGhost) and (ghost.is_superseded(offset) or ghost.is_tombstone(offset))
+    reference = references.get(partition)
+    return isinstance(reference, RetainedReferenceLog) and (
+        reference.is_superseded(offset) or reference.is_tombstone(offset)
+    )
 
 
 class BatchReader:
@@ -184,36 +188,41 @@ class BatchReader:
 
 
 class _Filling(Decoder):
-    """Turns batches into entries without gaps, for one shadow."""
+    """Turns batches into entries without gaps, for one observed log."""
 
-    def __init__(self, shadow: KeptShadow) -> None:
+    def __init__(self, observed: RetainedObservedLog) -> None:
         super().__init__()
-        self._shadow = shadow
+        self._observed = observed
 
     def entries(self, data: bytes, base_offset: int) -> list[Entry]:
         """Return the entries from `base_offset` on; what is not there is what it stands for, and noted as a gap."""
-        return self.joined(self._shadow.reader.batches(data), base_offset)
+        return self.joined(self._observed.reader.batches(data), base_offset)
 
     def joined(self, batches: Iterable[HeldBatch], base_offset: int) -> list[Entry]:
         """Return the entries of batches that follow each other."""
-        shadow, due, end_offset = self._shadow, base_offset, base_offset
+        observed, due, end_offset = self._observed, base_offset, base_offset
         found: list[Entry] = []
         for batch in batches:
             for held in batch.records:
                 if held.offset >= due:
-                    found += shadow.filled(due, held.offset, held.entry)
-                    shadow.truth.known.setdefault(held.entry.value, held)
+                    found += observed.filled(due, held.offset, held.entry)
+                    observed.truth.known.setdefault(held.entry.value, held)
                     found.append(held.entry)
                     due = held.offset + 1
             end_offset = batch.next_offset
-        return found + shadow.filled(due, end_offset)
+        return found + observed.filled(due, end_offset)
 
 
-class KeptShadow(Shadow):
+class RetainedObservedLog(ObservedLog):
     """One replica's log, whole, and the gaps in it. `new_gaps` came with the last reading."""
 
     def __init__(
-        self, truth: KeptGhost, reader: BatchReader, log: ReplicaLog, place: tuple[BrokerId, int], former: Shadow | None
+        self,
+        truth: RetainedReferenceLog,
+        reader: BatchReader,
+        log: ReplicaLog,
+        place: tuple[BrokerId, int],
+        former: ObservedLog | None,
     ) -> None:
         broker, life = place
         super().__init__(log, life, broker, former)
@@ -222,7 +231,7 @@ class KeptShadow(Shadow):
         self.gaps: set[int] = set()
         self.new_gaps: list[int] = []
         self.cleaning_count = log.cleaning_count
-        self.start_max: int = former.start_max if isinstance(former, KeptShadow) else 0
+        self.start_max: int = former.start_max if isinstance(former, RetainedObservedLog) else 0
         """The latest start that a log of this broker ever had."""
         self._forgotten = 0
         self._filling = _Filling(self)

@@ -20,15 +20,15 @@ import attrs
 
 from broker.units import TimeMs
 from replication.checkers.clients import SightingView, WriteView
-from replication.checkers.committed_model import Ghost
 from replication.checkers.finding import Finding
-from replication.checkers.retention_model import KeptGhost, KeptShadow
+from replication.checkers.reference_log import ReferenceLog
+from replication.checkers.retention_model import RetainedObservedLog, RetainedReferenceLog
 from replication.rules.produce import Fate
 
 
 @attrs.frozen
-class KeptReport:
-    """How many acknowledged records upkeep has taken, and how many consumers had to pass over.
+class RetentionReport:
+    """How many acknowledged records retention has taken, and how many consumers had to pass over.
 
     `unread_count` counts records that expired before a consumer could read them, each for each such consumer.
     """
@@ -38,21 +38,21 @@ class KeptReport:
     unread_count: int
 
 
-def kept_report(
-    writes: Sequence[WriteView], sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost]
-) -> KeptReport:
-    """Return what upkeep has taken. Cost: linear in writes, logs and sightings."""
+def retention_report(
+    writes: Sequence[WriteView], sightings: Sequence[SightingView], references: Mapping[int, ReferenceLog]
+) -> RetentionReport:
+    """Return what retention has taken. Cost: linear in writes, logs and sightings."""
     acked = {write.value for write in writes if write.fate is Fate.ACKED}
     expired = superseded = 0
-    for _, ghost in sorted(ghosts.items()):
-        shadow = None if ghost.state is None else ghost.shadows.get(ghost.state.leader)
-        if isinstance(shadow, KeptShadow):
-            start = shadow.log.log.log_start_offset
-            for offset, entry in enumerate(shadow.entries):
+    for _, reference in sorted(references.items()):
+        observed = None if reference.state is None else reference.observed_logs.get(reference.state.leader)
+        if isinstance(observed, RetainedObservedLog):
+            start = observed.log.log.log_start_offset
+            for offset, entry in enumerate(observed.entries):
                 if entry.value in acked:
                     expired += offset < start
-                    superseded += offset >= start and offset in shadow.gaps
-    return KeptReport(expired, superseded, sum(_unread(sightings)))
+                    superseded += offset >= start and offset in observed.gaps
+    return RetentionReport(expired, superseded, sum(_unread(sightings)))
 
 
 def _unread(sightings: Sequence[SightingView]) -> Iterator[int]:
@@ -65,15 +65,17 @@ def _unread(sightings: Sequence[SightingView]) -> Iterator[int]:
         due[place] = seen.offset + 1
 
 
-def check_keys(sightings: Sequence[SightingView], ghosts: Mapping[int, Ghost], now_ms: TimeMs) -> list[Finding]:
+def check_keys(
+    sightings: Sequence[SightingView], references: Mapping[int, ReferenceLog], now_ms: TimeMs
+) -> list[Finding]:
     """Return where a consumer saw an older record of a key after a newer one (K8)."""
     newest: dict[tuple[int, int], dict[bytes, int]] = {}
     broken = []
     for seen in sightings:
-        ghost = ghosts.get(seen.partition)
-        if not isinstance(ghost, KeptGhost) or ghost.is_tainted:
+        reference = references.get(seen.partition)
+        if not isinstance(reference, RetainedReferenceLog) or reference.is_tainted:
             continue
-        record = ghost.known.get(seen.value)
+        record = reference.known.get(seen.value)
         if record is None or not record.key:
             continue
         place = (seen.consumer, seen.partition)

@@ -5,7 +5,7 @@ its leader's (K3), the answer to an order to delete against the logs (K4), tombs
 
 Constraints: as in `steps`, of which this is a kind. A follower counts as having taken an answer when it asks on.
 
-Left out: what consumers have seen, which is looked at when the run is over (`kept_report`).
+Left out: what consumers have seen, which is looked at when the run is over (`retention_report`).
 
 Source: ours.
 """
@@ -17,27 +17,29 @@ from collections.abc import Iterator
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
 from replication.checkers import replicas
-from replication.checkers.committed_model import Ghost
-from replication.checkers.replica_model import News, Shadow
-from replication.checkers.retention_logs import check_kept_log, early_tombstones
-from replication.checkers.retention_model import BatchReader, KeptGhost, KeptShadow
+from replication.checkers.observed_log import News, ObservedLog
+from replication.checkers.reference_log import ReferenceLog
+from replication.checkers.retention_logs import check_retained_log, early_tombstones
+from replication.checkers.retention_model import BatchReader, RetainedObservedLog, RetainedReferenceLog
 from replication.checkers.steps import NoteHigh, StepChecker
 from replication.checkers.view import NodeView, World, leader_role
 from replication.retention.messages import DeleteRecords, RecordsDeleted
-from replication.retention.policy import Upkeep
-from replication.roles.messages import CONTROLLER, Fetch, Fetched, Message, NodeId
+from replication.retention.policy import Retention
+from replication.roles.messages import CONTROLLER, Fetch, FetchResponse, Message, NodeId
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.deletion import UP_TO_HIGH_WATERMARK
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 
 
-class KeptStepChecker(StepChecker):
-    """A step checker for logs that are kept as `upkeep` says; `wall_clock_ms` is what clocks show at the start."""
+class RetentionStepChecker(StepChecker):
+    """A step checker for logs that are kept as `retention` says; `wall_clock_ms` is what clocks show at the start."""
 
-    def __init__(self, terms: Terms, upkeep: Upkeep, wall_clock_ms: int, note_high: NoteHigh | None = None) -> None:
-        super().__init__(terms, note_high)
-        self._upkeep = upkeep
+    def __init__(
+        self, settings: PartitionSettings, retention: Retention, wall_clock_ms: int, note_high: NoteHigh | None = None
+    ) -> None:
+        super().__init__(settings, note_high)
+        self._retention = retention
         self._wall_clock_ms = wall_clock_ms
         self._batches = BatchReader()
         self._has_jumped = False
@@ -48,48 +50,50 @@ class KeptStepChecker(StepChecker):
             machine = world.nodes[BrokerId(node)]
             if type(message) is DeleteRecords:
                 self._note_order(world, machine, message)
-            elif type(message) is Fetched:
+            elif type(message) is FetchResponse:
                 self._check_start(world, machine, message, out)
             for _, each in out.sent:
-                if type(each) is Fetched and each.answer.error is ErrorCode.NONE:
+                if type(each) is FetchResponse and each.answer.error is ErrorCode.NONE:
                     self._kept(each.partition).note_start(each.answer.start_offset)
                 elif type(each) is RecordsDeleted:
                     self._check_deleted(world, machine, each)
         super().after(world, node, message, out)
 
-    def _kept(self, partition: int) -> KeptGhost:
-        ghost = self._ghost(partition)
-        assert isinstance(ghost, KeptGhost)
-        return ghost
+    def _kept(self, partition: int) -> RetainedReferenceLog:
+        reference = self._reference(partition)
+        assert isinstance(reference, RetainedReferenceLog)
+        return reference
 
-    def _ghost(self, partition: int) -> Ghost:
-        ghost = self.ghosts.get(partition)
-        if ghost is None:
-            ghost = self.ghosts[partition] = KeptGhost(partition)
-        return ghost
+    def _reference(self, partition: int) -> ReferenceLog:
+        reference = self.references.get(partition)
+        if reference is None:
+            reference = self.references[partition] = RetainedReferenceLog(partition)
+        return reference
 
-    def _new_shadow(self, ghost: Ghost, node: NodeView, log: ReplicaLog, former: Shadow | None) -> Shadow:
-        assert isinstance(ghost, KeptGhost)
-        return KeptShadow(ghost, self._batches, log, (node.broker, node.life), former)
+    def _new_observed(
+        self, reference: ReferenceLog, node: NodeView, log: ReplicaLog, former: ObservedLog | None
+    ) -> ObservedLog:
+        assert isinstance(reference, RetainedReferenceLog)
+        return RetainedObservedLog(reference, self._batches, log, (node.broker, node.life), former)
 
     def _check_log(
-        self, ghost: Ghost, node: NodeView, shadow: Shadow, news: News, agreed_before: int
+        self, reference: ReferenceLog, node: NodeView, observed: ObservedLog, news: News, agreed_before: int
     ) -> Iterator[replicas.Broken]:
-        assert isinstance(ghost, KeptGhost)
-        assert isinstance(shadow, KeptShadow)
-        yield from check_kept_log(ghost, node, shadow, news, agreed_before)
+        assert isinstance(reference, RetainedReferenceLog)
+        assert isinstance(observed, RetainedObservedLog)
+        yield from check_retained_log(reference, node, observed, news, agreed_before)
 
     def _look(self, world: World, node: NodeView, partition: int, *, by_news: bool = False) -> None:
         super()._look(world, node, partition, by_news=by_news)
         self._has_jumped = self._has_jumped or node.clock_ahead_ms != 0
-        ghost = self._kept(partition)
-        shadow = ghost.shadows[node.broker]
-        assert isinstance(shadow, KeptShadow)
-        if shadow.new_gaps and not self._has_jumped:
-            now = (self._wall_clock_ms + world.now_ms, self._upkeep.delete_retention_ms)
-            for code, what in early_tombstones(ghost, shadow, now):
+        reference = self._kept(partition)
+        observed = reference.observed_logs[node.broker]
+        assert isinstance(observed, RetainedObservedLog)
+        if observed.new_gaps and not self._has_jumped:
+            now = (self._wall_clock_ms + world.now_ms, self._retention.delete_retention_ms)
+            for code, what in early_tombstones(reference, observed, now):
                 self._find(world, code, partition, what)
-        shadow.new_gaps = []
+        observed.new_gaps = []
 
     def _shown_in(self, records: bytes) -> Iterator[tuple[int, int]]:
         for batch in self._batches.batches(records):
@@ -102,11 +106,11 @@ class KeptStepChecker(StepChecker):
             return
         high = role.log.log.high_watermark
         offset = high if order.offset == UP_TO_HIGH_WATERMARK else order.offset
-        ghost = self._kept(order.partition)
-        ghost.note_start(min(offset, high))
-        ghost.ordered[order.number] = offset, {broker: each.life for broker, each in world.nodes.items()}
+        reference = self._kept(order.partition)
+        reference.note_start(min(offset, high))
+        reference.ordered[order.number] = offset, {broker: each.life for broker, each in world.nodes.items()}
 
-    def _check_start(self, world: World, node: NodeView, told: Fetched, out: Outbox) -> None:
+    def _check_start(self, world: World, node: NodeView, told: FetchResponse, out: Outbox) -> None:
         """Check that a follower that has used an answer begins where its leader does, or later."""
         answer, log = told.answer, node.logs.get(told.partition)
         if log is None or answer.error is not ErrorCode.NONE or answer.diverging is not None:
@@ -119,11 +123,11 @@ class KeptStepChecker(StepChecker):
 
     def _check_deleted(self, world: World, node: NodeView, told: RecordsDeleted) -> None:
         """Check that an order that is answered holds on every member of the ISR that has lived through it."""
-        ghost = self._kept(told.partition)
-        if told.error is not ErrorCode.NONE or ghost.state is None:
+        reference = self._kept(told.partition)
+        if told.error is not ErrorCode.NONE or reference.state is None:
             return
-        offset, lives = ghost.ordered[told.number]
-        for broker in sorted({node.broker, *ghost.state.isr}):
+        offset, lives = reference.ordered[told.number]
+        for broker in sorted({node.broker, *reference.state.isr}):
             machine = world.nodes[broker]
             log = machine.logs.get(told.partition)
             if log is None or machine.role is None or machine.life != lives[broker]:

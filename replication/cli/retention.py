@@ -1,7 +1,7 @@
 """The options of `simulate` that say how logs are cut and compacted.
 
-It decides what they mean together: --upkeep draws everything from the seed; any other option begins with logs that only
-grow and sets what it says, and all that is drawn is left out. --compact alone is cleanup.policy=compact, with a
+It decides what they mean together: --retention draws everything from the seed; any other option begins with logs that
+only grow and sets what it says, and all that is drawn is left out. --compact alone is cleanup.policy=compact, with a
 retention it is compact,delete.
 
 Example: `simulate --compact --retention-ms 20000`.
@@ -20,38 +20,38 @@ import click
 
 from broker.errors import UsageError
 from broker.units import DurationMs, SizeBytes
-from replication.retention.policy import NO_LIMIT, Reset, Upkeep
+from replication.retention.policy import NO_LIMIT, Reset, Retention
 from replication.simulation.options import Options
-from replication.simulation.retention import with_upkeep
+from replication.simulation.retention import with_retention
 
 _LIMIT: Final = click.IntRange(NO_LIMIT, 2**63 - 1)
 _RESETS: Final = tuple(reset.value for reset in Reset)
 
 
 @attrs.frozen(kw_only=True)
-class UpkeepChoice:
+class RetentionChoice:
     """What was asked for; None was not."""
 
-    upkeep: bool
+    retention: bool
     retention_ms: int | None
     retention_bytes: int | None
     compact: bool
     reset: str | None
 
     def applied(self, options: Options) -> Options:
-        """Return the options of a run with the upkeep that was asked for, unchanged for none.
+        """Return the options of a run with the retention that was asked for, unchanged for none.
 
-        Raises UsageError for --upkeep beside others.
+        Raises UsageError for --retention beside others.
         """
         is_set = self.compact or any(each is not None for each in (self.retention_ms, self.retention_bytes, self.reset))
-        if self.upkeep and is_set:
-            raise UsageError("--upkeep draws everything from the seed; it is not given beside what it draws")
-        if not self.upkeep and not is_set:
+        if self.retention and is_set:
+            raise UsageError("--retention draws everything from the seed; it is not given beside what it draws")
+        if not self.retention and not is_set:
             return options
-        return with_upkeep(options, None if self.upkeep else self._upkeep())
+        return with_retention(options, None if self.retention else self._retention())
 
-    def _upkeep(self) -> Upkeep:
-        return Upkeep(
+    def _retention(self) -> Retention:
+        return Retention(
             retention_ms=DurationMs(NO_LIMIT if self.retention_ms is None else self.retention_ms),
             retention_bytes=SizeBytes(NO_LIMIT if self.retention_bytes is None else self.retention_bytes),
             compacts=self.compact,
@@ -62,17 +62,17 @@ class UpkeepChoice:
     @property
     def text(self) -> str:
         """The options again, each after a blank."""
-        given = [" --upkeep" * self.upkeep]
+        given = [" --retention" * self.retention]
         for name, number in (("retention-ms", self.retention_ms), ("retention-bytes", self.retention_bytes)):
             given += [] if number is None else [f" --{name} {number}"]
         given += [" --compact" * self.compact, "" if self.reset is None else f" --reset {self.reset}"]
         return "".join(given)
 
 
-def upkeep_choices(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options of upkeep; it gets them as `choice`."""
+def retention_choices(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options of retention; it gets them as `choice`."""
 
-    @click.option("--upkeep", is_flag=True, help="Cut and compact logs, and delete records, as the seed draws it.")
+    @click.option("--retention", is_flag=True, help="Cut and compact logs, and delete records, as the seed draws it.")
     @click.option("--retention-ms", type=_LIMIT, metavar="MS", help="Delete segments that are older; -1 is no limit.")
     @click.option("--retention-bytes", type=_LIMIT, metavar="BYTES", help="Keep no more of a log; -1 is no limit.")
     @click.option("--compact", is_flag=True, help="Write keys, and keep the last record of each.")
@@ -80,7 +80,7 @@ def upkeep_choices(command: Callable[..., int]) -> Callable[..., int]:
     @wraps(command)
     # Click hands over what the command's own options say, whatever it is.
     def chosen(**given: Any) -> int:
-        choice = UpkeepChoice(**{field.name: given.pop(field.name) for field in attrs.fields(UpkeepChoice)})
+        choice = RetentionChoice(**{field.name: given.pop(field.name) for field in attrs.fields(RetentionChoice)})
         return command(choice=choice, **given)
 
     return chosen

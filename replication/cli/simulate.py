@@ -26,7 +26,7 @@ from broker.units import MINUTE_MS, DurationMs
 from placement.placers.registry import load_placer
 from placement.spec import ReplicaPlacer
 from replication.checkers import INVARIANTS, told
-from replication.cli.retention import UpkeepChoice, upkeep_choices
+from replication.cli.retention import RetentionChoice, retention_choices
 from replication.groups import GROUP_INVARIANTS, GroupLife, with_groups
 from replication.groups.plan import GROUP_COUNT_MAX
 from replication.roles.states import Machine, find_machines
@@ -63,7 +63,7 @@ _SHOWN_COUNT_MAX: Final = 10
     default=0,
     help="Consumer groups, drawn from the seed.",
 )
-@upkeep_choices
+@retention_choices
 @click.option("--shrink", "shrinks", is_flag=True, help="Find the fewest faults that break a broken run.")
 @click.option(
     "--diagram",
@@ -87,7 +87,7 @@ def simulate(
     release: str | None,
     left_out: tuple[str, ...],
     groups: int,
-    choice: UpkeepChoice,
+    choice: RetentionChoice,
     placer: str | None,
     diagram: str | None,
     form: str,
@@ -102,7 +102,7 @@ def simulate(
     simulate --swarm --seed 7 --minutes 10
     simulate --harsh --seeds 100
     simulate --groups 3 --minutes 5
-    simulate --upkeep --minutes 10
+    simulate --retention --minutes 10
     simulate --quiet --compact --retention-ms 20000 --reset earliest
     simulate --zookeeper --rules 2.8 --seed 18
     simulate --seed 3 --without strict_min_isr --shrink
@@ -125,8 +125,8 @@ def simulate(
 
     def draw(seed: int) -> _Cast:
         options = _KINDS[kind](seed, duration_ms, rules)
-        settings = attrs.evolve(options.settings, has_zookeeper=has_zookeeper)
-        return _Cast(choice.applied(attrs.evolve(options, settings=settings)), groups, policy)
+        role_settings = attrs.evolve(options.role_settings, has_zookeeper=has_zookeeper)
+        return _Cast(choice.applied(attrs.evolve(options, role_settings=role_settings)), groups, policy)
 
     if seeds > 1:
         return _many(map(draw, range(seed, seed + seeds)), command)

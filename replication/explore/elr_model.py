@@ -38,7 +38,7 @@ from replication.explore.interned import Interned
 from replication.explore.tiny_log import Record, shown
 from replication.rules.election import ElectionPolicy, elect
 from replication.rules.partition import BrokerStatus, LeaderState, PartitionState
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import CURRENT, Rules, Truncation
 
 BROKERS: Final = (0, 1, 2)
@@ -121,7 +121,7 @@ class ElrModel:
         if rules.truncation is not Truncation.ON_FETCH:
             raise UsageError("the model 'elr' cuts logs on fetching, as Kafka does since 2.8; these rules do not")
         self.scope = scope
-        self._world = ElrWorld(Terms(rules=rules, min_isr=MIN_ISR), policy)
+        self._world = ElrWorld(PartitionSettings(rules=rules, min_isr=MIN_ISR), policy)
         self._disks: Interned[Disk] = Interned(_DISK_BITS)
         self._leaders: Interned[LeaderState | None] = Interned(_LEADER_BITS)
         self._governments: Interned[Government] = Interned(_GOVERNMENT_BITS)

@@ -33,7 +33,7 @@ from replication.rules.high_watermark import leader_high_watermark
 from replication.rules.isr import is_caught_up, may_join, propose_expand, propose_shrink
 from replication.rules.leadership import become_leader, unassigned
 from replication.rules.partition import (
-    AlterPartition,
+    AlterPartitionRequest,
     BrokerStatus,
     Follower,
     LeaderState,
@@ -41,7 +41,7 @@ from replication.rules.partition import (
     PartitionEpoch,
     PartitionState,
 )
-from replication.rules.settings import Moment, Terms
+from replication.rules.settings import Moment, PartitionSettings
 from replication.rules.truncation import out_of_range, truncated
 
 NOW: Final = TimeMs(0)
@@ -62,7 +62,7 @@ class Government(NamedTuple):
 
     partition: PartitionState
     statuses: tuple[BrokerStatus, ...]
-    on_its_way: AlterPartition | None
+    on_its_way: AlterPartitionRequest | None
     fences_left: int
     losses_left: int
     restarts_left: int
@@ -80,10 +80,10 @@ class Government(NamedTuple):
 
 
 class ElrWorld:
-    """The steps under one choice of terms and one way of electing."""
+    """The steps under one choice of settings and one way of electing."""
 
-    def __init__(self, terms: Terms, policy: ElectionPolicy) -> None:
-        self.terms = terms
+    def __init__(self, settings: PartitionSettings, policy: ElectionPolicy) -> None:
+        self.settings = settings
         self._policy = policy
 
     def news(self, government: Government, leader: LeaderState | None, disk: Disk) -> LeaderState | None:
@@ -92,7 +92,7 @@ class ElrWorld:
         if not partition.has_leader:
             return None
         known = leader if leader is not None and leader.broker == partition.leader else unassigned(partition.leader)
-        leading = become_leader(known, partition, self.log_of(disk, None), NOW, self.terms.rules)
+        leading = become_leader(known, partition, self.log_of(disk, None), NOW, self.settings.rules)
         assert leading is not None, (known, partition)
         followers = tuple(_timeless(follower) for follower in leading.state.followers)
         return attrs.evolve(leading.state, followers=followers)
@@ -100,7 +100,7 @@ class ElrWorld:
     def fenced(self, government: Government, broker: int) -> Government:
         """Return the government after a broker's session has ended."""
         active = controller_events.active_brokers(government.brokers)
-        after = controller_events.fenced(government.partition, BrokerId(broker), active, self.terms, self._policy)
+        after = controller_events.fenced(government.partition, BrokerId(broker), active, self.settings, self._policy)
         status = attrs.evolve(government.statuses[broker], fenced=True)
         return government.with_status(broker, status, after)._replace(fences_left=government.fences_left - 1)
 
@@ -112,10 +112,10 @@ class ElrWorld:
         partition = government.partition
         if lossy:
             partition = (
-                controller_events.restarted_uncleanly(partition, BrokerId(broker), active, self.terms, self._policy)
+                controller_events.restarted_uncleanly(partition, BrokerId(broker), active, self.settings, self._policy)
                 or partition
             )
-        after = controller_events.unfenced(partition, BrokerId(broker), active, self.terms, self._policy)
+        after = controller_events.unfenced(partition, BrokerId(broker), active, self.settings, self._policy)
         following = government.with_status(broker, status, after or partition)
         return following._replace(
             losses_left=government.losses_left - lossy,
@@ -126,7 +126,7 @@ class ElrWorld:
         self, leader: LeaderState, source: Disk, broker: int, disk: Disk, status: BrokerStatus
     ) -> tuple[LeaderState, Disk] | None:
         """Return leader and follower after a fetch that takes one record, if there is one; None if it is refused."""
-        rules = self.terms.rules
+        rules = self.settings.rules
         log, served = self.log_of(disk, None), self.log_of(source, leader)
         request = FetchRequest(
             replica=BrokerId(broker),
@@ -150,7 +150,7 @@ class ElrWorld:
     def high_watermark(self, leader: LeaderState, disk: Disk, government: Government) -> int:
         """Return the high watermark that the leader may have."""
         moment = Moment(LATER, government.brokers)
-        return leader_high_watermark(leader, self.log_of(disk, leader), moment, self.terms)
+        return leader_high_watermark(leader, self.log_of(disk, leader), moment, self.settings)
 
     def shrunk(
         self, government: Government, leader: LeaderState, disk: Disk, broker: int
@@ -159,7 +159,7 @@ class ElrWorld:
         follower = leader.follower(BrokerId(broker))
         if leader.pending is not None or follower is None:
             return None
-        if is_caught_up(follower, Offset(len(disk.log)), LATER, self.terms):
+        if is_caught_up(follower, Offset(len(disk.log)), LATER, self.settings):
             return None
         proposed = propose_shrink(leader, (BrokerId(broker),), government.statuses[leader.broker].epoch)
         assert proposed.pending is not None
@@ -172,7 +172,7 @@ class ElrWorld:
         """Return both after the leader asked to add a follower; the request is on its way."""
         follower = leader.follower(BrokerId(broker))
         moment = Moment(LATER, government.brokers)
-        if follower is None or not may_join(leader, self.log_of(disk, leader), follower, moment, self.terms):
+        if follower is None or not may_join(leader, self.log_of(disk, leader), follower, moment, self.settings):
             return None
         after = propose_expand(leader, BrokerId(broker), government.statuses[leader.broker].epoch)
         return government._replace(on_its_way=after.pending), after
@@ -189,7 +189,7 @@ class ElrWorld:
     def log_of(self, disk: Disk, leader: LeaderState | None) -> LogState:
         """Return a log as the rules see it; `leader` is given for the leader's, which has noted its epoch."""
         noted = epochs_of(disk.log)
-        if leader is not None and self.terms.rules.epoch_cached_on_election:
+        if leader is not None and self.settings.rules.epoch_cached_on_election:
             noted = assigned(noted, leader.leader_epoch, leader.epoch_start_offset)
         return LogState(Offset(0), Offset(len(disk.log)), Offset(disk.high_watermark), noted)
 
@@ -200,9 +200,9 @@ class ElrWorld:
         return leader.with_follower(_timeless(after))
 
     def _delivered(
-        self, government: Government, leader: LeaderState, request: AlterPartition
+        self, government: Government, leader: LeaderState, request: AlterPartitionRequest
     ) -> tuple[Government, LeaderState]:
-        altered = alter(government.partition, request, government.brokers, self.terms, self._policy)
+        altered = alter(government.partition, request, government.brokers, self.settings, self._policy)
         _, after = react(leader, request, altered)
         after = attrs.evolve(after, isr=tuple(sorted(after.isr)), partition_epoch=PRESENT)
         return rebased(government._replace(partition=altered.partition)), after

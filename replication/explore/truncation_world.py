@@ -36,7 +36,7 @@ from replication.rules.partition import (
     PartitionEpoch,
     PartitionState,
 )
-from replication.rules.settings import Moment, Terms
+from replication.rules.settings import Moment, PartitionSettings
 from replication.rules.switches import Rules, without
 from replication.rules.truncation import FirstStep, answer_epoch_end, cut_for, first_step, out_of_range, truncated
 
@@ -78,7 +78,7 @@ class TruncationWorld:
         self.rules = rules
         self.ids = ids
         self._any_epoch = without(rules, "fetch_epoch_check")
-        self._terms = Terms(rules=rules)
+        self._settings = PartitionSettings(rules=rules)
         status = BrokerStatus(epoch=_LIFE)
         self._moment = Moment(LATER, {BrokerId(broker): status for broker in ids})
 
@@ -165,12 +165,12 @@ class TruncationWorld:
         follower = state.follower(BrokerId(other))
         assert follower is not None, (leader, other)
         if other in led.isr:
-            if is_caught_up(follower, log.end_offset, LATER, self._terms):
+            if is_caught_up(follower, log.end_offset, LATER, self._settings):
                 return []
             words = f"{leader} drops {other} from the ISR"
             state = propose_shrink(state, (BrokerId(other),), _LIFE)
         else:
-            if not may_join(state, log, follower, self._moment, self._terms):
+            if not may_join(state, log, follower, self._moment, self._settings):
                 return []
             words = f"{leader} adds {other} to the ISR"
             state = propose_expand(state, BrokerId(other), _LIFE)
@@ -191,7 +191,7 @@ class TruncationWorld:
         """Return whether a leader may raise its high watermark, given all others."""
         state = self._leader_state(leader, led, others)
         log = self.log_of(leader, led)
-        return leader_high_watermark(state, log, self._moment, self._terms) > log.high_watermark
+        return leader_high_watermark(state, log, self._moment, self._settings) > log.high_watermark
 
     def log_of(self, broker: int, replica: Replica) -> LogState:
         """Return a replica's log as the rules see it; a leader has noted its epoch."""

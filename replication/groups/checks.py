@@ -42,13 +42,13 @@ from replication.groups.alone.checking import is_from_current
 from replication.groups.client import invariants
 from replication.groups.client.invariants import Broken
 from replication.groups.client.views import fingerprint
-from replication.groups.guest import CoordinatorGuest
+from replication.groups.hosted_coordinator import HostedCoordinator
 from replication.groups.journal import records_of
 from replication.groups.layout import Layout
 from replication.groups.member import Member
 from replication.groups.messages import Answered, Asked, ShardRead
 from replication.groups.shard import Shard
-from replication.roles.messages import CONTROLLER, GuestMessage, Message, NodeId, Produced
+from replication.roles.messages import CONTROLLER, HostedMessage, Message, NodeId, ProduceResponse
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import Cluster
 
@@ -80,13 +80,16 @@ class _Known:
 
 
 class GroupChecker:
-    """Looks after each event; each breach is noted the first time only. `guests` are the brokers' present ones."""
+    """Looks after each event; each breach is noted the first time only. `hosted_roles` are the brokers' present
+    ones."""
 
-    def __init__(self, layout: Layout, members: list[Member], guests: Mapping[BrokerId, CoordinatorGuest]) -> None:
+    def __init__(
+        self, layout: Layout, members: list[Member], hosted_roles: Mapping[BrokerId, HostedCoordinator]
+    ) -> None:
         self.findings: list[Finding] = []
         self._layout = layout
         self._members = members
-        self._guests = guests
+        self._hosted_roles = hosted_roles
         self._seen: set[Broken] = set()
         self._arrived: set[tuple[BrokerId, NodeId, int, Ticket]] = set()
         """The commits that have arrived where: what the network doubles is taken once."""
@@ -101,33 +104,33 @@ class GroupChecker:
         if node > CONTROLLER:
             self._look_at_member(cluster, node)
             return
-        if not isinstance(message, GuestMessage | Produced):
+        if not isinstance(message, HostedMessage | ProduceResponse):
             return
-        guest = self._guests.get(BrokerId(node))
-        if guest is None or guest.host is not cluster.nodes[BrokerId(node)].role:
+        hosted = self._hosted_roles.get(BrokerId(node))
+        if hosted is None or hosted.host is not cluster.nodes[BrokerId(node)].role:
             return
         if isinstance(message, Asked):
             partition = self._layout.of_group(message.group_id)
         else:
             partition = getattr(message, "partition", -1)
-        shard = guest.shards.get(partition)
+        shard = hosted.shards.get(partition)
         if shard is None or shard.is_loading:
             return
         if isinstance(message, Asked):
-            self._note_commit(guest, shard.services.get(message.group_id), message)
+            self._note_commit(hosted, shard.services.get(message.group_id), message)
         self._check_fence(cluster, out)
         for group_id, service in sorted(shard.services.items()):
             if not isinstance(message, Asked) or group_id == message.group_id:
-                self._check_service(cluster, guest, service)
+                self._check_service(cluster, hosted, service)
             if isinstance(message, ShardRead):
-                self._check_log(cluster, guest, shard, service)
+                self._check_log(cluster, hosted, shard, service)
 
     def check_all(self, cluster: Cluster) -> None:
         """Hold what every coordinator knows against its partition, once all is quiet."""
-        for _, guest in sorted(self._guests.items()):
-            for _, shard in sorted(guest.shards.items()):
+        for _, hosted in sorted(self._hosted_roles.items()):
+            for _, shard in sorted(hosted.shards.items()):
                 for _, service in sorted(shard.services.items()):
-                    self._check_log(cluster, guest, shard, service)
+                    self._check_log(cluster, hosted, shard, service)
 
     def authority(self, cluster: Cluster, group_id: str) -> GroupService | None:
         """Return the group on the broker that leads its partition by the controller's word; None while it loads."""
@@ -135,11 +138,11 @@ class GroupChecker:
         state = cluster.controller.image.partitions.get(partition)
         if state is None or not state.has_leader:
             return None
-        guest, role = self._guests.get(state.leader), cluster.nodes[state.leader].role
-        if guest is None or role is None or guest.host is not role:
+        hosted, role = self._hosted_roles.get(state.leader), cluster.nodes[state.leader].role
+        if hosted is None or role is None or hosted.host is not role:
             return None
         known = role.image.partitions.get(partition)
-        shard = guest.shards.get(partition)
+        shard = hosted.shards.get(partition)
         if known is None or known.leader_epoch != state.leader_epoch or shard is None or shard.is_loading:
             return None
         return shard.services.get(group_id)
@@ -170,10 +173,10 @@ class GroupChecker:
         clients = [member.client for member in of_group if member.client is not None]
         self.note(cluster.now_ms, invariants.single_owners(service, clients), group_id)
 
-    def _check_service(self, cluster: Cluster, guest: CoordinatorGuest, service: GroupService) -> None:
-        known = self._known.get((guest.broker, service.group_id))
+    def _check_service(self, cluster: Cluster, hosted: HostedCoordinator, service: GroupService) -> None:
+        known = self._known.get((hosted.broker, service.group_id))
         if known is None or known.service is not service:
-            known = self._known[guest.broker, service.group_id] = _Known(service)
+            known = self._known[hosted.broker, service.group_id] = _Known(service)
         seen = fingerprint(service)
         if seen != known.fingerprint:
             known.fingerprint = seen
@@ -194,9 +197,9 @@ class GroupChecker:
             self.note(now_ms, invariants.legal_epochs(known.group, group), group_id)
         known.group = group
 
-    def _check_log(self, cluster: Cluster, guest: CoordinatorGuest, shard: Shard, service: GroupService) -> None:
+    def _check_log(self, cluster: Cluster, hosted: HostedCoordinator, shard: Shard, service: GroupService) -> None:
         """G7: a coordinator shows what is committed in its partition, no more and no less."""
-        led = guest.host.led_log(shard.partition)
+        led = hosted.host.led_log(shard.partition)
         if led is None:
             return
         stored: dict[TopicPartition, CommittedOffset] = {}
@@ -220,12 +223,12 @@ class GroupChecker:
             self.note(cluster.now_ms, found, service.group_id)
         known.values = values
 
-    def _note_commit(self, guest: CoordinatorGuest, service: GroupService | None, asked: Asked) -> None:
+    def _note_commit(self, hosted: HostedCoordinator, service: GroupService | None, asked: Asked) -> None:
         """Remember a commit, when it first arrives, of who is no current member."""
         request = asked.request
         named = asked.client, asked.session, asked.ticket
-        if isinstance(request, CommitRequest) and (guest.broker, *named) not in self._arrived:
-            self._arrived.add((guest.broker, *named))
+        if isinstance(request, CommitRequest) and (hosted.broker, *named) not in self._arrived:
+            self._arrived.add((hosted.broker, *named))
             if service is not None and not is_from_current(service, request):
                 self._zombies[named] = request.member_id, asked.group_id
 

@@ -30,7 +30,14 @@ from log.batches.in_buffer import batches_in
 from replication.groups.client.reading import Reader
 from replication.groups.layout import Layout
 from replication.groups.messages import FetchNext
-from replication.roles.messages import Address, AskLeader, Consume, Consumed, LeaderTold, NodeId
+from replication.roles.messages import (
+    Address,
+    ConsumerFetch,
+    ConsumerFetchResponse,
+    MetadataRequest,
+    MetadataResponse,
+    NodeId,
+)
 from replication.roles.outbox import Outbox
 from replication.simulation.clients import POLL_MS, RETRY_MS
 from replication.simulation.options import Options
@@ -82,7 +89,7 @@ class Fetcher:
         if fetched is not None and fetched.number == due.number:
             self._ask(due.partition, out)
 
-    def on_leader(self, told: LeaderTold, out: Outbox) -> None:
+    def on_leader(self, told: MetadataResponse, out: Outbox) -> None:
         """Learn who leads, and fetch there."""
         fetched = self._fetched.get(told.partition)
         if fetched is None or fetched.number != told.number:
@@ -93,7 +100,7 @@ class Fetcher:
         else:
             self._ask(told.partition, out)
 
-    def on_consumed(self, told: Consumed, out: Outbox) -> None:
+    def on_consumed(self, told: ConsumerFetchResponse, out: Outbox) -> None:
         """Take what a leader sent."""
         fetched = self._fetched.get(told.partition)
         if fetched is None or fetched.number != told.number:
@@ -114,12 +121,12 @@ class Fetcher:
             return
         leader, fetched.leader = fetched.leader, NO_LEADER  # Should no answer come, the leader is asked for again.
         fetched.asked = leader
-        self._wait(partition, fetched, self._options.settings.answer_ms_max, out)
+        self._wait(partition, fetched, self._options.role_settings.answer_ms_max, out)
         if leader == NO_LEADER:
             broker = NodeId(self._entropy.next_int_bound(self._options.brokers))
-            out.send(Address(broker), AskLeader(partition, fetched.number))
+            out.send(Address(broker), MetadataRequest(partition, fetched.number))
         else:
-            out.send(Address(NodeId(leader)), Consume(partition, fetched.number, fetched.end))
+            out.send(Address(NodeId(leader)), ConsumerFetch(partition, fetched.number, fetched.end))
 
     def _wait(self, partition: int, fetched: _Fetched, delay_ms: int, out: Outbox) -> None:
         self._question += 1

@@ -42,19 +42,19 @@ from replication.groups.client.invariants import Broken
 from replication.groups.client.messages import Died, Note, Send
 from replication.groups.client.views import given
 from replication.groups.commits import CommitHistory, CommitMade, OffsetShown
-from replication.groups.guest import CoordinatorGuest, GuestOptions
+from replication.groups.hosted_coordinator import HostedCoordinator, HostedRoleOptions
 from replication.groups.member import Member
 from replication.groups.messages import Answered, ShardRead
 from replication.groups.plan import GroupsPlan, MemberPlan, draw_plan
 from replication.groups.tally import Tally
-from replication.roles.guest import Host
+from replication.roles.hosted import Host
 from replication.roles.messages import CONTROLLER, Message, NodeId, PartitionRecord
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import Cluster
 from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.trace import Trace
 
-_GUEST_STREAM: Final = 7
+_HOSTED_STREAM: Final = 7
 _MEMBER_STREAM: Final = 8
 _ASSIGNOR_STREAM: Final = 9
 _SAMPLE_MS: Final = 1_000
@@ -70,10 +70,10 @@ class GroupLife:
         self.tally = Tally()
         self.history = CommitHistory()
         self.members: list[Member] = []
-        self.guests: dict[BrokerId, CoordinatorGuest] = {}
-        self.checker = GroupChecker(plan.layout, self.members, self.guests)
+        self.hosted_roles: dict[BrokerId, HostedCoordinator] = {}
+        self.checker = GroupChecker(plan.layout, self.members, self.hosted_roles)
         self._options = options
-        self._guest_count = 0
+        self._hosted_role_count = 0
         self._sampled_ms = 0
         self._records_seen = 0
         self._commits: dict[_Asked, list[CommitMade]] = {}
@@ -90,7 +90,7 @@ class GroupLife:
     def join(self, cluster: Cluster) -> None:
         """Take part."""
         self._trace = cluster.trace
-        cluster.host(lambda host: self._new_guest(host, cluster.clock))
+        cluster.host(lambda host: self._new_hosted(host, cluster.clock))
         for plan in self.plan.members:
             cluster.join(partial(self._new_member, plan))
         cluster.watches.append(self._after)
@@ -161,18 +161,18 @@ class GroupLife:
 
     # Making, watching.
 
-    def _new_guest(self, host: Host, clock: Clock) -> CoordinatorGuest:
+    def _new_hosted(self, host: Host, clock: Clock) -> HostedCoordinator:
         """Return the coordinator of a broker that starts; each draws names of its own."""
-        self._guest_count += 1
-        entropy = SplitMix64(derive(self._options.seed, _GUEST_STREAM, self._guest_count))
-        options = GuestOptions(
+        self._hosted_role_count += 1
+        entropy = SplitMix64(derive(self._options.seed, _HOSTED_STREAM, self._hosted_role_count))
+        options = HostedRoleOptions(
             layout=self.plan.layout,
             service=service_options(self.plan, self._options.seed),
             load_ms_max=self.plan.load_ms_max,
             wall_clock_ms=WALL_CLOCK_MS,
         )
-        guest = self.guests[host.broker] = CoordinatorGuest(host, options, clock, entropy)
-        return guest
+        hosted = self.hosted_roles[host.broker] = HostedCoordinator(host, options, clock, entropy)
+        return hosted
 
     def _new_member(self, plan: MemberPlan, node: NodeId) -> Member:
         entropy = SplitMix64(derive(self._options.seed, _MEMBER_STREAM, node))

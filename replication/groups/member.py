@@ -29,7 +29,7 @@ from replication.groups.fetching import Fetcher
 from replication.groups.layout import Layout
 from replication.groups.messages import ActDue, Answered, FetchNext, MemberDue, Probed, ProbeDue
 from replication.groups.plan import Act, ActKind, MemberPlan
-from replication.roles.messages import Consumed, LeaderTold, Message, NodeId
+from replication.roles.messages import ConsumerFetchResponse, Message, MetadataResponse, NodeId
 from replication.roles.outbox import Outbox
 from replication.simulation.options import Options
 
@@ -83,7 +83,7 @@ class Member:
     def _begin_session(self) -> None:
         self.session += 1
         options = self._options
-        self._ends = ClientEnds(self.node, self.session, self.plan.spec.group_id, options.settings.answer_ms_max)
+        self._ends = ClientEnds(self.node, self.session, self.plan.spec.group_id, options.role_settings.answer_ms_max)
         self._fetcher = Fetcher(options, self._layout, self._entropy)
         self._inbox.clear()
         self._wakes_ms = None
@@ -130,9 +130,9 @@ class Member:
                 self._lose(ticket, now_ms, out)
         elif isinstance(message, FetchNext):
             self._fetcher.on_due(message, out)
-        elif isinstance(message, LeaderTold):
+        elif isinstance(message, MetadataResponse):
             self._fetcher.on_leader(message, out)
-        elif isinstance(message, Consumed):
+        elif isinstance(message, ConsumerFetchResponse):
             self._fetcher.on_consumed(message, out)
 
     def _lose(self, ticket: Ticket, now_ms: TimeMs, out: Outbox) -> None:

@@ -16,11 +16,11 @@ import attrs
 from broker.group.classic import Ticket
 from broker.ids import BrokerId
 from replication.groups.client.messages import Request, Response
-from replication.roles.messages import GuestMessage, NodeId
+from replication.roles.messages import HostedMessage, NodeId
 
 
 @attrs.frozen
-class Asked(GuestMessage):
+class Asked(HostedMessage):
     """A client's request. Tickets below `floor` are done with: their answers need not be kept."""
 
     client: NodeId
@@ -32,7 +32,7 @@ class Asked(GuestMessage):
 
 
 @attrs.frozen
-class Answered(GuestMessage):
+class Answered(HostedMessage):
     """The answer to a request."""
 
     broker: BrokerId
@@ -42,7 +42,7 @@ class Answered(GuestMessage):
 
 
 @attrs.frozen
-class Probe(GuestMessage):
+class Probe(HostedMessage):
     """A client asks whether these requests are still under way."""
 
     session: int
@@ -50,7 +50,7 @@ class Probe(GuestMessage):
 
 
 @attrs.frozen
-class Probed(GuestMessage):
+class Probed(HostedMessage):
     """Of `tickets` the broker is at work on `waiting`; the others, or their answers, are lost."""
 
     broker: BrokerId
@@ -60,7 +60,7 @@ class Probed(GuestMessage):
 
 
 @attrs.frozen
-class ShardRead(GuestMessage):
+class ShardRead(HostedMessage):
     """To itself: the time to read a partition of `__consumer_offsets` is over; `number` counts the shards made."""
 
     partition: int
@@ -68,7 +68,7 @@ class ShardRead(GuestMessage):
 
 
 @attrs.frozen
-class ShardDue(GuestMessage):
+class ShardDue(HostedMessage):
     """To itself: a coordinator has something to do now."""
 
     partition: int
@@ -76,28 +76,28 @@ class ShardDue(GuestMessage):
 
 
 @attrs.frozen
-class MemberDue(GuestMessage):
+class MemberDue(HostedMessage):
     """A member to itself: its consumer has something to do, if `number` is still the last."""
 
     number: int
 
 
 @attrs.frozen
-class ProbeDue(GuestMessage):
+class ProbeDue(HostedMessage):
     """A member to itself: look after the requests that are under way."""
 
     session: int
 
 
 @attrs.frozen
-class ActDue(GuestMessage):
+class ActDue(HostedMessage):
     """A member to itself: do the next thing of its plan."""
 
     place: int
 
 
 @attrs.frozen
-class FetchNext(GuestMessage):
+class FetchNext(HostedMessage):
     """A member to itself: fetch a partition, if `number` is still the last question about it."""
 
     partition: int

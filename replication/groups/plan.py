@@ -7,7 +7,7 @@ started again, and in the end everybody is there. The last act is over before th
 
 Example: `draw_members(swarm(7, DurationMs(300_000)), 3)` has three groups of two to four members each.
 
-Source: ours; the kinds are those of replication.groups.alone's stories.
+Source: ours; the kinds are those of replication.groups.alone's scenarios.
 """
 
 from __future__ import annotations

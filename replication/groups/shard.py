@@ -46,8 +46,8 @@ from replication.groups.alone.hosting import refusal
 from replication.groups.connections import Caller
 from replication.groups.journal import Journal, Uncommitted
 from replication.groups.messages import ShardDue
-from replication.roles.guest import Host
-from replication.roles.messages import Produced
+from replication.roles.hosted import Host
+from replication.roles.messages import ProduceResponse
 from replication.roles.outbox import Outbox
 
 _COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
@@ -126,7 +126,7 @@ class Shard:
             self._do(host, service, service.advance(now_ms), now_ms, out)
         self._await(now_ms, out)
 
-    def on_produced(self, host: Host, told: Produced, now_ms: TimeMs, out: Outbox) -> None:
+    def on_produced(self, host: Host, told: ProduceResponse, now_ms: TimeMs, out: Outbox) -> None:
         """Learn what became of an append."""
         waiting = self._waiting.pop(told.number, None)
         if waiting is None:

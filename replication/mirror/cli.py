@@ -5,7 +5,7 @@ cluster that it is of, then the verdict; for a broken run also the command that 
 
 Exit status: 0 if nothing is broken, 1 if something is, 2 for wrong usage.
 
-Worked example: `mirror --seed 7 --minutes 2`; `mirror --story M02`.
+Worked example: `mirror --seed 7 --minutes 2`; `mirror --scenario M02`.
 
 Source: ours; click.
 """
@@ -22,7 +22,7 @@ from replication.mirror.checks import PROMISES
 from replication.mirror.options import MirrorOptions, quiet_mirror, swarm_mirror
 from replication.mirror.outcome import MirrorOutcome
 from replication.mirror.run import run_mirror
-from replication.mirror.scenarios import STORIES, differences, find_story
+from replication.mirror.scenarios import SCENARIOS, differences, find_scenario
 from replication.simulation.options_text import options_lines
 
 _KINDS: Final = {"quiet": quiet_mirror, "swarm": swarm_mirror}
@@ -35,22 +35,22 @@ MINUTES_MAX: Final = 1_000
 @click.option("--quiet", "kind", flag_value="quiet", help="No faults.")
 @click.option("--minutes", type=click.FloatRange(0.1, MINUTES_MAX), default=1.0, show_default=True)
 @click.option("--seeds", type=click.IntRange(1), default=1, help="Run so many seeds from --seed on, one line each.")
-@click.option("--story", metavar="NAME", help="Tell a named story, step by step.")
-@click.option("--list", "is_list", is_flag=True, help="List the stories, and leave.")
-def mirror(seed: int, kind: str, minutes: float, seeds: int, story: str | None, *, is_list: bool) -> int:
+@click.option("--scenario", metavar="NAME", help="Tell a named scenario, step by step.")
+@click.option("--list", "is_list", is_flag=True, help="List the scenarios, and leave.")
+def mirror(seed: int, kind: str, minutes: float, seeds: int, scenario: str | None, *, is_list: bool) -> int:
     """Copy one cluster into another as MirrorMaker does, and check that nothing is lost by it.
 
     \b
     mirror --seed 7 --minutes 2
     mirror --seeds 50
-    mirror --story M02
+    mirror --scenario M02
     """
     if is_list:
-        for each in STORIES:
+        for each in SCENARIOS:
             click.echo(f"{each.name}  {each.title}")
         return 0
-    if story is not None:
-        return _tell_story(story)
+    if scenario is not None:
+        return _print_scenario(scenario)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
     if seeds > 1:
         return _many(kind, range(seed, seed + seeds), duration_ms, minutes)
@@ -101,13 +101,13 @@ def verdict_lines(outcome: MirrorOutcome) -> list[str]:
     return lines if outcome.findings else [*lines, "nothing is broken"]
 
 
-def _tell_story(name: str) -> int:
-    story = find_story(name)
-    click.echo(f"{story.name}: {story.title}\n{story.how}\n")
-    outcome = run_mirror(story.options, click.echo)
+def _print_scenario(name: str) -> int:
+    scenario = find_scenario(name)
+    click.echo(f"{scenario.name}: {scenario.title}\n{scenario.how}\n")
+    outcome = run_mirror(scenario.options, click.echo)
     for line in verdict_lines(outcome):
         click.echo(line)
-    different = differences(story, outcome)
+    different = differences(scenario, outcome)
     for line in different:
         click.echo(f"NOT AS EXPECTED: {line}")
     if not different:

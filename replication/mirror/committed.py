@@ -46,8 +46,8 @@ def values_of(cluster: Cluster, number: int) -> tuple[bytes, ...]:
 
 def is_sound(simulation: Simulation, number: int) -> bool:
     """Return whether a partition has lost nothing that was committed, as far as the checkers know."""
-    ghost = simulation.checker.ghosts.get(number)
-    return ghost is None or not ghost.losses
+    reference = simulation.checker.references.get(number)
+    return reference is None or not reference.losses
 
 
 def _leader_log(cluster: Cluster, number: int) -> PartitionLog | None:

@@ -32,16 +32,16 @@ from log.batches.in_buffer import batches_in
 from log.record import Record
 from replication.roles.messages import (
     Address,
-    AskLeader,
     ClientDue,
-    Consume,
-    Consumed,
-    GuestMessage,
-    LeaderTold,
+    ConsumerFetch,
+    ConsumerFetchResponse,
+    HostedMessage,
     Message,
+    MetadataRequest,
+    MetadataResponse,
     NodeId,
     Produce,
-    Produced,
+    ProduceResponse,
 )
 from replication.roles.outbox import Outbox
 from replication.rules.produce import ACKS_ALL
@@ -54,7 +54,7 @@ Token = TypeVar("Token")
 
 
 @attrs.frozen
-class Poked(GuestMessage):
+class Poked(HostedMessage):
     """To a side from within its own process: flows that stand still may have work."""
 
 
@@ -96,7 +96,7 @@ class Side:
             self._is_poked = False
             for flow in list(self._flows):
                 flow.work(out)
-        elif isinstance(message, ClientDue | LeaderTold | Consumed | Produced):
+        elif isinstance(message, ClientDue | MetadataResponse | ConsumerFetchResponse | ProduceResponse):
             asking = self._asking.pop(message.number, None)
             if asking is not None:
                 asking.on_answer(message, now_ms, out)
@@ -128,10 +128,10 @@ class Flow:
         if self._is_asking or not self._has_work():
             return
         self._is_asking = True
-        answer_ms = self.side.options.settings.answer_ms_max
+        answer_ms = self.side.options.role_settings.answer_ms_max
         if self._leader == NO_LEADER:
             number = self.side.question(self, answer_ms, out)
-            out.send(self.side.some_broker(), AskLeader(self.partition, number))
+            out.send(self.side.some_broker(), MetadataRequest(self.partition, number))
             return
         # Should no answer come, the leader is asked for again.
         self._asked, self._leader = self._leader, NO_LEADER
@@ -140,12 +140,12 @@ class Flow:
     def on_answer(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
         """Take the answer to the question under way, or the news that there is none."""
         self._is_asking = False
-        if isinstance(message, LeaderTold):
+        if isinstance(message, MetadataResponse):
             self._leader = message.leader
             if message.leader == NO_LEADER:
                 self._wait(RETRY_MS, out)
                 return
-        elif isinstance(message, Consumed | Produced) and not self._on_told(message):
+        elif isinstance(message, ConsumerFetchResponse | ProduceResponse) and not self._on_told(message):
             self._wait(RETRY_MS, out)
             return
         self.work(out)
@@ -162,7 +162,7 @@ class Flow:
     def _ask(self, leader: BrokerId, answer_ms: int, out: Outbox) -> None:
         raise NotImplementedError
 
-    def _on_told(self, message: Consumed | Produced) -> bool:
+    def _on_told(self, message: ConsumerFetchResponse | ProduceResponse) -> bool:
         """Take what the leader told; return whether it was what was asked for."""
         raise NotImplementedError
 
@@ -196,10 +196,10 @@ class Reader(Flow):
 
     def _ask(self, leader: BrokerId, answer_ms: int, out: Outbox) -> None:
         number = self.side.question(self, answer_ms, out)
-        out.send(Address(NodeId(leader)), Consume(self.partition, number, self.position))
+        out.send(Address(NodeId(leader)), ConsumerFetch(self.partition, number, self.position))
 
-    def _on_told(self, message: Consumed | Produced) -> bool:
-        assert isinstance(message, Consumed), message
+    def _on_told(self, message: ConsumerFetchResponse | ProduceResponse) -> bool:
+        assert isinstance(message, ConsumerFetchResponse), message
         if message.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             # auto.offset.reset is earliest, and nobody's position is past the end but after a loss.
             self.position = message.start_offset
@@ -252,11 +252,11 @@ class Writer(Flow, Generic[Token]):
 
     def _ask(self, leader: BrokerId, answer_ms: int, out: Outbox) -> None:
         batch, _ = self._queue[0]
-        number = self.side.question(self, self.side.options.settings.produce_ms_max + answer_ms, out)
+        number = self.side.question(self, self.side.options.role_settings.produce_ms_max + answer_ms, out)
         out.send(Address(NodeId(leader)), Produce(self.partition, number, ACKS_ALL, batch))
 
-    def _on_told(self, message: Consumed | Produced) -> bool:
-        assert isinstance(message, Produced), message
+    def _on_told(self, message: ConsumerFetchResponse | ProduceResponse) -> bool:
+        assert isinstance(message, ProduceResponse), message
         if message.error is not ErrorCode.NONE:
             return False
         self._leader = self._asked

@@ -38,7 +38,7 @@ from replication.mirror.outcome import MirrorOutcome, Standing, check_failovers,
 from replication.mirror.policy import HEARTBEATS
 from replication.mirror.process import End, Groups, MirrorProcess, World, copied_batch, heartbeat_batch
 from replication.mirror.records import read_offset_sync
-from replication.roles.messages import CONTROLLER, Create, NodeId
+from replication.roles.messages import CONTROLLER, CreateTopic, NodeId
 from replication.simulation.cluster import Cluster, replicas_of, settled
 from replication.simulation.options import WALL_CLOCK_MS
 from replication.simulation.run import Outcome, Simulation
@@ -179,8 +179,8 @@ class MirrorRun:
         failed: list[MirrorFinding | Finding] = []
         try:
             self.run_until(options.source.duration_ms)
-            self.source.weather.heal()
-            self.target.weather.heal()
+            self.source.fault_injector.heal()
+            self.target.fault_injector.heal()
             self.source.cluster.stop_writing()
             if missing := self._settle():
                 failed.append(Finding("L", self.source.cluster.now_ms, -1, missing))
@@ -297,7 +297,7 @@ def _creator(cluster: Cluster) -> Callable[[int], None]:
 
     def create(number: int) -> None:
         if number not in cluster.controller.image.partitions:
-            cluster.tell(CONTROLLER, Create(number, replicas_of(number, cluster.options)))
+            cluster.tell(CONTROLLER, CreateTopic(number, replicas_of(number, cluster.options)))
             cluster.at(cluster.now_ms + DurationMs(1_000), lambda: create(number))
 
     return create

@@ -5,8 +5,8 @@ from __future__ import annotations
 from replication.retention.deleter import Deleter
 from replication.retention.keeper import Keeper, Machine
 from replication.retention.keyed import identity_of, keyed_record
-from replication.retention.messages import DeleteRecords, DeletionOrder, RecordsDeleted, UpkeepDue
-from replication.retention.policy import Reset, Upkeep
+from replication.retention.messages import DeleteRecords, DeletionOrder, RecordsDeleted, RetentionDue
+from replication.retention.policy import Reset, Retention
 
 __all__ = (
     "DeleteRecords",
@@ -16,8 +16,8 @@ __all__ = (
     "Machine",
     "RecordsDeleted",
     "Reset",
-    "Upkeep",
-    "UpkeepDue",
+    "Retention",
+    "RetentionDue",
     "identity_of",
     "keyed_record",
 )

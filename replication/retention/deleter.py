@@ -18,7 +18,7 @@ from broker.ids import NO_LEADER
 from broker.units import SECOND_MS, DurationMs, TimeMs
 from replication.retention.keeper import DELETION_MS_MAX
 from replication.retention.messages import DeleteRecords, DeletionOrder, RecordsDeleted
-from replication.roles.messages import Address, AskLeader, ClientDue, LeaderTold, Message, NodeId
+from replication.roles.messages import Address, ClientDue, Message, MetadataRequest, MetadataResponse, NodeId
 from replication.roles.outbox import Outbox
 
 RETRY_MS: Final = DurationMs(500)
@@ -46,13 +46,13 @@ class Deleter:
                 self._ask(message, out)
             return
         order = self._order
-        if order is None or not isinstance(message, ClientDue | LeaderTold | RecordsDeleted):
+        if order is None or not isinstance(message, ClientDue | MetadataResponse | RecordsDeleted):
             return
         if message.number != self._number:
             return
         if isinstance(message, ClientDue):
             self._ask_again(order, now_ms, out)
-        elif isinstance(message, LeaderTold):
+        elif isinstance(message, MetadataResponse):
             self._number += 1
             if message.leader == NO_LEADER:
                 out.wake(RETRY_MS, ClientDue(self._number))
@@ -75,5 +75,5 @@ class Deleter:
     def _ask(self, order: DeletionOrder, out: Outbox) -> None:
         self._number += 1
         broker = NodeId(self._entropy.next_int_bound(self._broker_count))
-        out.send(Address(broker), AskLeader(order.partition, self._number))
+        out.send(Address(broker), MetadataRequest(order.partition, self._number))
         out.wake(DurationMs(2 * SECOND_MS), ClientDue(self._number))

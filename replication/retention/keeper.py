@@ -11,10 +11,10 @@ Goals, most important first
 Constraints: a keeper lives as long as its process. Logs in a failed directory are left alone. A log that cannot be
 cleaned is left alone from then on.
 
-How: at `UpkeepDue` compacted logs are cleaned until none is due, then segments beyond retention are deleted, then what
-logs have put off is done: rolled segments are flushed, files deleted. Where logs begin is written down once a minute.
-An order raises the leader's log start at once and waits; while any waits, all are looked at every 50 ms, where Kafka
-looks at each fetch.
+How: at `RetentionDue` compacted logs are cleaned until none is due, then segments beyond retention are deleted, then
+what logs have put off is done: rolled segments are flushed, files deleted. Where logs begin is written down once a
+minute. An order raises the leader's log start at once and waits; while any waits, all are looked at every 50 ms,
+where Kafka looks at each fetch.
 
 Left out: that Kafka's cleaner and retention are two tasks; the limit of a cleaner's speed. That a cut also takes the
 cleaner's checkpoint back to the last segment: only what is committed is cleaned, and that is not cut but for an
@@ -43,7 +43,7 @@ from replication.retention.messages import (
     DeletionExpired,
     DeletionsDue,
     RecordsDeleted,
-    UpkeepDue,
+    RetentionDue,
 )
 from replication.roles.broker_role import BrokerRole
 from replication.roles.leader import LeaderRole
@@ -97,7 +97,7 @@ class Keeper:
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         """Take a message."""
-        if isinstance(message, UpkeepDue):
+        if isinstance(message, RetentionDue):
             self._keep(now_ms)
         elif isinstance(message, DeleteRecords):
             self._on_order(message, sender, now_ms, out)

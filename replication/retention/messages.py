@@ -1,4 +1,4 @@
-"""What is said about upkeep: by clients that delete records, and by brokers to themselves.
+"""What is said about retention: by clients that delete records, and by brokers to themselves.
 
 It decides nothing. Source: Kafka clients DeleteRecordsRequest and DeleteRecordsResponse, 4.0; KIP-107.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 from broker.error_codes import ErrorCode
 from broker.ids import Offset
 from broker.values import value
-from replication.roles.messages import Address, GuestMessage
+from replication.roles.messages import Address, HostedMessage
 
 
 @value
-class DeleteRecords(GuestMessage):
+class DeleteRecords(HostedMessage):
     """A client asks the leader to delete what lies below `offset`; -1 is all that is committed."""
 
     partition: int
@@ -21,7 +21,7 @@ class DeleteRecords(GuestMessage):
 
 
 @value
-class RecordsDeleted(GuestMessage):
+class RecordsDeleted(HostedMessage):
     """The answer to DeleteRecords."""
 
     partition: int
@@ -31,17 +31,17 @@ class RecordsDeleted(GuestMessage):
 
 
 @value
-class UpkeepDue(GuestMessage):
+class RetentionDue(HostedMessage):
     """To a broker: look after the logs now."""
 
 
 @value
-class DeletionsDue(GuestMessage):
+class DeletionsDue(HostedMessage):
     """To itself: look whether orders that wait are done."""
 
 
 @value
-class DeletionExpired(GuestMessage):
+class DeletionExpired(HostedMessage):
     """To itself: an order has waited for long enough."""
 
     partition: int
@@ -50,7 +50,7 @@ class DeletionExpired(GuestMessage):
 
 
 @value
-class DeletionOrder(GuestMessage):
+class DeletionOrder(HostedMessage):
     """An operator tells a client to have records deleted."""
 
     partition: int

@@ -1,4 +1,4 @@
-"""How long records are kept, and what a consumer does that comes too late: the settings of upkeep in one value.
+"""How long records are kept, and what a consumer does that comes too late: the settings of retention in one value.
 
 It decides nothing but what is allowed. Names follow Kafka's settings, given behind each; sizes and times are much
 smaller than Kafka's defaults, as a run lasts minutes: a segment holds some ten records.
@@ -6,7 +6,7 @@ smaller than Kafka's defaults, as a run lasts minutes: a segment holds some ten 
 Constraints: a log that compacts is written with keys; whole segments go, so `retention_bytes` means little below a few
 times `segment_bytes`. Raises UsageError for what cannot be.
 
-Example: Upkeep(retention_ms=DurationMs(20_000)) deletes segments whose newest record is older than 20 s.
+Example: Retention(retention_ms=DurationMs(20_000)) deletes segments whose newest record is older than 20 s.
 
 Source: Kafka 4.0 TopicConfig (retention.ms, retention.bytes, cleanup.policy, segment.bytes, delete.retention.ms,
 min.cleanable.dirty.ratio), ServerLogConfigs (log.retention.check.interval.ms), ConsumerConfig (auto.offset.reset).
@@ -46,7 +46,7 @@ class Reset(enum.Enum):
 
 
 @attrs.frozen(kw_only=True)
-class Upkeep:
+class Retention:
     """How the logs that clients write to are kept. -1 is no limit.
 
     `key_count` keys are written, one record in `tombstones_one_in` without a value; only a log that compacts has keys.

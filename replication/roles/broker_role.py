@@ -37,43 +37,43 @@ from log.errors import InconsistentTopicIdError, StorageError
 from replication.roles.broker_start import BrokerStart
 from replication.roles.consumers import answer_consumer
 from replication.roles.follower import FollowerRole
-from replication.roles.guest import GuestAppend
+from replication.roles.hosted import HostedAppend
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
     CONTROLLER,
     PARTITION_MESSAGES,
     Address,
-    AskBounds,
-    AskEpochEnd,
-    AskLeader,
-    AskMetadata,
-    Beat,
-    BeatDue,
-    BeatTold,
-    BoundsTold,
+    AlterPartitionResponse,
+    AlterPartitionRetryDue,
+    BrokerHeartbeat,
+    BrokerHeartbeatResponse,
+    BrokerRegistration,
+    BrokerRegistrationResponse,
     CheckpointDue,
-    Consume,
-    Consumed,
-    EpochEndTold,
+    ConsumerFetch,
+    ConsumerFetchResponse,
     Fetch,
     FetchDue,
-    Fetched,
-    GuestMessage,
-    HoldOver,
-    IsrRetryDue,
-    IsrTold,
+    FetchExpired,
+    FetchResponse,
+    HeartbeatDue,
+    HostedMessage,
     LagCheckDue,
-    LeaderTold,
+    ListOffsets,
+    ListOffsetsResponse,
     Message,
-    MetadataDue,
-    MetadataTold,
+    MetadataFetch,
+    MetadataFetchDue,
+    MetadataFetchResponse,
+    MetadataRequest,
+    MetadataResponse,
     NodeId,
+    OffsetsForLeaderEpoch,
+    OffsetsForLeaderEpochResponse,
     Produce,
-    Produced,
-    Register,
-    RegisterDue,
-    Registered,
-    WriteExpired,
+    ProduceExpired,
+    ProduceResponse,
+    RegistrationDue,
 )
 from replication.roles.metadata import MetadataImage
 from replication.roles.outbox import Outbox
@@ -100,10 +100,10 @@ _STOPPING: Final = (LifeState.PENDING_CONTROLLED_SHUTDOWN, LifeState.SHUTTING_DO
 class BrokerRole:
     """One life of a broker. `roles` holds its part in each partition, `image` the metadata that it has read."""
 
-    def __init__(self, start: BrokerStart, settings: RoleSettings) -> None:
+    def __init__(self, start: BrokerStart, role_settings: RoleSettings) -> None:
         self.start = start
         self.broker = start.broker
-        self.settings = settings
+        self.role_settings = role_settings
         self.epoch: BrokerEpoch | None = None
         self.image = MetadataImage()
         self.roles: dict[int, LeaderRole | FollowerRole] = {}
@@ -113,13 +113,13 @@ class BrokerRole:
         self.life = LifeState.NOT_RUNNING
         self._question = 0
         self._append_count = 0
-        self.guests = tuple(make(self) for make in start.guests)
+        self.hosted_roles = tuple(make(self) for make in start.hosted_roles)
 
     def begin(self, out: Outbox) -> None:
         """Start: ask for an epoch."""
         self._live(LifeInput.START)
         self._register(out)
-        out.wake(self.settings.checkpoint_ms, CheckpointDue())
+        out.wake(self.role_settings.checkpoint_ms, CheckpointDue())
         out.wake(self._lag_check_ms, LagCheckDue())
 
     @property
@@ -152,10 +152,10 @@ class BrokerRole:
             moment = Moment(now_ms, self.image.brokers)
             if isinstance(message, Fetch):
                 self._on_fetch(message, sender, moment, out)
-            elif isinstance(message, Fetched):
+            elif isinstance(message, FetchResponse):
                 if isinstance(role := self.roles.get(message.partition), FollowerRole):
                     role.on_fetched(message, moment, out)
-            elif isinstance(message, HoldOver):
+            elif isinstance(message, FetchExpired):
                 if isinstance(role := self.roles.get(message.partition), LeaderRole):
                     role.on_hold_over(message, moment, out)
             elif type(message) in PARTITION_MESSAGES:
@@ -168,54 +168,59 @@ class BrokerRole:
 
     def _on_partition_message(self, message: Message, sender: Address, moment: Moment, out: Outbox) -> None:
         """Take a message of one partition that is no part of a follower's usual round."""
-        if isinstance(message, WriteExpired):
+        if isinstance(message, ProduceExpired):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_write_expired(message, out)
         elif isinstance(message, Produce):
             self._on_produce(message, sender, moment, out)
-        elif isinstance(message, Consume):
+        elif isinstance(message, ConsumerFetch):
             self._on_consume(message, sender, out)
-        elif isinstance(message, AskLeader):
+        elif isinstance(message, MetadataRequest):
             self._on_ask_leader(message, sender, out)
         else:
             self._on_rarer(message, sender, moment, out)
 
     def _on_rarer(self, message: Message, sender: Address, moment: Moment, out: Outbox) -> None:
-        if isinstance(message, AskEpochEnd):
+        if isinstance(message, OffsetsForLeaderEpoch):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_ask_epoch_end(message, sender, out)
             else:
                 error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-                out.send(sender, EpochEndTold(message.partition, message.number, error, UNDEFINED_END))
-        elif isinstance(message, AskBounds):
+                out.send(sender, OffsetsForLeaderEpochResponse(message.partition, message.number, error, UNDEFINED_END))
+        elif isinstance(message, ListOffsets):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_ask_bounds(message, sender, out)
             else:
                 error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-                out.send(sender, BoundsTold(message.partition, message.number, error, UNKNOWN_OFFSET, UNKNOWN_OFFSET))
-        elif isinstance(message, EpochEndTold):
+                out.send(
+                    sender,
+                    ListOffsetsResponse(message.partition, message.number, error, UNKNOWN_OFFSET, UNKNOWN_OFFSET),
+                )
+        elif isinstance(message, OffsetsForLeaderEpochResponse):
             if isinstance(role := self.roles.get(message.partition), FollowerRole):
                 role.on_epoch_end(message, moment, out)
-        elif isinstance(message, BoundsTold):
+        elif isinstance(message, ListOffsetsResponse):
             if isinstance(role := self.roles.get(message.partition), FollowerRole):
                 role.on_bounds(message, moment, out)
-        elif isinstance(message, IsrTold):
+        elif isinstance(message, AlterPartitionResponse):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
-                role.on_isr_told(message, moment, out)
-        elif isinstance(message, IsrRetryDue) and isinstance(role := self.roles.get(message.partition), LeaderRole):
+                role.on_alter_partition_response(message, moment, out)
+        elif isinstance(message, AlterPartitionRetryDue) and isinstance(
+            role := self.roles.get(message.partition), LeaderRole
+        ):
             role.on_isr_retry(message, out)
 
     def _on_own_message(self, message: Message, sender: Address, moment: Moment, out: Outbox) -> None:
         """Take a message that is not of one partition."""
-        if isinstance(message, MetadataTold):
+        if isinstance(message, MetadataFetchResponse):
             self._on_metadata(message, moment, out)
-        elif isinstance(message, MetadataDue):
+        elif isinstance(message, MetadataFetchDue):
             if message.number == self._question:
                 self._ask_metadata(out)
-        elif isinstance(message, BeatDue):
+        elif isinstance(message, HeartbeatDue):
             self._beat(out)
-            out.wake(self.settings.heartbeat_ms, BeatDue())
-        elif isinstance(message, BeatTold):
+            out.wake(self.role_settings.heartbeat_ms, HeartbeatDue())
+        elif isinstance(message, BrokerHeartbeatResponse):
             if message.error is ErrorCode.NONE:
                 self._live(_HEARD.get(message.state, LifeInput.HEARTBEAT_FENCED))
         elif isinstance(message, LagCheckDue):
@@ -226,52 +231,52 @@ class BrokerRole:
         elif isinstance(message, CheckpointDue):
             ends = {partition: role.log.log.high_watermark for partition, role in sorted(self.roles.items())}
             self.start.checkpoint(ends)
-            out.wake(self.settings.checkpoint_ms, CheckpointDue())
-        elif isinstance(message, Registered):
+            out.wake(self.role_settings.checkpoint_ms, CheckpointDue())
+        elif isinstance(message, BrokerRegistrationResponse):
             self._on_registered(message, out)
-        elif isinstance(message, RegisterDue):
+        elif isinstance(message, RegistrationDue):
             if self.epoch is None:
                 self._register(out)
-        elif isinstance(message, GuestMessage | Produced):
-            for guest in self.guests:
-                guest.handle(message, sender, moment.now_ms, out)
+        elif isinstance(message, HostedMessage | ProduceResponse):
+            for hosted in self.hosted_roles:
+                hosted.handle(message, sender, moment.now_ms, out)
         else:
             raise UsageError(f"a broker takes no {type(message).__name__}")
 
-    def _on_ask_leader(self, message: AskLeader, sender: Address, out: Outbox) -> None:
+    def _on_ask_leader(self, message: MetadataRequest, sender: Address, out: Outbox) -> None:
         known = self.image.partitions.get(message.partition)
-        told = LeaderTold(message.partition, message.number, NO_LEADER)
+        told = MetadataResponse(message.partition, message.number, NO_LEADER)
         if known is not None:
-            told = LeaderTold(message.partition, message.number, known.leader, known.leader_epoch)
+            told = MetadataResponse(message.partition, message.number, known.leader, known.leader_epoch)
         out.send(sender, told)
 
     # Registration and metadata.
 
     def _register(self, out: Outbox) -> None:
-        out.send(Address(CONTROLLER), Register(self.broker, self.start.incarnation, self.start.proof))
-        out.wake(self.settings.answer_ms_max, RegisterDue())
+        out.send(Address(CONTROLLER), BrokerRegistration(self.broker, self.start.incarnation, self.start.proof))
+        out.wake(self.role_settings.answer_ms_max, RegistrationDue())
 
-    def _on_registered(self, told: Registered, out: Outbox) -> None:
+    def _on_registered(self, told: BrokerRegistrationResponse, out: Outbox) -> None:
         if told.epoch is None or self.epoch is not None:
             return
         self.epoch = told.epoch
         self._ask_metadata(out)
         self._beat(out)
-        out.wake(self.settings.heartbeat_ms, BeatDue())
+        out.wake(self.role_settings.heartbeat_ms, HeartbeatDue())
 
     def _beat(self, out: Outbox) -> None:
         assert self.epoch is not None
         is_stopping = self.life in _STOPPING
         heartbeat = Heartbeat(metadata_offset=self.image.offset, want_shutdown=is_stopping)
-        out.send(Address(CONTROLLER), Beat(self.broker, self.epoch, heartbeat, self.offline))
+        out.send(Address(CONTROLLER), BrokerHeartbeat(self.broker, self.epoch, heartbeat, self.offline))
 
     def _ask_metadata(self, out: Outbox) -> None:
         self._question += 1
-        out.send(Address(CONTROLLER), AskMetadata(self.broker, self._question, self.image.offset))
+        out.send(Address(CONTROLLER), MetadataFetch(self.broker, self._question, self.image.offset))
         # The controller answers when it has news; a lost question or answer is found out by asking again.
-        out.wake(self.settings.answer_ms_max, MetadataDue(self._question))
+        out.wake(self.role_settings.answer_ms_max, MetadataFetchDue(self._question))
 
-    def _on_metadata(self, told: MetadataTold, moment: Moment, out: Outbox) -> None:
+    def _on_metadata(self, told: MetadataFetchResponse, moment: Moment, out: Outbox) -> None:
         if told.number != self._question or told.offset != self.image.offset:
             return
         is_first = self.image.offset == 0
@@ -291,7 +296,7 @@ class BrokerRole:
             except StorageError as error:
                 self.offline |= {partition}
                 self._lose_directory(error.path, moment.now_ms, out)
-            self._tell_guests(partition, led_epoch, moment.now_ms, out)
+            self._notify_hosted_roles(partition, led_epoch, moment.now_ms, out)
         own = self.image.brokers.get(self.broker)
         if self.life is LifeState.STARTING and own is not None and own.epoch == self.epoch:
             self._live(LifeInput.CAUGHT_UP)
@@ -342,7 +347,7 @@ class BrokerRole:
         role = self.roles.get(partition)
         log = self._log_of(partition)
         known = unassigned(self.broker) if role is None else role.state
-        leading = become_leader(known, news, log.state, moment.now_ms, self.settings.terms.rules)
+        leading = become_leader(known, news, log.state, moment.now_ms, self.role_settings.settings.rules)
         if leading is None:
             return
         if news.leader_epoch > known.leader_epoch:
@@ -352,7 +357,7 @@ class BrokerRole:
             return
         assert self.epoch is not None
         part = self._told(partition, PartInput.TOLD_TO_LEAD)
-        role = LeaderRole(partition, leading.state, log, self.epoch, self.settings)
+        role = LeaderRole(partition, leading.state, log, self.epoch, self.role_settings)
         assert role.part is part, part
         self.roles[partition] = role
         role.renew(leading.state, moment, out)
@@ -369,7 +374,7 @@ class BrokerRole:
             assert self.epoch is not None
             log = self._log_of(partition)
             was = self._part_of(partition)
-            role = FollowerRole(partition, following.state, log, self.epoch, self.settings)
+            role = FollowerRole(partition, following.state, log, self.epoch, self.role_settings)
             role.part = was
             self.roles[partition] = role
         role.follow(following, moment, out)
@@ -389,7 +394,7 @@ class BrokerRole:
             role = self._leave(partition)
             if isinstance(role, LeaderRole):
                 role.fail(WriteInput.DIRECTORY_LOST, out)
-            self._tell_guests(partition, led_epoch, now_ms, out)
+            self._notify_hosted_roles(partition, led_epoch, now_ms, out)
         if self.epoch is not None:
             self._beat(out)
 
@@ -398,12 +403,14 @@ class BrokerRole:
         error = ErrorCode.KAFKA_STORAGE_ERROR
         if isinstance(message, Produce) and message.acks != 0:
             error = end_of_write(WriteState.RECEIVED, WriteInput.DIRECTORY_LOST)
-            told = Produced(message.partition, message.number, message.acks, error, Offset(-1), appended=True)
+            told = ProduceResponse(message.partition, message.number, message.acks, error, Offset(-1), appended=True)
             out.send(sender, told)
-        elif isinstance(message, Consume):
-            out.send(sender, Consumed(message.partition, message.number, error, b"", Offset(-1), Offset(-1)))
+        elif isinstance(message, ConsumerFetch):
+            out.send(
+                sender, ConsumerFetchResponse(message.partition, message.number, error, b"", Offset(-1), Offset(-1))
+            )
         elif isinstance(message, Fetch):
-            out.send(sender, Fetched(message.partition, message.number, FetchAnswer(error=error), b""))
+            out.send(sender, FetchResponse(message.partition, message.number, FetchAnswer(error=error), b""))
 
     def _absence(self, partition: int) -> ErrorCode:
         """Return why this broker has no part in a partition that it is asked for."""
@@ -411,17 +418,17 @@ class BrokerRole:
             return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
-    # Guests.
+    # HostedRoles.
 
-    def append(self, partition: int, records: bytes, now_ms: TimeMs, out: Outbox) -> GuestAppend:
-        """Append a guest's batch to a partition that this broker leads; see `replication.roles.guest`."""
+    def append(self, partition: int, records: bytes, now_ms: TimeMs, out: Outbox) -> HostedAppend:
+        """Append a hosted role's batch to a partition that this broker leads; see `replication.roles.hosted`."""
         role = self.roles.get(partition)
         if not isinstance(role, LeaderRole):
-            return GuestAppend(ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)
+            return HostedAppend(ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)
         self._append_count += 1
         write = Produce(partition, self._append_count, ACKS_ALL, records)
         error = role.append(write, Address(NodeId(self.broker)), Moment(now_ms, self.image.brokers), out)
-        return GuestAppend(error, write.number)
+        return HostedAppend(error, write.number)
 
     def led_log(self, partition: int) -> ReplicaLog | None:
         """Return the log of a partition that this broker leads, None if it does not."""
@@ -432,16 +439,18 @@ class BrokerRole:
         role = self.roles.get(partition)
         return role.state.leader_epoch if isinstance(role, LeaderRole) else None
 
-    def _tell_guests(self, partition: int, epoch_before: LeaderEpoch | None, now_ms: TimeMs, out: Outbox) -> None:
-        """Tell guests if this broker began or ceased to lead a partition."""
+    def _notify_hosted_roles(
+        self, partition: int, epoch_before: LeaderEpoch | None, now_ms: TimeMs, out: Outbox
+    ) -> None:
+        """Tell hosted roles if this broker began or ceased to lead a partition."""
         epoch = self._led_epoch(partition)
         if epoch == epoch_before:
             return
-        for guest in self.guests:
+        for hosted in self.hosted_roles:
             if epoch is None:
-                guest.on_lost(partition, now_ms, out)
+                hosted.on_lost(partition, now_ms, out)
             else:
-                guest.on_gained(partition, epoch, now_ms, out)
+                hosted.on_gained(partition, epoch, now_ms, out)
 
     # Requests for a partition.
 
@@ -452,8 +461,8 @@ class BrokerRole:
             return
         error = self._absence(fetch.partition)
         if role is not None:
-            error = check_leader_epoch(role.state, fetch.request.leader_epoch, self.settings.terms.rules)
-        out.send(sender, Fetched(fetch.partition, fetch.number, FetchAnswer(error=error), b""))
+            error = check_leader_epoch(role.state, fetch.request.leader_epoch, self.role_settings.settings.rules)
+        out.send(sender, FetchResponse(fetch.partition, fetch.number, FetchAnswer(error=error), b""))
 
     def _on_produce(self, write: Produce, sender: Address, moment: Moment, out: Outbox) -> None:
         role = self.roles.get(write.partition)
@@ -461,17 +470,22 @@ class BrokerRole:
             role.on_produce(write, sender, moment, out)
         elif write.acks != 0:
             error = end_of_write(WriteState.RECEIVED, REFUSALS[self._absence(write.partition)])
-            out.send(sender, Produced(write.partition, write.number, write.acks, error, Offset(-1), appended=False))
+            out.send(
+                sender, ProduceResponse(write.partition, write.number, write.acks, error, Offset(-1), appended=False)
+            )
 
-    def _on_consume(self, ask: Consume, sender: Address, out: Outbox) -> None:
+    def _on_consume(self, ask: ConsumerFetch, sender: Address, out: Outbox) -> None:
         role = self.roles.get(ask.partition)
         if role is None:
             error = self._absence(ask.partition)
-            out.send(sender, Consumed(ask.partition, ask.number, error, b"", Offset(-1), Offset(-1)))
+            out.send(sender, ConsumerFetchResponse(ask.partition, ask.number, error, b"", Offset(-1), Offset(-1)))
             return
-        settings = self.settings
-        out.send(sender, answer_consumer(role.state, role.log, ask, settings.terms.rules, settings.fetch_bytes_max))
+        role_settings = self.role_settings
+        out.send(
+            sender,
+            answer_consumer(role.state, role.log, ask, role_settings.settings.rules, role_settings.fetch_bytes_max),
+        )
 
     @property
     def _lag_check_ms(self) -> DurationMs:
-        return DurationMs(self.settings.terms.lag_ms_max // 2)
+        return DurationMs(self.role_settings.settings.lag_ms_max // 2)

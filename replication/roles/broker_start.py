@@ -1,7 +1,7 @@
 """What a broker's process is started with.
 
-It decides nothing: it names who the broker is, what its disk proves, and how the process gets at its logs, its guests
-and its own log of what happened.
+It decides nothing: it names who the broker is, what its disk proves, and how the process gets at its logs, its hosted
+roles and its own log of what happened.
 
 Constraints: a process touches the world through these only, so that a simulation or real files can stand behind them.
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 import attrs
 
 from broker.ids import BrokerId, Offset
-from replication.roles.guest import GuestMaker
+from replication.roles.hosted import HostedRoleMaker
 from replication.roles.metadata import MetadataImage
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.fencing import StopProof
@@ -46,7 +46,7 @@ class BrokerStart:
     open_log: OpenLog
     drop_log: Callable[[int], None]
     checkpoint: Callable[[dict[int, Offset]], None]
-    guests: tuple[GuestMaker, ...] = ()
+    hosted_roles: tuple[HostedRoleMaker, ...] = ()
     partitions_beside: Callable[[str], frozenset[int]] = _none_beside
     """Tells which replicas are lost with the directory that a path lies in."""
     drop_strays: Callable[[MetadataImage], None] = _no_strays

@@ -41,26 +41,26 @@ from broker.registration import (
 from broker.units import TimeMs
 from replication.roles.messages import (
     Address,
-    AskIsr,
-    AskMetadata,
+    AlterPartition,
+    AlterPartitionReassignments,
+    AlterPartitionReassignmentsResponse,
+    AlterPartitionResponse,
     BalanceDue,
-    Beat,
-    BeatTold,
+    BrokerHeartbeat,
+    BrokerHeartbeatResponse,
     BrokerRecord,
-    Create,
-    Delete,
-    Elect,
-    ElectTold,
-    IsrTold,
+    BrokerRegistration,
+    BrokerRegistrationResponse,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    ElectLeadersResponse,
     Message,
+    MetadataFetch,
+    MetadataFetchResponse,
     MetadataRecord,
-    MetadataTold,
     PartitionRecord,
     PartitionRemoved,
-    Reassign,
-    ReassignTold,
-    Register,
-    Registered,
     SessionsDue,
 )
 from replication.roles.metadata import MetadataImage
@@ -97,15 +97,15 @@ class Session:
 class WaitingReader:
     """A broker that waits for metadata."""
 
-    ask: AskMetadata
+    ask: MetadataFetch
     sender: Address
 
 
 class ControllerRole:
     """The active controller. `log` is the metadata log, `image` what it says, `registrations` who is who."""
 
-    def __init__(self, settings: RoleSettings) -> None:
-        self.settings = settings
+    def __init__(self, role_settings: RoleSettings) -> None:
+        self.role_settings = role_settings
         self.log: list[MetadataRecord] = []
         self.image = MetadataImage()
         self.registrations: dict[BrokerId, Registration] = {}
@@ -117,33 +117,33 @@ class ControllerRole:
         self._readers.clear()
         for session in self._sessions.values():
             session.heard_at_ms = now_ms
-        out.wake(self.settings.session_check_ms, SessionsDue())
-        out.wake(self.settings.balance_ms, BalanceDue())
+        out.wake(self.role_settings.session_check_ms, SessionsDue())
+        out.wake(self.role_settings.balance_ms, BalanceDue())
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         """Take one message; what follows from it is in the log and in `out`."""
         end_before = len(self.log)
-        if isinstance(message, AskMetadata):
+        if isinstance(message, MetadataFetch):
             self._on_ask_metadata(message, sender, out)
-        elif isinstance(message, Beat):
+        elif isinstance(message, BrokerHeartbeat):
             self._on_beat(message, sender, now_ms, out)
-        elif isinstance(message, AskIsr):
+        elif isinstance(message, AlterPartition):
             self._on_ask_isr(message, sender, out)
-        elif isinstance(message, Register):
+        elif isinstance(message, BrokerRegistration):
             self._on_register(message, sender, now_ms, out)
         elif isinstance(message, SessionsDue):
             self._expire(now_ms)
-            out.wake(self.settings.session_check_ms, SessionsDue())
+            out.wake(self.role_settings.session_check_ms, SessionsDue())
         elif isinstance(message, BalanceDue):
             self._balance()
-            out.wake(self.settings.balance_ms, BalanceDue())
-        elif isinstance(message, Reassign):
-            _answer(sender, ReassignTold(message.partition, self._reassign(message)), out)
-        elif isinstance(message, Elect):
-            _answer(sender, ElectTold(message.partition, self._elect(message)), out)
-        elif isinstance(message, Create):
+            out.wake(self.role_settings.balance_ms, BalanceDue())
+        elif isinstance(message, AlterPartitionReassignments):
+            _answer(sender, AlterPartitionReassignmentsResponse(message.partition, self._reassign(message)), out)
+        elif isinstance(message, ElectLeaders):
+            _answer(sender, ElectLeadersResponse(message.partition, self._elect(message)), out)
+        elif isinstance(message, CreateTopic):
             self._create(message)
-        elif isinstance(message, Delete):
+        elif isinstance(message, DeleteTopic):
             if message.partition in self.image.partitions:
                 self._write(PartitionRemoved(message.partition))
         else:
@@ -153,11 +153,11 @@ class ControllerRole:
 
     # Brokers.
 
-    def _on_register(self, request: Register, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+    def _on_register(self, request: BrokerRegistration, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         broker = request.broker
         existing = self.registrations.get(broker)
         session = self._sessions.get(broker)
-        is_valid = session is not None and is_session_valid(session.heard_at_ms, now_ms, self.settings.session_ms)
+        is_valid = session is not None and is_session_valid(session.heard_at_ms, now_ms, self.role_settings.session_ms)
         is_new_life = existing is None or existing.incarnation_id != request.incarnation
         if is_new_life:
             try:
@@ -169,7 +169,7 @@ class ControllerRole:
                     session_valid=is_valid,
                 )
             except DuplicateBrokerRegistrationError:
-                out.send(sender, Registered(None))
+                out.send(sender, BrokerRegistrationResponse(None))
                 return
             self._forget_former_life(request)
         registration = register(
@@ -183,21 +183,21 @@ class ControllerRole:
         self._sessions[broker] = Session(now_ms)
         if is_new_life:
             self._write(BrokerRecord(broker, BrokerStatus(epoch=registration.epoch, fenced=True)))
-        out.send(sender, Registered(registration.epoch))
+        out.send(sender, BrokerRegistrationResponse(registration.epoch))
 
-    def _forget_former_life(self, request: Register) -> None:
+    def _forget_former_life(self, request: BrokerRegistration) -> None:
         """Take a broker that comes back out of the ISRs, and out of the ELRs if it may have lost anything."""
-        broker, terms = request.broker, self.settings.terms
+        broker, settings = request.broker, self.role_settings.settings
         status = self.image.brokers.get(broker)
         if not is_clean_registration(request.proof, status):
-            self._change_all(lambda state, active: restarted_uncleanly(state, broker, active, terms))
-        self._change_all(lambda state, active: fenced(state, broker, active, terms))
+            self._change_all(lambda state, active: restarted_uncleanly(state, broker, active, settings))
+        self._change_all(lambda state, active: fenced(state, broker, active, settings))
 
-    def _on_beat(self, beat: Beat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+    def _on_beat(self, beat: BrokerHeartbeat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         broker = beat.broker
         error = check_broker_epoch(self.image.brokers.get(broker), beat.epoch)
         if error is not ErrorCode.NONE:
-            out.send(sender, BeatTold(error, BrokerState.UNREGISTERED))
+            out.send(sender, BrokerHeartbeatResponse(error, BrokerState.UNREGISTERED))
             return
         registration, session = self.registrations[broker], self._sessions[broker]
         leads = may_go = False
@@ -219,10 +219,10 @@ class ControllerRole:
         session.metadata_offset = max(session.metadata_offset, beat.heartbeat.metadata_offset)
         self._enter(broker, state)
         self._lose_directories(broker, beat.offline)
-        out.send(sender, BeatTold(ErrorCode.NONE, state))
+        out.send(sender, BrokerHeartbeatResponse(ErrorCode.NONE, state))
 
     def _expire(self, now_ms: TimeMs) -> None:
-        session_ms = self.settings.session_ms
+        session_ms = self.role_settings.session_ms
         silent = sorted(
             broker
             for broker, session in self._sessions.items()
@@ -232,7 +232,7 @@ class ControllerRole:
         if not silent:
             return
         # Kafka fences one broker, and lets that be seen, before it looks at the next (KAFKA-13173).
-        one_by_one = self.settings.terms.rules.fence_one_at_a_time
+        one_by_one = self.role_settings.settings.rules.fence_one_at_a_time
         for group in [(broker,) for broker in silent] if one_by_one else [tuple(silent)]:
             self._fence_silent(group)
 
@@ -243,7 +243,7 @@ class ControllerRole:
             self.registrations[broker] = attrs.evolve(self.registrations[broker], state=following)
             self._write_status(broker, following)
         for partition, state in sorted(self.image.partitions.items()):
-            after = fenced_together(state, brokers, active[partition], self.settings.terms)
+            after = fenced_together(state, brokers, active[partition], self.role_settings.settings)
             if after.partition_epoch != state.partition_epoch:
                 self._write(PartitionRecord(partition, after))
 
@@ -254,12 +254,12 @@ class ControllerRole:
         if state is before:
             return
         self.registrations[broker] = attrs.evolve(registration, state=state)
-        terms = self.settings.terms
+        settings = self.role_settings.settings
         self._write_status(broker, state)
         if state is BrokerState.UNFENCED:
-            self._change_all(lambda partition, active: unfenced(partition, broker, active, terms))
+            self._change_all(lambda partition, active: unfenced(partition, broker, active, settings))
         else:
-            self._change_all(lambda partition, active: fenced(partition, broker, active, terms))
+            self._change_all(lambda partition, active: fenced(partition, broker, active, settings))
         self._sessions[broker].shutdown_offset = len(self.log)
 
     def _lose_directories(self, broker: BrokerId, offline: frozenset[int]) -> None:
@@ -271,7 +271,7 @@ class ControllerRole:
         self._write(BrokerRecord(broker, attrs.evolve(status, offline=status.offline | lost)))
         for partition in sorted(lost.intersection(self.image.partitions)):
             state = self.image.partitions[partition]
-            after = fenced(state, broker, self._active(partition), self.settings.terms)
+            after = fenced(state, broker, self._active(partition), self.role_settings.settings)
             if after is not None:
                 self._write(PartitionRecord(partition, after))
 
@@ -295,30 +295,30 @@ class ControllerRole:
 
     # Partitions.
 
-    def _on_ask_isr(self, ask: AskIsr, sender: Address, out: Outbox) -> None:
+    def _on_ask_isr(self, ask: AlterPartition, sender: Address, out: Outbox) -> None:
         state = self.image.partitions.get(ask.partition)
         assert state is not None, ask
         error = check_broker_epoch(self.image.brokers.get(ask.request.leader), ask.broker_epoch)
         if error is not ErrorCode.NONE:
-            out.send(sender, IsrTold(ask.partition, ask.request, Altered(error, state)))
+            out.send(sender, AlterPartitionResponse(ask.partition, ask.request, Altered(error, state)))
             return
-        altered = alter(state, ask.request, self.image.brokers, self.settings.terms)
+        altered = alter(state, ask.request, self.image.brokers, self.role_settings.settings)
         if altered.partition is not state:
             self._write(PartitionRecord(ask.partition, altered.partition))
-        out.send(sender, IsrTold(ask.partition, ask.request, altered))
+        out.send(sender, AlterPartitionResponse(ask.partition, ask.request, altered))
 
     def _balance(self) -> None:
-        terms = self.settings.terms
+        settings = self.role_settings.settings
         for partition, state in sorted(self.image.partitions.items()):
             active = self._active(partition)
-            after = swept(state, active, terms)
+            after = swept(state, active, settings)
             if state.leader not in (NO_LEADER, state.replicas[0]):
-                error, moved = election_requested(state, Election.PREFERRED, active, terms)
+                error, moved = election_requested(state, Election.PREFERRED, active, settings)
                 after = moved if error is ErrorCode.NONE else None
             if after is not None:
                 self._write(PartitionRecord(partition, after))
 
-    def _create(self, order: Create) -> None:
+    def _create(self, order: CreateTopic) -> None:
         isr = tuple(broker for broker in order.replicas if broker in self._active(order.partition))
         if isr and order.partition not in self.image.partitions:
             self._write(
@@ -327,8 +327,8 @@ class ControllerRole:
                 )
             )
 
-    def _reassign(self, order: Reassign) -> ErrorCode:
-        state, terms = self.image.partitions.get(order.partition), self.settings.terms
+    def _reassign(self, order: AlterPartitionReassignments) -> ErrorCode:
+        state, settings = self.image.partitions.get(order.partition), self.role_settings.settings
         if state is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if order.replicas:
@@ -337,19 +337,21 @@ class ControllerRole:
             return ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
         else:
             phase = cancelled(state)
-            if phase.loses and not terms.unclean_election:
+            if phase.loses and not settings.unclean_election:
                 return ErrorCode.INVALID_REPLICA_ASSIGNMENT
-        target = attrs.evolve(target_of(state, state.isr, terms), phase=phase)
-        after = change(state, target, self._active(order.partition), terms)
+        target = attrs.evolve(target_of(state, state.isr, settings), phase=phase)
+        after = change(state, target, self._active(order.partition), settings)
         if after is not None:
             self._write(PartitionRecord(order.partition, after))
         return ErrorCode.NONE
 
-    def _elect(self, order: Elect) -> ErrorCode:
+    def _elect(self, order: ElectLeaders) -> ErrorCode:
         state = self.image.partitions.get(order.partition)
         if state is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        error, after = election_requested(state, order.election, self._active(order.partition), self.settings.terms)
+        error, after = election_requested(
+            state, order.election, self._active(order.partition), self.role_settings.settings
+        )
         if after is not state:
             self._write(PartitionRecord(order.partition, after))
         return error
@@ -373,7 +375,7 @@ class ControllerRole:
         self.log.append(record)
         self.image.apply((record,))
 
-    def _on_ask_metadata(self, ask: AskMetadata, sender: Address, out: Outbox) -> None:
+    def _on_ask_metadata(self, ask: MetadataFetch, sender: Address, out: Outbox) -> None:
         """Tell a broker what it has not read, or let it wait for it."""
         waiting = WaitingReader(ask, sender)
         if ask.offset < len(self.log):
@@ -391,10 +393,10 @@ class ControllerRole:
     def _tell(self, waiting: WaitingReader, out: Outbox) -> None:
         ask = waiting.ask
         assert ask.offset < len(self.log), (ask, len(self.log))
-        out.send(waiting.sender, MetadataTold(ask.number, ask.offset, tuple(self.log[ask.offset :])))
+        out.send(waiting.sender, MetadataFetchResponse(ask.number, ask.offset, tuple(self.log[ask.offset :])))
 
 
-def _answer(sender: Address, told: ReassignTold | ElectTold, out: Outbox) -> None:
+def _answer(sender: Address, told: AlterPartitionReassignmentsResponse | ElectLeadersResponse, out: Outbox) -> None:
     """Answer an order, unless it came from outside the network, where nobody waits for the answer."""
     if sender.node >= 0:
         out.send(sender, told)

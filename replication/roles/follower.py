@@ -28,14 +28,14 @@ from broker.machines import step
 from broker.units import DurationMs
 from replication.roles.messages import (
     Address,
-    AskBounds,
-    AskEpochEnd,
-    BoundsTold,
-    EpochEndTold,
     Fetch,
     FetchDue,
-    Fetched,
+    FetchResponse,
+    ListOffsets,
+    ListOffsetsResponse,
     NodeId,
+    OffsetsForLeaderEpoch,
+    OffsetsForLeaderEpochResponse,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
@@ -77,15 +77,20 @@ class FollowerRole:
     """
 
     def __init__(
-        self, partition: int, state: FollowerState, log: ReplicaLog, broker_epoch: BrokerEpoch, settings: RoleSettings
+        self,
+        partition: int,
+        state: FollowerState,
+        log: ReplicaLog,
+        broker_epoch: BrokerEpoch,
+        role_settings: RoleSettings,
     ) -> None:
         self.partition = partition
         self.broker_epoch = broker_epoch
         self.state = state
         self.log = log
         self.part = PartState.NONE
-        self._settings = settings
-        self._patience_ms = DurationMs(settings.fetch_wait_ms + settings.answer_ms_max)
+        self._role_settings = role_settings
+        self._patience_ms = DurationMs(role_settings.fetch_wait_ms + role_settings.answer_ms_max)
         self._number = 0
         self._sent_offset = UNKNOWN_OFFSET
         self._prepare_request(log.state)
@@ -101,7 +106,7 @@ class FollowerRole:
         if self.state.leader == NO_LEADER:
             self._move(PartInput.TOLD_LEADERLESS)
             return
-        begin = first_step(self.log.state, self._settings.terms.rules)
+        begin = first_step(self.log.state, self._role_settings.settings.rules)
         if begin is FirstStep.CUT_TO_HIGH_WATERMARK:
             self.log.cut(self.log.state.high_watermark, moment.now_ms)
         self._move(_NEWS[begin])
@@ -122,7 +127,7 @@ class FollowerRole:
         self._sent_offset = log.end_offset
         if self.part is _TRUNCATING:
             asked = latest_epoch(log.epochs)
-            ask = AskEpochEnd(self.partition, self._number, asked, self.state.leader_epoch)
+            ask = OffsetsForLeaderEpoch(self.partition, self._number, asked, self.state.leader_epoch)
             out.send(Address(NodeId(self.state.leader)), ask)
         else:
             if log is not self._asked_log or self.state is not self._asked_state:
@@ -148,7 +153,7 @@ class FollowerRole:
             broker_epoch=self.broker_epoch,
         )
 
-    def on_fetched(self, told: Fetched, moment: Moment, out: Outbox) -> None:
+    def on_fetched(self, told: FetchResponse, moment: Moment, out: Outbox) -> None:
         """Take the leader's answer to the question under way: append, cut, or wait."""
         if self.part is not _FETCHING or not self._is_awaited(told.number):
             return
@@ -157,7 +162,7 @@ class FollowerRole:
             self._on_error(answer.error, out)
             return
         if answer.diverging is not None:
-            rules = self._settings.terms.rules
+            rules = self._role_settings.settings.rules
             after = after_answer(self.log.state, answer, rules)
             self.log.cut(cut_for(self.log.state, answer.diverging, rules).end_offset, moment.now_ms)
             self.log.set_high_watermark(after.high_watermark)
@@ -176,24 +181,24 @@ class FollowerRole:
         try:
             self.log.append_as_follower(records, moment.now_ms)
         except CorruptDataError:
-            out.wake(self._settings.fetch_backoff_ms, FetchDue(self.partition, self._number))
+            out.wake(self._role_settings.fetch_backoff_ms, FetchDue(self.partition, self._number))
             return False
         return True
 
-    def on_epoch_end(self, told: EpochEndTold, moment: Moment, out: Outbox) -> None:
+    def on_epoch_end(self, told: OffsetsForLeaderEpochResponse, moment: Moment, out: Outbox) -> None:
         """Cut the log where the leader says that an epoch ends; ask again if that was not conclusive."""
         if self.part is not PartState.TRUNCATING or not self._is_awaited(told.number):
             return
         if told.error is not ErrorCode.NONE:
             self._on_error(told.error, out)
             return
-        cut = cut_for(self.log.state, told.end, self._settings.terms.rules)
+        cut = cut_for(self.log.state, told.end, self._role_settings.settings.rules)
         self.log.cut(cut.end_offset, moment.now_ms)
         is_certain = cut.complete or not self.log.state.epochs
         self._move(PartInput.EPOCH_ENDS if is_certain else PartInput.EPOCH_UNKNOWN)
         self._ask(out)
 
-    def on_bounds(self, told: BoundsTold, moment: Moment, out: Outbox) -> None:
+    def on_bounds(self, told: ListOffsetsResponse, moment: Moment, out: Outbox) -> None:
         """Find a place in the leader's log after it had not the offset asked for."""
         if self.part is not PartState.PLACING or not self._is_awaited(told.number):
             return
@@ -222,8 +227,8 @@ class FollowerRole:
         elif error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._number += 1
             self._move(PartInput.OUT_OF_RANGE)
-            ask = AskBounds(self.partition, self._number, self.state.leader_epoch)
+            ask = ListOffsets(self.partition, self._number, self.state.leader_epoch)
             out.send(Address(NodeId(self.state.leader)), ask)
-            out.wake(self._settings.answer_ms_max, FetchDue(self.partition, self._number))
+            out.wake(self._role_settings.answer_ms_max, FetchDue(self.partition, self._number))
         else:
-            out.wake(self._settings.fetch_backoff_ms, FetchDue(self.partition, self._number))
+            out.wake(self._role_settings.fetch_backoff_ms, FetchDue(self.partition, self._number))

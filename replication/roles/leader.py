@@ -34,19 +34,19 @@ from log.errors import StorageError
 from replication.roles.messages import (
     CONTROLLER,
     Address,
-    AskBounds,
-    AskEpochEnd,
-    AskIsr,
-    BoundsTold,
-    EpochEndTold,
+    AlterPartition,
+    AlterPartitionResponse,
+    AlterPartitionRetryDue,
     Fetch,
-    Fetched,
-    HoldOver,
-    IsrRetryDue,
-    IsrTold,
+    FetchExpired,
+    FetchResponse,
+    ListOffsets,
+    ListOffsetsResponse,
+    OffsetsForLeaderEpoch,
+    OffsetsForLeaderEpochResponse,
     Produce,
-    Produced,
-    WriteExpired,
+    ProduceExpired,
+    ProduceResponse,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
@@ -99,14 +99,19 @@ class LeaderRole:
     part: Final = PartState.LEADING
 
     def __init__(
-        self, partition: int, state: LeaderState, log: ReplicaLog, broker_epoch: BrokerEpoch, settings: RoleSettings
+        self,
+        partition: int,
+        state: LeaderState,
+        log: ReplicaLog,
+        broker_epoch: BrokerEpoch,
+        role_settings: RoleSettings,
     ) -> None:
         self.partition = partition
         self.broker_epoch = broker_epoch
         self.state = state
         self.log = log
-        self._settings = settings
-        self._desk = FollowerDesk(settings.terms)
+        self._role_settings = role_settings
+        self._desk = FollowerDesk(role_settings.settings)
         self._held: dict[BrokerId, HeldFetch] = {}
         self._waiting: list[WaitingWrite] = []
         self._attempts = 0
@@ -125,9 +130,11 @@ class LeaderRole:
         assert held is None or held.sender.node == sender.node, (held, sender)
         if not self._serve(fetch, sender, moment, out, may_wait=True):
             self._held[fetch.request.replica] = HeldFetch(fetch, sender)
-            out.wake(self._settings.fetch_wait_ms, HoldOver(self.partition, fetch.number, fetch.request.replica))
+            out.wake(
+                self._role_settings.fetch_wait_ms, FetchExpired(self.partition, fetch.number, fetch.request.replica)
+            )
 
-    def on_hold_over(self, due: HoldOver, moment: Moment, out: Outbox) -> None:
+    def on_hold_over(self, due: FetchExpired, moment: Moment, out: Outbox) -> None:
         """Answer a fetch that has waited for long enough, if it still waits."""
         held = self._held.get(due.follower)
         if held is not None and held.fetch.number == due.number:
@@ -146,22 +153,22 @@ class LeaderRole:
             if may_wait and not has_data and not is_news and answer.diverging is None:
                 return False
             if has_data:
-                records = self.log.read(request.offset, self._settings.fetch_bytes_max)
+                records = self.log.read(request.offset, self._role_settings.fetch_bytes_max)
             self._told[request.replica] = answer.high_watermark
-        out.send(sender, Fetched(self.partition, fetch.number, answer, records))
+        out.send(sender, FetchResponse(self.partition, fetch.number, answer, records))
         return True
 
-    def on_ask_epoch_end(self, ask: AskEpochEnd, sender: Address, out: Outbox) -> None:
+    def on_ask_epoch_end(self, ask: OffsetsForLeaderEpoch, sender: Address, out: Outbox) -> None:
         """Tell a follower where an epoch ends."""
-        rules = self._settings.terms.rules
+        rules = self._role_settings.settings.rules
         error, end = answer_epoch_end(self.state, self.log.state, ask.asked, ask.believed, rules)
-        out.send(sender, EpochEndTold(self.partition, ask.number, error, end))
+        out.send(sender, OffsetsForLeaderEpochResponse(self.partition, ask.number, error, end))
 
-    def on_ask_bounds(self, ask: AskBounds, sender: Address, out: Outbox) -> None:
+    def on_ask_bounds(self, ask: ListOffsets, sender: Address, out: Outbox) -> None:
         """Tell a follower that is out of range where the log starts and ends."""
-        error = check_leader_epoch(self.state, ask.believed, self._settings.terms.rules)
+        error = check_leader_epoch(self.state, ask.believed, self._role_settings.settings.rules)
         log = self.log.state
-        out.send(sender, BoundsTold(self.partition, ask.number, error, log.start_offset, log.end_offset))
+        out.send(sender, ListOffsetsResponse(self.partition, ask.number, error, log.start_offset, log.end_offset))
 
     # Clients.
 
@@ -173,7 +180,7 @@ class LeaderRole:
 
     def append(self, write: Produce, sender: Address, moment: Moment, out: Outbox) -> ErrorCode:
         """Append a write whose answer follows; if it is refused, return why: then none follows."""
-        error = check_append(self.state, write.acks, self._settings.terms)
+        error = check_append(self.state, write.acks, self._role_settings.settings)
         if error is not _NO_ERROR:
             return error
         try:
@@ -189,14 +196,14 @@ class LeaderRole:
         standing = WRITE_TRANSITIONS[WriteState.RECEIVED, event]
         if standing is WriteState.WAITING:
             self._waiting.append(WaitingWrite(write, sender, info.first_offset, end_offset))
-            out.wake(self._settings.produce_ms_max, WriteExpired(self.partition, write.number, sender))
+            out.wake(self._role_settings.produce_ms_max, ProduceExpired(self.partition, write.number, sender))
             self._answer_committed(out)
         elif standing is WriteState.ACKED:
             self._answer(write, sender, WRITE_ANSWERS[event], out, offset=info.first_offset)
         self._release(moment, out)
         return _NO_ERROR
 
-    def on_write_expired(self, due: WriteExpired, out: Outbox) -> None:
+    def on_write_expired(self, due: ProduceExpired, out: Outbox) -> None:
         """Tell a client that its write is not committed in time."""
         expired = (due.number, due.client)
         for waiting in [each for each in self._waiting if (each.write.number, each.sender) == expired]:
@@ -207,21 +214,21 @@ class LeaderRole:
 
     def on_lag_check(self, moment: Moment, out: Outbox) -> None:
         """Ask for a smaller ISR if members lag."""
-        removed = lagging(self.state, self.log.log.log_end_offset, moment.now_ms, self._settings.terms)
+        removed = lagging(self.state, self.log.log.log_end_offset, moment.now_ms, self._role_settings.settings)
         if removed:
             own = moment.brokers.get(self.state.broker)
             own_epoch = UNKNOWN_BROKER_EPOCH if own is None else own.epoch
             self._learn(propose_shrink(self.state, removed, own_epoch), self.log.log.high_watermark, out)
 
-    def on_isr_told(self, told: IsrTold, moment: Moment, out: Outbox) -> None:
+    def on_alter_partition_response(self, told: AlterPartitionResponse, moment: Moment, out: Outbox) -> None:
         """Take the controller's answer to a change of the ISR."""
         reaction, self.state = react(self.state, told.request, told.altered)
         if reaction is Reaction.COMMITTED or reaction is Reaction.ROLLED_BACK:
             self.advance(moment, out)
         elif reaction is Reaction.RETRY:
-            out.wake(self._settings.fetch_backoff_ms, IsrRetryDue(self.partition, told.request))
+            out.wake(self._role_settings.fetch_backoff_ms, AlterPartitionRetryDue(self.partition, told.request))
 
-    def on_isr_retry(self, due: IsrRetryDue, out: Outbox) -> None:
+    def on_isr_retry(self, due: AlterPartitionRetryDue, out: Outbox) -> None:
         """Ask once more for a change that is still under way."""
         if self.state.pending == due.request:
             self._ask_isr(out)
@@ -230,8 +237,8 @@ class LeaderRole:
         request = self.state.pending
         assert request is not None
         self._attempts += 1
-        out.send(Address(CONTROLLER), AskIsr(self.partition, self._attempts, request, self.broker_epoch))
-        out.wake(self._settings.answer_ms_max, IsrRetryDue(self.partition, request))
+        out.send(Address(CONTROLLER), AlterPartition(self.partition, self._attempts, request, self.broker_epoch))
+        out.wake(self._role_settings.answer_ms_max, AlterPartitionRetryDue(self.partition, request))
 
     # Metadata.
 
@@ -244,10 +251,10 @@ class LeaderRole:
         """Tell everybody who waits that this broker no longer leads."""
         for held in self._held.values():
             answer = FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            checks_epoch = self._settings.terms.rules.fetch_epoch_check
+            checks_epoch = self._role_settings.settings.rules.fetch_epoch_check
             if checks_epoch and held.fetch.request.leader_epoch < news.leader_epoch:
                 answer = FetchAnswer(error=ErrorCode.FENCED_LEADER_EPOCH)
-            out.send(held.sender, Fetched(self.partition, held.fetch.number, answer, b""))
+            out.send(held.sender, FetchResponse(self.partition, held.fetch.number, answer, b""))
         for waiting in self._waiting:
             self._end(waiting, WriteInput.LEADERSHIP_LOST, out)
         self._held.clear()
@@ -257,7 +264,7 @@ class LeaderRole:
         """Tell everybody who waits that this replica is gone: its directory has failed, or its topic was deleted."""
         for held in self._held.values():
             answer = FetchAnswer(error=WRITE_ANSWERS[event])
-            out.send(held.sender, Fetched(self.partition, held.fetch.number, answer, b""))
+            out.send(held.sender, FetchResponse(self.partition, held.fetch.number, answer, b""))
         for waiting in self._waiting:
             self._end(waiting, event, out)
         self._held.clear()
@@ -265,7 +272,7 @@ class LeaderRole:
 
     def advance(self, moment: Moment, out: Outbox) -> None:
         """Look at the high watermark again."""
-        high_watermark = leader_high_watermark(self.state, self.log.state, moment, self._settings.terms)
+        high_watermark = leader_high_watermark(self.state, self.log.state, moment, self._role_settings.settings)
         self._learn(self.state, high_watermark, out)
 
     def _learn(self, state: LeaderState, high_watermark: Offset, out: Outbox) -> None:
@@ -286,7 +293,7 @@ class LeaderRole:
         high_watermark = self.log.state.high_watermark
         for waiting in [each for each in self._waiting if each.end_offset <= high_watermark]:
             self._waiting.remove(waiting)
-            error = answer_waiting(self.state, waiting.end_offset, high_watermark, self._settings.terms)
+            error = answer_waiting(self.state, waiting.end_offset, high_watermark, self._role_settings.settings)
             assert error is not None, waiting
             is_enough = error is _NO_ERROR
             self._end(waiting, WriteInput.COMMITTED if is_enough else WriteInput.COMMITTED_BY_TOO_FEW, out)
@@ -302,4 +309,4 @@ class LeaderRole:
         if write.acks != 0:
             is_appended = offset is not None
             place = Offset(-1) if offset is None else offset
-            out.send(sender, Produced(self.partition, write.number, write.acks, error, place, is_appended))
+            out.send(sender, ProduceResponse(self.partition, write.number, write.acks, error, place, is_appended))

@@ -7,7 +7,8 @@ Constraints: frozen values; an answer carries the number of its request, so that
 from the one waited for; a request names the sender's life, and its answer reaches that life only, as a connection
 does not outlive its process.
 
-Example: Fetch(0, 17, FetchRequest(replica=2, offset=5)) is broker 2's 17th question; Fetched(0, 17, ...) answers it.
+Example: Fetch(0, 17, FetchRequest(replica=2, offset=5)) is broker 2's 17th question; FetchResponse(0, 17, ...)
+answers it.
 
 Left out: requests of several partitions, versions, sizes of requests, sessions of fetches.
 
@@ -27,7 +28,7 @@ from replication.rules.alter_partition import Altered
 from replication.rules.election import Election
 from replication.rules.fencing import StopProof
 from replication.rules.fetch import FetchAnswer, FetchRequest
-from replication.rules.partition import UNKNOWN_EPOCH, AlterPartition, BrokerStatus, EpochEnd, PartitionState
+from replication.rules.partition import UNKNOWN_EPOCH, AlterPartitionRequest, BrokerStatus, EpochEnd, PartitionState
 
 NodeId = NewType("NodeId", int)
 """A process of the simulation: a broker by its id, the controller, or a client."""
@@ -62,7 +63,7 @@ class Fetch:
 
 
 @value
-class Fetched:
+class FetchResponse:
     """The answer to a fetch; `records` are whole batches as the leader has them."""
 
     partition: int
@@ -72,7 +73,7 @@ class Fetched:
 
 
 @value
-class AskEpochEnd:
+class OffsetsForLeaderEpoch:
     """A follower asks where an epoch ends in the leader's log; `believed` is the epoch it follows in."""
 
     partition: int
@@ -82,8 +83,8 @@ class AskEpochEnd:
 
 
 @value
-class EpochEndTold:
-    """The answer to AskEpochEnd."""
+class OffsetsForLeaderEpochResponse:
+    """The answer to OffsetsForLeaderEpoch."""
 
     partition: int
     number: int
@@ -92,7 +93,7 @@ class EpochEndTold:
 
 
 @value
-class AskBounds:
+class ListOffsets:
     """A follower out of range asks where the leader's log starts and ends."""
 
     partition: int
@@ -101,8 +102,8 @@ class AskBounds:
 
 
 @value
-class BoundsTold:
-    """The answer to AskBounds."""
+class ListOffsetsResponse:
+    """The answer to ListOffsets."""
 
     partition: int
     number: int
@@ -112,26 +113,26 @@ class BoundsTold:
 
 
 @value
-class AskIsr:
+class AlterPartition:
     """A leader asks the controller to change the ISR; `broker_epoch` is the sender's, `number` counts its attempts."""
 
     partition: int
     number: int
-    request: AlterPartition
+    request: AlterPartitionRequest
     broker_epoch: BrokerEpoch
 
 
 @value
-class IsrTold:
-    """The answer to AskIsr."""
+class AlterPartitionResponse:
+    """The answer to AlterPartition."""
 
     partition: int
-    request: AlterPartition
+    request: AlterPartitionRequest
     altered: Altered
 
 
 @value
-class Register:
+class BrokerRegistration:
     """A broker that starts asks for an epoch; `proof` is what its disk says of its last stop."""
 
     broker: BrokerId
@@ -140,14 +141,14 @@ class Register:
 
 
 @value
-class Registered:
-    """The answer to Register: an epoch, or None while an earlier life's session stands."""
+class BrokerRegistrationResponse:
+    """The answer to BrokerRegistration: an epoch, or None while an earlier life's session stands."""
 
     epoch: BrokerEpoch | None
 
 
 @value
-class Beat:
+class BrokerHeartbeat:
     """A broker's heartbeat; `offline` are the partitions in directories that have failed.
 
     Kafka names the directories, and the controller knows which replicas are in them.
@@ -160,7 +161,7 @@ class Beat:
 
 
 @value
-class BeatTold:
+class BrokerHeartbeatResponse:
     """The answer to a heartbeat: what the controller holds the broker for."""
 
     error: ErrorCode
@@ -198,7 +199,7 @@ MetadataRecord: TypeAlias = PartitionRecord | PartitionRemoved | BrokerRecord
 
 
 @value
-class AskMetadata:
+class MetadataFetch:
     """A broker asks for the metadata from an offset on."""
 
     broker: BrokerId
@@ -207,7 +208,7 @@ class AskMetadata:
 
 
 @value
-class MetadataTold:
+class MetadataFetchResponse:
     """Records of the metadata log from `offset` on."""
 
     number: int
@@ -226,7 +227,7 @@ class Produce:
 
 
 @value
-class Produced:
+class ProduceResponse:
     """The answer to Produce; `acks` and `appended` are what the model knows and the wire does not say."""
 
     partition: int
@@ -238,7 +239,7 @@ class Produced:
 
 
 @value
-class Consume:
+class ConsumerFetch:
     """A consumer asks a leader for records below the high watermark."""
 
     partition: int
@@ -247,8 +248,8 @@ class Consume:
 
 
 @value
-class Consumed:
-    """The answer to Consume."""
+class ConsumerFetchResponse:
+    """The answer to ConsumerFetch."""
 
     partition: int
     number: int
@@ -259,7 +260,7 @@ class Consumed:
 
 
 @value
-class AskLeader:
+class MetadataRequest:
     """A client asks any broker who leads."""
 
     partition: int
@@ -267,8 +268,8 @@ class AskLeader:
 
 
 @value
-class LeaderTold:
-    """The answer to AskLeader; the leader epoch is -1 if the partition is not known."""
+class MetadataResponse:
+    """The answer to MetadataRequest; the leader epoch is -1 if the partition is not known."""
 
     partition: int
     number: int
@@ -277,7 +278,7 @@ class LeaderTold:
 
 
 @value
-class Create:
+class CreateTopic:
     """An operator tells the controller to make a partition; replicas that are alive are in sync at first.
 
     `topic` is the name of its topic, "" for one made from the number; the number is the topic's id, never used twice.
@@ -289,14 +290,14 @@ class Create:
 
 
 @value
-class Delete:
+class DeleteTopic:
     """An operator tells the controller to delete a partition's topic."""
 
     partition: int
 
 
 @value
-class Reassign:
+class AlterPartitionReassignments:
     """An operator tells the controller to move a partition to other replicas; no replicas at all cancel a move."""
 
     partition: int
@@ -304,15 +305,15 @@ class Reassign:
 
 
 @value
-class ReassignTold:
-    """The answer to Reassign."""
+class AlterPartitionReassignmentsResponse:
+    """The answer to AlterPartitionReassignments."""
 
     partition: int
     error: ErrorCode
 
 
 @value
-class Elect:
+class ElectLeaders:
     """An operator asks the controller for an election, PREFERRED or UNCLEAN."""
 
     partition: int
@@ -320,15 +321,15 @@ class Elect:
 
 
 @value
-class ElectTold:
-    """The answer to Elect."""
+class ElectLeadersResponse:
+    """The answer to ElectLeaders."""
 
     partition: int
     error: ErrorCode
 
 
 @value
-class HoldOver:
+class FetchExpired:
     """To itself: a fetch has waited for long enough."""
 
     partition: int
@@ -337,7 +338,7 @@ class HoldOver:
 
 
 @value
-class WriteExpired:
+class ProduceExpired:
     """To itself: a write of a client has waited for long enough; clients number their writes each for itself."""
 
     partition: int
@@ -359,27 +360,27 @@ class LagCheckDue:
 
 
 @value
-class IsrRetryDue:
+class AlterPartitionRetryDue:
     """To itself: ask again for a change of the ISR that was not answered."""
 
     partition: int
-    request: AlterPartition
+    request: AlterPartitionRequest
 
 
 @value
-class BeatDue:
+class HeartbeatDue:
     """To itself: report to the controller."""
 
 
 @value
-class MetadataDue:
+class MetadataFetchDue:
     """To itself: ask for metadata, if `number` is still the last question."""
 
     number: int
 
 
 @value
-class RegisterDue:
+class RegistrationDue:
     """To itself: ask for an epoch."""
 
 
@@ -398,8 +399,8 @@ class BalanceDue:
     """To the controller by itself: give leadership back to preferred replicas, elect for leaderless partitions."""
 
 
-class GuestMessage:
-    """Base of what guests of brokers and their clients say to each other; see `replication.roles.guest`."""
+class HostedMessage:
+    """Base of what hosted roles of brokers and their clients say to each other; see `replication.roles.hosted`."""
 
     __slots__ = ()
 
@@ -413,62 +414,62 @@ class ClientDue:
 
 Message: TypeAlias = (
     Fetch
-    | Fetched
-    | AskEpochEnd
-    | EpochEndTold
-    | AskBounds
-    | BoundsTold
-    | AskIsr
-    | IsrTold
-    | Register
-    | Registered
-    | Beat
-    | BeatTold
-    | AskMetadata
-    | MetadataTold
+    | FetchResponse
+    | OffsetsForLeaderEpoch
+    | OffsetsForLeaderEpochResponse
+    | ListOffsets
+    | ListOffsetsResponse
+    | AlterPartition
+    | AlterPartitionResponse
+    | BrokerRegistration
+    | BrokerRegistrationResponse
+    | BrokerHeartbeat
+    | BrokerHeartbeatResponse
+    | MetadataFetch
+    | MetadataFetchResponse
     | Produce
-    | Produced
-    | Consume
-    | Consumed
-    | AskLeader
-    | LeaderTold
-    | Create
-    | Delete
-    | Reassign
-    | ReassignTold
-    | Elect
-    | ElectTold
-    | HoldOver
-    | WriteExpired
+    | ProduceResponse
+    | ConsumerFetch
+    | ConsumerFetchResponse
+    | MetadataRequest
+    | MetadataResponse
+    | CreateTopic
+    | DeleteTopic
+    | AlterPartitionReassignments
+    | AlterPartitionReassignmentsResponse
+    | ElectLeaders
+    | ElectLeadersResponse
+    | FetchExpired
+    | ProduceExpired
     | FetchDue
     | LagCheckDue
-    | IsrRetryDue
-    | BeatDue
-    | MetadataDue
-    | RegisterDue
+    | AlterPartitionRetryDue
+    | HeartbeatDue
+    | MetadataFetchDue
+    | RegistrationDue
     | CheckpointDue
     | SessionsDue
     | BalanceDue
     | ClientDue
-    | GuestMessage
+    | HostedMessage
 )
 
 PARTITION_MESSAGES: Final = frozenset(
     {
         Fetch,
-        Fetched,
+        FetchResponse,
         FetchDue,
-        HoldOver,
+        FetchExpired,
         Produce,
-        WriteExpired,
-        Consume,
-        AskEpochEnd,
-        EpochEndTold,
-        AskBounds,
-        BoundsTold,
-        IsrTold,
-        IsrRetryDue,
-        AskLeader,
+        ProduceExpired,
+        ConsumerFetch,
+        OffsetsForLeaderEpoch,
+        OffsetsForLeaderEpochResponse,
+        ListOffsets,
+        ListOffsetsResponse,
+        AlterPartitionResponse,
+        AlterPartitionRetryDue,
+        MetadataRequest,
     }
 )
 """The messages that touch nothing on a broker but its part in their `partition`."""

@@ -3,7 +3,7 @@
 It decides nothing. A role writes into an outbox and touches nothing else; whoever runs the role (a simulation) takes
 the contents and delivers them, late, twice or never.
 
-Example: out.send(Address(NodeId(1)), Fetch(...)); out.wake(DurationMs(500), HoldOver(...)).
+Example: out.send(Address(NodeId(1)), Fetch(...)); out.wake(DurationMs(500), FetchExpired(...)).
 """
 
 from __future__ import annotations

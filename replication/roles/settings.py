@@ -1,6 +1,6 @@
 """The times and sizes that the roles go by; Kafka's defaults.
 
-It decides nothing; the rules and min.insync.replicas stand in `Terms`.
+It decides nothing; the rules and min.insync.replicas stand in `PartitionSettings`.
 
 Source: Kafka 4.0 ReplicationConfigs, ServerConfigs, KRaftConfigs; defaults of replica.fetch.wait.max.ms,
 replica.fetch.backoff.ms, replica.high.watermark.checkpoint.interval.ms, broker.heartbeat.interval.ms,
@@ -14,9 +14,9 @@ from typing import Final
 import attrs
 
 from broker.units import KIB, DurationMs, SizeBytes
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 
-DEFAULT_TERMS: Final = Terms(min_isr=2)
+DEFAULT_TERMS: Final = PartitionSettings(min_isr=2)
 
 
 @attrs.frozen(kw_only=True)
@@ -28,7 +28,7 @@ class RoleSettings:
     of a broker, each a disk of its own. `has_zookeeper` is the older mode, in which one of the brokers controls.
     """
 
-    terms: Terms = DEFAULT_TERMS
+    settings: PartitionSettings = DEFAULT_TERMS
     fetch_wait_ms: DurationMs = attrs.field(default=DurationMs(500))
     fetch_backoff_ms: DurationMs = attrs.field(default=DurationMs(1_000))
     fetch_bytes_max: SizeBytes = attrs.field(default=SizeBytes(64 * KIB))

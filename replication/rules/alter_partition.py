@@ -39,14 +39,14 @@ from replication.rules.controller_events import active_brokers
 from replication.rules.election import ElectionPolicy, elect
 from replication.rules.partition import (
     UNKNOWN_BROKER_EPOCH,
-    AlterPartition,
+    AlterPartitionRequest,
     BrokerStatus,
     IsrMember,
     LeaderState,
     PartitionState,
 )
 from replication.rules.partition_change import change, target_of
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import Rules
 
 
@@ -90,7 +90,7 @@ _AWAITS_NEWS: Final = (
 
 def validate(
     partition: PartitionState | None,
-    request: AlterPartition,
+    request: AlterPartitionRequest,
     brokers: Mapping[BrokerId, BrokerStatus],
     rules: Rules,
 ) -> ErrorCode:
@@ -123,24 +123,24 @@ def is_eligible_member(member: IsrMember, status: BrokerStatus | None, rules: Ru
 
 def alter(
     partition: PartitionState,
-    request: AlterPartition,
+    request: AlterPartitionRequest,
     brokers: Mapping[BrokerId, BrokerStatus],
-    terms: Terms,
+    settings: PartitionSettings,
     policy: ElectionPolicy = elect,
 ) -> Altered:
     """Return the controller's answer to a request, and the partition after it."""
-    error = validate(partition, request, brokers, terms.rules)
+    error = validate(partition, request, brokers, settings.rules)
     if error is not ErrorCode.NONE:
         return Altered(error, partition)
-    target = attrs.evolve(target_of(partition, request.members, terms), recovering=request.recovering)
-    following = change(partition, target, active_brokers(brokers), terms, policy)
+    target = attrs.evolve(target_of(partition, request.members, settings), recovering=request.recovering)
+    following = change(partition, target, active_brokers(brokers), settings, policy)
     if following is None:
         return Altered(ErrorCode.NONE, partition)
     moved = following.leader_epoch != partition.leader_epoch and following.leader != request.leader
     return Altered(ErrorCode.NEW_LEADER_ELECTED if moved else ErrorCode.NONE, following)
 
 
-def react(leader: LeaderState, request: AlterPartition, altered: Altered) -> tuple[Reaction, LeaderState]:
+def react(leader: LeaderState, request: AlterPartitionRequest, altered: Altered) -> tuple[Reaction, LeaderState]:
     """Return what a leader does with the answer to `request`, and its state after it."""
     if leader.pending != request:
         return Reaction.IGNORED, leader
@@ -157,7 +157,7 @@ def react(leader: LeaderState, request: AlterPartition, altered: Altered) -> tup
     return Reaction.COMMITTED, confirmed
 
 
-def _check_epochs(partition: PartitionState, request: AlterPartition, rules: Rules) -> ErrorCode:
+def _check_epochs(partition: PartitionState, request: AlterPartitionRequest, rules: Rules) -> ErrorCode:
     ahead = request.leader_epoch > partition.leader_epoch or request.partition_epoch > partition.partition_epoch
     if ahead and rules.isr_write_ahead_refused:
         return ErrorCode.NOT_CONTROLLER

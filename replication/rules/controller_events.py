@@ -34,7 +34,7 @@ from broker.ids import BrokerId
 from replication.rules.election import Election, ElectionPolicy, elect
 from replication.rules.partition import BrokerStatus, PartitionEpoch, PartitionState
 from replication.rules.partition_change import change, target_of
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 
 
 def active_brokers(brokers: Mapping[BrokerId, BrokerStatus]) -> frozenset[BrokerId]:
@@ -46,7 +46,7 @@ def fenced(
     partition: PartitionState,
     broker: BrokerId,
     active: frozenset[BrokerId],
-    terms: Terms,
+    settings: PartitionSettings,
     policy: ElectionPolicy = elect,
 ) -> PartitionState | None:
     """Return the partition after `broker` was fenced, began to stop, lost the replica's directory or was unregistered.
@@ -56,11 +56,11 @@ def fenced(
     if broker not in partition.isr:
         return None
     isr = tuple(member for member in partition.isr if member != broker)
-    return change(partition, target_of(partition, isr, terms), active - {broker}, terms, policy)
+    return change(partition, target_of(partition, isr, settings), active - {broker}, settings, policy)
 
 
 def fenced_together(
-    partition: PartitionState, brokers: tuple[BrokerId, ...], active: frozenset[BrokerId], terms: Terms
+    partition: PartitionState, brokers: tuple[BrokerId, ...], active: frozenset[BrokerId], settings: PartitionSettings
 ) -> PartitionState:
     """Return the partition after several brokers' sessions expired in one tick, in the order given.
 
@@ -68,12 +68,12 @@ def fenced_together(
     """
     state = partition
     for broker in brokers:
-        base = state if terms.rules.fence_one_at_a_time else partition
-        following = fenced(base, broker, active, terms)
+        base = state if settings.rules.fence_one_at_a_time else partition
+        following = fenced(base, broker, active, settings)
         if following is not None:
             epochs_behind = state.partition_epoch - base.partition_epoch
             state = attrs.evolve(following, partition_epoch=PartitionEpoch(following.partition_epoch + epochs_behind))
-        if terms.rules.fence_one_at_a_time:
+        if settings.rules.fence_one_at_a_time:
             active = active - {broker}
     return state
 
@@ -82,57 +82,57 @@ def unfenced(
     partition: PartitionState,
     broker: BrokerId,
     active: frozenset[BrokerId],
-    terms: Terms,
+    settings: PartitionSettings,
     policy: ElectionPolicy = elect,
 ) -> PartitionState | None:
     """Return the partition after `broker` was unfenced; None unless it was leaderless and a leader is found."""
     if partition.has_leader:
         return None
-    return change(partition, target_of(partition, partition.isr, terms), active | {broker}, terms, policy)
+    return change(partition, target_of(partition, partition.isr, settings), active | {broker}, settings, policy)
 
 
 def restarted_uncleanly(
     partition: PartitionState,
     broker: BrokerId,
     active: frozenset[BrokerId],
-    terms: Terms,
+    settings: PartitionSettings,
     policy: ElectionPolicy = elect,
 ) -> PartitionState | None:
     """Return the partition after `broker` registered without proof that it had stopped cleanly."""
-    if not terms.rules.elr or not terms.rules.elr_excludes_unclean:
+    if not settings.rules.elr or not settings.rules.elr_excludes_unclean:
         return None
     if broker not in partition.isr and broker not in partition.elr:
         return None
     isr = tuple(member for member in partition.isr if member != broker)
-    target = attrs.evolve(target_of(partition, isr, terms), unclean=(broker,))
-    return change(partition, target, active - {broker}, terms, policy)
+    target = attrs.evolve(target_of(partition, isr, settings), unclean=(broker,))
+    return change(partition, target, active - {broker}, settings, policy)
 
 
-def directories_assigned(partition: PartitionState, terms: Terms) -> PartitionState:
+def directories_assigned(partition: PartitionState, settings: PartitionSettings) -> PartitionState:
     """Return the partition after a replica was moved to another directory of its broker: one epoch more."""
-    elr = partition.elr if terms.rules.elr_kept_by_every_change else ()
+    elr = partition.elr if settings.rules.elr_kept_by_every_change else ()
     return attrs.evolve(partition, elr=elr, partition_epoch=PartitionEpoch(partition.partition_epoch + 1))
 
 
 def election_requested(
-    partition: PartitionState, election: Election, active: frozenset[BrokerId], terms: Terms
+    partition: PartitionState, election: Election, active: frozenset[BrokerId], settings: PartitionSettings
 ) -> tuple[ErrorCode, PartitionState]:
     """Return the answer to an operator's election, PREFERRED or UNCLEAN, and the partition after it."""
     assert election is not Election.ONLINE, election
     preferred = election is Election.PREFERRED
     if partition.leader == partition.replicas[0] if preferred else partition.has_leader:
         return ErrorCode.ELECTION_NOT_NEEDED, partition
-    target = attrs.evolve(target_of(partition, partition.isr, terms), election=election)
-    following = change(partition, target, active, terms)
+    target = attrs.evolve(target_of(partition, partition.isr, settings), election=election)
+    following = change(partition, target, active, settings)
     if following is not None:
         return ErrorCode.NONE, following
     refused = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE if preferred else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
     return refused, partition
 
 
-def swept(partition: PartitionState, active: frozenset[BrokerId], terms: Terms) -> PartitionState | None:
+def swept(partition: PartitionState, active: frozenset[BrokerId], settings: PartitionSettings) -> PartitionState | None:
     """Return the partition after the periodic sweep, which elects uncleanly for leaderless partitions that allow it."""
-    if partition.has_leader or not terms.unclean_election:
+    if partition.has_leader or not settings.unclean_election:
         return None
-    target = attrs.evolve(target_of(partition, partition.isr, terms), election=Election.UNCLEAN)
-    return change(partition, target, active, terms)
+    target = attrs.evolve(target_of(partition, partition.isr, settings), election=Election.UNCLEAN)
+    return change(partition, target, active, settings)

@@ -48,7 +48,7 @@ from replication.rules.partition import (
     LeaderState,
     LogState,
 )
-from replication.rules.settings import Moment, Terms
+from replication.rules.settings import Moment, PartitionSettings
 from replication.rules.switches import Rules, Truncation
 from replication.rules.truncation import cut_for, truncated
 
@@ -168,8 +168,8 @@ class FollowerDesk:
     the registered brokers; while these are what they were, so is the answer.
     """
 
-    def __init__(self, terms: Terms) -> None:
-        self._terms = terms
+    def __init__(self, settings: PartitionSettings) -> None:
+        self._settings = settings
         self._told: dict[BrokerId, _Told] = {}
 
     def serve(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> Served:
@@ -179,7 +179,7 @@ class FollowerDesk:
         """
         before = leader.follower(request.replica)
         if before is None:
-            return Served(answer_fetch(leader, log, request, self._terms.rules), leader, log.high_watermark)
+            return Served(answer_fetch(leader, log, request, self._settings.rules), leader, log.high_watermark)
         told = self._told.get(request.replica)
         if told is None or not told.holds(leader, log, request, moment):
             told = self._told[request.replica] = self._answer(leader, log, request, moment)
@@ -187,15 +187,15 @@ class FollowerDesk:
             return Served(told.answer, leader, log.high_watermark)
         follower = recorded(before, request, leader.leader_epoch, log.end_offset, moment.now_ms)
         leader = leader.with_follower(follower)
-        if may_join(leader, log, follower, moment, self._terms):
+        if may_join(leader, log, follower, moment, self._settings):
             own = moment.brokers.get(leader.broker)
             leader = propose_expand(leader, follower.broker, UNKNOWN_BROKER_EPOCH if own is None else own.epoch)
         if follower.end_offset == before.end_offset:
             return Served(told.answer, leader, log.high_watermark)
-        return Served(told.answer, leader, leader_high_watermark(leader, log, moment, self._terms))
+        return Served(told.answer, leader, leader_high_watermark(leader, log, moment, self._settings))
 
     def _answer(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> _Told:
-        rules = self._terms.rules
+        rules = self._settings.rules
         answer = answer_fetch(leader, log, request, rules)
         counts = answer.error is _NONE and (answer.diverging is None or not rules.diverging_fetch_ignored)
         if counts and _is_of_former_life(request, moment, rules):

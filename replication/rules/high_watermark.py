@@ -28,17 +28,17 @@ from broker.ids import Offset
 from replication.rules.isr import is_caught_up, is_eligible, maximal_isr
 from replication.rules.min_isr import is_under_min_isr
 from replication.rules.partition import Follower, LeaderState, LogState
-from replication.rules.settings import Moment, Terms
+from replication.rules.settings import Moment, PartitionSettings
 
 
-def leader_high_watermark(leader: LeaderState, log: LogState, moment: Moment, terms: Terms) -> Offset:
+def leader_high_watermark(leader: LeaderState, log: LogState, moment: Moment, settings: PartitionSettings) -> Offset:
     """Return the leader's high watermark now; never less than `log.high_watermark`.
 
     To be asked after an append, after a follower's recorded end changed, after a change of the ISR was answered,
     and on becoming leader. Cost: linear in the followers.
     """
-    rules = terms.rules
-    if rules.strict_min_isr and is_under_min_isr(leader, terms):
+    rules = settings.rules
+    if rules.strict_min_isr and is_under_min_isr(leader, settings):
         return log.high_watermark
     in_sync = maximal_isr(leader, rules)
     least = log.end_offset
@@ -47,7 +47,7 @@ def leader_high_watermark(leader: LeaderState, log: LogState, moment: Moment, te
             if rules.high_watermark_epoch_check and follower.leader_epoch != leader.leader_epoch:
                 return log.high_watermark
             least = min(least, follower.end_offset)
-        elif follower.end_offset < least and _is_joining(follower, log, moment, terms):
+        elif follower.end_offset < least and _is_joining(follower, log, moment, settings):
             least = follower.end_offset
     assert least <= log.end_offset, (least, log)
     return max(least, log.high_watermark)
@@ -63,13 +63,13 @@ def truncated_high_watermark(high_watermark: Offset, end_offset: Offset) -> Offs
     return min(high_watermark, end_offset)
 
 
-def restarted_high_watermark(high_watermark: Offset, start_offset: Offset, terms: Terms) -> Offset:
+def restarted_high_watermark(high_watermark: Offset, start_offset: Offset, settings: PartitionSettings) -> Offset:
     """Return the high watermark after all was dropped and the log starts anew, empty, at `start_offset`."""
-    return start_offset if terms.rules.high_watermark_follows_full_truncation else high_watermark
+    return start_offset if settings.rules.high_watermark_follows_full_truncation else high_watermark
 
 
-def _is_joining(follower: Follower, log: LogState, moment: Moment, terms: Terms) -> bool:
-    if not is_caught_up(follower, log.end_offset, moment.now_ms, terms):
+def _is_joining(follower: Follower, log: LogState, moment: Moment, settings: PartitionSettings) -> bool:
+    if not is_caught_up(follower, log.end_offset, moment.now_ms, settings):
         return False
     status = moment.brokers.get(follower.broker)
-    return not terms.rules.high_watermark_ignores_ineligible or is_eligible(follower, status, terms.rules)
+    return not settings.rules.high_watermark_ignores_ineligible or is_eligible(follower, status, settings.rules)

@@ -34,22 +34,22 @@ from broker.units import TimeMs
 from replication.rules.min_isr import is_under_min_isr
 from replication.rules.partition import (
     UNKNOWN_BROKER_EPOCH,
-    AlterPartition,
+    AlterPartitionRequest,
     BrokerStatus,
     Follower,
     IsrMember,
     LeaderState,
     LogState,
 )
-from replication.rules.settings import Moment, Terms
+from replication.rules.settings import Moment, PartitionSettings
 from replication.rules.switches import Rules
 
 
-def is_caught_up(follower: Follower, leader_end_offset: Offset, now_ms: TimeMs, terms: Terms) -> bool:
+def is_caught_up(follower: Follower, leader_end_offset: Offset, now_ms: TimeMs, settings: PartitionSettings) -> bool:
     """Return whether a follower has everything, or had within the last `lag_ms_max`."""
-    if terms.rules.caught_up_at_end_offset and follower.end_offset == leader_end_offset:
+    if settings.rules.caught_up_at_end_offset and follower.end_offset == leader_end_offset:
         return True
-    return now_ms - follower.caught_up_at_ms <= terms.lag_ms_max
+    return now_ms - follower.caught_up_at_ms <= settings.lag_ms_max
 
 
 def is_eligible(follower: Follower, status: BrokerStatus | None, rules: Rules) -> bool:
@@ -63,7 +63,9 @@ def is_eligible(follower: Follower, status: BrokerStatus | None, rules: Rules) -
     return True
 
 
-def lagging(leader: LeaderState, leader_end_offset: Offset, now_ms: TimeMs, terms: Terms) -> tuple[BrokerId, ...]:
+def lagging(
+    leader: LeaderState, leader_end_offset: Offset, now_ms: TimeMs, settings: PartitionSettings
+) -> tuple[BrokerId, ...]:
     """Return the members to remove, in the ISR's order; none while a change is under way."""
     if leader.pending is not None:
         return ()
@@ -71,16 +73,18 @@ def lagging(leader: LeaderState, leader_end_offset: Offset, now_ms: TimeMs, term
     for broker in leader.isr:
         if broker != leader.broker:
             follower = leader.follower(broker)
-            if follower is None or not is_caught_up(follower, leader_end_offset, now_ms, terms):
+            if follower is None or not is_caught_up(follower, leader_end_offset, now_ms, settings):
                 lagging.append(broker)
     return tuple(lagging)
 
 
-def may_join(leader: LeaderState, log: LogState, follower: Follower, moment: Moment, terms: Terms) -> bool:
+def may_join(
+    leader: LeaderState, log: LogState, follower: Follower, moment: Moment, settings: PartitionSettings
+) -> bool:
     """Return whether a follower that has just fetched is to be added to the ISR."""
     if leader.pending is not None or follower.broker in leader.isr:
         return False
-    rules = terms.rules
+    rules = settings.rules
     if follower.end_offset < log.high_watermark:
         return False
     if rules.isr_join_epoch_start and follower.end_offset < leader.epoch_start_offset:
@@ -89,8 +93,8 @@ def may_join(leader: LeaderState, log: LogState, follower: Follower, moment: Mom
         return False
     if not is_eligible(follower, moment.brokers.get(follower.broker), rules):
         return False
-    if rules.isr_join_caught_up_under_min_isr and is_under_min_isr(leader, terms):
-        return is_caught_up(follower, log.end_offset, moment.now_ms, terms)
+    if rules.isr_join_caught_up_under_min_isr and is_under_min_isr(leader, settings):
+        return is_caught_up(follower, log.end_offset, moment.now_ms, settings)
     return True
 
 
@@ -128,7 +132,7 @@ def _proposing(leader: LeaderState, isr: tuple[BrokerId, ...], own_epoch: Broker
         # removed it and raised the partition epoch, and refuses this request for that.
         known = own_epoch if follower is None else follower.broker_epoch
         members.append(IsrMember(broker, UNKNOWN_BROKER_EPOCH if known is None else known))
-    request = AlterPartition(
+    request = AlterPartitionRequest(
         leader=leader.broker,
         leader_epoch=leader.leader_epoch,
         partition_epoch=leader.partition_epoch,

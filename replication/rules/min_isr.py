@@ -17,7 +17,7 @@ ReplicationControlManager.getTopicEffectiveMinIsr, commit 1eb7644 (2024-10); KAF
 from __future__ import annotations
 
 from replication.rules.partition import LeaderState
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import Rules
 
 
@@ -26,6 +26,6 @@ def effective_min_isr(min_isr: int, replica_count: int, rules: Rules) -> int:
     return min(min_isr, replica_count) if rules.effective_min_isr else min_isr
 
 
-def is_under_min_isr(leader: LeaderState, terms: Terms) -> bool:
+def is_under_min_isr(leader: LeaderState, settings: PartitionSettings) -> bool:
     """Return whether the ISR that the controller confirmed last is too small."""
-    return len(leader.isr) < effective_min_isr(terms.min_isr, leader.replica_count, terms.rules)
+    return len(leader.isr) < effective_min_isr(settings.min_isr, leader.replica_count, settings.rules)

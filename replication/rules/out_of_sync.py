@@ -30,7 +30,7 @@ from broker.ids import BrokerId
 from broker.units import DurationMs
 from replication.rules.isr import is_caught_up
 from replication.rules.partition import START, UNKNOWN_BROKER_EPOCH, UNKNOWN_OFFSET, Follower, LeaderState, LogState
-from replication.rules.settings import Moment, Terms
+from replication.rules.settings import Moment, PartitionSettings
 
 
 class Why(enum.Enum):
@@ -71,7 +71,9 @@ class OutOfSync:
     lag_ms: DurationMs | None
 
 
-def out_of_sync(leader: LeaderState, log: LogState, moment: Moment, terms: Terms) -> tuple[OutOfSync, ...]:
+def out_of_sync(
+    leader: LeaderState, log: LogState, moment: Moment, settings: PartitionSettings
+) -> tuple[OutOfSync, ...]:
     """Return the OSR of a partition as its leader knows it, in assignment order. Cost: linear in the followers."""
     found = []
     for follower in leader.followers:
@@ -81,7 +83,7 @@ def out_of_sync(leader: LeaderState, log: LogState, moment: Moment, terms: Terms
             found.append(
                 OutOfSync(
                     follower.broker,
-                    _why(follower, log, moment, terms),
+                    _why(follower, log, moment, settings),
                     lag_records=log.end_offset - follower.end_offset if known else None,
                     lag_ms=None if lag_ms is None else DurationMs(lag_ms),
                 )
@@ -89,7 +91,7 @@ def out_of_sync(leader: LeaderState, log: LogState, moment: Moment, terms: Terms
     return tuple(found)
 
 
-def _why(follower: Follower, log: LogState, moment: Moment, terms: Terms) -> Why:
+def _why(follower: Follower, log: LogState, moment: Moment, settings: PartitionSettings) -> Why:
     status = moment.brokers.get(follower.broker)
     if status is None:
         return Why.UNREGISTERED
@@ -101,6 +103,6 @@ def _why(follower: Follower, log: LogState, moment: Moment, terms: Terms) -> Why
         return Why.NOT_FETCHED
     if follower.broker_epoch not in (UNKNOWN_BROKER_EPOCH, status.epoch):
         return Why.RESTARTED
-    if is_caught_up(follower, log.end_offset, moment.now_ms, terms):
+    if is_caught_up(follower, log.end_offset, moment.now_ms, settings):
         return Why.JOINING
-    return Why.STUCK if moment.now_ms - follower.fetched_at_ms > terms.lag_ms_max else Why.SLOW
+    return Why.STUCK if moment.now_ms - follower.fetched_at_ms > settings.lag_ms_max else Why.SLOW

@@ -16,7 +16,7 @@ How, for whoever builds roles on these values:
   sent to the replicas as it is: a `PartitionState` is also the metadata record that a broker learns.
 - A leader holds a `LeaderState` (`leadership.become_leader` makes it) and, of its log, shows a `LogState`.
   `fetch.answer_fetch` takes a follower's fetch, `isr` and `high_watermark` say what follows from it, and the
-  `AlterPartition` in `LeaderState.pending` is the one request that may be under way.
+  `AlterPartitionRequest` in `LeaderState.pending` is the one request that may be under way.
 - A follower holds a `FollowerState` and its own `LogState`; `truncation` says what an answer does to its log.
 - Whoever applies a decision to a log (the explorer's tuples, a real PartitionLog) does so itself.
 
@@ -164,7 +164,7 @@ class IsrMember:
 
 
 @value(kw_only=True)
-class AlterPartition:
+class AlterPartitionRequest:
     """A leader's request to the controller: make this the ISR. The epochs are those that the leader knows."""
 
     leader: BrokerId
@@ -213,7 +213,7 @@ class LeaderState:
     epoch_start_offset: Offset
     isr: tuple[BrokerId, ...]
     followers: tuple[Follower, ...]
-    pending: AlterPartition | None = None
+    pending: AlterPartitionRequest | None = None
 
     @property
     def replica_count(self) -> int:

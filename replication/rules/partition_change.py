@@ -34,7 +34,7 @@ from replication.rules.elr import next_elr, next_last_known
 from replication.rules.min_isr import effective_min_isr
 from replication.rules.partition import PartitionEpoch, PartitionState
 from replication.rules.reassign import Phase, completed
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 
 
 @attrs.frozen(kw_only=True)
@@ -52,10 +52,10 @@ class Target:
     topic_replica_count: int | None = None
 
 
-def target_of(partition: PartitionState, isr: tuple[BrokerId, ...], terms: Terms) -> Target:
-    """Return the target that differs from a partition in its ISR only, with the election that `terms` allow."""
+def target_of(partition: PartitionState, isr: tuple[BrokerId, ...], settings: PartitionSettings) -> Target:
+    """Return the target that differs from a partition in its ISR only, with the election that `settings` allow."""
     phase = Phase(replicas=partition.replicas, isr=isr, adding=partition.adding, removing=partition.removing)
-    election = Election.UNCLEAN if terms.unclean_election else Election.ONLINE
+    election = Election.UNCLEAN if settings.unclean_election else Election.ONLINE
     return Target(phase=phase, election=election, recovering=partition.recovering)
 
 
@@ -63,19 +63,19 @@ def change(
     partition: PartitionState,
     target: Target,
     acceptable: Container[BrokerId],
-    terms: Terms,
+    settings: PartitionSettings,
     policy: ElectionPolicy = elect,
 ) -> PartitionState | None:
     """Return the partition's next state; None if nothing changes.
 
     `acceptable` holds the brokers that may lead: unfenced, not stopping, the replica's directory online.
     """
-    rules = terms.rules
+    rules = settings.rules
     phase = completed(target.phase, rules) or target.phase
     elr = partition.elr
     if rules.elr:
         replica_count = target.topic_replica_count or len(partition.replicas)
-        elr = next_elr(partition, phase.isr, target.unclean, effective_min_isr(terms.min_isr, replica_count, rules))
+        elr = next_elr(partition, phase.isr, target.unclean, effective_min_isr(settings.min_isr, replica_count, rules))
     ballot = Ballot(
         replicas=phase.replicas,
         isr=phase.isr,
@@ -85,13 +85,13 @@ def change(
         acceptable=acceptable,
     )
     elected = policy(ballot, target.election, rules)
-    return _recorded(partition, attrs.evolve(target, phase=phase), elr, elected, terms)
+    return _recorded(partition, attrs.evolve(target, phase=phase), elr, elected, settings)
 
 
 def _recorded(
-    partition: PartitionState, target: Target, elr: tuple[BrokerId, ...], elected: Elected, terms: Terms
+    partition: PartitionState, target: Target, elr: tuple[BrokerId, ...], elected: Elected, settings: PartitionSettings
 ) -> PartitionState | None:
-    rules, phase, leader = terms.rules, target.phase, elected.leader
+    rules, phase, leader = settings.rules, target.phase, elected.leader
     isr, recovering = phase.isr, target.recovering
     is_new_leader = leader != partition.leader
     if is_new_leader and leader in elr:

@@ -34,7 +34,7 @@ from broker.ids import Offset
 from replication.rules.isr import maximal_isr
 from replication.rules.min_isr import effective_min_isr, is_under_min_isr
 from replication.rules.partition import FollowerState, LeaderState
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 
 ACKS_ALL: Final = -1
 
@@ -55,27 +55,27 @@ class Fate(enum.Enum):
 _FAILED: Final = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.INVALID_REQUIRED_ACKS)
 
 
-def check_append(role: LeaderState | FollowerState, acks: int, terms: Terms) -> ErrorCode:
+def check_append(role: LeaderState | FollowerState, acks: int, settings: PartitionSettings) -> ErrorCode:
     """Return the error that a leader refuses a write with; NONE if it is appended."""
     if acks not in (ACKS_ALL, 0, 1):
         return ErrorCode.INVALID_REQUIRED_ACKS
     if isinstance(role, FollowerState):
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if acks == ACKS_ALL and is_under_min_isr(role, terms):
+    if acks == ACKS_ALL and is_under_min_isr(role, settings):
         return ErrorCode.NOT_ENOUGH_REPLICAS
     return ErrorCode.NONE
 
 
 def answer_waiting(
-    role: LeaderState | FollowerState, end_offset: Offset, high_watermark: Offset, terms: Terms
+    role: LeaderState | FollowerState, end_offset: Offset, high_watermark: Offset, settings: PartitionSettings
 ) -> ErrorCode | None:
     """Return the answer to an acks=all write that was appended and ends at `end_offset`; None to go on waiting."""
     if isinstance(role, FollowerState):
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if high_watermark < end_offset:
         return None
-    needed = effective_min_isr(terms.min_isr, role.replica_count, terms.rules)
-    enough = needed <= len(maximal_isr(role, terms.rules))
+    needed = effective_min_isr(settings.min_isr, role.replica_count, settings.rules)
+    enough = needed <= len(maximal_isr(role, settings.rules))
     return ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
 

@@ -1,9 +1,10 @@
-"""What a decision is made under besides the state: the terms of a partition, and the moment at a broker.
+"""What a decision is made under besides the state: the settings of a partition, and the moment at a broker.
 
-It decides nothing; it keeps the parameter lists of the rules short. `Terms` change when an operator changes a
-setting; a `Moment` is new for each event.
+It decides nothing; it keeps the parameter lists of the rules short. `PartitionSettings` change when an operator
+changes a setting; a `Moment` is new for each event.
 
-Example: Terms(min_isr=2) is a partition under current Kafka with min.insync.replicas=2 and otherwise defaults.
+Example: PartitionSettings(min_isr=2) is a partition under current Kafka with min.insync.replicas=2 and otherwise
+defaults.
 
 Source: Kafka 4.0 TopicConfig, ReplicationConfigs and KRaftMetadataCache; defaults in `rules.Release`.
 """
@@ -27,7 +28,7 @@ LAG_MS_MAX: Final = DurationMs(30_000)
 
 
 @attrs.frozen(kw_only=True)
-class Terms:
+class PartitionSettings:
     """The rules and the settings that a partition is run under.
 
     Raises UsageError for a `min_isr` below 1 and a negative `lag_ms_max`.

@@ -158,7 +158,7 @@ class Rules:
 
     # The controller.
     isr_write_epoch_check: bool = _rule(
-        "0.8", "AlterPartition, and LeaderAndIsr in ZooKeeper before", "a deposed leader changes the ISR"
+        "0.8", "AlterPartitionRequest, and LeaderAndIsr in ZooKeeper before", "a deposed leader changes the ISR"
     )
     isr_write_ahead_refused: bool = _rule(
         "3.3", "KAFKA-14154", "a controller that was replaced answers a leader that knows more than it"

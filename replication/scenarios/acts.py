@@ -1,10 +1,10 @@
-"""What a story does beside faults: single writes and reads, orders of an operator, messages that are held back.
+"""What a scenario does beside faults: single writes and reads, orders of an operator, messages that are held back.
 
 It decides how each act reaches the cluster: always as a message to a process, or as a change of the network or of a
 machine, never as a change of what a role knows.
 
 Goals, most important first
-1. An act is one sentence of a story, with its time.
+1. An act is one sentence of a scenario, with its time.
 2. Whatever follows from it follows by the roles and the rules.
 
 Constraints: brokers are numbers here, as in a plan of faults. A `PowerCut` loses exactly so many records of each log,
@@ -12,8 +12,8 @@ which `Fault` leaves to chance; what was flushed stays.
 
 How: an act has `at_ms` and `strike(stage)`; the stage is the cluster, and the client that writes.
 
-Worked example: `Held(5_000, 7_000, "MetadataTold", receiver=1)` lets broker 1 learn late what the controller decides
-from 5 s on, and `Written(5_100, broker=0)` sends broker 0 one record meanwhile.
+Worked example: `Held(5_000, 7_000, "MetadataFetchResponse", receiver=1)` lets broker 1 learn late what the controller
+decides from 5 s on, and `Written(5_100, broker=0)` sends broker 0 one record meanwhile.
 
 Left out: batches of several records, transactions.
 
@@ -29,8 +29,8 @@ import attrs
 from broker.ids import BrokerId, Offset
 from broker.units import MIB, TimeMs
 from log.partition.partition_log import PartitionLog
-from replication.retention import DeleteRecords, UpkeepDue
-from replication.roles.messages import CONTROLLER, Address, Consume, Message, NodeId
+from replication.retention import DeleteRecords, RetentionDue
+from replication.roles.messages import CONTROLLER, Address, ConsumerFetch, Message, NodeId
 from replication.rules.produce import ACKS_ALL
 from replication.scenarios.client import Ask, WriteOrder
 from replication.simulation.cluster import Cluster
@@ -42,7 +42,7 @@ _READ_BYTES_MAX: Final = MIB
 
 @attrs.frozen
 class Stage:
-    """Where acts strike: a cluster, the client that does what a story says, and a former controller."""
+    """Where acts strike: a cluster, the client that does what a scenario says, and a former controller."""
 
     cluster: Cluster
     client: NodeId
@@ -50,7 +50,7 @@ class Stage:
 
 
 class Act(Protocol):
-    """One act of a story."""
+    """One act of a scenario."""
 
     @property
     def at_ms(self) -> int:
@@ -94,7 +94,7 @@ class ReadFrom:
         """Let the client ask."""
         text = f"a consumer asks broker {self.broker} for what is at offset {self.offset}"
         stage.cluster.trace.line(stage.cluster.now_ms, text)
-        question = Consume(self.partition, 0, Offset(self.offset))
+        question = ConsumerFetch(self.partition, 0, Offset(self.offset))
         stage.cluster.tell(stage.client, Ask(Address(NodeId(self.broker)), question))
 
 
@@ -125,7 +125,7 @@ class LooksAfterLogs:
         """Let them run."""
         for broker in self.brokers:
             stage.cluster.trace.line(stage.cluster.now_ms, f"broker {broker} looks after its logs")
-            stage.cluster.tell(NodeId(broker), UpkeepDue())
+            stage.cluster.tell(NodeId(broker), RetentionDue())
 
 
 @attrs.frozen
@@ -224,7 +224,7 @@ class _Exactly:
 
 
 def _size_of_last(log: PartitionLog, record_count: int) -> int:
-    """Return the bytes that a log's last records take; every batch of a story holds one record."""
+    """Return the bytes that a log's last records take; every batch of a scenario holds one record."""
     start_offset = max(log.log_start_offset, log.log_end_offset - record_count)
     if not record_count or start_offset == log.log_end_offset:
         return 0

@@ -1,4 +1,4 @@
-"""What a story does to disks: a directory that fails, a bit that turns over, a flush after every write.
+"""What a scenario does to disks: a directory that fails, a bit that turns over, a flush after every write.
 
 It decides how a disk is made to fail: by the faults of `log.storage.faults`, armed when their time has come; whatever
 follows is the broker's doing.

@@ -1,20 +1,21 @@
-"""A story of groups in the cluster as data: who is in them, what befalls members and brokers, what must be seen when.
+"""A scenario of groups in the cluster as data: who is in them, what befalls members and brokers, what must be seen
+when.
 
-It decides how a story is held against what happens: at each look the coordinator, the group's state and who owns what;
-at the end how often each answer was heard, who died, and that nothing is broken.
+It decides how a scenario is held against what happens: at each look the coordinator, the group's state and who owns
+what; at the end how often each answer was heard, who died, and that nothing is broken.
 
 Goals, most important first
-1. A story can be read: who does what when, and what follows.
+1. A scenario can be read: who does what when, and what follows.
 2. It runs in the same cluster, with the same checks, as random runs do.
 
-Constraints: one group, one topic "t" of three partitions unless a story has others, one partition of
+Constraints: one group, one topic "t" of three partitions unless a scenario has others, one partition of
 `__consumer_offsets`, whose replicas begin with broker 0. Seed, plan and faults are fixed.
 
 Example: `GroupLook(40_000, coordinator=1, state="STABLE")`; `Heard("CommitResponse", ErrorCode.UNKNOWN_MEMBER_ID)`.
 
-Left out: stories whose brokers are well; `replication.groups.alone` has these.
+Left out: scenarios whose brokers are well; `replication.groups.alone` has these.
 
-Source: ours; each story names its own.
+Source: ours; each scenario names its own.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Unheard:
 
 @attrs.frozen(kw_only=True)
 class GroupScenario:
-    """One story. `deaths` are how many members' programs end by themselves."""
+    """One scenario. `deaths` are how many members' programs end by themselves."""
 
     name: str
     title: str
@@ -93,23 +94,23 @@ class GroupScenario:
     heard: tuple[Heard, ...] = ()
     deaths: int = 0
     topics: tuple[tuple[str, int], ...] = (("t", 3),)
-    settings: RoleSettings = attrs.field(default=RoleSettings(produce_ms_max=DurationMs(5_000)))
+    role_settings: RoleSettings = attrs.field(default=RoleSettings(produce_ms_max=DurationMs(5_000)))
     load_ms_max: DurationMs = attrs.field(default=DurationMs(1_500))
     """How long a coordinator may take to read its partition."""
     duration_ms: DurationMs = attrs.field(default=DurationMs(2 * MINUTE_MS))
 
     def options(self) -> Options:
-        """Return the options that the story runs with."""
+        """Return the options that the scenario runs with."""
         return attrs.evolve(
             quiet(_SEED, self.duration_ms),
             partitions=sum(count for _, count in self.topics),
             internal_partitions=1,
-            settings=self.settings,
+            role_settings=self.role_settings,
             name=self.name,
         )
 
     def play(self, tell: Tell = silent) -> Verdict:
-        """Run the story and hold it against what it says."""
+        """Run the scenario and hold it against what it says."""
         options = self.options()
         plan = GroupsPlan(layout=Layout(self.topics, 1), members=self.members, load_ms_max=self.load_ms_max)
         life = GroupLife(options, plan)
@@ -121,7 +122,7 @@ class GroupScenario:
 
 
 class _Stage:
-    """A story's groups, with what befalls the network, and the looks."""
+    """A scenario's groups, with what befalls the network, and the looks."""
 
     def __init__(self, scenario: GroupScenario, life: GroupLife) -> None:
         self.differences: list[str] = []

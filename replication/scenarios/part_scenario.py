@@ -1,6 +1,7 @@
-"""A fault story that needs no whole cluster: its steps drive the parts of one machine, or of a quorum, by themselves.
+"""A fault scenario that needs no whole cluster: its steps drive the parts of one machine, or of a quorum, by
+themselves.
 
-It decides how such a story is told and held against what it says: the script does the steps, tells each, and returns
+It decides how such a scenario is told and held against what it says: the script does the steps, tells each, and returns
 what it saw; that is compared with what is expected, fact by fact.
 
 Constraints: a script calls the same functions and logs as everything else; what it returns it has seen there.
@@ -32,19 +33,19 @@ class Fact:
         return f"{self.words} {self.value}"
 
 
-TaleScript: TypeAlias = Callable[[Tell], tuple[Fact, ...]]
-"""Does the steps of a tale, tells them, and returns what was seen in the end."""
+PartScript: TypeAlias = Callable[[Tell], tuple[Fact, ...]]
+"""Does the steps of a scenario, tells them, and returns what was seen in the end."""
 
 
 @attrs.frozen(kw_only=True)
-class Tale:
-    """One story told by a script."""
+class PartScenario:
+    """One scenario told by a script."""
 
     name: str
     title: str
     how: str
     source: str
-    script: TaleScript
+    script: PartScript
     expected: tuple[Fact, ...]
 
     def play(self, tell: Tell = silent) -> Verdict:

@@ -22,15 +22,15 @@ from broker.units import DurationMs, TimeMs
 from log.batches.in_buffer import batches_in
 from replication.roles.messages import (
     Address,
-    AskEpochEnd,
-    AskLeader,
     ClientDue,
-    Consume,
-    Consumed,
-    EpochEndTold,
-    LeaderTold,
+    ConsumerFetch,
+    ConsumerFetchResponse,
     Message,
+    MetadataRequest,
+    MetadataResponse,
     NodeId,
+    OffsetsForLeaderEpoch,
+    OffsetsForLeaderEpochResponse,
 )
 from replication.roles.outbox import Outbox
 from replication.rules.partition import UNKNOWN_EPOCH
@@ -50,7 +50,7 @@ class PositionReader:
         self._checks = checks
         self._number = 0
         self._position = Position(Offset(0))
-        self._known = LeaderTold(0, 0, NO_LEADER)
+        self._known = MetadataResponse(0, 0, NO_LEADER)
         self._checked: LeaderEpoch = UNKNOWN_EPOCH
 
     def begin(self, out: Outbox) -> None:
@@ -61,28 +61,36 @@ class PositionReader:
         """Take an answer, or ask who leads."""
         if isinstance(message, ClientDue) and message.number == self._number:
             self._wait(out)
-            out.send(Address(NodeId(self._number % self._brokers)), AskLeader(0, self._number))
-        elif isinstance(message, LeaderTold) and message.number == self._number and message.leader != NO_LEADER:
+            out.send(Address(NodeId(self._number % self._brokers)), MetadataRequest(0, self._number))
+        elif isinstance(message, MetadataResponse) and message.number == self._number and message.leader != NO_LEADER:
             self._go_on(message, out)
-        elif isinstance(message, EpochEndTold) and message.number == self._number and message.error is ErrorCode.NONE:
+        elif (
+            isinstance(message, OffsetsForLeaderEpochResponse)
+            and message.number == self._number
+            and message.error is ErrorCode.NONE
+        ):
             self._position = check_position(self._position, message.end).position
             self._checked = self._known.leader_epoch
             self._consume(out)
-        elif isinstance(message, Consumed) and message.number == self._number and message.error is ErrorCode.NONE:
+        elif (
+            isinstance(message, ConsumerFetchResponse)
+            and message.number == self._number
+            and message.error is ErrorCode.NONE
+        ):
             self._read(message.records)
 
-    def _go_on(self, told: LeaderTold, out: Outbox) -> None:
+    def _go_on(self, told: MetadataResponse, out: Outbox) -> None:
         if told.leader_epoch < self._known.leader_epoch:
             return
         self._known = told
         if self._checks and self._checked != told.leader_epoch and self._position.epoch != UNKNOWN_EPOCH:
-            ask = AskEpochEnd(0, self._number, self._position.epoch, told.leader_epoch)
+            ask = OffsetsForLeaderEpoch(0, self._number, self._position.epoch, told.leader_epoch)
             out.send(Address(NodeId(told.leader)), ask)
         else:
             self._consume(out)
 
     def _consume(self, out: Outbox) -> None:
-        out.send(Address(NodeId(self._known.leader)), Consume(0, self._number, self._position.offset))
+        out.send(Address(NodeId(self._known.leader)), ConsumerFetch(0, self._number, self._position.offset))
 
     def _read(self, records: bytes) -> None:
         for batch in batches_in(records):

@@ -1,19 +1,19 @@
-"""A fault story as data: a cluster, what happens to it, what must be seen when, and what is lost in the end.
+"""A fault scenario as data: a cluster, what happens to it, what must be seen when, and what is lost in the end.
 
-It decides how a story is held against what happens: at each look the partition's leader, ISR, ELR and logs are
+It decides how a scenario is held against what happens: at each look the partition's leader, ISR, ELR and logs are
 compared; at the end the error codes that were answered, the invariants that were broken, and which acknowledged
 records were lost.
 
 Goals, most important first
-1. A story can be read: who does what when, and what follows.
+1. A scenario can be read: who does what when, and what follows.
 2. It runs on the same simulation as everything else: nothing happens but by messages.
 
-Constraints: seed, plan and acts are fixed, so a story always goes the same way. Historical stories are played twice:
-as it was before a fix (named "...-before"), with the invariants that this breaks, and as it is.
+Constraints: seed, plan and acts are fixed, so a scenario always goes the same way. Historical scenarios are played
+twice: as it was before a fix (named "...-before"), with the invariants that this breaks, and as it is.
 
-Example: `Look(20_000, leader=1, isr=(1, 2))`; `Answers("Produced", ErrorCode.NOT_ENOUGH_REPLICAS)`.
+Example: `Look(20_000, leader=1, isr=(1, 2))`; `Answers("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS)`.
 
-Left out: stories that need no cluster (`replication.scenarios.part_scenario`).
+Left out: scenarios that need no cluster (`replication.scenarios.part_scenario`).
 
 Source: the catalogue of scenarios of this project; each names its own.
 """
@@ -27,20 +27,20 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.units import MINUTE_MS, DurationMs
-from replication.retention import Upkeep
+from replication.retention import Retention
 from replication.roles.settings import RoleSettings
 from replication.rules.produce import ACKS_ALL
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.scenarios.acts import Act
 from replication.scenarios.script import Script
 from replication.scenarios.verdict import Verdict
 from replication.simulation import Fault, Options, Outcome, quiet, run
-from replication.simulation.options import with_terms
-from replication.simulation.retention import with_upkeep
+from replication.simulation.options import with_partition_settings
+from replication.simulation.retention import with_retention
 from replication.simulation.trace import Tell, silent
 
-DEFAULT_TERMS: Final = Terms(min_isr=2)
-DEFAULT_SETTINGS: Final = quiet(1, DurationMs(MINUTE_MS)).settings
+DEFAULT_TERMS: Final = PartitionSettings(min_isr=2)
+DEFAULT_SETTINGS: Final = quiet(1, DurationMs(MINUTE_MS)).role_settings
 _STATE_FIELDS: Final = ("leader", "isr", "elr", "replicas", "leader_epoch", "last_known", "recovering")
 _NOTE_FIELDS: Final = ("logs", "highs", "starts")
 _NEVER_ENDS: Final = 1_000_000
@@ -85,11 +85,11 @@ def never(kind: str, error: ErrorCode = ErrorCode.NONE) -> Answers:
 
 @attrs.frozen(kw_only=True)
 class Scenario:
-    """One story. `lost_max` bounds the records lost that acks=all promised, `lost_min` says how many must be lost.
+    """One scenario. `lost_max` bounds the records lost that acks=all promised, `lost_min` says how many must be lost.
 
-    Where a story says each write by itself, `gone` takes their place: the values, acknowledged with any acks, that the
-    leader does not have in the end. `seen` is what each consumer among the acts is shown, `shown` what the simulation's
-    own consumers are, if that is looked at. With `upkeep` logs are cut and compacted.
+    Where a scenario says each write by itself, `gone` takes their place: the values, acknowledged with any acks, that
+    the leader does not have in the end. `seen` is what each consumer among the acts is shown, `shown` what the
+    simulation's own consumers are, if that is looked at. With `retention` logs are cut and compacted.
     """
 
     name: str
@@ -100,8 +100,8 @@ class Scenario:
     acts: tuple[Act, ...] = ()
     looks: tuple[Look, ...] = ()
     answers: tuple[Answers, ...] = ()
-    terms: Terms = DEFAULT_TERMS
-    settings: RoleSettings = DEFAULT_SETTINGS
+    settings: PartitionSettings = DEFAULT_TERMS
+    role_settings: RoleSettings = DEFAULT_SETTINGS
     breaks: frozenset[str] = frozenset()
     lost_min: int = 0
     lost_max: int = 0
@@ -109,7 +109,7 @@ class Scenario:
     gone: tuple[int, ...] | None = None
     seen: tuple[tuple[int, ...], ...] = ()
     shown: tuple[int, ...] | None = None
-    upkeep: Upkeep | None = None
+    retention: Retention | None = None
     brokers: int = 3
     partitions: int = 1
     replication_factor: int = 3
@@ -122,7 +122,7 @@ class Scenario:
     is_strict: bool = True
 
     def options(self) -> Options:
-        """Return the options that the story runs with."""
+        """Return the options that the scenario runs with."""
         options = attrs.evolve(
             quiet(1, self.duration_ms),
             brokers=self.brokers,
@@ -135,14 +135,14 @@ class Scenario:
             produce_ms=self.produce_ms,
             heal_ms_max=self.heal_ms_max,
             is_strict=self.is_strict,
-            settings=self.settings,
+            role_settings=self.role_settings,
             name=self.name,
         )
-        options = with_terms(options, self.terms)
-        return options if self.upkeep is None else with_upkeep(options, self.upkeep)
+        options = with_partition_settings(options, self.settings)
+        return options if self.retention is None else with_retention(options, self.retention)
 
     def play(self, tell: Tell = silent) -> Verdict:
-        """Run the story and hold it against what it says. Checkers expect what the story's own rules promise."""
+        """Run the scenario and hold it against what it says. Checkers expect what the scenario's own rules promise."""
         script = Script(self.acts, ((look.at_ms, look.partition) for look in self.looks))
         outcome = run(self.options(), self.plan, tell, extension=script)
         report = outcome.durability
@@ -159,7 +159,7 @@ def broken_in(outcome: Outcome) -> tuple[str, ...]:
 
 
 def differences(scenario: Scenario, outcome: Outcome, script: Script) -> Iterator[str]:
-    """Yield what went otherwise than the story says, one sentence each."""
+    """Yield what went otherwise than the scenario says, one sentence each."""
     for look in scenario.looks:
         yield from _looked_at(look, outcome, script)
     for answers in scenario.answers:

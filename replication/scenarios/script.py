@@ -1,6 +1,6 @@
-"""A story while it is played: its acts strike when they are due, and what must be looked at is written down.
+"""A scenario while it is played: its acts strike when they are due, and what must be looked at is written down.
 
-It decides what is noted of a run for a story: at each time asked for, what stands in every broker's log and how far
+It decides what is noted of a run for a scenario: at each time asked for, what stands in every broker's log and how far
 each takes it for committed; every answer that carries an error code, by kind; and in the end, which acknowledged
 records the leader no longer has.
 
@@ -31,18 +31,18 @@ from log.batches.in_buffer import batches_in
 from replication.checkers import Finding
 from replication.retention import RecordsDeleted, identity_of
 from replication.roles.messages import (
-    BeatTold,
-    BoundsTold,
-    Consumed,
-    ElectTold,
-    EpochEndTold,
-    Fetched,
-    IsrTold,
+    AlterPartitionReassignmentsResponse,
+    AlterPartitionResponse,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationResponse,
+    ConsumerFetchResponse,
+    ElectLeadersResponse,
+    FetchResponse,
+    ListOffsetsResponse,
     Message,
     NodeId,
-    Produced,
-    ReassignTold,
-    Registered,
+    OffsetsForLeaderEpochResponse,
+    ProduceResponse,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
@@ -51,22 +51,22 @@ from replication.scenarios.acts import Act, Stage
 from replication.scenarios.client import ScriptedClient
 from replication.scenarios.disks import PREPARED
 from replication.scenarios.reader import PositionReader, Reads
-from replication.scenarios.zombie_controller import former_controller
+from replication.scenarios.zombie_controller import zombie_controller
 from replication.simulation.cluster import Cluster
 from replication.zookeeper.messages import Obeyed
 
-DIVERGING = "Fetched, diverging"
+DIVERGING = "FetchResponse, diverging"
 """The kind under which answers to fetches are counted that say where the logs part."""
 
 
 _ANSWERS: Final = (
-    Produced,
-    Consumed,
-    EpochEndTold,
-    BoundsTold,
-    BeatTold,
-    ElectTold,
-    ReassignTold,
+    ProduceResponse,
+    ConsumerFetchResponse,
+    OffsetsForLeaderEpochResponse,
+    ListOffsetsResponse,
+    BrokerHeartbeatResponse,
+    ElectLeadersResponse,
+    AlterPartitionReassignmentsResponse,
     Obeyed,
     RecordsDeleted,
 )
@@ -102,13 +102,13 @@ class Script:
 
     @property
     def seen(self) -> tuple[tuple[int, ...], ...]:
-        """What each consumer of the story was shown."""
+        """What each consumer of the scenario was shown."""
         return tuple(tuple(reader.seen) for reader in self._readers)
 
     def join(self, cluster: Cluster) -> None:
         """Take part in a run."""
         client = cluster.join(lambda _: ScriptedClient(cluster.history))
-        former = cluster.join(lambda _: former_controller())
+        former = cluster.join(lambda _: zombie_controller())
         stage = Stage(cluster, client, former)
         for act in self._acts:
             if isinstance(act, PREPARED):
@@ -121,7 +121,7 @@ class Script:
         cluster.watches.append(self._count)
 
     def missing(self, cluster: Cluster) -> str | None:
-        """Return nothing: a story ends when its time is over."""
+        """Return nothing: a scenario ends when its time is over."""
         return None
 
     def findings(self, cluster: Cluster) -> Sequence[Finding]:
@@ -149,7 +149,7 @@ class Script:
             error = _error_of(message)
             if error is not None:
                 self.answers[type(message).__name__, error] += 1
-            if isinstance(message, Fetched) and message.answer.diverging is not None:
+            if isinstance(message, FetchResponse) and message.answer.diverging is not None:
                 self.answers[DIVERGING, ErrorCode.NONE] += 1
 
 
@@ -169,10 +169,10 @@ def values_in(log: ReplicaLog) -> Iterator[int]:
 def _error_of(message: Message) -> ErrorCode | None:
     if isinstance(message, _ANSWERS):
         return message.error
-    if isinstance(message, Fetched):
+    if isinstance(message, FetchResponse):
         return message.answer.error
-    if isinstance(message, IsrTold):
+    if isinstance(message, AlterPartitionResponse):
         return message.altered.error
-    if isinstance(message, Registered):
+    if isinstance(message, BrokerRegistrationResponse):
         return ErrorCode.NONE if message.epoch is not None else ErrorCode.DUPLICATE_BROKER_REGISTRATION
     return None

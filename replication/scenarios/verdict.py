@@ -1,6 +1,6 @@
-"""What came of a story: what is told in the end, and where it went otherwise than it should.
+"""What came of a scenario: what is told in the end, and where it went otherwise than it should.
 
-It decides nothing; it is what all kinds of stories have in common.
+It decides nothing; it is what all kinds of scenarios have in common.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Verdict:
 
     @property
     def is_expected(self) -> bool:
-        """Whether the story went as it must."""
+        """Whether the scenario went as it must."""
         return not self.differences
 
 
-class Story(Protocol):
-    """A named story with a known outcome."""
+class NamedScenario(Protocol):
+    """A named scenario with a known outcome."""
 
     @property
     def name(self) -> str:

@@ -5,10 +5,10 @@ It decides what such a controller knows: what the controller knew at a time, and
 Constraints: it answers requests to change an ISR, as its rules say, and is asked nothing else; what it changes, it
 changes in its own copy. Leaders ask it instead of the controller until they find the right one.
 
-How: from `at_ms` to `until_ms` the requests AskIsr go to a further process, which plays the role of a controller on a
-copy of what was known at `at_ms`.
+How: from `at_ms` to `until_ms` the requests AlterPartition go to a further process, which plays the role of a
+controller on a copy of what was known at `at_ms`.
 
-Worked example: `FormerController(5_000, 12_000)`.
+Worked example: `ZombieController(5_000, 12_000)`.
 
 Left out: how a controller learns that it was replaced (`replication.explore`).
 
@@ -23,7 +23,7 @@ import attrs
 
 from broker.units import TimeMs
 from replication.roles.controller import ControllerRole
-from replication.roles.messages import CONTROLLER, Address, AskIsr, Message, NodeId
+from replication.roles.messages import CONTROLLER, Address, AlterPartition, Message, NodeId
 from replication.roles.outbox import Outbox
 from replication.scenarios.acts import Stage
 from replication.simulation.cluster import Cluster
@@ -40,13 +40,13 @@ class _Copy:
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
         """Answer a leader."""
-        assert isinstance(message, AskIsr), message
+        assert isinstance(message, AlterPartition), message
         assert self.role is not None
         self.role.handle(message, Address(NodeId(message.request.leader)), now_ms, out)
 
 
 @attrs.frozen
-class FormerController:
+class ZombieController:
     """From `at_ms` to `until_ms` leaders ask a controller that knows nothing later than `at_ms`."""
 
     at_ms: int
@@ -67,13 +67,13 @@ class FormerController:
             if world.now_ms < self.until_ms:
                 astray = Address(stage.former)
                 out.sent[:] = [
-                    (astray if to.node == CONTROLLER and isinstance(each, AskIsr) else to, each)
+                    (astray if to.node == CONTROLLER and isinstance(each, AlterPartition) else to, each)
                     for to, each in out.sent
                 ]
 
         cluster.watches.append(lead_astray)
 
 
-def former_controller() -> _Copy:
+def zombie_controller() -> _Copy:
     """Return the process of a former controller, which is none as yet."""
     return _Copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.options import FaultKind, NetworkOptions, Options, harsh, quiet, swarm
 from replication.simulation.placing import placed
-from replication.simulation.retention import with_upkeep
+from replication.simulation.retention import with_retention
 from replication.simulation.run import Extension, Outcome, Simulation, run
 from replication.simulation.shrink import shrink
 from replication.simulation.views import OutOfSyncView, PartitionView, ReplicaView
@@ -28,5 +28,5 @@ __all__ = (
     "run",
     "shrink",
     "swarm",
-    "with_upkeep",
+    "with_retention",
 )

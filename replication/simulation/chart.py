@@ -137,7 +137,7 @@ def _band(outcome: Outcome, axis: TimeAxis, partition: int, top: int) -> Iterato
     notes = partition_notes(outcome, partition)
     yield f'<text class="q" x="{LEFT - 10}" y="{top + 14}" text-anchor="end">partition {partition}</text>'
     yield from _leaders(notes, axis, top + 4, 8)
-    least = outcome.options.terms.min_isr
+    least = outcome.options.settings.min_isr
     for note, end_ms in notes:
         left, width = axis.x(note.at_ms), axis.x(end_ms) - axis.x(note.at_ms)
         if len(note.state.isr) < least and width >= 0.5:
@@ -165,11 +165,11 @@ def _leaders(notes: list[tuple[StateNote, int]], axis: TimeAxis, top: int, heigh
 def _isr(outcome: Outcome, notes: list[tuple[StateNote, int]], axis: TimeAxis, bottom: int) -> Iterator[str]:
     unit = 40 / max(outcome.options.replication_factor, *(len(note.state.isr) for note, _ in notes), 1)
     steps = [(axis.x(note.at_ms), round(bottom - unit * len(note.state.isr), 1)) for note, _ in notes]
-    least = round(bottom - unit * outcome.options.terms.min_isr, 1)
+    least = round(bottom - unit * outcome.options.settings.min_isr, 1)
     yield f'<path class="axis" d="M{LEFT},{bottom} H{LEFT + WIDTH}"/>'
     yield f'<path class="min" d="M{LEFT},{least} H{LEFT + WIDTH}"/>'
     yield f'<text class="q" x="{LEFT - 10}" y="{bottom - 4}" text-anchor="end">in sync (replicas)</text>'
-    yield f'<text class="q" x="{LEFT + WIDTH + 6}" y="{least + 4}">min {outcome.options.terms.min_isr}</text>'
+    yield f'<text class="q" x="{LEFT + WIDTH + 6}" y="{least + 4}">min {outcome.options.settings.min_isr}</text>'
     yield f'<path class="step" d="{stepped(steps, LEFT + WIDTH)}"/>'
 
 

@@ -32,15 +32,15 @@ from replication.retention.keyed import identity_of, keyed_record
 from replication.retention.policy import Reset
 from replication.roles.messages import (
     Address,
-    AskLeader,
     ClientDue,
-    Consume,
-    Consumed,
-    LeaderTold,
+    ConsumerFetch,
+    ConsumerFetchResponse,
     Message,
+    MetadataRequest,
+    MetadataResponse,
     NodeId,
     Produce,
-    Produced,
+    ProduceResponse,
 )
 from replication.roles.outbox import Outbox
 from replication.rules.produce import Fate, fate
@@ -72,10 +72,10 @@ class _Client:
 
     def _ask_leader(self, partition: int, out: Outbox) -> None:
         broker = NodeId(self._entropy.next_int_bound(self._options.brokers))
-        self._wait(self._options.settings.answer_ms_max, out)
-        out.send(Address(broker), AskLeader(partition, self._number))
+        self._wait(self._options.role_settings.answer_ms_max, out)
+        out.send(Address(broker), MetadataRequest(partition, self._number))
 
-    def _hear(self, told: LeaderTold, out: Outbox) -> bool:
+    def _hear(self, told: MetadataResponse, out: Outbox) -> bool:
         """Take an answer; return whether there is a leader to go on with."""
         self._leader = told.leader
         if told.leader == NO_LEADER:
@@ -111,11 +111,11 @@ class Producer(_Client):
         if isinstance(message, ClientDue):
             if message.number == self._number:
                 self._go_on(now_ms, out)
-        elif isinstance(message, LeaderTold):
+        elif isinstance(message, MetadataResponse):
             if message.number == self._number and self._write is not None and self._hear(message, out):
                 self._leaders[self._write.partition] = message.leader
                 self._send(self._write, message.leader, out)
-        elif isinstance(message, Produced) and message.number == self._number and self._write is not None:
+        elif isinstance(message, ProduceResponse) and message.number == self._number and self._write is not None:
             self._on_answer(self._write, message, now_ms, out)
 
     def _go_on(self, now_ms: TimeMs, out: Outbox) -> None:
@@ -152,13 +152,15 @@ class Producer(_Client):
             spec = BatchSpec(
                 producer_id=ProducerId(self._producer_id), producer_epoch=ProducerEpoch(0), base_sequence=sequence
             )
-        timestamp_ms, upkeep = TimeMs(WALL_CLOCK_MS + now_ms), self._options.upkeep
-        if upkeep is not None and upkeep.compacts:
-            return build_batch(spec, (keyed_record(value, upkeep.key_count, upkeep.tombstones_one_in, timestamp_ms),))
+        timestamp_ms, retention = TimeMs(WALL_CLOCK_MS + now_ms), self._options.retention
+        if retention is not None and retention.compacts:
+            return build_batch(
+                spec, (keyed_record(value, retention.key_count, retention.tombstones_one_in, timestamp_ms),)
+            )
         return build_batch(spec, (Record(Offset(0), timestamp_ms, None, value),))
 
     def _send(self, write: Write, leader: BrokerId, out: Outbox) -> None:
-        self._wait(self._options.settings.produce_ms_max + self._options.settings.answer_ms_max, out)
+        self._wait(self._options.role_settings.produce_ms_max + self._options.role_settings.answer_ms_max, out)
         # From here on it may be in a log, until a certain answer says that it is not.
         self._was_unsure, self._is_unsure = self._is_unsure, True
         out.send(Address(NodeId(leader)), Produce(write.partition, self._number, write.acks, self._batch))
@@ -167,7 +169,7 @@ class Producer(_Client):
             self._write = None
             self._wait(self._options.produce_ms, out)
 
-    def _on_answer(self, write: Write, told: Produced, now_ms: TimeMs, out: Outbox) -> None:
+    def _on_answer(self, write: Write, told: ProduceResponse, now_ms: TimeMs, out: Outbox) -> None:
         believed = fate(told.error, appended=told.appended)
         if believed is Fate.ACKED:
             write.offset = told.offset
@@ -215,10 +217,10 @@ class Consumer(_Client):
         if isinstance(message, ClientDue):
             if message.number == self._number:
                 self._go_on(out)
-        elif isinstance(message, LeaderTold):
+        elif isinstance(message, MetadataResponse):
             if message.number == self._number and self._hear(message, out):
                 self._read(out)
-        elif isinstance(message, Consumed) and message.number == self._number:
+        elif isinstance(message, ConsumerFetchResponse) and message.number == self._number:
             self._on_answer(message, now_ms, out)
 
     def _go_on(self, out: Outbox) -> None:
@@ -230,11 +232,11 @@ class Consumer(_Client):
     def _read(self, out: Outbox) -> None:
         leader = self._leader
         self._leader = NO_LEADER  # Should no answer come, the leader is asked for again.
-        self._wait(self._options.settings.answer_ms_max, out)
-        out.send(Address(NodeId(leader)), Consume(self._partition, self._number, self._position))
+        self._wait(self._options.role_settings.answer_ms_max, out)
+        out.send(Address(NodeId(leader)), ConsumerFetch(self._partition, self._number, self._position))
         self._asked = leader
 
-    def _on_answer(self, told: Consumed, now_ms: TimeMs, out: Outbox) -> None:
+    def _on_answer(self, told: ConsumerFetchResponse, now_ms: TimeMs, out: Outbox) -> None:
         if told.error is ErrorCode.NONE:
             self._leader = self._asked
             self._note(told.records, now_ms)
@@ -242,9 +244,9 @@ class Consumer(_Client):
             return
         self._wait(POLL_MS, out)
 
-    def _reset(self, told: Consumed) -> bool:
+    def _reset(self, told: ConsumerFetchResponse) -> bool:
         """Find a new place after the position was out of range; return False for a consumer that stops instead."""
-        policy = Reset.LATEST if self._options.upkeep is None else self._options.upkeep.reset
+        policy = Reset.LATEST if self._options.retention is None else self._options.retention.reset
         if policy is Reset.NONE:
             return False
         self._is_reset = True

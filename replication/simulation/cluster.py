@@ -30,16 +30,16 @@ from broker.entropy import SplitMix64, derive
 from broker.ids import BrokerId
 from broker.units import TimeMs
 from replication.roles.controller import ControllerRole
-from replication.roles.guest import GuestMaker
+from replication.roles.hosted import HostedRoleMaker
 from replication.roles.messages import (
     ANY_LIFE,
     CLIENT_FIRST,
     CONTROLLER,
     NOBODY,
     Address,
-    AskIsr,
-    Create,
-    GuestMessage,
+    AlterPartition,
+    CreateTopic,
+    HostedMessage,
     Life,
     Message,
     NodeId,
@@ -64,9 +64,9 @@ CREATE_MS: Final = 1_000
 
 Action = Callable[[], None]
 Watch = Callable[["Cluster", NodeId, Message, Outbox], None]
-_READ_ONCE: Final = frozenset({AskIsr, Produce})
+_READ_ONCE: Final = frozenset({AlterPartition, Produce})
 _NOTHING_READ: Final = (-1, -1)
-_ACTION: Final = GuestMessage()
+_ACTION: Final = HostedMessage()
 """Stands in the heap for an action."""
 _LAST: Final = 1 << 62
 """The number of the entry at which playing stops: above all others."""
@@ -107,10 +107,12 @@ class Cluster:
         self.clock = VirtualClock()
         self.history = History()
         self.network = Network(options.network, SplitMix64(derive(options.seed, _NETWORK_STREAM)))
-        self.controller = (ZooKeeperRole if options.settings.has_zookeeper else ControllerRole)(options.settings)
+        self.controller = (ZooKeeperRole if options.role_settings.has_zookeeper else ControllerRole)(
+            options.role_settings
+        )
         self.controller_address = Address(CONTROLLER, Life(0))
         self.nodes = {
-            BrokerId(broker): Node(BrokerId(broker), broker % options.racks, options.settings, self.clock)
+            BrokerId(broker): Node(BrokerId(broker), broker % options.racks, options.role_settings, self.clock)
             for broker in range(options.brokers)
         }
         for node in self.nodes.values():
@@ -146,10 +148,10 @@ class Cluster:
     def _tell(self, line: str) -> None:
         self.trace.line(self.now_ms, line)
 
-    def host(self, make: GuestMaker) -> None:
+    def host(self, make: HostedRoleMaker) -> None:
         """Let every broker host a further role; to be asked for before the cluster begins."""
         for node in self.nodes.values():
-            node.guests.append(make)
+            node.hosted_roles.append(make)
 
     def join(self, make: Callable[[NodeId], Client]) -> NodeId:
         """Add a client, made for the address that is returned; to be asked for before the cluster begins."""
@@ -174,7 +176,7 @@ class Cluster:
         """Make the partitions that are not there yet, and look again a little later."""
         missing = [each for each in range(self.options.partition_count) if each not in self.controller.image.partitions]
         for partition in missing:
-            self.tell(CONTROLLER, Create(partition, replicas_of(partition, self.options)))
+            self.tell(CONTROLLER, CreateTopic(partition, replicas_of(partition, self.options)))
         if missing:
             self.at(self.now_ms + CREATE_MS, self._create)
 
@@ -284,10 +286,10 @@ class Cluster:
         It is sent again over a new connection, and what is left on the old one is never read; nor is anything read
         twice.
         """
-        assert isinstance(message, (AskIsr, Produce)), message
+        assert isinstance(message, (AlterPartition, Produce)), message
         way = (sender.node, sender.life, type(message), message.partition)
         # Each time that a broker begins to lead it numbers what it asks for from 1 on.
-        number = (message.request.leader_epoch if isinstance(message, AskIsr) else 0, message.number)
+        number = (message.request.leader_epoch if isinstance(message, AlterPartition) else 0, message.number)
         if number <= self._newest.get(way, _NOTHING_READ):
             return False
         self._newest[way] = number
@@ -300,7 +302,7 @@ class Cluster:
             node, arrivals = own.node, self.network.arrivals
             for receiver, message in out.sent:
                 if receiver.node == node:
-                    # What a guest and its broker say to each other does not pass the network.
+                    # What a hosted role and its broker say to each other does not pass the network.
                     asked += 1
                     heappush(heap, (now_ms, asked, own, own, message))
                     continue

@@ -25,20 +25,20 @@ from broker.entropy import SplitMix64, derive
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.roles.leader import LeaderRole
-from replication.roles.messages import CONTROLLER, IsrTold, Message, NodeId, Reassign
+from replication.roles.messages import CONTROLLER, AlterPartitionReassignments, AlterPartitionResponse, Message, NodeId
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import DISK_STREAM, Cluster
 from replication.simulation.faults import HELD_KINDS, Fault
 from replication.simulation.network import Hold, one_way, two_ways
 from replication.simulation.options import FaultKind
-from replication.simulation.retention import UPKEEP_KINDS, UpkeepFaults
+from replication.simulation.retention import RETENTION_KINDS, RetentionFaults
 
 _SLOW_MS_MAX = 2_000
 _TARGETED: Final = (FaultKind.CRASH_AT_COMMIT, FaultKind.CRASH_AT_ISR)
 """Faults that wait for their moment."""
 
 
-class Weather:
+class FaultInjector:
     """Strikes a cluster with the faults of a plan."""
 
     def __init__(self, cluster: Cluster, plan: tuple[Fault, ...]) -> None:
@@ -47,7 +47,7 @@ class Weather:
         self._lossy: set[BrokerId] = set()
         self._armed: list[Fault] = []
         self._highs: dict[tuple[BrokerId, int], int] = {}
-        self._upkeep = UpkeepFaults(cluster)
+        self._retention = RetentionFaults(cluster)
         self.is_over = False
         self.loss_count = 0
         """How often a broker lost records."""
@@ -61,7 +61,7 @@ class Weather:
         cluster = self._cluster
         self.is_over = True
         self._armed.clear()
-        self._upkeep.armed.clear()
+        self._retention.armed.clear()
         cluster.network.heal_all()
         cluster.trace.line(cluster.now_ms, "all faults are over")
         for broker, node in sorted(cluster.nodes.items()):
@@ -100,8 +100,8 @@ class Weather:
             self._armed.append(fault)
         elif kind is FaultKind.REASSIGN:
             self._reassign(fault)
-        elif kind in UPKEEP_KINDS:
-            self._upkeep.strike(fault)
+        elif kind in RETENTION_KINDS:
+            self._retention.strike(fault)
         else:
             self._cut(fault)
 
@@ -163,7 +163,7 @@ class Weather:
             if not self._is_alive(lossy)
             or any(lossy in state.replicas and lossy not in state.isr for state in image.partitions.values())
         }
-        return len(self._lossy | {broker}) < self._cluster.options.terms.min_isr
+        return len(self._lossy | {broker}) < self._cluster.options.settings.min_isr
 
     def _is_alive(self, broker: BrokerId) -> bool:
         role = self._cluster.nodes[broker].role
@@ -221,7 +221,7 @@ class Weather:
         added = spare[abs(fault.detail) % len(spare)]
         target = tuple(added if index == place else broker for index, broker in enumerate(state.replicas))
         self._tell(f"partition {fault.target} is to move to {', '.join(map(str, target))}")
-        cluster.tell(CONTROLLER, Reassign(fault.target, target))
+        cluster.tell(CONTROLLER, AlterPartitionReassignments(fault.target, target))
 
     def _after_event(self, cluster: Cluster, node: NodeId, message: Message, _out: Outbox) -> None:
         """Look whether a targeted fault is due."""
@@ -240,7 +240,7 @@ class Weather:
         for fault in self._armed:
             if fault.kind is FaultKind.CRASH_AT_COMMIT and rose:
                 break
-            if fault.kind is FaultKind.CRASH_AT_ISR and isinstance(message, IsrTold):
+            if fault.kind is FaultKind.CRASH_AT_ISR and isinstance(message, AlterPartitionResponse):
                 break
         else:
             return

@@ -1,6 +1,7 @@
 """The plan of faults: what goes wrong when, drawn before the run starts.
 
-It decides the weather of a run. A plan is data: it can be printed, written by hand, and shrunk by leaving faults out.
+It decides the fault injection of a run. A plan is data: it can be printed, written by hand, and shrunk by leaving
+faults out.
 
 Constraints: a plan depends on the options alone; each kind of fault draws from a stream of its own, so that leaving a
 kind out moves no other. All faults are over, or healed, when the safety phase ends.
@@ -43,7 +44,16 @@ _DOWN_MS: Final = (200, 40_000)
 
 _OF_PARTITIONS: Final = (FaultKind.REASSIGN, FaultKind.DELETE_RECORDS)
 
-HELD_KINDS: Final = ("AskIsr", "IsrTold", "MetadataTold", "Fetch", "Fetched", "Register", "Beat", "Produce")
+HELD_KINDS: Final = (
+    "AlterPartition",
+    "AlterPartitionResponse",
+    "MetadataFetchResponse",
+    "Fetch",
+    "FetchResponse",
+    "BrokerRegistration",
+    "BrokerHeartbeat",
+    "Produce",
+)
 """The messages that a HOLD may hold back, by `detail`."""
 
 

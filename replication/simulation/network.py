@@ -20,7 +20,7 @@ import attrs
 
 from broker.entropy import RandomSource
 from broker.units import TimeMs
-from replication.roles.messages import GuestMessage, Message, NodeId
+from replication.roles.messages import HostedMessage, Message, NodeId
 from replication.simulation.options import PER_MILLE, NetworkOptions
 
 _MASK: Final = (1 << 31) - 1
@@ -119,8 +119,8 @@ class Network:
             if self._holds:
                 at_ms = self._held(sender, receiver, message, now_ms, at_ms)
                 is_ordered = False
-        # What guests and their clients say goes over one connection, however bad the network is.
-        if is_ordered or isinstance(message, GuestMessage):
+        # What hosted roles and their clients say goes over one connection, however bad the network is.
+        if is_ordered or isinstance(message, HostedMessage):
             last = self._last[sender]
             if receiver in last and at_ms < last[receiver]:
                 at_ms = last[receiver]

@@ -28,7 +28,7 @@ from log.partition.recovery import LastShutdown
 from log.storage import MemoryStorage, Storage
 from replication.roles.broker_role import BrokerRole
 from replication.roles.broker_start import BrokerStart
-from replication.roles.guest import GuestMaker
+from replication.roles.hosted import HostedRoleMaker
 from replication.roles.messages import Address, Life, NodeId
 from replication.roles.metadata import MetadataImage
 from replication.roles.replica_log import ReplicaLog
@@ -48,7 +48,7 @@ DEFAULT_CONFIG: Final = LogConfig(segment_size_bytes=SizeBytes(MIB), index_inter
 class Node:
     """One broker's machine. `role` is None while the process is down."""
 
-    def __init__(self, broker: BrokerId, rack: int, settings: RoleSettings, clock: Clock) -> None:
+    def __init__(self, broker: BrokerId, rack: int, role_settings: RoleSettings, clock: Clock) -> None:
         self.broker = broker
         self.rack = rack
         self.address = Address(NodeId(broker), Life(0))
@@ -58,11 +58,11 @@ class Node:
         self.clock_ahead_ms = 0
         self.lossy_life = Life(-1)
         """The last life whose end took records along."""
-        self.guests: list[GuestMaker] = []
+        self.hosted_roles: list[HostedRoleMaker] = []
         """Makers of the further roles that each life hosts from its start on."""
         self.tell: Callable[[str], None] = _unheard
         """Takes the lines of the process's log."""
-        self._settings = settings
+        self._role_settings = role_settings
         self._clock = clock
         self.config = DEFAULT_CONFIG
         self.storage: Storage = MemoryStorage(clock)
@@ -94,7 +94,7 @@ class Node:
         assert self.role is None, self.broker
         self.address = Address(self.address.node, Life(self.life + 1))
         found = self._proof
-        self._proof = proof_while_loading(found, self._settings.terms.rules)
+        self._proof = proof_while_loading(found, self._role_settings.settings.rules)
         self.logs = {}
         self._lost = frozenset()
         start = BrokerStart(
@@ -106,16 +106,18 @@ class Node:
             checkpoint=self._high_watermarks.update,
             partitions_beside=self._partitions_beside,
             drop_strays=self._drop_strays,
-            guests=tuple(self.guests),
+            hosted_roles=tuple(self.hosted_roles),
             tell=self.tell,
         )
-        self.role = (ZooKeeperBrokerRole if self._settings.has_zookeeper else BrokerRole)(start, self._settings)
+        self.role = (ZooKeeperBrokerRole if self._role_settings.has_zookeeper else BrokerRole)(
+            start, self._role_settings
+        )
         return self.role
 
     @property
     def has_no_disk(self) -> bool:
         """Whether every directory has failed, so that the process has to end."""
-        return len(self._lost) == self._settings.directory_count
+        return len(self._lost) == self._role_settings.directory_count
 
     def kill(self) -> None:
         """End the process; all that was written is still on disk."""
@@ -133,7 +135,7 @@ class Node:
             log.log.close(now_ms=self.now_ms)
         self.note_starts()
         epoch = UNKNOWN_BROKER_EPOCH if role.epoch is None else role.epoch
-        self._proof = proof_at_stop(epoch, logs_recovered=True, rules=self._settings.terms.rules)
+        self._proof = proof_at_stop(epoch, logs_recovered=True, rules=self._role_settings.settings.rules)
         self.role = None
         self._was_clean = True
 
@@ -184,10 +186,10 @@ class Node:
             self.kept.get(partition, self.config),
             LastShutdown(clean=self._was_clean, log_start_offset=self._starts.get(partition, Offset(0))),
             now_ms=self.now_ms,
-            topic_id=topic_id_of(partition) if self._settings.terms.rules.topic_id_check else None,
+            topic_id=topic_id_of(partition) if self._role_settings.settings.rules.topic_id_check else None,
         )
         log.update_high_watermark(self._high_watermarks.get(partition, Offset(0)))
-        opened = self.logs[partition] = ReplicaLog(log, self._settings.terms.rules)
+        opened = self.logs[partition] = ReplicaLog(log, self._role_settings.settings.rules)
         return opened
 
     def _partitions_beside(self, path: str) -> frozenset[int]:
@@ -206,13 +208,13 @@ class Node:
 
     def directory_of(self, partition: int) -> str:
         """Return the path of a partition's log: its broker's directory, then its own, named by its topic."""
-        disk = partition % self._settings.directory_count
+        disk = partition % self._role_settings.directory_count
         return f"disk-{disk}/{self._topics.get(partition, f'topic-{partition}')}"
 
     def _drop_strays(self, image: MetadataImage) -> None:
         """Remove what lies on the disks and belongs to no partition of this broker."""
-        rules = self._settings.terms.rules
-        for number in range(self._settings.directory_count):
+        rules = self._role_settings.settings.rules
+        for number in range(self._role_settings.directory_count):
             disk = f"disk-{number}"
             for topic in self.storage.list(disk) if self.storage.is_directory(disk) else ():
                 path = f"{disk}/{topic}/{PARTITION_METADATA_FILE}"

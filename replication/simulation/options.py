@@ -11,7 +11,7 @@ Constraints: rates are whole numbers, so that no float reaches a draw. `strict` 
 that lost records at one time below min.insync.replicas, so that any loss is a bug of the rules; others may lose,
 and say so.
 
-Example: swarm(7, DurationMs(600_000)) is always the same cluster under the same weather.
+Example: swarm(7, DurationMs(600_000)) is always the same cluster under the same fault injection.
 
 Source: the ranges are ours; the idea of swarm options is TigerBeetle's VOPR and FoundationDB's.
 """
@@ -27,9 +27,9 @@ from broker.entropy import SplitMix64, derive
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.units import MINUTE_MS, DurationMs
-from replication.retention.policy import Upkeep
+from replication.retention.policy import Retention
 from replication.roles.settings import RoleSettings
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import CURRENT, Rules
 
 BROKER_COUNT_MAX: Final = 100
@@ -62,8 +62,8 @@ class FaultKind(enum.Enum):
     CRASH_AT_ISR = "a leader dies right after the controller changed its ISR"
     REASSIGN = "an operator moves a partition"
     DELETE_RECORDS = "a client has records of a partition deleted"
-    UPKEEP = "retention and cleaner of a broker run at once"
-    UPKEEP_AT_CHANGE = "retention and cleaner of a broker run right after it has another part, or cut its log"
+    RETENTION = "retention and cleaner of a broker run at once"
+    RETENTION_AT_CHANGE = "retention and cleaner of a broker run right after it has another part, or cut its log"
 
 
 @attrs.frozen(kw_only=True)
@@ -82,9 +82,9 @@ class NetworkOptions:
 class Options:
     """One simulation. `fault_ms` holds the mean time between faults of a kind; kinds that are absent do not strike.
 
-    Producers and consumers use the first `partitions`; the `internal_partitions` after them are written by guests of
-    the brokers. `assignment` says who holds each partition, the preferred leader first; without it partition p stands
-    on brokers p, p + 1 and so on. Raises UsageError for what cannot be.
+    Producers and consumers use the first `partitions`; the `internal_partitions` after them are written by hosted
+    roles of the brokers. `assignment` says who holds each partition, the preferred leader first; without it partition
+    p stands on brokers p, p + 1 and so on. Raises UsageError for what cannot be.
     """
 
     seed: int
@@ -103,10 +103,10 @@ class Options:
     network: NetworkOptions = attrs.field(default=NetworkOptions())
     fault_ms: tuple[tuple[FaultKind, DurationMs], ...] = ()
     is_strict: bool = True
-    settings: RoleSettings = attrs.field(default=RoleSettings(produce_ms_max=DurationMs(5_000)))
+    role_settings: RoleSettings = attrs.field(default=RoleSettings(produce_ms_max=DurationMs(5_000)))
     name: str = "quiet"
     assignment: tuple[tuple[BrokerId, ...], ...] = ()
-    upkeep: Upkeep | None = None
+    retention: Retention | None = None
     """How the logs that clients write to are cut and compacted; None keeps everything."""
 
     def __attrs_post_init__(self) -> None:
@@ -116,7 +116,7 @@ class Options:
             ("the number of partitions", self.partitions, 1, PARTITION_COUNT_MAX),
             ("the number of internal partitions", self.internal_partitions, 0, PARTITION_COUNT_MAX),
             ("the replication factor", self.replication_factor, 1, self.brokers),
-            ("min.insync.replicas", self.settings.terms.min_isr, 1, self.replication_factor),
+            ("min.insync.replicas", self.role_settings.settings.min_isr, 1, self.replication_factor),
             ("the number of producers", self.producers, 0, 100),
             ("the number of consumers", self.consumers, 0, 100),
             ("the time between writes in ms", self.produce_ms, 1, MINUTE_MS),
@@ -148,19 +148,21 @@ class Options:
         return self.partitions + self.internal_partitions
 
     @property
-    def terms(self) -> Terms:
+    def settings(self) -> PartitionSettings:
         """The rules and settings of every partition."""
-        return self.settings.terms
+        return self.role_settings.settings
 
 
-def with_terms(options: Options, terms: Terms) -> Options:
+def with_partition_settings(options: Options, settings: PartitionSettings) -> Options:
     """Return the options with other rules or settings of the partitions."""
-    return attrs.evolve(options, settings=attrs.evolve(options.settings, terms=terms))
+    return attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, settings=settings))
 
 
 def quiet(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Options:
     """Return options without faults."""
-    return with_terms(Options(seed=seed, duration_ms=duration_ms), Terms(rules=rules, min_isr=2))
+    return with_partition_settings(
+        Options(seed=seed, duration_ms=duration_ms), PartitionSettings(rules=rules, min_isr=2)
+    )
 
 
 _FAULT_MS_MEAN: Final = {
@@ -197,7 +199,7 @@ def harsh(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Options
         is_idempotent=True,
         name="harsh",
     )
-    return with_terms(options, Terms(rules=rules, min_isr=2))
+    return with_partition_settings(options, PartitionSettings(rules=rules, min_isr=2))
 
 
 _SWARM_STREAM: Final = 1
@@ -234,4 +236,6 @@ def swarm(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Options
         ),
         name="swarm",
     )
-    return with_terms(options, Terms(rules=rules, min_isr=drawn(1, options.replication_factor)))
+    return with_partition_settings(
+        options, PartitionSettings(rules=rules, min_isr=drawn(1, options.replication_factor))
+    )

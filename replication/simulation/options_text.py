@@ -12,20 +12,20 @@ from replication.simulation.options import Options
 
 def options_lines(options: Options) -> list[str]:
     """Return the options of a run as lines to print, the seed first."""
-    terms = options.terms
+    settings = options.settings
     network = options.network
     return [
         f"seed {options.seed}, {options.name}, {options.duration_ms} ms under faults, "
         f"then up to {options.heal_ms_max} ms to become whole",
         f"{options.brokers} brokers in {options.racks} racks, {options.partitions} partitions of "
-        f"{options.replication_factor} replicas, min.insync.replicas {terms.min_isr}, "
-        f"unclean election {'on' if terms.unclean_election else 'off'}",
+        f"{options.replication_factor} replicas, min.insync.replicas {settings.min_isr}, "
+        f"unclean election {'on' if settings.unclean_election else 'off'}",
         f"{options.producers} producers, acks {', '.join(map(str, options.acks))}, "
         f"{'idempotent' if options.is_idempotent else 'not idempotent'}, a write every {options.produce_ms} ms; "
         f"{options.consumers} consumers a partition",
         f"delay up to {network.delay_ms_max} ms; in a thousand: loss {network.loss}, doubled {network.duplicates}, "
         f"late {network.stragglers}; {'in order' if network.is_ordered else 'in any order'}",
-        *(() if options.upkeep is None else (str(options.upkeep),)),
+        *(() if options.retention is None else (str(options.retention),)),
         "faults: "
         + (", ".join(f"{kind.name.lower()} every {mean_ms} ms" for kind, mean_ms in options.fault_ms) or "none"),
     ]

@@ -96,7 +96,7 @@ def _partition_rows(outcome: Outcome) -> Iterator[tuple[str, ...]]:
         for note, end_ms in partition_notes(outcome, partition):
             state = note.state
             leaderless += 0 if state.has_leader else end_ms - note.at_ms
-            short += end_ms - note.at_ms if len(state.isr) < outcome.options.terms.min_isr else 0
+            short += end_ms - note.at_ms if len(state.isr) < outcome.options.settings.min_isr else 0
             elected += state.has_leader and state.leader != leader
             leader = state.leader
         highs = [note.high_watermark for note in outcome.recording.highs if note.partition == partition]

@@ -17,13 +17,13 @@ import attrs
 from broker.ids import BrokerId, Offset
 from broker.units import TimeMs
 from replication.roles.messages import (
-    AskIsr,
-    Beat,
+    AlterPartition,
+    AlterPartitionReassignments,
+    BrokerHeartbeat,
+    BrokerRegistration,
     Message,
     NodeId,
     PartitionRecord,
-    Reassign,
-    Register,
     SessionsDue,
 )
 from replication.roles.outbox import Outbox
@@ -62,11 +62,11 @@ class LeftBy(enum.Enum):
 
 
 _LEFT_BY: Final[dict[type, LeftBy]] = {
-    AskIsr: LeftBy.LAG,
+    AlterPartition: LeftBy.LAG,
     SessionsDue: LeftBy.SESSION,
-    Beat: LeftBy.SHUTDOWN,
-    Register: LeftBy.RESTART,
-    Reassign: LeftBy.ORDER,
+    BrokerHeartbeat: LeftBy.SHUTDOWN,
+    BrokerRegistration: LeftBy.RESTART,
+    AlterPartitionReassignments: LeftBy.ORDER,
 }
 
 

@@ -1,18 +1,18 @@
 """Logs that are cut and compacted while a simulation runs: who does it, when, and at which bad moments.
 
-It decides what upkeep a run has: drawn from its seed, or as asked for. Each broker looks after its logs every so often,
-each at its own time; beside that faults have records deleted, and let retention and cleaner run at once, or at the
-worst moment: right after a broker has another part in a partition, or has cut its log.
+It decides what retention a run has: drawn from its seed, or as asked for. Each broker looks after its logs every so
+often, each at its own time; beside that faults have records deleted, and let retention and cleaner run at once, or at
+the worst moment: right after a broker has another part in a partition, or has cut its log.
 
 Goals, most important first
-1. Without upkeep a run is what it was, to the last event.
+1. Without retention a run is what it was, to the last event.
 2. Whatever is done to a log is done by its broker, told by a message.
 
 Constraints: what is drawn comes from streams of its own. An order to delete asks for an offset between the leader's log
 start and one past its high watermark, so that some are refused. Orders name the leader's offsets, as a client learns
 them by asking.
 
-Example: with_upkeep(swarm(7, DurationMs(600_000))).upkeep says perhaps compact,delete, 4 keys, 30 s.
+Example: with_retention(swarm(7, DurationMs(600_000))).retention says perhaps compact,delete, 4 keys, 30 s.
 
 Source: ours; the settings are those of `replication.retention.policy`.
 """
@@ -29,11 +29,11 @@ from broker.ids import NO_LEADER, BrokerId, Offset
 from broker.units import SECOND_MS, DurationMs, SizeBytes
 from replication.retention.deleter import Deleter
 from replication.retention.keeper import Keeper
-from replication.retention.messages import DeletionOrder, UpkeepDue
-from replication.retention.policy import NO_LIMIT, Reset, Upkeep
+from replication.retention.messages import DeletionOrder, RetentionDue
+from replication.retention.policy import NO_LIMIT, Reset, Retention
 from replication.roles.follower import FollowerRole
-from replication.roles.guest import Host
-from replication.roles.messages import CONTROLLER, Fetched, Message, MetadataTold, NodeId
+from replication.roles.hosted import Host
+from replication.roles.messages import CONTROLLER, FetchResponse, Message, MetadataFetchResponse, NodeId
 from replication.roles.outbox import Outbox
 from replication.rules.deletion import UP_TO_HIGH_WATERMARK
 from replication.simulation.cluster import Cluster
@@ -41,7 +41,7 @@ from replication.simulation.faults import Fault
 from replication.simulation.node import DEFAULT_CONFIG
 from replication.simulation.options import FaultKind, Options
 
-UPKEEP_KINDS: Final = (FaultKind.DELETE_RECORDS, FaultKind.UPKEEP, FaultKind.UPKEEP_AT_CHANGE)
+RETENTION_KINDS: Final = (FaultKind.DELETE_RECORDS, FaultKind.RETENTION, FaultKind.RETENTION_AT_CHANGE)
 _DRAW_STREAM: Final = 13
 _DELETER_STREAM: Final = 14
 _ALL_ONE_IN: Final = 4
@@ -49,16 +49,16 @@ _ALL_ONE_IN: Final = 4
 _RETENTION_MS: Final = (NO_LIMIT, 10 * SECOND_MS, 20 * SECOND_MS, 40 * SECOND_MS, 90 * SECOND_MS)
 _FAULT_MS_MEAN: Final = {
     FaultKind.DELETE_RECORDS: 40_000,
-    FaultKind.UPKEEP: 40_000,
-    FaultKind.UPKEEP_AT_CHANGE: 20_000,
+    FaultKind.RETENTION: 40_000,
+    FaultKind.RETENTION_AT_CHANGE: 20_000,
 }
 
 
-def drawn_upkeep(seed: int) -> Upkeep:
-    """Return the upkeep that a seed draws."""
+def drawn_retention(seed: int) -> Retention:
+    """Return the retention that a seed draws."""
     entropy = SplitMix64(derive(seed, _DRAW_STREAM))
     policy = entropy.next_int_bound(3)
-    return Upkeep(
+    return Retention(
         retention_ms=DurationMs(_RETENTION_MS[entropy.next_int_bound(len(_RETENTION_MS))]),
         retention_bytes=SizeBytes((NO_LIMIT, NO_LIMIT, 2_000, 6_000)[entropy.next_int_bound(4)]),
         compacts=policy > 0,
@@ -71,26 +71,28 @@ def drawn_upkeep(seed: int) -> Upkeep:
     )
 
 
-def with_upkeep(options: Options, upkeep: Upkeep | None = None) -> Options:
-    """Return the options with upkeep, the one that the seed draws if none is given.
+def with_retention(options: Options, retention: Retention | None = None) -> Options:
+    """Return the options with retention, the one that the seed draws if none is given.
 
-    A run under faults has those of upkeep, too. Followers fetch no more at a time than a segment takes, which Kafka's
-    settings see to by their sizes.
+    A run under faults has those of retention, too. Followers fetch no more at a time than a segment takes, which
+    Kafka's settings see to by their sizes.
     """
-    kept = drawn_upkeep(options.seed) if upkeep is None else upkeep
+    kept = drawn_retention(options.seed) if retention is None else retention
     faults = tuple((kind, DurationMs(mean)) for kind, mean in _FAULT_MS_MEAN.items()) if options.fault_ms else ()
-    settings = attrs.evolve(options.settings, fetch_bytes_max=min(options.settings.fetch_bytes_max, kept.segment_bytes))
-    return attrs.evolve(options, upkeep=kept, fault_ms=(*options.fault_ms, *faults), settings=settings)
+    role_settings = attrs.evolve(
+        options.role_settings, fetch_bytes_max=min(options.role_settings.fetch_bytes_max, kept.segment_bytes)
+    )
+    return attrs.evolve(options, retention=kept, fault_ms=(*options.fault_ms, *faults), role_settings=role_settings)
 
 
-def join_upkeep(cluster: Cluster, upkeep: Upkeep) -> None:
+def join_retention(cluster: Cluster, retention: Retention) -> None:
     """Let every broker of a cluster that has not begun look after its logs."""
     options = cluster.options
-    config = upkeep.log_config(DEFAULT_CONFIG)
+    config = retention.log_config(DEFAULT_CONFIG)
     for place, (broker, node) in enumerate(sorted(cluster.nodes.items())):
         node.kept = dict.fromkeys(range(options.partitions), config)
-        first_ms = upkeep.check_ms * (place + 1) // options.brokers
-        cluster.at(first_ms, partial(_keep_regularly, cluster, broker, upkeep.check_ms))
+        first_ms = retention.check_ms * (place + 1) // options.brokers
+        cluster.at(first_ms, partial(_keep_regularly, cluster, broker, retention.check_ms))
 
     def make(host: Host) -> Keeper:
         return Keeper(cluster.nodes[host.broker], options.partitions)
@@ -102,12 +104,12 @@ def _keep_regularly(cluster: Cluster, broker: BrokerId, check_ms: DurationMs) ->
     """Tell a broker that runs to look after its logs, and again in a while."""
     node = cluster.nodes[broker]
     if node.role is not None and not node.is_paused:
-        cluster.tell(NodeId(broker), UpkeepDue())
+        cluster.tell(NodeId(broker), RetentionDue())
     cluster.at(cluster.now_ms + check_ms, partial(_keep_regularly, cluster, broker, check_ms))
 
 
-class UpkeepFaults:
-    """Strikes a cluster with the faults of upkeep; one without upkeep is left alone."""
+class RetentionFaults:
+    """Strikes a cluster with the faults of retention; one without retention is left alone."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.armed: list[BrokerId] = []
@@ -115,7 +117,7 @@ class UpkeepFaults:
         self._cluster = cluster
         self._parts: dict[tuple[BrokerId, int], object] = {}
         self._deleter: NodeId | None = None
-        if cluster.options.upkeep is not None:
+        if cluster.options.retention is not None:
             entropy = SplitMix64(derive(cluster.options.seed, _DELETER_STREAM))
             self._deleter = cluster.join(lambda _: Deleter(cluster.options.brokers, entropy))
             cluster.watches.append(self._after_event)
@@ -127,7 +129,7 @@ class UpkeepFaults:
         broker = BrokerId(fault.target)
         if fault.kind is FaultKind.DELETE_RECORDS:
             self._delete(fault, self._deleter)
-        elif fault.kind is FaultKind.UPKEEP_AT_CHANGE:
+        elif fault.kind is FaultKind.RETENTION_AT_CHANGE:
             self.armed.append(broker)
         else:
             self._keep(broker)
@@ -135,7 +137,7 @@ class UpkeepFaults:
     def _keep(self, broker: BrokerId) -> None:
         cluster = self._cluster
         cluster.trace.line(cluster.now_ms, f"broker {broker} looks after its logs")
-        cluster.tell(NodeId(broker), UpkeepDue())
+        cluster.tell(NodeId(broker), RetentionDue())
 
     def _delete(self, fault: Fault, deleter: NodeId) -> None:
         cluster = self._cluster
@@ -160,8 +162,8 @@ class UpkeepFaults:
         role = cluster.nodes[broker].role
         if role is None:
             return
-        is_due = isinstance(message, Fetched) and message.answer.diverging is not None
-        if isinstance(message, MetadataTold):
+        is_due = isinstance(message, FetchResponse) and message.answer.diverging is not None
+        if isinstance(message, MetadataFetchResponse):
             for partition, part in role.roles.items():
                 epoch = part.state.leader_epoch
                 seen = (type(part) is FollowerRole, epoch)

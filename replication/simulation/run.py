@@ -31,24 +31,24 @@ from broker.units import TimeMs
 from replication.checkers import (
     DurabilityReport,
     Finding,
-    KeptReport,
-    KeptStepChecker,
     Rare,
+    RetentionReport,
+    RetentionStepChecker,
     StepChecker,
     account,
     check_history,
     check_keys,
     is_expired,
-    kept_report,
     may_skip,
+    retention_report,
 )
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.simulation.cluster import Cluster, settled
-from replication.simulation.fault_injection import Weather
+from replication.simulation.fault_injection import FaultInjector
 from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.recording import Recording
-from replication.simulation.retention import join_upkeep
+from replication.simulation.retention import join_retention
 from replication.simulation.trace import Tell, Trace, silent
 from replication.simulation.views import PartitionView, view_of
 
@@ -58,7 +58,7 @@ STEADY_MS: Final = 30_000
 
 
 class Extension(Protocol):
-    """What else takes part in a run: guests of the brokers, further clients, checks of their own."""
+    """What else takes part in a run: hosted roles of the brokers, further clients, checks of their own."""
 
     def join(self, cluster: Cluster) -> None:
         """Take part: `cluster.host`, `cluster.join` and `cluster.watches` are open until it begins."""
@@ -94,7 +94,7 @@ class Outcome:
     recording: Recording
     rare: Mapping[Rare, int]
     election_count: int
-    kept: KeptReport | None = None
+    kept: RetentionReport | None = None
     """What retention and compaction have taken; None without them."""
 
     @property
@@ -112,7 +112,7 @@ def check_asserts() -> None:
 class Simulation:
     """A run that can be stopped and looked at. Raises UsageError under -O.
 
-    `plan` is drawn from the options if it is not given; `expected` are the terms that checkers hold the run against,
+    `plan` is drawn from the options if it is not given; `expected` are the settings that checkers hold the run against,
     the run's own if not given.
 
     Example: a broker dies and is looked at a minute later.
@@ -136,7 +136,7 @@ class Simulation:
         options: Options,
         plan: tuple[Fault, ...] | None = None,
         tell: Tell = silent,
-        expected: Terms | None = None,
+        expected: PartitionSettings | None = None,
         extension: Extension | None = None,
     ) -> None:
         check_asserts()
@@ -144,18 +144,18 @@ class Simulation:
         self.plan = draw_plan(options) if plan is None else plan
         self.trace = Trace(tell)
         self.cluster = Cluster(options, self.trace)
-        self.weather = Weather(self.cluster, self.plan)
+        self.fault_injector = FaultInjector(self.cluster, self.plan)
         self.recording = Recording()
-        terms, upkeep = options.terms if expected is None else expected, options.upkeep
+        settings, retention = options.settings if expected is None else expected, options.retention
         self.checker = (
-            StepChecker(terms, self.recording.note_high)
-            if upkeep is None
-            else KeptStepChecker(terms, upkeep, WALL_CLOCK_MS, self.recording.note_high)
+            StepChecker(settings, self.recording.note_high)
+            if retention is None
+            else RetentionStepChecker(settings, retention, WALL_CLOCK_MS, self.recording.note_high)
         )
         self._extension = extension
-        if upkeep is not None:
-            join_upkeep(self.cluster, upkeep)
-        # Before the weather: targeted faults may end the broker that has just handled the event.
+        if retention is not None:
+            join_retention(self.cluster, retention)
+        # Before the fault injection: targeted faults may end the broker that has just handled the event.
         self.cluster.watches.insert(0, self.checker.after)
         self.cluster.controller_watches.append(self.recording.watch)
         if extension is not None:
@@ -177,7 +177,7 @@ class Simulation:
 
     def durability(self) -> DurabilityReport:
         """Return which acknowledged records could not be read now, and why."""
-        return account(self.cluster.history.writes, self.checker.ghosts)
+        return account(self.cluster.history.writes, self.checker.references)
 
     def finish(self) -> Outcome:
         """Run to the end of the safety phase, heal, let the cluster become whole, and return what came of it."""
@@ -194,7 +194,7 @@ class Simulation:
         cluster, options = self.cluster, self.options
         if cluster.now_ms < options.duration_ms:
             cluster.run_until(TimeMs(options.duration_ms))
-        self.weather.heal()
+        self.fault_injector.heal()
         cluster.stop_writing()
         end_ms = options.duration_ms + options.heal_ms_max
         missing = self._missing()
@@ -211,7 +211,9 @@ class Simulation:
         cluster = self.cluster
         end_ms = TimeMs(cluster.now_ms + STEADY_MS)
         # A session that a fault had all but ended may still end, and its broker register anew.
-        cluster.run_until(TimeMs(max(cluster.now_ms, self.options.duration_ms + 2 * self.options.settings.session_ms)))
+        cluster.run_until(
+            TimeMs(max(cluster.now_ms, self.options.duration_ms + 2 * self.options.role_settings.session_ms))
+        )
         before = len(cluster.controller.log)
         cluster.run_until(end_ms)
         changes = len(cluster.controller.log) - before
@@ -226,7 +228,7 @@ class Simulation:
         return missing
 
     def _outcome(self, failed: str) -> Outcome:
-        cluster, options, ghosts = self.cluster, self.options, self.checker.ghosts
+        cluster, options, references = self.cluster, self.options, self.checker.references
         rare = self.checker.rare.seen
         history, now_ms = cluster.history, cluster.now_ms
         findings = list(self.checker.findings)
@@ -235,13 +237,13 @@ class Simulation:
         findings += check_history(
             history.writes,
             history.sightings,
-            ghosts,
+            references,
             now_ms,
             is_idempotent=options.is_idempotent,
-            may_skip=partial(may_skip, ghosts),
-            is_expired=partial(is_expired, ghosts),
+            may_skip=partial(may_skip, references),
+            is_expired=partial(is_expired, references),
         )
-        findings += check_keys(history.sightings, ghosts, now_ms)
+        findings += check_keys(history.sightings, references, now_ms)
         durability = self.durability()
         if options.is_strict and not failed:
             for lost in durability.lost_for_no_reason:
@@ -257,15 +259,15 @@ class Simulation:
             findings=tuple(findings),
             durability=durability,
             event_count=cluster.event_count,
-            loss_count=self.weather.loss_count,
-            unclean_count=sum(len(ghost.losses) for ghost in ghosts.values()),
+            loss_count=self.fault_injector.loss_count,
+            unclean_count=sum(len(reference.losses) for reference in references.values()),
             simulated_ms=now_ms,
             digest=self.trace.digest,
             lines=tuple(self.trace.lines),
             recording=self.recording,
             rare=rare,
             election_count=rare[Rare.ELECTED_CLEANLY] + rare[Rare.ELECTED_FROM_ELR],
-            kept=None if options.upkeep is None else kept_report(history.writes, history.sightings, ghosts),
+            kept=None if options.retention is None else retention_report(history.writes, history.sightings, references),
         )
 
 
@@ -273,7 +275,7 @@ def run(
     options: Options,
     plan: tuple[Fault, ...] | None = None,
     tell: Tell = silent,
-    expected: Terms | None = None,
+    expected: PartitionSettings | None = None,
     extension: Extension | None = None,
 ) -> Outcome:
     """Run a simulation from its beginning to its end; see `Simulation`."""

@@ -7,7 +7,7 @@ Constraints: options and seed stay as they are; each try is a whole run, at most
 
 Cost: about (needed faults) x log(faults) runs.
 
-Example: of 41 faults, a held AskIsr and one kill are left.
+Example: of 41 faults, a held AlterPartition and one kill are left.
 
 Left out: shorter durations and fewer clients.
 

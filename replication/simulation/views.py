@@ -118,7 +118,7 @@ def _out_of_sync(cluster: Cluster, state: PartitionState, role: LeaderRole | Non
         moment = Moment(node.now_ms, brokers)
         # The leader may not have heard yet who left; it is asked about all that the controller takes for out of sync.
         leader = attrs.evolve(role.state, isr=state.isr)
-        known = {each.broker: each for each in out_of_sync(leader, role.log.state, moment, cluster.options.terms)}
+        known = {each.broker: each for each in out_of_sync(leader, role.log.state, moment, cluster.options.settings)}
     unknown = (OutOfSync(broker, _why(brokers.get(broker)), None, None) for broker in state.out_of_sync)
     return tuple(known.get(each.broker, each) for each in unknown)
 

@@ -37,13 +37,13 @@ from replication.roles.follower import FollowerRole
 from replication.roles.messages import (
     CONTROLLER,
     Address,
-    BeatDue,
-    BeatTold,
-    Elect,
+    AlterPartitionReassignments,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationResponse,
+    ElectLeaders,
+    HeartbeatDue,
     Message,
     NodeId,
-    Reassign,
-    Registered,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
@@ -74,14 +74,22 @@ from replication.zookeeper.znodes import CONTROLLER_NODE
 STOP_ATTEMPTS_MAX: Final = 3
 """How often a broker that stops asks the controller; Kafka's controlled.shutdown.max.retries."""
 
-_FOR_THE_CONTROLLER: Final = (StateRead, StateWritten, Obeyed, Stopped, AskToStop, Elect, Reassign)
+_FOR_THE_CONTROLLER: Final = (
+    StateRead,
+    StateWritten,
+    Obeyed,
+    Stopped,
+    AskToStop,
+    ElectLeaders,
+    AlterPartitionReassignments,
+)
 
 
 class ZooKeeperBrokerRole(BrokerRole):
     """One life of a broker; `term` is its term of office while it is controller."""
 
-    def __init__(self, start: BrokerStart, settings: RoleSettings) -> None:
-        super().__init__(start, settings)
+    def __init__(self, start: BrokerStart, role_settings: RoleSettings) -> None:
+        super().__init__(start, role_settings)
         self.term: ControllerTerm | None = None
         self.obeys = 0
         """The greatest controller epoch that it has heard of."""
@@ -105,17 +113,17 @@ class ZooKeeperBrokerRole(BrokerRole):
         elif isinstance(message, StopGranted):
             self._may_close = message.epoch == self.epoch
             self._beat(out)
-        elif isinstance(message, BeatTold) and message.error is ErrorCode.STALE_BROKER_EPOCH:
+        elif isinstance(message, BrokerHeartbeatResponse) and message.error is ErrorCode.STALE_BROKER_EPOCH:
             if not self._is_closing:
                 self._open_again(out)
         else:
             super().handle(message, sender, now_ms, out)
-            if isinstance(message, BeatDue):
+            if isinstance(message, HeartbeatDue):
                 self._seek(out)
 
     # Sessions.
 
-    def _on_registered(self, told: Registered, out: Outbox) -> None:
+    def _on_registered(self, told: BrokerRegistrationResponse, out: Outbox) -> None:
         if told.epoch is None or self.epoch is not None:
             return
         self.epoch = told.epoch
@@ -123,7 +131,7 @@ class ZooKeeperBrokerRole(BrokerRole):
             role.begin_session(told.epoch)
         if self.life is LifeState.STARTING:
             self._live(LifeInput.CAUGHT_UP)
-            out.wake(self.settings.heartbeat_ms, BeatDue())
+            out.wake(self.role_settings.heartbeat_ms, HeartbeatDue())
         self._beat(out)
         self._seek(out)
 
@@ -171,7 +179,7 @@ class ZooKeeperBrokerRole(BrokerRole):
         own_epoch = UNKNOWN_BROKER_EPOCH if self.epoch is None else self.epoch
         error = ErrorCode.STALE_CONTROLLER_EPOCH
         if self._is_obeyed(order.controller_epoch):
-            error = check_control_request(own_epoch, order.broker_epoch, self.settings.terms.rules)
+            error = check_control_request(own_epoch, order.broker_epoch, self.role_settings.settings.rules)
         is_taken = error is ErrorCode.NONE and self.epoch is not None
         if isinstance(order, LeaderAndIsr):
             error = self._obey(order, moment, out) if is_taken else error
@@ -190,7 +198,7 @@ class ZooKeeperBrokerRole(BrokerRole):
             self.image.partitions[order.partition] = order.state
             self.image.topics[order.partition] = order.topic
             self._publish(order.partition, order.state, moment, out)
-            self._tell_guests(order.partition, led_epoch, moment.now_ms, out)
+            self._notify_hosted_roles(order.partition, led_epoch, moment.now_ms, out)
         return ErrorCode.NONE
 
     def _stop(self, order: StopReplica, moment: Moment, out: Outbox) -> ErrorCode:
@@ -204,7 +212,7 @@ class ZooKeeperBrokerRole(BrokerRole):
             led_epoch = self._led_epoch(order.partition)
             self._remove(order.partition, out)
             self.start.drop_log(order.partition)
-            self._tell_guests(order.partition, led_epoch, moment.now_ms, out)
+            self._notify_hosted_roles(order.partition, led_epoch, moment.now_ms, out)
         elif isinstance(role, FollowerRole):
             self._leave(order.partition)
         return ErrorCode.NONE
@@ -235,7 +243,9 @@ class ZooKeeperBrokerRole(BrokerRole):
         if told.controller_epoch >= own[1] and (told.controller, told.controller_epoch) != own:
             self.term = None
         if told.controller == self.broker and self.term is None:
-            self.term = ControllerTerm(Office(self.broker, told.controller_epoch, self.settings.terms, self.start.tell))
+            self.term = ControllerTerm(
+                Office(self.broker, told.controller_epoch, self.role_settings.settings, self.start.tell)
+            )
             self._seek(out)
 
     def _on_notified(self, notified: Notified, out: Outbox) -> None:
@@ -258,5 +268,5 @@ class ZooKeeperBrokerRole(BrokerRole):
             term.on_stopped(message, broker, out)
         elif isinstance(message, AskToStop):
             term.on_ask_to_stop(message, out)
-        elif isinstance(message, Elect | Reassign):
+        elif isinstance(message, ElectLeaders | AlterPartitionReassignments):
             term.on_order(message, out)

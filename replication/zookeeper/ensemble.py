@@ -41,21 +41,21 @@ from broker.zookeeper import Told, ZnodeRefusedError
 from replication.roles.controller import ControllerRole
 from replication.roles.messages import (
     Address,
-    AskIsr,
-    Beat,
-    BeatTold,
+    AlterPartition,
+    AlterPartitionReassignments,
+    AlterPartitionResponse,
+    BrokerHeartbeat,
+    BrokerHeartbeatResponse,
     BrokerRecord,
-    Create,
-    Delete,
-    Elect,
-    IsrTold,
+    BrokerRegistration,
+    BrokerRegistrationResponse,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
     Message,
     NodeId,
     PartitionRecord,
     PartitionRemoved,
-    Reassign,
-    Register,
-    Registered,
     SessionsDue,
 )
 from replication.roles.outbox import Outbox
@@ -80,9 +80,9 @@ from replication.zookeeper.znodes import KafkaZnodes
 class ZooKeeperRole(ControllerRole):
     """ZooKeeper in a controller's place. `broker_nodes` is what each broker's node is, by the table."""
 
-    def __init__(self, settings: RoleSettings) -> None:
-        super().__init__(settings)
-        rules = settings.terms.rules
+    def __init__(self, role_settings: RoleSettings) -> None:
+        super().__init__(role_settings)
+        rules = role_settings.settings.rules
         if rules.elr or rules.isr_shrink_keeps_leader_epoch:
             raise UsageError(
                 "with ZooKeeper there is no ELR, and each shrink begins a leader epoch: take rules before 3.6"
@@ -95,13 +95,13 @@ class ZooKeeperRole(ControllerRole):
         """Begin; later, let an operator remove the node /controller, so that another one is elected."""
         self._notify(self.nodes.drop_controller(), out)
         self._heard_at_ms = dict.fromkeys(self._heard_at_ms, now_ms)
-        out.wake(self.settings.session_check_ms, SessionsDue())
+        out.wake(self.role_settings.session_check_ms, SessionsDue())
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         """Take one message."""
-        if isinstance(message, Beat):
+        if isinstance(message, BrokerHeartbeat):
             self._on_ping(message, sender, now_ms, out)
-        elif isinstance(message, AskIsr):
+        elif isinstance(message, AlterPartition):
             self._on_isr_write(message, sender, out)
         elif isinstance(message, WriteState):
             self._on_write(message, sender, out)
@@ -109,15 +109,15 @@ class ZooKeeperRole(ControllerRole):
             self._on_read(message, sender, out)
         elif isinstance(message, TakeControl):
             self._on_take_control(message, sender, out)
-        elif isinstance(message, Register):
+        elif isinstance(message, BrokerRegistration):
             self._on_open_session(message, sender, now_ms, out)
         elif isinstance(message, CloseSession):
             if self._is_open(message.broker, message.epoch):
                 self._end_session(message.broker, ZookeeperInput.SESSION_CLOSED, out)
-            out.send(sender, BeatTold(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW))
+            out.send(sender, BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW))
         elif isinstance(message, SessionsDue):
             self._look_at_sessions(now_ms, out)
-            out.wake(self.settings.session_check_ms, SessionsDue())
+            out.wake(self.role_settings.session_check_ms, SessionsDue())
         elif isinstance(message, ForgetTopic):
             self._on_forget(message, out)
         else:
@@ -125,13 +125,13 @@ class ZooKeeperRole(ControllerRole):
 
     def _on_order(self, message: Message, out: Outbox) -> None:
         """Take what an operator writes, or hand it to the controller."""
-        if isinstance(message, Create):
+        if isinstance(message, CreateTopic):
             order = attrs.evolve(message, topic=message.topic or f"topic-{message.partition}")
             self._notify(self.nodes.make_topic(order), out)
-        elif isinstance(message, Delete):
+        elif isinstance(message, DeleteTopic):
             name = self.nodes.topic_of(message.partition)
             self._notify(() if name is None else self.nodes.order_deletion(name), out)
-        elif isinstance(message, Elect | Reassign):
+        elif isinstance(message, ElectLeaders | AlterPartitionReassignments):
             if self.nodes.controller != NO_LEADER:
                 out.send(Address(NodeId(self.nodes.controller)), message)
         else:
@@ -139,36 +139,36 @@ class ZooKeeperRole(ControllerRole):
 
     # Sessions.
 
-    def _on_open_session(self, request: Register, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+    def _on_open_session(self, request: BrokerRegistration, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         broker = request.broker
         if (self._node_of(broker), ZookeeperInput.CREATE_NODE) not in ZOOKEEPER_TRANSITIONS:
             # The node of a former session is still there: it has to end first.
-            out.send(sender, Registered(None))
+            out.send(sender, BrokerRegistrationResponse(None))
             return
         epoch, told = self.nodes.register(broker)
         self._step(broker, ZookeeperInput.CREATE_NODE)
         self._heard_at_ms[broker] = now_ms
         self._write(BrokerRecord(broker, BrokerStatus(epoch=epoch)))
         self._notify(told, out)
-        out.send(sender, Registered(epoch))
+        out.send(sender, BrokerRegistrationResponse(epoch))
 
-    def _on_ping(self, beat: Beat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+    def _on_ping(self, beat: BrokerHeartbeat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         broker = beat.broker
         if not self._is_open(broker, beat.epoch):
             status = self.image.brokers.get(broker)
             # Who has begun another session has left the connection of this one, and would not read the answer.
             if status is None or status.fenced:
-                out.send(sender, BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED))
+                out.send(sender, BrokerHeartbeatResponse(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED))
             return
         self._heard_at_ms[broker] = now_ms
         if self._node_of(broker) is ZookeeperState.DISCONNECTED:
             self._step(broker, ZookeeperInput.RECONNECTED)
         if beat.heartbeat.want_shutdown:
             self._step(broker, ZookeeperInput.WANTS_SHUTDOWN)
-        out.send(sender, BeatTold(ErrorCode.NONE, BrokerState.UNFENCED))
+        out.send(sender, BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.UNFENCED))
 
     def _look_at_sessions(self, now_ms: TimeMs, out: Outbox) -> None:
-        session_ms = self.settings.session_ms
+        session_ms = self.role_settings.session_ms
         connection_ms = DurationMs(session_ms * 2 // 3)
         for broker, heard_at_ms in sorted(self._heard_at_ms.items()):
             if self._node_of(broker) is ZookeeperState.ABSENT:
@@ -238,7 +238,7 @@ class ZooKeeperRole(ControllerRole):
                 self._notify(told, out)
         out.send(sender, StateWritten(partition, state if known is None or is_written else known, is_written))
 
-    def _on_isr_write(self, ask: AskIsr, sender: Address, out: Outbox) -> None:
+    def _on_isr_write(self, ask: AlterPartition, sender: Address, out: Outbox) -> None:
         """Let a leader write its ISR, if it knows the version of the node; nothing but its session is asked for."""
         known, request = self.image.partitions.get(ask.partition), ask.request
         if known is None:
@@ -263,7 +263,7 @@ class ZooKeeperRole(ControllerRole):
                 known = following
                 self._write(PartitionRecord(ask.partition, known))
                 self._notify((*told, *self.nodes.note_isr_change(request.leader)), out)
-        out.send(sender, IsrTold(ask.partition, request, Altered(error, known)))
+        out.send(sender, AlterPartitionResponse(ask.partition, request, Altered(error, known)))
 
     def _on_forget(self, request: ForgetTopic, out: Outbox) -> None:
         """Let the controller remove a topic whose replicas are all gone."""

@@ -16,12 +16,12 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch
-from replication.roles.messages import Create, GuestMessage
+from replication.roles.messages import CreateTopic, HostedMessage
 from replication.rules.partition import BrokerStatus, PartitionState
 
 
 @attrs.frozen
-class TakeControl(GuestMessage):
+class TakeControl(HostedMessage):
     """To ZooKeeper: make the node /controller mine, or watch it if it is somebody's."""
 
     broker: BrokerId
@@ -29,7 +29,7 @@ class TakeControl(GuestMessage):
 
 
 @attrs.frozen
-class ControlTold(GuestMessage):
+class ControlTold(HostedMessage):
     """The answer: whose the node is, and the controller epoch."""
 
     controller: BrokerId
@@ -37,7 +37,7 @@ class ControlTold(GuestMessage):
 
 
 @attrs.frozen
-class ReadState(GuestMessage):
+class ReadState(HostedMessage):
     """To ZooKeeper: read all, and watch whatever the controller watches."""
 
     broker: BrokerId
@@ -45,7 +45,7 @@ class ReadState(GuestMessage):
 
 
 @attrs.frozen(kw_only=True)
-class StateRead(GuestMessage):
+class StateRead(HostedMessage):
     """The answer: who is alive and every partition, as of a transaction; `offset` counts the changes of those two.
 
     `unmade` are topics whose partition has no state yet, `deleted` the partitions of those that are to be deleted.
@@ -54,14 +54,14 @@ class StateRead(GuestMessage):
     brokers: Mapping[BrokerId, BrokerStatus]
     partitions: Mapping[int, PartitionState]
     topics: Mapping[int, str]
-    unmade: Mapping[int, Create]
+    unmade: Mapping[int, CreateTopic]
     deleted: frozenset[int]
     offset: int
     transaction: int
 
 
 @attrs.frozen
-class WriteState(GuestMessage):
+class WriteState(HostedMessage):
     """To ZooKeeper, from a controller: a partition as it shall be; its partition epoch is one above the version."""
 
     broker: BrokerId
@@ -71,7 +71,7 @@ class WriteState(GuestMessage):
 
 
 @attrs.frozen
-class StateWritten(GuestMessage):
+class StateWritten(HostedMessage):
     """The answer: whether it was written."""
 
     partition: int
@@ -80,7 +80,7 @@ class StateWritten(GuestMessage):
 
 
 @attrs.frozen
-class ForgetTopic(GuestMessage):
+class ForgetTopic(HostedMessage):
     """To ZooKeeper, from a controller: every replica of a partition is deleted, so remove its topic's nodes."""
 
     broker: BrokerId
@@ -89,7 +89,7 @@ class ForgetTopic(GuestMessage):
 
 
 @attrs.frozen
-class CloseSession(GuestMessage):
+class CloseSession(HostedMessage):
     """To ZooKeeper: end the broker's session now; the answer is that it may stop."""
 
     broker: BrokerId
@@ -97,14 +97,14 @@ class CloseSession(GuestMessage):
 
 
 @attrs.frozen
-class Notified(GuestMessage):
+class Notified(HostedMessage):
     """From ZooKeeper: something that was watched has changed; a watch tells once, and not what."""
 
     path: str
 
 
 @attrs.frozen
-class LeaderAndIsr(GuestMessage):
+class LeaderAndIsr(HostedMessage):
     """From the controller to a replica: a partition as it is; `broker_epoch` is the life that it is meant for."""
 
     controller_epoch: int
@@ -115,7 +115,7 @@ class LeaderAndIsr(GuestMessage):
 
 
 @attrs.frozen
-class Obeyed(GuestMessage):
+class Obeyed(HostedMessage):
     """The answer to LeaderAndIsr, from the broker's life of `broker_epoch`."""
 
     partition: int
@@ -124,7 +124,7 @@ class Obeyed(GuestMessage):
 
 
 @attrs.frozen
-class UpdateMetadata(GuestMessage):
+class UpdateMetadata(HostedMessage):
     """From the controller to a broker: who is alive, and every partition, as of a transaction."""
 
     controller_epoch: int
@@ -132,7 +132,7 @@ class UpdateMetadata(GuestMessage):
 
 
 @attrs.frozen(kw_only=True)
-class StopReplica(GuestMessage):
+class StopReplica(HostedMessage):
     """From the controller to a broker: stop a replica, and if it `deletes`, remove its log.
 
     `leader_epoch` is -2 while the topic is deleted, which no epoch known to the replica outranks.
@@ -146,7 +146,7 @@ class StopReplica(GuestMessage):
 
 
 @attrs.frozen
-class Stopped(GuestMessage):
+class Stopped(HostedMessage):
     """The answer to StopReplica, from the broker's life of `broker_epoch`."""
 
     partition: int
@@ -156,7 +156,7 @@ class Stopped(GuestMessage):
 
 
 @attrs.frozen
-class AskToStop(GuestMessage):
+class AskToStop(HostedMessage):
     """To the controller: a broker wants to stop, and to hand over what it leads (ControlledShutdown)."""
 
     broker: BrokerId
@@ -164,7 +164,7 @@ class AskToStop(GuestMessage):
 
 
 @attrs.frozen
-class StopGranted(GuestMessage):
+class StopGranted(HostedMessage):
     """The answer, given when the broker leads nothing any more that another one could lead."""
 
     epoch: BrokerEpoch

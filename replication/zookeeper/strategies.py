@@ -38,7 +38,7 @@ from replication.rules.election import NOBODY, Ballot, Choice, Elected, Election
 from replication.rules.partition import PartitionState
 from replication.rules.partition_change import Target, change, target_of
 from replication.rules.reassign import Phase, completed, started
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import Rules
 
 
@@ -103,25 +103,27 @@ _SHRINKING: Final = (Strategy.OFFLINE, Strategy.CONTROLLED_SHUTDOWN)
 
 
 def elected(
-    partition: PartitionState, strategy: Strategy, live: frozenset[BrokerId], terms: Terms
+    partition: PartitionState, strategy: Strategy, live: frozenset[BrokerId], settings: PartitionSettings
 ) -> PartitionState | None:
     """Return the partition after an election; None if it failed. `live` are the brokers that may lead."""
     isr = partition.isr
     if strategy in _SHRINKING:
         isr = tuple(broker for broker in isr if broker in live) or isr
-    target = target_of(partition, isr, terms)
+    target = target_of(partition, isr, settings)
     if strategy is not Strategy.OFFLINE:
         target = attrs.evolve(target, election=Election.ONLINE)
-    after = change(partition, target, live, terms, _POLICIES[strategy])
+    after = change(partition, target, live, settings, _POLICIES[strategy])
     return after if after is not None and after.has_leader else None
 
 
-def elected_uncleanly(partition: PartitionState, live: frozenset[BrokerId], terms: Terms) -> PartitionState | None:
+def elected_uncleanly(
+    partition: PartitionState, live: frozenset[BrokerId], settings: PartitionSettings
+) -> PartitionState | None:
     """Return the partition after the unclean election that an operator asked for; None if nobody is live."""
-    return elected(partition, Strategy.OFFLINE, live, attrs.evolve(terms, unclean_election=True))
+    return elected(partition, Strategy.OFFLINE, live, attrs.evolve(settings, unclean_election=True))
 
 
-def without(partition: PartitionState, broker: BrokerId, terms: Terms) -> PartitionState | None:
+def without(partition: PartitionState, broker: BrokerId, settings: PartitionSettings) -> PartitionState | None:
     """Return the partition after a replica went offline; None if it is not in the ISR, or nothing changes.
 
     The last member stays in the ISR, and a leader that goes leaves the partition without one: nobody is elected here.
@@ -130,12 +132,12 @@ def without(partition: PartitionState, broker: BrokerId, terms: Terms) -> Partit
         return None
     isr = tuple(member for member in partition.isr if member != broker) or partition.isr
     policy = nobody if partition.leader == broker else as_before
-    return change(partition, target_of(partition, isr, terms), (), terms, policy)
+    return change(partition, target_of(partition, isr, settings), (), settings, policy)
 
 
-def with_all_targets(terms: Terms) -> Terms:
-    """Return the terms with a move over only when all of its target is in sync: here it has always been so."""
-    return attrs.evolve(terms, rules=attrs.evolve(terms.rules, reassignment_needs_all_targets=True))
+def with_all_targets(settings: PartitionSettings) -> PartitionSettings:
+    """Return the settings with a move over only when all of its target is in sync: here it has always been so."""
+    return attrs.evolve(settings, rules=attrs.evolve(settings.rules, reassignment_needs_all_targets=True))
 
 
 def moving_to(partition: PartitionState, target: tuple[BrokerId, ...]) -> Phase:
@@ -150,18 +152,18 @@ def moving_to(partition: PartitionState, target: tuple[BrokerId, ...]) -> Phase:
 
 
 def reassigned(
-    partition: PartitionState, phase: Phase, live: frozenset[BrokerId], terms: Terms
+    partition: PartitionState, phase: Phase, live: frozenset[BrokerId], settings: PartitionSettings
 ) -> PartitionState | None:
     """Return the partition in a phase of its move, or behind the last one if all targets are in sync; None if nothing
     changes, or nobody could lead behind it.
 
     Replicas look at orders of a new leader epoch only, so each phase begins one.
     """
-    is_over = completed(phase, terms.rules) is not None
+    is_over = completed(phase, settings.rules) is not None
     # Until it is over nobody is elected: whoever leads stays, and is looked after when it is gone.
     may_lead = live if is_over else live | {partition.leader}
     target = Target(phase=phase, recovering=partition.recovering)
-    after = change(partition, target, may_lead, terms, leader_if_it_stays)
+    after = change(partition, target, may_lead, settings, leader_if_it_stays)
     if after is None or (is_over and not after.has_leader):
         return None
     if after.leader_epoch > partition.leader_epoch:

@@ -37,13 +37,13 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
-from replication.roles.messages import CONTROLLER, Address, Elect, NodeId, Reassign
+from replication.roles.messages import CONTROLLER, Address, AlterPartitionReassignments, ElectLeaders, NodeId
 from replication.roles.outbox import Outbox
 from replication.roles.states.zookeeper import ZkPartitionInput, ZkPartitionState, ZkReplicaInput, ZkReplicaState
 from replication.rules.election import Election
 from replication.rules.partition import PartitionState
 from replication.rules.reassign import Phase, cancelled, completed
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.zookeeper.book import StateBook
 from replication.zookeeper.census import Census
 from replication.zookeeper.deletion import TopicDeletion
@@ -78,11 +78,12 @@ _TO_TAKE_OFFLINE: Final = (*_TOLD, _R.REPLICA_DELETION_INELIGIBLE)
 
 @attrs.frozen
 class Office:
-    """Who is controller, in which controller epoch, by which terms; `tell` takes the lines of its state change log."""
+    """Who is controller, in which controller epoch, by which settings; `tell` takes the lines of its state change
+    log."""
 
     broker: BrokerId
     epoch: int
-    terms: Terms
+    settings: PartitionSettings
     tell: Callable[[str], None]
 
 
@@ -90,7 +91,7 @@ class ControllerTerm:
     """What one controller knows and has under way. `book` holds the states of replicas and partitions."""
 
     def __init__(self, office: Office) -> None:
-        self.office = attrs.evolve(office, terms=with_all_targets(office.terms))
+        self.office = attrs.evolve(office, settings=with_all_targets(office.settings))
         self.epoch = office.epoch
         self.book = StateBook(office.broker, office.epoch, office.tell)
         self._census = Census()
@@ -155,29 +156,29 @@ class ControllerTerm:
                 self._look_at(partition, out)
             self._grant_stops(out)
 
-    def on_order(self, order: Elect | Reassign, out: Outbox) -> None:
+    def on_order(self, order: ElectLeaders | AlterPartitionReassignments, out: Outbox) -> None:
         """Do what an operator asks: an election, or another order of the replicas."""
         state = self._states.get(order.partition)
         if state is None or self._is_deleted(order.partition):
             return
-        after = self._elected(order, state) if isinstance(order, Elect) else self._moved(order, state)
+        after = self._elected(order, state) if isinstance(order, ElectLeaders) else self._moved(order, state)
         if after is not None:
             self._write(order.partition, after, out)
 
-    def _elected(self, order: Elect, state: PartitionState) -> PartitionState | None:
+    def _elected(self, order: ElectLeaders, state: PartitionState) -> PartitionState | None:
         live = self._census.live(order.partition, state.replicas)
         if order.election is Election.PREFERRED:
             is_needed = state.leader != state.replicas[0]
-            return elected(state, Strategy.PREFERRED, live, self.office.terms) if is_needed else None
-        return None if state.leader in live else elected_uncleanly(state, live, self.office.terms)
+            return elected(state, Strategy.PREFERRED, live, self.office.settings) if is_needed else None
+        return None if state.leader in live else elected_uncleanly(state, live, self.office.settings)
 
-    def _moved(self, order: Reassign, state: PartitionState) -> PartitionState | None:
+    def _moved(self, order: AlterPartitionReassignments, state: PartitionState) -> PartitionState | None:
         live = self._census.live(order.partition, (*state.replicas, *order.replicas))
         if order.replicas:
-            return reassigned(state, moving_to(state, order.replicas), live, self.office.terms)
+            return reassigned(state, moving_to(state, order.replicas), live, self.office.settings)
         if not state.is_reassigning or cancelled(state).loses:
             return None
-        return reassigned(state, cancelled(state), live, self.office.terms)
+        return reassigned(state, cancelled(state), live, self.office.settings)
 
     # The book.
 
@@ -251,10 +252,10 @@ class ControllerTerm:
         self, partition: int, state: PartitionState, live: frozenset[BrokerId], out: Outbox
     ) -> PartitionState | None:
         """Return what is to be written of a partition; None, with the book up to date, if nothing is."""
-        terms = self.office.terms
+        settings = self.office.settings
         phase = Phase(replicas=state.replicas, isr=state.isr, adding=state.adding, removing=state.removing)
-        if completed(phase, terms.rules) is not None:
-            after = reassigned(state, phase, live, terms)
+        if completed(phase, settings.rules) is not None:
+            after = reassigned(state, phase, live, settings)
             if after is not None:
                 return after
         self._bring_online(partition, state.adding)
@@ -277,9 +278,9 @@ class ControllerTerm:
         if leads != is_online:
             self._step_partition(partition, ZkPartitionInput.ELECT if leads else ZkPartitionInput.TAKE_OFFLINE)
         if not leads:
-            return elected(state, Strategy.OFFLINE, live, self.office.terms)
+            return elected(state, Strategy.OFFLINE, live, self.office.settings)
         if state.leader in self._census.stopping and len(state.replicas) > 1:
-            return elected(state, Strategy.CONTROLLED_SHUTDOWN, live, self.office.terms)
+            return elected(state, Strategy.CONTROLLED_SHUTDOWN, live, self.office.settings)
         return None
 
     def _next_isr(self, partition: int, state: PartitionState, out: Outbox) -> PartitionState | None:
@@ -289,7 +290,7 @@ class ControllerTerm:
             stops = broker in self._census.stopping and broker != state.leader and len(state.replicas) > 1
             if self.book.replica(partition, broker) not in _TO_TAKE_OFFLINE or not (is_gone or stops):
                 continue
-            after = without(state, broker, self.office.terms)
+            after = without(state, broker, self.office.settings)
             if after is not None:
                 return after
             self._step_replica(partition, broker, ZkReplicaInput.TAKE_OFFLINE)

@@ -30,7 +30,7 @@ import attrs
 
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId
 from broker.zookeeper import Kind, Session, Told, ZnodeCode, ZnodeRefusedError, ZnodeTree
-from replication.roles.messages import Create
+from replication.roles.messages import CreateTopic
 from replication.rules.partition import PartitionState
 
 IDS: Final = "/brokers/ids"
@@ -41,7 +41,7 @@ DELETIONS: Final = "/admin/delete_topics"
 ISR_CHANGES: Final = "/isr_change_notification"
 
 _WATCHED: Final = (IDS, TOPICS, DELETIONS)
-Held: TypeAlias = Create | PartitionState | BrokerId | int
+Held: TypeAlias = CreateTopic | PartitionState | BrokerId | int
 """What nodes hold: a topic its replicas, a partition its state, /controller a broker, /controller_epoch a number."""
 
 
@@ -49,7 +49,7 @@ Held: TypeAlias = Create | PartitionState | BrokerId | int
 class Topics:
     """What a reading holds of topics beside their partitions' states: those without one, and those to be deleted."""
 
-    unmade: dict[int, Create]
+    unmade: dict[int, CreateTopic]
     deleted: frozenset[int]
 
 
@@ -115,7 +115,7 @@ class KafkaZnodes:
 
     # Topics.
 
-    def make_topic(self, order: Create) -> tuple[Told, ...]:
+    def make_topic(self, order: CreateTopic) -> tuple[Told, ...]:
         """Write a topic's replicas; a topic that is there stays as it is."""
         path = f"{TOPICS}/{order.topic}"
         return () if self.tree.exists(path) is not None else self.tree.create(path, order).told
@@ -144,7 +144,7 @@ class KafkaZnodes:
         unmade, numbers = {}, {}
         for topic in tree.children(TOPICS):
             order = tree.get(f"{TOPICS}/{topic}").data
-            assert isinstance(order, Create), order
+            assert isinstance(order, CreateTopic), order
             numbers[topic] = order.partition
             if tree.exists(_state_path(topic)) is None:
                 unmade[order.partition] = order
@@ -154,7 +154,7 @@ class KafkaZnodes:
         """Return the name of the topic that has a partition."""
         for topic in self.tree.children(TOPICS):
             order = self.tree.get(f"{TOPICS}/{topic}").data
-            if isinstance(order, Create) and order.partition == partition:
+            if isinstance(order, CreateTopic) and order.partition == partition:
                 return topic
         return None
 

@@ -19,7 +19,7 @@ import attrs
 from broker.units import DurationMs, TimeMs
 from replication.simulation import Options, draw_plan, quiet, run, swarm
 from replication.simulation.cluster import Cluster
-from replication.simulation.fault_injection import Weather
+from replication.simulation.fault_injection import FaultInjector
 from replication.simulation.trace import Trace
 from tests.benchmarks.report import describe_machine, show
 
@@ -55,7 +55,7 @@ def checked(options: Options) -> int:
 def unchecked(options: Options) -> int:
     """Play the same time of the same cluster with nobody looking."""
     cluster = Cluster(options, Trace())
-    Weather(cluster, draw_plan(options))
+    FaultInjector(cluster, draw_plan(options))
     cluster.begin()
     cluster.run_until(TimeMs(options.duration_ms))
     return cluster.event_count

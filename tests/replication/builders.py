@@ -12,7 +12,7 @@ from replication.rules.fetch import FetchRequest
 from replication.rules.partition import (
     UNKNOWN_BROKER_EPOCH,
     UNKNOWN_EPOCH,
-    AlterPartition,
+    AlterPartitionRequest,
     BrokerStatus,
     EpochStart,
     Follower,
@@ -22,7 +22,7 @@ from replication.rules.partition import (
     PartitionEpoch,
     PartitionState,
 )
-from replication.rules.settings import Moment, Terms
+from replication.rules.settings import Moment, PartitionSettings
 from replication.rules.switches import CURRENT, Rules
 
 NOW = 1_000_000
@@ -125,8 +125,8 @@ def moment(brokers: Mapping[BrokerId, BrokerStatus] | None = None, now: int = NO
     return Moment(TimeMs(now), statuses() if brokers is None else brokers)
 
 
-def terms(rules: Rules = CURRENT, *, min_isr: int = 1, unclean: bool = False) -> Terms:
-    return Terms(rules=rules, min_isr=min_isr, lag_ms_max=DurationMs(LAG_MS_MAX), unclean_election=unclean)
+def settings(rules: Rules = CURRENT, *, min_isr: int = 1, unclean: bool = False) -> PartitionSettings:
+    return PartitionSettings(rules=rules, min_isr=min_isr, lag_ms_max=DurationMs(LAG_MS_MAX), unclean_election=unclean)
 
 
 def active(*brokers: int) -> frozenset[BrokerId]:
@@ -153,9 +153,9 @@ def request(
     partition_epoch: int = 7,
     recovering: bool = False,
     lives: Mapping[int, int] | None = None,
-) -> AlterPartition:
+) -> AlterPartitionRequest:
     ages = lives or {}
-    return AlterPartition(
+    return AlterPartitionRequest(
         leader=BrokerId(sender),
         leader_epoch=LeaderEpoch(epoch),
         partition_epoch=PartitionEpoch(partition_epoch),

@@ -37,8 +37,8 @@ from tests.replication.builders import (
     moment,
     partition,
     request,
+    settings,
     statuses,
-    terms,
 )
 
 LIFE = BrokerEpoch(0)
@@ -77,7 +77,9 @@ def a_fetch_below_the_start_is_out_of_range_though_logs_part(rules: Rules) -> No
 
 
 def the_end_of_a_log_that_parts_is_not_counted(rules: Rules) -> None:
-    served = FollowerDesk(terms(rules)).serve(leader(), log(4, (1, 0), (5, 2)), fetch(2, 3, last=3, life=0), moment())
+    served = FollowerDesk(settings(rules)).serve(
+        leader(), log(4, (1, 0), (5, 2)), fetch(2, 3, last=3, life=0), moment()
+    )
     assert served.answer.diverging == EpochEnd(LeaderEpoch(1), Offset(2))
     assert served.leader == leader()
 
@@ -87,7 +89,7 @@ def a_follower_cuts_before_it_raises_its_high_watermark(rules: Rules) -> None:
 
 
 def a_log_that_starts_anew_is_committed_up_to_its_start(rules: Rules) -> None:
-    assert restarted_high_watermark(Offset(9), Offset(4), terms(rules)) == 4
+    assert restarted_high_watermark(Offset(9), Offset(4), settings(rules)) == 4
 
 
 def a_topic_created_anew_is_not_the_old_one(rules: Rules) -> None:
@@ -96,56 +98,56 @@ def a_topic_created_anew_is_not_the_old_one(rules: Rules) -> None:
 
 def a_silent_follower_that_has_everything_stays(rules: Rules) -> None:
     idle = leader(follower(2, 9), follower(3, 9))
-    assert lagging(idle, Offset(9), moment().now_ms, terms(rules)) == ()
+    assert lagging(idle, Offset(9), moment().now_ms, settings(rules)) == ()
 
 
 def nobody_joins_before_the_start_of_the_epoch(rules: Rules) -> None:
     new = leader(follower(2, 2), follower(3, 4), isr=(1, 3), epoch_start=4)
-    assert not may_join(new, log(4, (1, 0)), follower(2, 2), moment(), terms(rules))
+    assert not may_join(new, log(4, (1, 0)), follower(2, 2), moment(), settings(rules))
 
 
 def nobody_joins_for_a_fetch_of_an_older_epoch(rules: Rules) -> None:
-    assert not may_join(leader(isr=(1,)), log(4, (1, 0)), follower(2, 4, epoch=4), moment(), terms(rules))
+    assert not may_join(leader(isr=(1,)), log(4, (1, 0)), follower(2, 4, epoch=4), moment(), settings(rules))
 
 
 def a_fenced_broker_does_not_join(rules: Rules) -> None:
     old_life = statuses(stopping=(2,))
-    assert not may_join(leader(isr=(1,)), log(4), follower(2, 4), moment(old_life), terms(rules))
-    assert alter(partition((1,)), request(1, 2), old_life, terms(rules)).error is ErrorCode.INELIGIBLE_REPLICA
+    assert not may_join(leader(isr=(1,)), log(4), follower(2, 4), moment(old_life), settings(rules))
+    assert alter(partition((1,)), request(1, 2), old_life, settings(rules)).error is ErrorCode.INELIGIBLE_REPLICA
 
 
 def a_restarted_broker_does_not_join_for_what_it_held(rules: Rules) -> None:
     reborn = statuses(lives={2: 1})
-    assert not may_join(leader(isr=(1,)), log(4), follower(2, 4), moment(reborn), terms(rules))
-    assert alter(partition((1,)), request(1, 2), reborn, terms(rules)).error is ErrorCode.INELIGIBLE_REPLICA
+    assert not may_join(leader(isr=(1,)), log(4), follower(2, 4), moment(reborn), settings(rules))
+    assert alter(partition((1,)), request(1, 2), reborn, settings(rules)).error is ErrorCode.INELIGIBLE_REPLICA
 
 
 def under_min_isr_only_who_is_caught_up_joins(rules: Rules) -> None:
     slow = follower(2, 4)
-    assert not may_join(leader(isr=(1,)), log(9, committed=4), slow, moment(), terms(rules, min_isr=2))
+    assert not may_join(leader(isr=(1,)), log(9, committed=4), slow, moment(), settings(rules, min_isr=2))
 
 
 def followers_of_an_older_epoch_do_not_commit(rules: Rules) -> None:
     late = leader(follower(2, 4, epoch=4), follower(3, 4))
-    assert leader_high_watermark(late, log(4), moment(), terms(rules)) == 0
+    assert leader_high_watermark(late, log(4), moment(), settings(rules)) == 0
 
 
 def a_change_of_the_isr_that_is_not_confirmed_commits_nothing(rules: Rules) -> None:
     state = leader(follower(2, 9), follower(3, 0))
     shrinking = propose_shrink(state, ids(3), LIFE)
-    assert leader_high_watermark(shrinking, log(9), moment(), terms(rules)) == 0
+    assert leader_high_watermark(shrinking, log(9), moment(), settings(rules)) == 0
     joining = propose_expand(attrs.evolve(state, isr=ids(1, 2)), BrokerId(3), LIFE)
-    assert leader_high_watermark(joining, log(9), moment(), terms(rules)) == 0
+    assert leader_high_watermark(joining, log(9), moment(), settings(rules)) == 0
 
 
 def a_stopping_follower_outside_the_isr_holds_nothing_up(rules: Rules) -> None:
     recent = follower(3, 2, caught_up_at=NOW - LAG_MS_MAX)
     state = leader(follower(2, 9), recent, isr=(1, 2))
-    assert leader_high_watermark(state, log(9), moment(statuses(stopping=(3,))), terms(rules)) == 9
+    assert leader_high_watermark(state, log(9), moment(statuses(stopping=(3,))), settings(rules)) == 9
 
 
 def under_min_isr_nothing_is_committed(rules: Rules) -> None:
-    assert leader_high_watermark(leader(isr=(1,)), log(9), moment(), terms(rules, min_isr=2)) == 0
+    assert leader_high_watermark(leader(isr=(1,)), log(9), moment(), settings(rules, min_isr=2)) == 0
 
 
 def a_partition_needs_no_more_than_its_replicas(rules: Rules) -> None:
@@ -171,12 +173,12 @@ def a_consumer_is_not_sent_to_a_fenced_broker(rules: Rules) -> None:
 
 
 def a_leader_of_an_older_epoch_does_not_change_the_isr(rules: Rules) -> None:
-    altered = alter(partition(), request(1, 2, epoch=4), statuses(), terms(rules))
+    altered = alter(partition(), request(1, 2, epoch=4), statuses(), settings(rules))
     assert altered.error is ErrorCode.FENCED_LEADER_EPOCH
 
 
 def a_controller_behind_the_leader_says_so(rules: Rules) -> None:
-    altered = alter(partition(), request(1, 2, partition_epoch=8), statuses(), terms(rules))
+    altered = alter(partition(), request(1, 2, partition_epoch=8), statuses(), settings(rules))
     assert altered.error is ErrorCode.NOT_CONTROLLER
 
 
@@ -185,46 +187,48 @@ def an_order_for_a_former_life_is_refused(rules: Rules) -> None:
 
 
 def an_unclean_leader_recovers_alone(rules: Rules) -> None:
-    led = fenced(partition((1,)), BrokerId(1), active(1, 2), terms(rules, unclean=True))
+    led = fenced(partition((1,)), BrokerId(1), active(1, 2), settings(rules, unclean=True))
     assert led is not None
     assert (led.leader, led.isr, led.recovering) == (2, ids(2), True)
 
 
 def a_shrink_interrupts_no_follower(rules: Rules) -> None:
-    shrunk = alter(partition(), request(1, 2), statuses(), terms(rules)).partition
+    shrunk = alter(partition(), request(1, 2), statuses(), settings(rules)).partition
     assert (shrunk.isr, shrunk.leader_epoch) == (ids(1, 2), 5)
 
 
 def of_two_fenced_together_neither_stays(rules: Rules) -> None:
-    state = fenced_together(partition(), ids(2, 3), active(1, 2, 3), terms(rules, min_isr=2))
+    state = fenced_together(partition(), ids(2, 3), active(1, 2, 3), settings(rules, min_isr=2))
     assert state.isr == ids(1)
 
 
 def a_reassignment_waits_for_every_target(rules: Rules) -> None:
     moving = partition((1, 3), replicas=(1, 2, 4, 3), adding=(4,), removing=(3,))
-    assert alter(moving, request(1, 3, 4), statuses(), terms(rules)).partition.is_reassigning
+    assert alter(moving, request(1, 3, 4), statuses(), settings(rules)).partition.is_reassigning
 
 
 def who_fell_out_last_may_lead(rules: Rules) -> None:
-    shrunk = alter(partition((1, 2)), request(1), statuses(), terms(rules, min_isr=2)).partition
-    led = fenced(shrunk, BrokerId(1), active(1, 2, 3), terms(rules, min_isr=2))
+    shrunk = alter(partition((1, 2)), request(1), statuses(), settings(rules, min_isr=2)).partition
+    led = fenced(shrunk, BrokerId(1), active(1, 2, 3), settings(rules, min_isr=2))
     assert led is not None
     assert (led.leader, led.isr) == (2, ids(2))
 
 
 def an_unclean_stop_ends_eligibility(rules: Rules) -> None:
-    after = restarted_uncleanly(partition((1,), elr=(2, 3)), BrokerId(2), active(1, 3), terms(rules, min_isr=2))
+    after = restarted_uncleanly(partition((1,), elr=(2, 3)), BrokerId(2), active(1, 3), settings(rules, min_isr=2))
     assert after is not None
     assert after.elr == ids(3)
 
 
 def a_change_of_directories_keeps_who_is_eligible(rules: Rules) -> None:
-    assert directories_assigned(partition((1,), elr=(2,)), terms(rules, min_isr=2)).elr == ids(2)
+    assert directories_assigned(partition((1,), elr=(2,)), settings(rules, min_isr=2)).elr == ids(2)
 
 
 def a_dead_last_leader_is_not_elected(rules: Rules) -> None:
     state = partition((), leader=NOBODY, last_known=(2,))
-    assert change(state, target_of(state, (), terms(rules, min_isr=2)), active(1), terms(rules, min_isr=2)) is None
+    assert (
+        change(state, target_of(state, (), settings(rules, min_isr=2)), active(1), settings(rules, min_isr=2)) is None
+    )
 
 
 def a_crash_while_starting_is_no_clean_stop(rules: Rules) -> None:

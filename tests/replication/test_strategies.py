@@ -14,7 +14,7 @@ from replication.rules.partition import PartitionState
 from replication.rules.switches import CURRENT, Rules
 from replication.simulation.faults import QUIET_MS, Fault, fault_bounds
 from replication.simulation.options import FaultKind, Options, quiet
-from replication.simulation.retention import UPKEEP_KINDS, with_upkeep
+from replication.simulation.retention import RETENTION_KINDS, with_retention
 from replication.simulation.run import run
 from replication.strategies import (
     Event,
@@ -28,7 +28,8 @@ from replication.strategies import (
     fault_plans,
     partitions,
 )
-from tests.replication.builders import ids, partition, terms
+from tests.replication.builders import ids, partition
+from tests.replication.builders import settings as partition_settings
 
 
 @given(partitions())
@@ -58,7 +59,7 @@ def test_events_are_applied_where_they_make_sense() -> None:
     fence, back = EventKind.FENCE, EventKind.UNFENCE
     one, two = ids(1, 2)
     sequence = [Event(back, one), Event(fence, one), Event(fence, one), Event(fence, two), Event(back, two)]
-    states = applied(partition((1, 2), replicas=(1, 2)), sequence, terms(min_isr=2))
+    states = applied(partition((1, 2), replicas=(1, 2)), sequence, partition_settings(min_isr=2))
     assert [state.leader for state in states] == [1, 2, NO_LEADER, 2]
 
 
@@ -147,8 +148,8 @@ def test_the_explorer_tells_how_a_policy_loses_a_record_without_any_failed_disk(
 @given(clusters())
 def test_drawn_clusters_are_as_short_as_asked_for_and_leave_faults_to_plans(options: Options) -> None:
     assert (options.duration_ms, options.fault_ms, options.is_strict) == (20_000, (), True)
-    assert options.terms.rules == CURRENT
-    assert 1 <= options.terms.min_isr <= options.replication_factor <= options.brokers
+    assert options.settings.rules == CURRENT
+    assert 1 <= options.settings.min_isr <= options.replication_factor <= options.brokers
 
 
 @given(st.data())
@@ -173,12 +174,12 @@ def test_plans_have_the_kinds_asked_for() -> None:
 
 @given(fault_plans(quiet(1, DurationMs(20_000)), count_max=20))
 def test_logs_without_upkeep_have_no_faults_of_it(plan: tuple[Fault, ...]) -> None:
-    assert not any(fault.kind in UPKEEP_KINDS for fault in plan)
+    assert not any(fault.kind in RETENTION_KINDS for fault in plan)
 
 
-@pytest.mark.parametrize("kind", UPKEEP_KINDS)
+@pytest.mark.parametrize("kind", RETENTION_KINDS)
 def test_logs_with_upkeep_have_faults_of_it(kind: FaultKind) -> None:
-    plans = fault_plans(with_upkeep(quiet(1, DurationMs(20_000))))
+    plans = fault_plans(with_retention(quiet(1, DurationMs(20_000))))
     once = settings(database=None, derandomize=True)
     assert find(plans, lambda plan: any(fault.kind is kind for fault in plan), settings=once)
 

@@ -1,13 +1,14 @@
 """A consumer group's life: clients of each protocol as machines without I/O, and the world that plays them.
 
 `ClassicClient` and `ConsumerClient` take answers and time, and give requests and notes. `ClientSpec` says who they are.
-`live(story, mode, seed)` plays a `Story`, named (`STORIES`) or drawn (`seeded_story`), and says what came of it.
+`live(scenario, mode, seed)` plays a `GroupRunScenario`, named (`SCENARIOS`) or drawn (`seeded_scenario`), and says
+what came of it.
 """
 
 from replication.groups.alone.life import Life, live
-from replication.groups.alone.plan import Shape, seeded_story
-from replication.groups.alone.scenario import Event, EventKind, Mode, Person, Story
-from replication.groups.alone.scenarios import STORIES
+from replication.groups.alone.plan import Shape, seeded_scenario
+from replication.groups.alone.scenario import Event, EventKind, GroupRunScenario, Mode, Person
+from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.client.assigning import ClientAssignor, OnServer
 from replication.groups.client.classic_client import ClassicClient
 from replication.groups.client.client import Client
@@ -17,7 +18,7 @@ from replication.groups.client.options import ClientOptions, ClientSpec
 from replication.groups.client.reading import Feed
 
 __all__ = [
-    "STORIES",
+    "SCENARIOS",
     "ClassicClient",
     "Client",
     "ClientAssignor",
@@ -28,6 +29,7 @@ __all__ = [
     "Event",
     "EventKind",
     "Feed",
+    "GroupRunScenario",
     "Life",
     "Mode",
     "OnServer",
@@ -37,8 +39,7 @@ __all__ = [
     "Response",
     "Send",
     "Shape",
-    "Story",
     "TopicsTold",
     "live",
-    "seeded_story",
+    "seeded_scenario",
 ]

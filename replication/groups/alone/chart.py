@@ -1,7 +1,7 @@
 """Who owned which partition when, as a picture: protocols above each other on one axis of time.
 
 It decides what a reader sees at a glance: one row a partition, one colour a member, white where nobody owned it. Events
-of the story are thin red lines through the rows, numbered where they are listed at the foot; a small triangle
+of the scenario are thin red lines through the rows, numbered where they are listed at the foot; a small triangle
 above the rows is a rebalance (a new generation or epoch). A strip at the foot of a row is a member that still takes
 for its own what another one owns by now.
 
@@ -48,13 +48,13 @@ _STEPS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600, 7_200, 21
 
 
 def to_svg(lives: Sequence[Life]) -> str:
-    """Return the picture of lives of one story as an SVG document."""
+    """Return the picture of lives of one scenario as an SVG document."""
     return "\n".join([*_svg(lives), ""])
 
 
 def to_html(lives: Sequence[Life]) -> str:
-    """Return the picture with the story and its figures as a page that opens offline."""
-    story = lives[0].story
+    """Return the picture with the scenario and its figures as a page that opens offline."""
+    scenario = lives[0].scenario
     names = "".join(f"<th>{escape(life.mode.value)}<br><small>{_text(life.assignor)}</small></th>" for life in lives)
     rows = "\n".join(
         f"<tr><th>{_text(name)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
@@ -69,9 +69,9 @@ def to_html(lives: Sequence[Life]) -> str:
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
-            f"<title>{_text(story.name)}</title><style>{style}</style></head><body>",
+            f"<title>{_text(scenario.name)}</title><style>{style}</style></head><body>",
             *_svg(lives),
-            f"<p>{_text(story.how)}</p>",
+            f"<p>{_text(scenario.how)}</p>",
             f"<table><thead><tr><th></th>{names}</tr></thead><tbody>\n{rows}\n</tbody></table>",
             "</body></html>",
             "",
@@ -80,7 +80,7 @@ def to_html(lives: Sequence[Life]) -> str:
 
 
 def _svg(lives: Sequence[Life]) -> Iterator[str]:
-    story = lives[0].story
+    scenario = lives[0].scenario
     partitions = sorted({spell.partition for life in lives for spell in life.spells})
     members = sorted({spell.member for life in lives for spell in life.spells})
     shown = partitions[:ROWS_MAX]
@@ -93,14 +93,14 @@ def _svg(lives: Sequence[Life]) -> Iterator[str]:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + _WIDTH + _RIGHT} {height}" '
         'font-family="system-ui, sans-serif" font-size="11" role="img">'
     )
-    yield f"<title>Owners of partitions over time: {_text(story.name)}, {_text(story.title)}</title>"
+    yield f"<title>Owners of partitions over time: {_text(scenario.name)}, {_text(scenario.title)}</title>"
     yield '<rect width="100%" height="100%" fill="#ffffff"/>'
-    yield f'<text x="20" y="24" font-size="15">{_text(story.name)}: {_text(story.title)}</text>'
+    yield f'<text x="20" y="24" font-size="15">{_text(scenario.name)}: {_text(scenario.title)}</text>'
     yield from _legend(colours)
     for place, life in enumerate(lives):
         yield from _panel(life, shown, colours, _HEAD + place * panel)
-    yield from _numbers(story.duration_ms, marks)
-    yield from _axis(story.duration_ms, foot)
+    yield from _numbers(scenario.duration_ms, marks)
+    yield from _axis(scenario.duration_ms, foot)
     yield from _list(marks, len(partitions) - len(shown), foot + _AXIS)
     yield "</svg>"
 
@@ -119,7 +119,7 @@ def _legend(colours: dict[str, str]) -> Iterator[str]:
 
 
 def _panel(life: Life, partitions: Sequence[TopicPartition], colours: dict[str, str], top: int) -> Iterator[str]:
-    duration_ms = life.story.duration_ms
+    duration_ms = life.scenario.duration_ms
     summary = f"{life.assignor}; unowned {life.unowned_ms / SECOND_MS:,.1f} s over all partitions"
     summary += (
         f"; {life.rebalance_count} rebalances, {life.move_count} moves, {life.return_count} given up and got back"

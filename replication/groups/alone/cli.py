@@ -1,7 +1,7 @@
 """`brokerside groups simulate`: a group's life under each protocol, side by side.
 
-Plays a seeded plan, a named story, or the events of a file, and prints what they cost: rebalances and latencies, time
-without an owner, moves, duplicates, commits refused, members dropped. With --json, everything counted.
+Plays a seeded plan, a named scenario, or the events of a file, and prints what they cost: rebalances and latencies,
+time without an owner, moves, duplicates, commits refused, members dropped. With --json, everything counted.
 
 Exit status: 0, or 1 where an invariant was broken, 2 for what cannot be played.
 
@@ -26,10 +26,10 @@ from placement.consumer.cli import assign_command
 from replication.groups.alone.chart import to_html, to_svg
 from replication.groups.alone.life import Life, live
 from replication.groups.alone.modes import assignor_of
-from replication.groups.alone.plan import Shape, seeded_story
-from replication.groups.alone.scenario import MEMBER_COUNT_MAX, PARTITION_COUNT_MAX, Mode, Story
-from replication.groups.alone.scenario_file import read_story
-from replication.groups.alone.scenarios import STORIES
+from replication.groups.alone.plan import Shape, seeded_scenario
+from replication.groups.alone.scenario import MEMBER_COUNT_MAX, PARTITION_COUNT_MAX, GroupRunScenario, Mode
+from replication.groups.alone.scenario_file import read_scenario
+from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.telling import figures, lines
 
 _ALL: Final = "all"
@@ -51,15 +51,15 @@ groups.add_command(assign_command)
 @click.option(
     "--protocol",
     type=click.Choice([*(mode.value for mode in Mode), _ALL]),
-    help="One protocol, or all side by side; a story knows which it is about.",
+    help="One protocol, or all side by side; a scenario knows which it is about.",
 )
 @click.option("--assignor", help="Of one protocol; each has Kafka's default: range, cooperative-sticky, uniform.")
 @click.option("--members", type=click.IntRange(1, MEMBER_COUNT_MAX), default=_SHAPE.members, show_default=True)
 @click.option("--partitions", type=click.IntRange(1, PARTITION_COUNT_MAX), default=_SHAPE.partitions, show_default=True)
 @click.option("--minutes", type=click.IntRange(1, MINUTES_MAX), default=_SHAPE.minutes, show_default=True)
-@click.option("--story", "name", metavar="NAME", help="A named story instead of a seeded plan.")
-@click.option("--list-stories", "lists", is_flag=True, help="List the named stories.")
-@click.option("--events", type=_FILE, help="A story in JSON instead of a seeded plan.")
+@click.option("--scenario", "name", metavar="NAME", help="A named scenario instead of a seeded plan.")
+@click.option("--list-scenarios", "lists", is_flag=True, help="List the named scenarios.")
+@click.option("--events", type=_FILE, help="A scenario in JSON instead of a seeded plan.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything counted as JSON.")
 @click.option(
     "--chart",
@@ -75,7 +75,7 @@ def simulate_command(
     \b
     Examples:
       brokerside groups simulate --seed 7
-      brokerside groups simulate --story shared-group-id --chart incident.html
+      brokerside groups simulate --scenario shared-group-id --chart incident.html
       brokerside groups simulate --seed 7 --protocol eager --assignor sticky --members 10 --partitions 60
 
     \b
@@ -89,57 +89,61 @@ def simulate_command(
                   {"at_ms": 99000, "kind": "add-partitions", "target": "orders", "count": 8}]}
     """
     if lists:
-        for story in STORIES.values():
-            click.echo(f"{story.name:<16}{story.title}")
+        for scenario in SCENARIOS.values():
+            click.echo(f"{scenario.name:<16}{scenario.title}")
         return 0
     check_chart(chart)
-    story = attrs.evolve(_story(seed, **plan), assignor=assignor)
-    modes = _modes(story, protocol)
-    lives = [live(story, mode, seed) for mode in modes]
+    scenario = attrs.evolve(_scenario(seed, **plan), assignor=assignor)
+    modes = _modes(scenario, protocol)
+    lives = [live(scenario, mode, seed) for mode in modes]
     _show(lives, as_json=as_json)
     if chart is not None:
         chart.write_text(to_svg(lives) if chart.suffix == ".svg" else to_html(lives), encoding="utf-8")
     return 0 if all(life.is_clean for life in lives) else EXIT_REFUSED
 
 
-def _story(seed: int, *, members: int, partitions: int, minutes: int, name: str | None, events: Path | None) -> Story:
+def _scenario(
+    seed: int, *, members: int, partitions: int, minutes: int, name: str | None, events: Path | None
+) -> GroupRunScenario:
     if name is not None and events is not None:
-        raise UsageError("--story and --events cannot both be played")
+        raise UsageError("--scenario and --events cannot both be played")
     if events is not None:
-        return read_story(events.read_bytes(), source=events.name)
+        return read_scenario(events.read_bytes(), source=events.name)
     if name is None:
-        return seeded_story(seed, Shape(members=members, partitions=partitions, minutes=minutes))
-    if name not in STORIES:
-        raise UsageError(f"there is no story {name!r}; there are {', '.join(STORIES)}")
-    return STORIES[name]
+        return seeded_scenario(seed, Shape(members=members, partitions=partitions, minutes=minutes))
+    if name not in SCENARIOS:
+        raise UsageError(f"there is no scenario {name!r}; there are {', '.join(SCENARIOS)}")
+    return SCENARIOS[name]
 
 
-def _modes(story: Story, protocol: str | None) -> tuple[Mode, ...]:
+def _modes(scenario: GroupRunScenario, protocol: str | None) -> tuple[Mode, ...]:
     """Return the protocols asked for; raises UsageError where one does not take the assignor."""
-    modes = story.modes if protocol is None else tuple(Mode) if protocol == _ALL else (Mode(protocol),)
-    if story.assignor is not None and len(modes) > 1:
+    modes = scenario.modes if protocol is None else tuple(Mode) if protocol == _ALL else (Mode(protocol),)
+    if scenario.assignor is not None and len(modes) > 1:
         raise UsageError("--assignor needs one --protocol: they do not share any")
     for mode in modes:
-        assignor_of(story, mode)
+        assignor_of(scenario, mode)
     return modes
 
 
 def _show(lives: list[Life], *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"version": 1, "story": lives[0].story.name, "lives": [one.figures() for one in lives]}))
+        click.echo(
+            json.dumps({"version": 1, "scenario": lives[0].scenario.name, "lives": [one.figures() for one in lives]})
+        )
         return
-    story = lives[0].story
-    if story.how:
-        click.echo(story.how)
+    scenario = lives[0].scenario
+    if scenario.how:
+        click.echo(scenario.how)
     Console(soft_wrap=True).print(_table(lives))
     for line in lines(lives):
         click.echo(line)
 
 
 def _table(lives: list[Life]) -> Table:
-    story = lives[0].story
+    scenario = lives[0].scenario
     # A plain text: in a string, rich would take brackets for markup.
-    shown = Table(title=Text(f"{printable(story.name)}: {printable(story.title)}"), title_justify="left")
+    shown = Table(title=Text(f"{printable(scenario.name)}: {printable(scenario.title)}"), title_justify="left")
     shown.add_column("", no_wrap=True)
     for life in lives:
         shown.add_column(Text(f"{life.mode.value}\n{printable(life.assignor)}"), justify="right")

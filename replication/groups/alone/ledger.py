@@ -124,7 +124,7 @@ class Ledger(Watcher):
                 self.deaths.append(Mark(world.now_ms, f"{process.name}: {note.reason}"))
 
     def happened(self, world: World, event: Event) -> None:
-        """Mark what the story did."""
+        """Mark what the scenario did."""
         self.marks.append(Mark(world.now_ms, str(event)))
 
     def stepped(self, world: World) -> None:
@@ -151,7 +151,7 @@ class Ledger(Watcher):
                 self._settle(world)
 
     def finish(self, world: World) -> None:
-        """Close what is open at the end of the story."""
+        """Close what is open at the end of the scenario."""
         for partition, holders in sorted(self._holders.items()):
             self._account(partition, world.now_ms)
             for name, start_ms in sorted(holders.items()):

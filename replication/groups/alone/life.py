@@ -1,6 +1,6 @@
-"""A story played with one protocol, and what came of it.
+"""A scenario played with one protocol, and what came of it.
 
-Decides how a story becomes a report: a world, its ledger and its checker, and one line for each thing counted.
+Decides how a scenario becomes a report: a world, its ledger and its checker, and one line for each thing counted.
 
 Source: ours; names of latencies are those of Java's consumer metrics.
 """
@@ -15,15 +15,15 @@ import attrs
 from replication.groups.alone.checking import Checker, Finding
 from replication.groups.alone.ledger import Ledger, Mark, Spell
 from replication.groups.alone.modes import assignor_of
-from replication.groups.alone.scenario import Mode, Story
+from replication.groups.alone.scenario import GroupRunScenario, Mode
 from replication.groups.alone.world import World
 
 
 @attrs.frozen(kw_only=True)
 class Life:
-    """What came of one story with one protocol. Times are in ms; sums over partitions are named so."""
+    """What came of one scenario with one protocol. Times are in ms; sums over partitions are named so."""
 
-    story: Story
+    scenario: GroupRunScenario
     mode: Mode
     assignor: str
     event_count: int
@@ -58,7 +58,7 @@ class Life:
 
     def figures(self) -> dict[str, Any]:
         """Return what was counted, for JSON: all but the history."""
-        left_out = ("story", "mode", "findings", "spells", "marks", "generations_ms", "deaths")
+        left_out = ("scenario", "mode", "findings", "spells", "marks", "generations_ms", "deaths")
         shown = {field.name: getattr(self, field.name) for field in attrs.fields(Life) if field.name not in left_out}
         return {
             "protocol": self.mode.value,
@@ -68,18 +68,18 @@ class Life:
         }
 
 
-def live(story: Story, mode: Mode, seed: int) -> Life:
-    """Play `story` with `mode`; the same three give the same life. Raises UsageError for what cannot be played."""
-    world = World(story, mode, seed)
+def live(scenario: GroupRunScenario, mode: Mode, seed: int) -> Life:
+    """Play `scenario` with `mode`; the same three give the same life. Raises UsageError for what cannot be played."""
+    world = World(scenario, mode, seed)
     ledger, checker = Ledger(), Checker()
     world.watchers += [ledger, checker]
     world.play()
     ledger.finish(world)
     latencies = ledger.latencies_ms
     return Life(
-        story=story,
+        scenario=scenario,
         mode=mode,
-        assignor=assignor_of(story, mode),
+        assignor=assignor_of(scenario, mode),
         event_count=world.event_count,
         rebalance_count=ledger.generation_count,
         rebalance_latency_avg=round(sum(latencies) / max(1, len(latencies)), 1),

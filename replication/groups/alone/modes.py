@@ -21,7 +21,7 @@ from broker.group.consumer import ConsumerOptions, Surroundings
 from broker.group.offsets import OffsetOptions
 from broker.group.service import ServiceOptions
 from placement.consumer.registry import KAFKAS, load_assignor
-from replication.groups.alone.scenario import Mode, Story
+from replication.groups.alone.scenario import GroupRunScenario, Mode
 from replication.groups.client.assigning import COOPERATIVE, SERVER_NAMES, OnServer
 
 DEFAULTS: Final[Mapping[Mode, str]] = {
@@ -42,27 +42,27 @@ def takes(mode: Mode, assignor: str) -> bool:
             return assignor not in COOPERATIVE and assignor not in SERVER_NAMES
 
 
-def assignor_of(story: Story, mode: Mode) -> str:
+def assignor_of(scenario: GroupRunScenario, mode: Mode) -> str:
     """Return the assignor's name; raises UsageError where the protocol does not take the one asked for."""
-    if story.assignor is None:
+    if scenario.assignor is None:
         return DEFAULTS[mode]
-    load_assignor(story.assignor)
-    if not takes(mode, story.assignor):
-        raise UsageError(f"a group of the {mode.value} protocol cannot be assigned by {story.assignor!r}")
-    return story.assignor
+    load_assignor(scenario.assignor)
+    if not takes(mode, scenario.assignor):
+        raise UsageError(f"a group of the {mode.value} protocol cannot be assigned by {scenario.assignor!r}")
+    return scenario.assignor
 
 
-def client_assignors(story: Story, mode: Mode) -> tuple[str, ...]:
+def client_assignors(scenario: GroupRunScenario, mode: Mode) -> tuple[str, ...]:
     """Return what members name: their assignor, or the server's, by the name that each side has for it."""
-    name = assignor_of(story, mode)
+    name = assignor_of(scenario, mode)
     return (SERVER_NAMES.get(name, name),) if mode is Mode.CONSUMER else (name,)
 
 
-def service_options(story: Story, mode: Mode, topics: Mapping[str, int], seed: int) -> ServiceOptions:
+def service_options(scenario: GroupRunScenario, mode: Mode, topics: Mapping[str, int], seed: int) -> ServiceOptions:
     """Return the coordinator's settings and surroundings; `topics` is looked at whenever it needs them."""
-    name = assignor_of(story, mode) if mode is Mode.CONSUMER else DEFAULTS[Mode.CONSUMER]
+    name = assignor_of(scenario, mode) if mode is Mode.CONSUMER else DEFAULTS[Mode.CONSUMER]
     assignors = (OnServer.load(name, SplitMix64(seed)),)
-    retention_ms = story.offsets_retention_ms
+    retention_ms = scenario.offsets_retention_ms
     return ServiceOptions(
         classic=ClassicOptions(),
         around=Surroundings(options=ConsumerOptions(), assignors=assignors, topics=topics),

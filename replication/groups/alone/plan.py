@@ -9,7 +9,7 @@ left is started again after a while.
 How: after the first minute one thing happens about every 45 s: its kind is drawn, then its member among those to whom
 it can happen.
 
-Example: seeded_story(1, Shape()) has four members on twelve partitions for twenty minutes.
+Example: seeded_scenario(1, Shape()) has four members on twelve partitions for twenty minutes.
 
 Source: ours.
 """
@@ -24,7 +24,7 @@ from broker.draws import exponential
 from broker.entropy import SplitMix64, derive
 from broker.errors import UsageError
 from broker.units import MINUTE_MS, SECOND_MS, DurationMs, TimeMs
-from replication.groups.alone.scenario import Event, EventKind, Person, Story
+from replication.groups.alone.scenario import Event, EventKind, GroupRunScenario, Person
 
 _PLAN_STREAM: Final = 10
 _BETWEEN_MS_MEAN: Final = 45 * SECOND_MS
@@ -56,8 +56,8 @@ class Shape:
     minutes: int = 20
 
 
-def seeded_story(seed: int, shape: Shape) -> Story:
-    """Return the story of this seed; raises UsageError where it would be over before anything happens."""
+def seeded_scenario(seed: int, shape: Shape) -> GroupRunScenario:
+    """Return the scenario of this seed; raises UsageError where it would be over before anything happens."""
     duration_ms = DurationMs(shape.minutes * MINUTE_MS)
     if duration_ms <= _QUIET_MS + MINUTE_MS:
         raise UsageError(f"{shape.minutes} minutes are too few for a seeded life; at least 5 are needed")
@@ -69,7 +69,7 @@ def seeded_story(seed: int, shape: Shape) -> Story:
         )
         for number in range(shape.members)
     )
-    return Story(
+    return GroupRunScenario(
         name=f"seed {seed}",
         title=f"{shape.members} members, {shape.partitions} partitions, {shape.minutes} minutes",
         topics=((_TOPIC, shape.partitions),),

@@ -1,9 +1,9 @@
-"""A group's story: who is there, what happens when, and what is to come of it; the same for every protocol.
+"""A group's scenario: who is there, what happens when, and what is to come of it; the same for every protocol.
 
 Decides nothing; it is data.
 
-Constraints: names of members are distinct; an event names a member of the story, or a topic, or nobody. A story starts
-at 0 and ends after `duration_ms`.
+Constraints: names of members are distinct; an event names a member of the scenario, or a topic, or nobody. A scenario
+starts at 0 and ends after `duration_ms`.
 
 Source: ours.
 """
@@ -96,7 +96,7 @@ class Event:
 
 @attrs.frozen(kw_only=True)
 class Person:
-    """A member of the story; it appears with its first START."""
+    """A member of the scenario; it appears with its first START."""
 
     name: str
     topics: tuple[str, ...]
@@ -115,7 +115,7 @@ class Person:
 
 
 @attrs.frozen(kw_only=True)
-class Story:
+class GroupRunScenario:
     """Topics with their numbers of partitions, members, events; settings that are not Kafka's defaults."""
 
     name: str
@@ -139,7 +139,7 @@ class Story:
         """Raise UsageError for what cannot be played: who is not there, what is too many."""
         names = [person.name for person in self.people]
         if len(names) != len(set(names)):
-            raise UsageError(f"story {self.name!r}: a member is there twice")
+            raise UsageError(f"scenario {self.name!r}: a member is there twice")
         _check_count("members", len(names), MEMBER_COUNT_MAX)
         _check_count("milliseconds", self.duration_ms, DURATION_MS_MAX)
         _check_count("partitions", sum(count for _, count in self.topics), PARTITION_COUNT_MAX)
@@ -149,7 +149,7 @@ class Story:
             known = topics if is_of_topic else set(names)
             if event.kind is not EventKind.FAILOVER and event.target not in known:
                 what = "topic" if is_of_topic else "member"
-                raise UsageError(f"story {self.name!r}: there is no {what} {event.target!r} for {event.kind.value}")
+                raise UsageError(f"scenario {self.name!r}: there is no {what} {event.target!r} for {event.kind.value}")
             if is_of_topic:
                 _check_count("partitions", event.count, PARTITION_COUNT_MAX)
 

@@ -1,4 +1,4 @@
-"""A story as JSON: topics, members, and what happens when.
+"""A scenario as JSON: topics, members, and what happens when.
 
 What it decides: what `brokerside groups simulate --events FILE` reads.
 
@@ -12,7 +12,7 @@ What it decides: what `brokerside groups simulate --events FILE` reads.
                 {"at_ms": 120000, "kind": "add-partitions", "target": "orders", "count": 8}]}
 
 A member may have `instance_id`, `rack`, `revoke_ms`, `poll_ms`, `max_poll_interval_ms` and `remembers_partitions`. The
-story may have `records_per_second` (of each partition) and `restart_ms`. Events are taken in order of time.
+scenario may have `records_per_second` (of each partition) and `restart_ms`. Events are taken in order of time.
 
 Constraints: a key that is not known is refused, as it would be a mistake unnoticed; numbers are bounded, and a text is
 refused before it takes much memory.
@@ -35,8 +35,8 @@ from replication.groups.alone.scenario import (
     PARTITION_COUNT_MAX,
     Event,
     EventKind,
+    GroupRunScenario,
     Person,
-    Story,
 )
 
 EVENT_COUNT_MAX: Final = 10_000
@@ -48,15 +48,15 @@ _MEMBER: Final = frozenset(
 _EVENT: Final = frozenset({"at_ms", "kind", "target", "for_ms", "count"})
 
 
-def read_story(data: bytes, *, source: str) -> Story:
-    """Return the story that a JSON text tells; raises InputError saying what is wrong, and where."""
+def read_scenario(data: bytes, *, source: str) -> GroupRunScenario:
+    """Return the scenario that a JSON text tells; raises InputError saying what is wrong, and where."""
     document = parse_object(collect([data], source=source), source=source)
     reader = _Reader(source)
-    reader.check_keys(document, _STORY, "the story")
+    reader.check_keys(document, _STORY, "the scenario")
     minutes = reader.number(document, "minutes", "minutes", high=DURATION_MS_MAX // MINUTE_MS)
     restart_ms = reader.optional_ms(document, "restart_ms", "restart_ms")
     rate = reader.number(document, "records_per_second", "records_per_second", high=_RATE_MAX, default=20)
-    story = Story(
+    scenario = GroupRunScenario(
         name=source,
         title="events of a file",
         topics=reader.topics(document.get("topics")),
@@ -71,8 +71,8 @@ def read_story(data: bytes, *, source: str) -> Story:
         records_per_second=rate,
         restart_ms=restart_ms,
     )
-    story.check()
-    return story
+    scenario.check()
+    return scenario
 
 
 class _Reader:

@@ -1,9 +1,9 @@
-"""The named stories: what happens, and what is known to come of it.
+"""The named scenarios: what happens, and what is known to come of it.
 
-Decides nothing; it is data. Times are in ms. Members come at the start, one second apart unless a story says otherwise,
-and the first minute belongs to them.
+Decides nothing; it is data. Times are in ms. Members come at the start, one second apart unless a scenario says
+otherwise, and the first minute belongs to them.
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from broker.units import MINUTE_MS, SECOND_MS, DurationMs, TimeMs
-from replication.groups.alone.scenario import Event, EventKind, Mode, Person, Story
+from replication.groups.alone.scenario import Event, EventKind, GroupRunScenario, Mode, Person
 from replication.groups.client.options import ClientOptions
 
 _CLASSIC: Final = (Mode.EAGER, Mode.COOPERATIVE)
@@ -36,9 +36,11 @@ def _starts(*names: str) -> tuple[Event, ...]:
     return tuple(_event(place * SECOND_MS, EventKind.START, name) for place, name in enumerate(names))
 
 
-def _story(name: str, title: str, people: tuple[Person, ...], events: tuple[Event, ...], *, minutes: int = 4) -> Story:
-    """Return a story on the six partitions of one topic."""
-    return Story(
+def _scenario(
+    name: str, title: str, people: tuple[Person, ...], events: tuple[Event, ...], *, minutes: int = 4
+) -> GroupRunScenario:
+    """Return a scenario on the six partitions of one topic."""
+    return GroupRunScenario(
         name=name,
         title=title,
         topics=(("t", 6),),
@@ -51,12 +53,12 @@ def _story(name: str, title: str, people: tuple[Person, ...], events: tuple[Even
 _THREE: Final = ("a", "b", "c")
 
 S60: Final = attrs.evolve(
-    _story("S60", "a group's first members", _people(*_THREE), _starts(*_THREE), minutes=1),
+    _scenario("S60", "a group's first members", _people(*_THREE), _starts(*_THREE), minutes=1),
     how="Three members come 1 s apart. The first waits 3 s for others, and as they come 3 s more: one generation.",
     modes=_CLASSIC,
 )
 S61: Final = attrs.evolve(
-    _story(
+    _scenario(
         "S61",
         "a member dies",
         _people(*_THREE),
@@ -65,7 +67,7 @@ S61: Final = attrs.evolve(
     how="b is silent from 60 s on; 45 s after its last heartbeat it is out, and the others share what it had.",
 )
 S62: Final = attrs.evolve(
-    _story(
+    _scenario(
         "S62",
         "an application that does not poll",
         _people(*_THREE),
@@ -75,7 +77,7 @@ S62: Final = attrs.evolve(
     how="b works on one batch for 400 s. After 300 s its consumer leaves the group; when it polls again it joins.",
 )
 S63: Final = attrs.evolve(
-    _story(
+    _scenario(
         "S63",
         "a zombie commits",
         (
@@ -92,7 +94,7 @@ S63: Final = attrs.evolve(
     modes=_CLASSIC,
 )
 S64: Final = attrs.evolve(
-    _story(
+    _scenario(
         "S64",
         "the leader dies before it assigns",
         tuple(attrs.evolve(each, max_poll_interval_ms=DurationMs(20 * SECOND_MS)) for each in _people(*_THREE)),
@@ -102,7 +104,7 @@ S64: Final = attrs.evolve(
     modes=_CLASSIC,
 )
 S65: Final = attrs.evolve(
-    _story(
+    _scenario(
         "S65",
         "a static member is started anew",
         _static(*_THREE),
@@ -111,7 +113,7 @@ S65: Final = attrs.evolve(
     how="b ends and is back after 20 s, within its session: it gets what it had, and the others notice nothing.",
 )
 S65_TWIN: Final = attrs.evolve(
-    _story(
+    _scenario(
         "S65-twin",
         "two processes with one group.instance.id",
         _static(*_THREE),
@@ -120,7 +122,7 @@ S65_TWIN: Final = attrs.evolve(
     how="Classic: the newer process takes the place of the older, which is fenced. Consumer: the newer is refused.",
 )
 S66: Final = attrs.evolve(
-    _story(
+    _scenario(
         "S66",
         "partitions move to a new member",
         _people(*_THREE),
@@ -129,7 +131,7 @@ S66: Final = attrs.evolve(
     how="c comes at 60 s. Cooperative: a and b give up one partition each, and in a second rebalance c gets them.",
 )
 S67: Final = attrs.evolve(
-    _story(
+    _scenario(
         "S67",
         "a partition is waited for",
         (attrs.evolve(_people("a")[0], revoke_ms=DurationMs(10 * SECOND_MS)), *_people("b")),
@@ -139,7 +141,7 @@ S67: Final = attrs.evolve(
     modes=(Mode.CONSUMER,),
 )
 S68: Final = attrs.evolve(
-    _story(
+    _scenario(
         "S68",
         "given back before it was given up",
         (attrs.evolve(_people("a")[0], revoke_ms=DurationMs(30 * SECOND_MS)), *_people("b", "c")),
@@ -154,7 +156,7 @@ S68: Final = attrs.evolve(
     modes=(Mode.CONSUMER,),
 )
 S69: Final = attrs.evolve(
-    _story(
+    _scenario(
         "S69",
         "the answer that brings a new epoch is lost",
         _people("a", "b"),
@@ -168,7 +170,7 @@ S69: Final = attrs.evolve(
     modes=(Mode.CONSUMER,),
 )
 S70: Final = attrs.evolve(
-    _story(
+    _scenario(
         "S70",
         "too slow to let go",
         (attrs.evolve(_people("a")[0], revoke_ms=DurationMs(400 * SECOND_MS)), *_people("b")),
@@ -179,7 +181,7 @@ S70: Final = attrs.evolve(
     modes=(Mode.CONSUMER,),
 )
 S72: Final = attrs.evolve(
-    _story(
+    _scenario(
         "S72",
         "a rebalance outlasts the retention of offsets",
         tuple(attrs.evolve(each, max_poll_interval_ms=DurationMs(20 * MINUTE_MS)) for each in _people("a", "b", "c")),
@@ -194,7 +196,7 @@ S72: Final = attrs.evolve(
     offsets_retention_ms=DurationMs(MINUTE_MS),
     modes=(Mode.EAGER,),
 )
-INCIDENT: Final = Story(
+INCIDENT: Final = GroupRunScenario(
     name="shared-group-id",
     title="three programs of different topics under one group.id",
     how="reads-c comes while reads-b works on a batch of 30 s and cannot follow. reads-a has given up its partitions, "
@@ -214,7 +216,7 @@ INCIDENT: Final = Story(
     client=ClientOptions(poll_ms=DurationMs(5 * SECOND_MS)),
 )
 FAILOVER: Final = attrs.evolve(
-    _story(
+    _scenario(
         "failover",
         "the coordinator dies, and another one reads its records",
         _people(*_THREE),
@@ -224,7 +226,7 @@ FAILOVER: Final = attrs.evolve(
     how="For 8 s nobody coordinates. Then all go on in their generation: nothing moves, and no commit is lost.",
 )
 JOIN_AND_CRASH: Final = attrs.evolve(
-    _story(
+    _scenario(
         "join-and-crash",
         "one member joins, another dies",
         _people("a", "b", "c"),
@@ -240,5 +242,5 @@ JOIN_AND_CRASH: Final = attrs.evolve(
 )
 
 _ALL: Final = (S60, S61, S62, S63, S64, S65, S65_TWIN, S66, S67, S68, S69, S70, S72, FAILOVER, INCIDENT, JOIN_AND_CRASH)
-STORIES: Final[Mapping[str, Story]] = {story.name: story for story in _ALL}
-"""Every named story."""
+SCENARIOS: Final[Mapping[str, GroupRunScenario]] = {scenario.name: scenario for scenario in _ALL}
+"""Every named scenario."""

@@ -1,9 +1,9 @@
-"""A group's life on a virtual clock: clients, their network, the coordinator, and what happens to them by a story.
+"""A group's life on a virtual clock: clients, their network, the coordinator, and what happens to them by a scenario.
 
 Decides the order of events: by time, and among equal times by when they were asked for.
 
 Goals, most important first
-1. The same story, protocol and seed give the same life, on any machine.
+1. The same scenario, protocol and seed give the same life, on any machine.
 2. Clients and coordinator know of each other only what messages tell.
 
 Constraints: between a process and a broker messages keep their order, as on a connection; what comes from or for a
@@ -38,7 +38,7 @@ from broker.units import DurationMs, TimeMs
 from replication.groups.alone.hosting import Hosting
 from replication.groups.alone.modes import client_assignors, service_options
 from replication.groups.alone.processes import Process, Records
-from replication.groups.alone.scenario import Event, EventKind, Mode, Person, Story
+from replication.groups.alone.scenario import Event, EventKind, GroupRunScenario, Mode, Person
 from replication.groups.client.classic_client import ClassicClient
 from replication.groups.client.client import Client
 from replication.groups.client.consumer_client import ConsumerClient
@@ -71,7 +71,7 @@ class Watcher:
         """Something happened at a client."""
 
     def happened(self, world: World, event: Event) -> None:
-        """Something of the story happened."""
+        """Something of the scenario happened."""
 
     def asked(self, world: World, ticket: Ticket, request: ServiceRequest) -> None:
         """A request has reached the coordinator, which does not know it yet."""
@@ -90,36 +90,36 @@ class Watcher:
 
 
 class World:
-    """One story, played with one protocol."""
+    """One scenario, played with one protocol."""
 
-    def __init__(self, story: Story, mode: Mode, seed: int) -> None:
-        story.check()
-        self.story = story
+    def __init__(self, scenario: GroupRunScenario, mode: Mode, seed: int) -> None:
+        scenario.check()
+        self.scenario = scenario
         self.mode = mode
         self.now_ms = TimeMs(0)
         self.event_count = 0
         self.watchers: list[Watcher] = []
         self.processes: dict[str, Process] = {}
         self.topics: dict[str, int] = {}
-        self.records = Records(story.records_per_second)
+        self.records = Records(scenario.records_per_second)
         self._seed = seed
-        self._people = {person.name: person for person in story.people}
+        self._people = {person.name: person for person in scenario.people}
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._asked: dict[Ticket, tuple[Process, Ticket]] = {}
         self._network = SplitMix64(derive(seed, _NETWORK_STREAM))
-        for topic, count in story.topics:
+        for topic, count in scenario.topics:
             self._grow(topic, count)
-        options = service_options(story, mode, self.topics, derive(seed, _COORDINATOR_STREAM))
+        options = service_options(scenario, mode, self.topics, derive(seed, _COORDINATOR_STREAM))
         entropy = SplitMix64(derive(seed, _COORDINATOR_STREAM))
         self.hosting = Hosting(options, entropy, self)
         self._host_wakes_ms: int | None = None
 
     def play(self) -> None:
-        """Let everything happen, up to the end of the story."""
-        for event in self.story.events:
+        """Let everything happen, up to the end of the scenario."""
+        for event in self.scenario.events:
             self._at(event.at_ms, partial(self._happen, event))
-        while self._agenda and self._agenda[0][0] <= self.story.duration_ms:
+        while self._agenda and self._agenda[0][0] <= self.scenario.duration_ms:
             at_ms, _, action = heapq.heappop(self._agenda)
             assert at_ms >= self.now_ms, (at_ms, self.now_ms)
             self.now_ms = TimeMs(at_ms)
@@ -128,7 +128,7 @@ class World:
             self._await_host()
             for watcher in self.watchers:
                 watcher.stepped(self)
-        self.now_ms = TimeMs(self.story.duration_ms)
+        self.now_ms = TimeMs(self.scenario.duration_ms)
 
     def alive(self) -> list[Process]:
         """Return the processes that there are, in order of name."""
@@ -181,12 +181,12 @@ class World:
             name=name,
             group_id=GROUP_ID,
             topics=person.topics,
-            assignors=client_assignors(self.story, self.mode),
+            assignors=client_assignors(self.scenario, self.mode),
             instance_id=None if person.instance_id is None else InstanceId(person.instance_id),
             rack=person.rack,
             revoke_ms=person.revoke_ms,
             remembers_partitions=person.remembers_partitions,
-            options=person.options(self.story.client),
+            options=person.options(self.scenario.client),
         )
         client: Client
         if self.mode is Mode.CONSUMER:
@@ -204,8 +204,8 @@ class World:
             else:
                 for watcher in self.watchers:
                     watcher.noted(self, process, output)
-                if isinstance(output, Died) and self.story.restart_ms is not None:
-                    self._at(self.now_ms + self.story.restart_ms, partial(self._start_if_gone, process.name))
+                if isinstance(output, Died) and self.scenario.restart_ms is not None:
+                    self._at(self.now_ms + self.scenario.restart_ms, partial(self._start_if_gone, process.name))
         if process.client.is_over:
             process.is_alive = False
         self._await(process)
@@ -295,7 +295,7 @@ class World:
         else:
             self._take(process, process.client.handle(ticket, response, self.now_ms))
 
-    # The story.
+    # The scenario.
 
     def _grow(self, topic: str, count: int) -> None:
         from_count = self.topics.get(topic, 0)

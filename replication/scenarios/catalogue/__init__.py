@@ -1,9 +1,9 @@
-"""The stories, by theme.
+"""The scenarios, by theme.
 
 It decides nothing; it is data. Brokers are 0, 1, 2, replicas of partition 0 in this order, min.insync.replicas is 2 and
-acks=all unless a story says otherwise. Times are in ms; the first 3 s belong to the start.
+acks=all unless a scenario says otherwise. Times are in ms; the first 3 s belong to the start.
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from replication.scenarios.catalogue.in_sync import HISTORY_OF_THE_ISR
 from replication.scenarios.catalogue.late_news import HISTORY_OF_LATE_NEWS
 from replication.scenarios.catalogue.moving import MOVING
 from replication.scenarios.catalogue.one_disk import ONE_DISK
-from replication.scenarios.catalogue.retention import UPKEEP
+from replication.scenarios.catalogue.retention import RETENTION
 from replication.scenarios.catalogue.storage import STORAGE
 from replication.scenarios.catalogue.truncation import HISTORY_OF_TRUNCATION
 from replication.scenarios.catalogue.zookeeper import OLDER_MODE
-from replication.scenarios.verdict import Story
+from replication.scenarios.verdict import NamedScenario
 
-_THEMES: Final[tuple[tuple[Story, ...], ...]] = (
+_THEMES: Final[tuple[tuple[NamedScenario, ...], ...]] = (
     HISTORY_OF_TRUNCATION,
     HISTORY_OF_LATE_NEWS,
     HISTORY_OF_THE_ISR,
@@ -38,12 +38,12 @@ _THEMES: Final[tuple[tuple[Story, ...], ...]] = (
     STORAGE,
     CONTROLLERS,
     OLDER_MODE,
-    UPKEEP,
+    RETENTION,
 )
 
-SCENARIOS: Final[tuple[Story, ...]] = tuple(
-    sorted((story for theme in _THEMES for story in theme), key=lambda story: int(story.name[1:3]))
+SCENARIOS: Final[tuple[NamedScenario, ...]] = tuple(
+    sorted((scenario for theme in _THEMES for scenario in theme), key=lambda scenario: int(scenario.name[1:3]))
 )
-"""Every story, by number."""
+"""Every scenario, by number."""
 
 __all__ = ("SCENARIOS",)

@@ -1,8 +1,8 @@
-"""Stories of the quorum of controllers: S56, as the shortest history that a search finds.
+"""Scenarios of the quorum of controllers: S56, as the shortest history that a search finds.
 
 It decides nothing but what is searched.
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from replication.explore import Harm, QuorumModel, QuorumScope
 from replication.explore.search import search, told
-from replication.scenarios.part_scenario import Fact, Tale
+from replication.scenarios.part_scenario import Fact, PartScenario
 from replication.simulation.trace import Tell
 
 
@@ -36,7 +36,7 @@ _HOW: Final = (
 _SOURCE: Final = "KAFKA-14077, KIP-853, KIP-856"
 
 CONTROLLERS: Final = (
-    Tale(
+    PartScenario(
         name="S56",
         title="a controller that has lost its disk",
         how=_HOW + "With KIP-853 a voter is an id and a directory: an empty one is nobody's voter.",
@@ -44,7 +44,7 @@ CONTROLLERS: Final = (
         script=partial(_searched, scope=QuorumScope(records=0)),
         expected=(Fact("no harm in any state; they are", 18_792),),
     ),
-    Tale(
+    PartScenario(
         name="S56-before",
         title="a controller that has lost its disk: a committed record is lost",
         how=_HOW,
@@ -52,7 +52,7 @@ CONTROLLERS: Final = (
         script=partial(_searched, scope=QuorumScope(directory_ids=False, harms=(Harm.LOSS,))),
         expected=(Fact("steps to the harm:", 8),),
     ),
-    Tale(
+    PartScenario(
         name="S56-votes",
         title="a controller that has lost its disk: two leaders in one epoch",
         how="It does not even know whom it voted for, and votes again.",

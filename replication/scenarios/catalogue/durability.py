@@ -1,8 +1,8 @@
-"""Stories of followers that lag, of small ISRs, and of clocks: what is committed, when, and what clients are told.
+"""Scenarios of followers that lag, of small ISRs, and of clocks: what is committed, when, and what clients are told.
 
 It decides nothing; it is data. S28, S29, S31, S32, S35, S44 to S46.
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _S28: Final = Scenario(
         Look(39_000, leader=0, isr=(0,), elr=(1,), logs=((0,), (), ()), highs=(0, 0, 0)),
         Look(59_000, leader=0, isr=(0, 1), elr=(), logs=((0,), (0,), ()), highs=(1, 1, 0)),
     ),
-    answers=(Answers("Produced", ErrorCode.REQUEST_TIMED_OUT, 1, 1),),
+    answers=(Answers("ProduceResponse", ErrorCode.REQUEST_TIMED_OUT, 1, 1),),
     gone=(),
 )
 
@@ -56,17 +56,17 @@ _S32: Final = Scenario(
     title="a follower that is stopping",
     how="Broker 2 is told to stop and has left the ISR, with everything. The leader must not wait for it any more.",
     source="KAFKA-15021",
-    settings=PATIENT,
+    role_settings=PATIENT,
     producers=0,
     consumers=0,
     plan=(fault(5_000, FaultKind.STOP, 2, 20_000),),
     acts=(
-        Held(5_000, 20_000, "BeatTold", receiver=2),
-        Held(7_500, 30_000, "Fetched", receiver=2),
+        Held(5_000, 20_000, "BrokerHeartbeatResponse", receiver=2),
+        Held(7_500, 30_000, "FetchResponse", receiver=2),
         Written(9_000, 0),
     ),
     looks=(Look(8_900, leader=0, isr=(0, 1)), Look(9_100, isr=(0, 1), highs=(1, 0, 0))),
-    answers=(Answers("Produced", ErrorCode.NONE),),
+    answers=(Answers("ProduceResponse", ErrorCode.NONE),),
     gone=(),
 )
 
@@ -76,8 +76,8 @@ _S46: Final = Scenario(
     how="Alone in sync, 0 takes acks=1 writes, which are not committed. 1 is slow but has all that is committed: it "
     "joins, is dropped for its lag, and joins again.",
     source="KAFKA-19996, open",
-    terms=attrs.evolve(DEFAULT_TERMS, lag_ms_max=DurationMs(2_000)),
-    settings=attrs.evolve(DEFAULT_SETTINGS, fetch_bytes_max=SizeBytes(100)),
+    settings=attrs.evolve(DEFAULT_TERMS, lag_ms_max=DurationMs(2_000)),
+    role_settings=attrs.evolve(DEFAULT_SETTINGS, fetch_bytes_max=SizeBytes(100)),
     plan=(
         fault(5_000, FaultKind.KILL, 2, 60_000),
         fault(5_000, FaultKind.KILL, 1, 20_000),
@@ -87,7 +87,7 @@ _S46: Final = Scenario(
     consumers=0,
     acks=(1,),
     produce_ms=DurationMs(250),
-    answers=(Answers("IsrTold", count_min=12),),
+    answers=(Answers("AlterPartitionResponse", count_min=12),),
     looks=(Look(24_000, leader=0, isr=(0,)),),
 )
 
@@ -97,7 +97,7 @@ _S47: Final = Scenario(
     how="A consumer has read m0 m1 m2. 1, which has only m0, is elected uncleanly and takes m3 m4 m5. The consumer "
     "asks where the epoch of m2 ends there, and goes back to that place.",
     source="KIP-320",
-    terms=attrs.evolve(UNCLEAN, min_isr=1),
+    settings=attrs.evolve(UNCLEAN, min_isr=1),
     brokers=2,
     replication_factor=2,
     producers=0,
@@ -125,9 +125,9 @@ DURABILITY: Final = (
         _S28,
         name="S28-before",
         how="As S28, but 0 commits alone once 1 is out: the client is told that too few replicas hold its record.",
-        terms=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "elr", "strict_min_isr")),
+        settings=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "elr", "strict_min_isr")),
         looks=(Look(39_000, leader=0, isr=(0,), logs=((0,), (), ()), highs=(1, 0, 0)),),
-        answers=(Answers("Produced", ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, 1, 1),),
+        answers=(Answers("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, 1, 1),),
     ),
     Scenario(
         name="S29",
@@ -135,29 +135,29 @@ DURABILITY: Final = (
         how="Answers to broker 2 take 0.4 s, and something is written all the time: it never has everything, but "
         "always what there was at its last fetch, and stays.",
         source="Kafka Replica.updateFetchStateOrThrow",
-        terms=attrs.evolve(DEFAULT_TERMS, lag_ms_max=DurationMs(1_500)),
+        settings=attrs.evolve(DEFAULT_TERMS, lag_ms_max=DurationMs(1_500)),
         plan=(fault(5_000, FaultKind.SLOW, 2, 30_000, 400),),
         consumers=0,
         produce_ms=DurationMs(100),
         acks=(1,),
         duration_ms=DurationMs(36_000),
         looks=(Look(34_000, leader=0, isr=(0, 1, 2)),),
-        answers=(never("IsrTold"),),
+        answers=(never("AlterPartitionResponse"),),
     ),
     _S31,
     attrs.evolve(
         _S31,
         name="S31-before",
-        terms=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "caught_up_at_end_offset")),
+        settings=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "caught_up_at_end_offset")),
         looks=(Look(64_000, leader=0, isr=(0, 1)),),
     ),
     _S32,
     attrs.evolve(
         _S32,
         name="S32-before",
-        terms=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "high_watermark_ignores_ineligible")),
+        settings=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "high_watermark_ignores_ineligible")),
         looks=(Look(8_900, leader=0, isr=(0, 1)), Look(9_100, isr=(0, 1), highs=(0, 0, 0))),
-        answers=(Answers("Produced", ErrorCode.REQUEST_TIMED_OUT),),
+        answers=(Answers("ProduceResponse", ErrorCode.REQUEST_TIMED_OUT),),
     ),
     Scenario(
         name="S35",
@@ -188,7 +188,7 @@ DURABILITY: Final = (
         how="The clock of broker 0 jumps by 40 s under load: whoever lacks a record at that instant counts as late, "
         "leaves the ISR and comes back; nothing is lost.",
         source="ours",
-        settings=PATIENT,
+        role_settings=PATIENT,
         producers=0,
         consumers=0,
         plan=(fault(14_900, FaultKind.CLOCK_JUMP, 0, 0, 40_000),),
@@ -218,8 +218,8 @@ DURABILITY: Final = (
         name="S46-after",
         title="in and out of the ISR, with the fix that is proposed",
         how="As S46, but under min.insync.replicas only who has everything joins.",
-        terms=attrs.evolve(_S46.terms, rules=attrs.evolve(CURRENT, isr_join_caught_up_under_min_isr=True)),
-        answers=(Answers("IsrTold", count_max=6),),
+        settings=attrs.evolve(_S46.settings, rules=attrs.evolve(CURRENT, isr_join_caught_up_under_min_isr=True)),
+        answers=(Answers("AlterPartitionResponse", count_max=6),),
     ),
 )
 """S28, S29, S31, S32, S35, S44 to S46."""

@@ -1,8 +1,8 @@
-"""Stories of who may lead: the bugs of fencing and elections that Kafka has had, each as it was and as it is.
+"""Scenarios of who may lead: the bugs of fencing and elections that Kafka has had, each as it was and as it is.
 
 It decides nothing; it is data. S15 to S17, S24 to S26.
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from broker.units import DurationMs
 from replication.scenarios.acts import Crashed, Held, PowerCut, Written
 from replication.scenarios.catalogue.parts import QUICK_LAG, QUIET_TRIO, fault, moved_to, terms_without
 from replication.scenarios.scenario import DEFAULT_SETTINGS, Answers, Look, never
-from replication.scenarios.zombie_controller import FormerController
+from replication.scenarios.zombie_controller import ZombieController
 from replication.simulation import FaultKind
 
 _S15: Final = attrs.evolve(
@@ -26,10 +26,10 @@ _S15: Final = attrs.evolve(
     how="0 knows of a change that the former controller, which it still asks, has not seen. 2 is silent, and 0 asks "
     "to drop it: a controller behind the leader must not agree, as nobody else would ever know.",
     source="KAFKA-14154",
-    settings=DEFAULT_SETTINGS,
-    terms=terms_without(lag_ms_max=QUICK_LAG),
+    role_settings=DEFAULT_SETTINGS,
+    settings=terms_without(lag_ms_max=QUICK_LAG),
     acts=(
-        FormerController(5_000, 12_000),
+        ZombieController(5_000, 12_000),
         *moved_to(5_100, 0, 2, 1),
         Held(5_500, 30_000, "Fetch", sender=2),
         Written(5_600, 0),
@@ -40,7 +40,7 @@ _S15: Final = attrs.evolve(
         Look(8_900, leader=0, isr=(0, 1, 2), logs=((0, 1), (0, 1), ()), highs=(0, 0, 0)),
         Look(25_000, leader=2),
     ),
-    answers=(Answers("IsrTold", ErrorCode.NOT_CONTROLLER), never("Produced")),
+    answers=(Answers("AlterPartitionResponse", ErrorCode.NOT_CONTROLLER), never("ProduceResponse")),
     gone=(),
 )
 
@@ -58,7 +58,7 @@ _S16: Final = attrs.evolve(
 _S17: Final = attrs.evolve(
     QUIET_TRIO,
     name="S17",
-    settings=DEFAULT_SETTINGS,
+    role_settings=DEFAULT_SETTINGS,
     title="the last known leader, dead",
     how="Nobody is in sync or eligible any more, and 2, which led last, has registered but is fenced. 0 comes back: "
     "2 must not be made leader before it is alive.",
@@ -67,9 +67,9 @@ _S17: Final = attrs.evolve(
         Written(5_000, 0),
         PowerCut(6_000, 0, 35_000),
         PowerCut(6_000, 1, 20_000),
-        Held(19_900, 60_000, "Beat", sender=1),
+        Held(19_900, 60_000, "BrokerHeartbeat", sender=1),
         PowerCut(22_000, 2, 24_000),
-        Held(23_900, 50_000, "Beat", sender=2),
+        Held(23_900, 50_000, "BrokerHeartbeat", sender=2),
     ),
     looks=(
         Look(18_000, leader=2, isr=(2,), elr=(1,)),
@@ -151,12 +151,12 @@ HISTORY_OF_ELECTIONS: Final = (
     attrs.evolve(
         _S15,
         name="S15-before",
-        terms=terms_without("isr_write_ahead_refused", lag_ms_max=QUICK_LAG),
+        settings=terms_without("isr_write_ahead_refused", lag_ms_max=QUICK_LAG),
         looks=(
             Look(8_900, leader=0, isr=(0, 1, 2), logs=((0, 1), (0, 1), ()), highs=(2, 2, 0)),
             Look(25_000, leader=2),
         ),
-        answers=(never("IsrTold", ErrorCode.NOT_CONTROLLER), Answers("Produced", count_min=2)),
+        answers=(never("AlterPartitionResponse", ErrorCode.NOT_CONTROLLER), Answers("ProduceResponse", count_min=2)),
         breaks=frozenset({"I5", "I6", "I7", "I8", "I9", "I16"}),
         gone=(0, 1),
     ),
@@ -164,7 +164,7 @@ HISTORY_OF_ELECTIONS: Final = (
     attrs.evolve(
         _S16,
         name="S16-before",
-        terms=terms_without("fence_one_at_a_time"),
+        settings=terms_without("fence_one_at_a_time"),
         looks=(Look(20_000, leader=0, isr=(0, 1)),),
         breaks=frozenset({"I3"}),
     ),
@@ -174,7 +174,7 @@ HISTORY_OF_ELECTIONS: Final = (
         name="S17-before",
         how="As S17: 2, which has registered but is not alive, is made leader, and fenced; so it counts as eligible "
         "again, without a word of the records that it may have lost.",
-        terms=terms_without("last_known_leader_alive"),
+        settings=terms_without("last_known_leader_alive"),
         looks=(_S17.looks[0], Look(40_000, leader=-1, isr=(), elr=(2,)), _S17.looks[2]),
         breaks=frozenset({"I25"}),
     ),
@@ -182,7 +182,7 @@ HISTORY_OF_ELECTIONS: Final = (
     attrs.evolve(
         _S24,
         name="S24-before",
-        terms=terms_without("elr_excludes_unclean"),
+        settings=terms_without("elr_excludes_unclean"),
         looks=(_S24.looks[0], Look(45_000, leader=1, isr=(1,))),
         breaks=frozenset({"I6", "I7", "I9", "I16", "I25"}),
         gone=(0,),

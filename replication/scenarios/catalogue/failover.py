@@ -1,8 +1,8 @@
-"""Stories of leaders that fail, of cut connections, racks, unclean elections, and another controller.
+"""Scenarios of leaders that fail, of cut connections, racks, unclean elections, and another controller.
 
 It decides nothing; it is data. S20 to S23, S27, S30, S33, S34, S36 to S39, S41, S55.
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ FAILOVER: Final = (
         title="the last replica standing, without ELR and with the high watermark of 3.6",
         how="As S22, but 2 commits alone, and is elected again without what it lost; the others follow it.",
         source="KIP-966, motivation; KAFKA-15583",
-        terms=attrs.evolve(DEFAULT_TERMS, min_isr=1, rules=without(CURRENT, "elr", "strict_min_isr")),
+        settings=attrs.evolve(DEFAULT_TERMS, min_isr=1, rules=without(CURRENT, "elr", "strict_min_isr")),
         plan=(*_LAST_STANDING[:2], fault(20_000, FaultKind.WIPE, 2, 5_000)),
         looks=(Look(18_000, leader=2, isr=(2,), elr=()), Look(34_000, leader=2, isr=(2,))),
         breaks=frozenset({"I4", "I5", "I6", "I7", "I17", "I18", "I19", "I22"}),
@@ -77,7 +77,7 @@ FAILOVER: Final = (
         title="ELR without the frozen high watermark",
         how="The ISR shrinks to the leader, which commits alone; an eligible replica without the records is elected.",
         source="found by exhaustive search; the two came together in KIP-966",
-        terms=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "strict_min_isr")),
+        settings=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "strict_min_isr")),
         acks=(1,),
         plan=(
             fault(5_000, FaultKind.ISOLATE, 1, 30_000),
@@ -96,7 +96,7 @@ FAILOVER: Final = (
         source="KIP-966, KAFKA-15583",
         plan=_ONLY_FIRST,
         looks=(Look(20_000, leader=0, isr=(0,), elr=(2,)), Look(59_000, isr=(0, 1, 2), elr=())),
-        answers=(Answers("Produced", ErrorCode.NOT_ENOUGH_REPLICAS),),
+        answers=(Answers("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS),),
     ),
     Scenario(
         name="S27-one",
@@ -113,8 +113,8 @@ FAILOVER: Final = (
             Look(59_000, isr=(0, 2, 1), logs=((0,), (0,), (0,)), highs=(1, 1, 1)),
         ),
         answers=(
-            Answers("Produced", ErrorCode.NONE, 1, 1),
-            Answers("Produced", ErrorCode.NOT_ENOUGH_REPLICAS, 1, 1),
+            Answers("ProduceResponse", ErrorCode.NONE, 1, 1),
+            Answers("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS, 1, 1),
         ),
         gone=(),
     ),
@@ -150,8 +150,8 @@ FAILOVER: Final = (
             Look(59_000, leader=1, isr=(1, 2, 0), logs=((), (), ())),
         ),
         answers=(
-            Answers("Produced", ErrorCode.NONE, 1, 1),
-            Answers("Produced", ErrorCode.REQUEST_TIMED_OUT, 1, 1),
+            Answers("ProduceResponse", ErrorCode.NONE, 1, 1),
+            Answers("ProduceResponse", ErrorCode.REQUEST_TIMED_OUT, 1, 1),
         ),
         lost_of_one_min=1,
         gone=(0,),
@@ -163,7 +163,7 @@ FAILOVER: Final = (
         source="KIP-966",
         plan=(fault(5_000, FaultKind.CUT_PEERS, 0, 60_000),),
         looks=(Look(58_000, leader=0, isr=(0,), elr=(1, 2)), Look(89_000, leader=0, elr=())),
-        answers=(Answers("Produced", ErrorCode.NOT_ENOUGH_REPLICAS),),
+        answers=(Answers("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS),),
         duration_ms=DurationMs(90_000),
     ),
     Scenario(
@@ -173,7 +173,7 @@ FAILOVER: Final = (
         source="KIP-966, motivation",
         plan=(fault(5_000, FaultKind.RACK_OUTAGE, 0, 25_000),),
         looks=(Look(20_000, leader=1, isr=(1, 2)),),
-        answers=(never("Produced", ErrorCode.NOT_ENOUGH_REPLICAS),),
+        answers=(never("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS),),
     ),
     Scenario(
         name="S36-two",
@@ -182,14 +182,14 @@ FAILOVER: Final = (
         source="KIP-966, motivation",
         plan=(fault(5_000, FaultKind.RACK_OUTAGE, 0, 45_000), fault(16_000, FaultKind.RACK_OUTAGE, 1, 20_000)),
         looks=(Look(30_000, leader=2, isr=(2,), elr=(1,)), Look(59_000, leader=2, isr=(2, 1, 0), elr=())),
-        answers=(Answers("Produced", ErrorCode.NOT_ENOUGH_REPLICAS),),
+        answers=(Answers("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS),),
     ),
     Scenario(
         name="S37",
         title="unclean election",
         how="Only 2 is alive, long out of sync: it leads all the same, and what was acknowledged without it is lost.",
         source="KIP-106, KIP-704",
-        terms=UNCLEAN,
+        settings=UNCLEAN,
         plan=(
             fault(5_000, FaultKind.KILL, 2, 25_000),
             fault(20_000, FaultKind.KILL, 0, 35_000),
@@ -208,7 +208,7 @@ FAILOVER: Final = (
         title="the same without unclean election",
         how="As S37, but the partition stays without a leader until somebody in sync is back: nothing is lost.",
         source="KIP-106",
-        terms=NO_ELR,
+        settings=NO_ELR,
         plan=(
             fault(5_000, FaultKind.KILL, 2, 25_000),
             fault(20_000, FaultKind.KILL, 0, 35_000),

@@ -1,11 +1,11 @@
-"""The stories of groups whose coordinator fails, by number: data.
+"""The scenarios of groups whose coordinator fails, by number: data.
 
 It decides nothing. The group's coordinator is on broker 0 at first; a broker that dies is fenced 9 s after its last
 word, and the next in-sync replica leads. Times are in ms; members come at 3 s and after.
 
-Left out: the stories of a group whose coordinator's broker is well (replication.groups.alone).
+Left out: the scenarios of a group whose coordinator's broker is well (replication.groups.alone).
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ S63: Final = GroupScenario(
         Heard("CommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0, member="b"),
         Heard("HeartbeatResponse", ErrorCode.NOT_COORDINATOR, member="b"),
     ),
-    settings=_GIVING_BACK,
+    role_settings=_GIVING_BACK,
     duration_ms=DurationMs(3 * MINUTE_MS),
 )
 S64: Final = GroupScenario(

@@ -1,8 +1,8 @@
-"""Stories of who is in sync: the bugs of the ISR that Kafka has had, each as it was and as it is.
+"""Scenarios of who is in sync: the bugs of the ISR that Kafka has had, each as it was and as it is.
 
 It decides nothing; it is data. S06, S09 to S12.
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _S06: Final = attrs.evolve(
         Crashed(4_000, 1, 14_300),
         Written(14_000, 0),
         Held(14_040, 40_000, "Fetch", sender=0),
-        Held(14_040, 40_000, "Fetched", receiver=1),
+        Held(14_040, 40_000, "FetchResponse", receiver=1),
         Held(14_290, 14_600, "Fetch", sender=1, count_max=1),
         *moved_to(14_050, 2, 1, 0),
         Crashed(15_000, 2, 45_000),
@@ -48,10 +48,10 @@ _S09: Final = attrs.evolve(
     how="1 is silent, and 0 asks to drop it; the request is late. If 0 commits m0 with 2 alone before the "
     "controller has agreed, the controller may elect 1, without m0.",
     source="KIP-497 (AsyncIsr in hachikuji/kafka-specification)",
-    terms=terms_without(lag_ms_max=QUICK_LAG),
+    settings=terms_without(lag_ms_max=QUICK_LAG),
     acts=(
         Held(5_000, 30_000, "Fetch", sender=1),
-        Held(5_000, 30_000, "AskIsr", sender=0),
+        Held(5_000, 30_000, "AlterPartition", sender=0),
         Written(5_600, 0),
         Written(7_500, 0),
         Crashed(9_000, 0, 40_000),
@@ -60,7 +60,7 @@ _S09: Final = attrs.evolve(
         Look(8_900, leader=0, isr=(0, 1, 2), logs=((0, 1), (), (0, 1)), highs=(0, 0, 0)),
         Look(20_000, leader=1, isr=(1, 2)),
     ),
-    answers=(never("Produced"),),
+    answers=(never("ProduceResponse"),),
     gone=(),
 )
 
@@ -71,11 +71,11 @@ _S10: Final = attrs.evolve(
     how="0 asks to add 1, and goes on committing with 2 alone while the request is on its way. The controller adds "
     "1, 0 dies, and 1 is elected without m0. No disk has failed.",
     source="KIP-497; Vanlightly/kafka-tlaplus, section 6.5.2",
-    terms=terms_without(lag_ms_max=QUICK_LAG),
+    settings=terms_without(lag_ms_max=QUICK_LAG),
     acts=(
         Crashed(4_000, 1, 15_000),
-        Held(14_000, 17_100, "AskIsr", sender=0),
-        Held(14_000, 40_000, "Fetched", receiver=1),
+        Held(14_000, 17_100, "AlterPartition", sender=0),
+        Held(14_000, 40_000, "FetchResponse", receiver=1),
         Written(16_700, 0),
         Crashed(17_300, 0, 45_000),
     ),
@@ -84,14 +84,14 @@ _S10: Final = attrs.evolve(
         Look(17_250, leader=0, isr=(0, 2, 1)),
         Look(30_000, leader=1),
     ),
-    answers=(never("Produced"),),
+    answers=(never("ProduceResponse"),),
     gone=(),
 )
 
 _S11: Final = attrs.evolve(
     QUIET_TRIO,
     name="S11",
-    settings=DEFAULT_SETTINGS,
+    role_settings=DEFAULT_SETTINGS,
     title="a replica that has started anew",
     how="0 asks to add 1, which has everything; before the request arrives, 1 loses its disk and registers again. "
     "It must not join for what its former life held.",
@@ -100,8 +100,8 @@ _S11: Final = attrs.evolve(
     acts=(
         Written(5_000, 0),
         Crashed(6_000, 1, 16_000),
-        Held(15_500, 27_500, "AskIsr", sender=0),
-        Held(16_600, 60_000, "Fetched", receiver=1),
+        Held(15_500, 27_500, "AlterPartition", sender=0),
+        Held(16_600, 60_000, "FetchResponse", receiver=1),
         Crashed(28_500, 0, 55_000),
     ),
     looks=(
@@ -109,7 +109,7 @@ _S11: Final = attrs.evolve(
         Look(28_000, leader=0, isr=(0, 2)),
         Look(45_000, leader=2),
     ),
-    answers=(Answers("IsrTold", ErrorCode.INELIGIBLE_REPLICA),),
+    answers=(Answers("AlterPartitionResponse", ErrorCode.INELIGIBLE_REPLICA),),
     gone=(),
 )
 
@@ -122,7 +122,7 @@ _S12: Final = attrs.evolve(
     source="KIP-841",
     acts=(
         Crashed(6_000, 1, 16_000),
-        Held(15_500, 28_000, "AskIsr", sender=0),
+        Held(15_500, 28_000, "AlterPartition", sender=0),
         Crashed(17_000, 1, 50_000),
         Written(28_500, 0),
     ),
@@ -131,7 +131,10 @@ _S12: Final = attrs.evolve(
         Look(28_400, leader=0, isr=(0, 2)),
         Look(45_000, leader=0, isr=(0, 2), highs=(1, 0, 1)),
     ),
-    answers=(Answers("IsrTold", ErrorCode.INELIGIBLE_REPLICA), never("Produced", ErrorCode.REQUEST_TIMED_OUT)),
+    answers=(
+        Answers("AlterPartitionResponse", ErrorCode.INELIGIBLE_REPLICA),
+        never("ProduceResponse", ErrorCode.REQUEST_TIMED_OUT),
+    ),
     gone=(),
 )
 
@@ -141,7 +144,7 @@ HISTORY_OF_THE_ISR: Final = (
     attrs.evolve(
         _S06,
         name="S06-before",
-        terms=terms_without("isr_join_epoch_start"),
+        settings=terms_without("isr_join_epoch_start"),
         looks=(_S06.looks[0], Look(14_900, leader=2, isr=(0, 2, 1)), Look(30_000, leader=1)),
         breaks=frozenset({"I6", "I7", "I9", "I16"}),
         gone=(0,),
@@ -150,12 +153,12 @@ HISTORY_OF_THE_ISR: Final = (
     attrs.evolve(
         _S09,
         name="S09-before",
-        terms=terms_without("maximal_isr", lag_ms_max=QUICK_LAG),
+        settings=terms_without("maximal_isr", lag_ms_max=QUICK_LAG),
         looks=(
             Look(8_900, leader=0, isr=(0, 1, 2), logs=((0, 1), (), (0, 1)), highs=(2, 0, 2)),
             Look(20_000, leader=1, isr=(1, 2)),
         ),
-        answers=(Answers("Produced"),),
+        answers=(Answers("ProduceResponse"),),
         breaks=LOSS,
         gone=(0, 1),
     ),
@@ -163,9 +166,9 @@ HISTORY_OF_THE_ISR: Final = (
     attrs.evolve(
         _S10,
         name="S10-before",
-        terms=terms_without("maximal_isr", lag_ms_max=QUICK_LAG),
+        settings=terms_without("maximal_isr", lag_ms_max=QUICK_LAG),
         looks=(Look(17_000, leader=0, isr=(0, 2), highs=(1, 0, 0)), *_S10.looks[1:]),
-        answers=(Answers("Produced"),),
+        answers=(Answers("ProduceResponse"),),
         breaks=frozenset({"I4", "I5", "I6", "I7", "I9", "I16"}),
         gone=(0,),
     ),
@@ -173,9 +176,9 @@ HISTORY_OF_THE_ISR: Final = (
     attrs.evolve(
         _S11,
         name="S11-before",
-        terms=terms_without("isr_join_broker_epoch"),
+        settings=terms_without("isr_join_broker_epoch"),
         looks=(_S11.looks[0], Look(28_000, leader=0, isr=(0, 2, 1)), Look(45_000, leader=1)),
-        answers=(never("IsrTold", ErrorCode.INELIGIBLE_REPLICA),),
+        answers=(never("AlterPartitionResponse", ErrorCode.INELIGIBLE_REPLICA),),
         breaks=frozenset({"I5", "I6", "I7", "I9", "I16"}),
         gone=(0,),
     ),
@@ -183,11 +186,11 @@ HISTORY_OF_THE_ISR: Final = (
     attrs.evolve(
         _S12,
         name="S12-before",
-        terms=terms_without("isr_join_eligibility", "isr_join_broker_epoch"),
+        settings=terms_without("isr_join_eligibility", "isr_join_broker_epoch"),
         looks=(_S12.looks[0], Look(28_400, leader=0, isr=(0, 2, 1))),
         answers=(
-            never("IsrTold", ErrorCode.INELIGIBLE_REPLICA),
-            Answers("Produced", ErrorCode.REQUEST_TIMED_OUT),
+            never("AlterPartitionResponse", ErrorCode.INELIGIBLE_REPLICA),
+            Answers("ProduceResponse", ErrorCode.REQUEST_TIMED_OUT),
         ),
         breaks=frozenset({"I2"}),
     ),

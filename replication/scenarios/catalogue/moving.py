@@ -1,8 +1,8 @@
-"""Stories of elections on request and of partitions that move.
+"""Scenarios of elections on request and of partitions that move.
 
 It decides nothing; it is data. S39 on request, S50 to S54.
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
 from broker.units import DurationMs
-from replication.roles.messages import Elect, Reassign
+from replication.roles.messages import AlterPartitionReassignments, ElectLeaders
 from replication.rules.election import Election
 from replication.rules.switches import CURRENT, without
 from replication.scenarios.acts import Crashed, Held, Ordered, Written
@@ -23,7 +23,7 @@ from replication.scenarios.scenario import DEFAULT_TERMS, Answers, Look, Scenari
 
 
 def _moved(at_ms: int, *replicas: int) -> Ordered:
-    return Ordered(at_ms, Reassign(0, tuple(BrokerId(replica) for replica in replicas)))
+    return Ordered(at_ms, AlterPartitionReassignments(0, tuple(BrokerId(replica) for replica in replicas)))
 
 
 def _cancelled(at_ms: int) -> Ordered:
@@ -72,8 +72,8 @@ _S53: Final = Scenario(
         Look(40_000, leader=3, isr=(3, 4), replicas=(3, 4, 5, 0, 1, 2)),
     ),
     answers=(
-        Answers("ReassignTold", ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, 1, 1),
-        Answers("ReassignTold", ErrorCode.INVALID_REPLICA_ASSIGNMENT, 1, 1),
+        Answers("AlterPartitionReassignmentsResponse", ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, 1, 1),
+        Answers("AlterPartitionReassignmentsResponse", ErrorCode.INVALID_REPLICA_ASSIGNMENT, 1, 1),
     ),
 )
 
@@ -84,10 +84,10 @@ MOVING: Final = (
         how="The preferred leader is asked for while it leads, while it is dead, and when it is back in sync.",
         source="KIP-460",
         acts=(
-            Ordered(4_000, Elect(0, Election.PREFERRED)),
+            Ordered(4_000, ElectLeaders(0, Election.PREFERRED)),
             Crashed(5_000, 0, 20_000),
-            Ordered(18_000, Elect(0, Election.PREFERRED)),
-            Ordered(40_000, Elect(0, Election.PREFERRED)),
+            Ordered(18_000, ElectLeaders(0, Election.PREFERRED)),
+            Ordered(40_000, ElectLeaders(0, Election.PREFERRED)),
         ),
         looks=(
             Look(19_000, leader=1, leader_epoch=1),
@@ -95,9 +95,9 @@ MOVING: Final = (
             Look(41_000, leader=0, isr=(1, 2, 0), leader_epoch=2),
         ),
         answers=(
-            Answers("ElectTold", ErrorCode.ELECTION_NOT_NEEDED, 1, 1),
-            Answers("ElectTold", ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, 1, 1),
-            Answers("ElectTold", ErrorCode.NONE, 1, 1),
+            Answers("ElectLeadersResponse", ErrorCode.ELECTION_NOT_NEEDED, 1, 1),
+            Answers("ElectLeadersResponse", ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, 1, 1),
+            Answers("ElectLeadersResponse", ErrorCode.NONE, 1, 1),
         ),
     ),
     Scenario(
@@ -117,7 +117,7 @@ MOVING: Final = (
         _S51,
         name="S51-before",
         how="As S51, but one of the three is enough: the partition is left with a single replica in sync.",
-        terms=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "elr", "reassignment_needs_all_targets")),
+        settings=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "elr", "reassignment_needs_all_targets")),
         looks=(_S51.looks[0], Look(33_000, leader=0, isr=(0,), replicas=(0, 1, 2))),
     ),
     Scenario(
@@ -129,7 +129,7 @@ MOVING: Final = (
         brokers=4,
         acts=(_moved(5_000, 3, 1, 2),),
         looks=(Look(30_000, replicas=(3, 1, 2), leader=3, leader_epoch=1),),
-        answers=(Answers("IsrTold", ErrorCode.NEW_LEADER_ELECTED, 1, 1),),
+        answers=(Answers("AlterPartitionResponse", ErrorCode.NEW_LEADER_ELECTED, 1, 1),),
     ),
     _S53,
     attrs.evolve(
@@ -137,12 +137,12 @@ MOVING: Final = (
         name="S53-unclean",
         title="a way back from a move that loses records",
         how="As S53, where unclean election is allowed: the first of the former replicas is taken for in sync.",
-        terms=UNCLEAN,
+        settings=UNCLEAN,
         producers=0,
         consumers=0,
         acts=(*_S53.acts, Written(25_000, 3)),
         looks=(Look(40_000, leader=-1, isr=(0,), replicas=(0, 1, 2)), Look(58_000, leader=1)),
-        answers=(Answers("ReassignTold", ErrorCode.NONE, 2, 2),),
+        answers=(Answers("AlterPartitionReassignmentsResponse", ErrorCode.NONE, 2, 2),),
         breaks=frozenset({"I6", "I26"}),
         gone=(0,),
         is_strict=False,
@@ -153,14 +153,14 @@ MOVING: Final = (
         how="2 is removed, drops its log, and is added again, empty. The leader hears of both at once, and must not "
         "go by what 2 held before. Until then it counts 2 in its ISR.",
         source="Vanlightly/kafka-tlaplus, section 6.5.4",
-        settings=PATIENT,
+        role_settings=PATIENT,
         producers=0,
         consumers=0,
         acts=(
             Written(5_000, 0),
-            Held(5_990, 6_500, "MetadataTold", receiver=0),
+            Held(5_990, 6_500, "MetadataFetchResponse", receiver=0),
             _moved(6_000, 0, 1),
-            Held(6_150, 20_000, "Fetched", receiver=2),
+            Held(6_150, 20_000, "FetchResponse", receiver=2),
             _moved(6_200, 0, 1, 2),
         ),
         looks=(

@@ -1,8 +1,8 @@
-"""Stories of one machine's disk, told with a real log: S18, S44 and S85.
+"""Scenarios of one machine's disk, told with a real log: S18, S44 and S85.
 
 It decides nothing but the steps.
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from log.record import Record
 from log.storage import MemoryStorage
 from replication.rules.fencing import StopProof, proof_at_stop, proof_while_loading
 from replication.rules.switches import CURRENT, Rules, without
-from replication.scenarios.part_scenario import Fact, Tale
+from replication.scenarios.part_scenario import Fact, PartScenario
 from replication.simulation.trace import Tell
 
 _NOW: Final = TimeMs(1)
@@ -105,7 +105,7 @@ def _recovered_beyond_its_end(tell: Tell) -> tuple[Fact, ...]:
 
 
 _OLD: Final = without(CURRENT, "clean_marker_removed_first")
-_S18: Final = Tale(
+_S18: Final = PartScenario(
     name="S18",
     title="a clean stop that was none",
     how="A broker loses power, starts, and is told to stop before its logs are recovered. If that passes for a "
@@ -121,7 +121,7 @@ _S18: Final = Tale(
 
 ONE_DISK: Final = (
     _S18,
-    Tale(
+    PartScenario(
         name="S18-before",
         title=_S18.title,
         how=_S18.how,
@@ -133,7 +133,7 @@ ONE_DISK: Final = (
             Fact("bytes that readers are sent and that belong to no whole batch:", 59),
         ),
     ),
-    Tale(
+    PartScenario(
         name="S44-kept",
         title="what a clock that is an hour ahead deletes",
         how="A log is kept for a day by the stamps of its records. A broker whose clock is ahead deletes early; a "
@@ -146,7 +146,7 @@ ONE_DISK: Final = (
             Fact("the record from the future is still there on the third day at", 2),
         ),
     ),
-    Tale(
+    PartScenario(
         name="S85",
         title="a recovery point beyond the log's end",
         how="The checkpoint says that three records are on disk, and one is torn. Recovery cuts the log, brings the "

@@ -1,4 +1,4 @@
-"""What the stories share: short names for acts and faults, and the settings that many of them need.
+"""What the scenarios share: short names for acts and faults, and the settings that many of them need.
 
 It decides nothing; it is data.
 
@@ -13,9 +13,9 @@ import attrs
 
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
-from replication.roles.messages import Elect, Reassign
+from replication.roles.messages import AlterPartitionReassignments, ElectLeaders
 from replication.rules.election import Election
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import CURRENT, Truncation, without
 from replication.scenarios.acts import Act, Held, Ordered, Written
 from replication.scenarios.scenario import DEFAULT_SETTINGS, DEFAULT_TERMS, Scenario
@@ -32,24 +32,24 @@ ALONE: Final = attrs.evolve(DEFAULT_TERMS, min_isr=1)
 """One in-sync replica is enough."""
 
 QUICK_LAG: Final = DurationMs(1_000)
-"""A replica.lag.time.max.ms for stories that wait for a follower to be dropped."""
+"""A replica.lag.time.max.ms for scenarios that wait for a follower to be dropped."""
 
 PAIR: Final = Scenario(
     name="",
     title="",
     how="",
     source="",
-    terms=ALONE,
-    settings=PATIENT,
+    settings=ALONE,
+    role_settings=PATIENT,
     brokers=2,
     replication_factor=2,
     producers=0,
     consumers=0,
     duration_ms=DurationMs(45_000),
 )
-"""Two brokers, a replica on each, and nothing happens but what a story says."""
+"""Two brokers, a replica on each, and nothing happens but what a scenario says."""
 
-TRIO: Final = attrs.evolve(PAIR, brokers=3, replication_factor=3, terms=DEFAULT_TERMS)
+TRIO: Final = attrs.evolve(PAIR, brokers=3, replication_factor=3, settings=DEFAULT_TERMS)
 
 COMMON_EPOCH: Final = attrs.evolve(CURRENT, truncation=Truncation.BY_COMMON_EPOCH)
 
@@ -61,15 +61,15 @@ QUIET_TRIO: Final = Scenario(
     title="",
     how="",
     source="",
-    settings=PATIENT,
+    role_settings=PATIENT,
     producers=0,
     consumers=0,
 )
-"""Three brokers, a replica on each, for a minute in which nothing happens but what a story says."""
+"""Three brokers, a replica on each, for a minute in which nothing happens but what a scenario says."""
 
 
-def terms_without(*names: str, lag_ms_max: DurationMs = DEFAULT_TERMS.lag_ms_max) -> Terms:
-    """Return the usual terms without some rules."""
+def terms_without(*names: str, lag_ms_max: DurationMs = DEFAULT_TERMS.lag_ms_max) -> PartitionSettings:
+    """Return the usual settings without some rules."""
     return attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, *names), lag_ms_max=lag_ms_max)
 
 
@@ -81,17 +81,20 @@ def fault(at_ms: int, kind: FaultKind, target: int = 0, for_ms: int = 0, detail:
 def moved_to(at_ms: int, *replicas: int) -> tuple[Act, ...]:
     """Return the orders that put the replicas of partition 0 in an order and, 10 ms later, let the first lead."""
     target = tuple(BrokerId(replica) for replica in replicas)
-    return (Ordered(at_ms, Reassign(0, target)), Ordered(at_ms + 10, Elect(0, Election.PREFERRED)))
+    return (
+        Ordered(at_ms, AlterPartitionReassignments(0, target)),
+        Ordered(at_ms + 10, ElectLeaders(0, Election.PREFERRED)),
+    )
 
 
 THREE_TURNS: Final[tuple[Act, ...]] = (
     Written(5_000, 0),
     Held(5_590, 8_000, "Fetch", sender=0),
-    Held(5_590, 8_000, "AskEpochEnd", sender=0),
-    Held(5_590, 6_100, "MetadataTold", receiver=2),
+    Held(5_590, 8_000, "OffsetsForLeaderEpoch", sender=0),
+    Held(5_590, 6_100, "MetadataFetchResponse", receiver=2),
     *moved_to(5_600, 1, 0),
     Written(5_650, 1),
-    Held(5_690, 5_900, "MetadataTold", receiver=1),
+    Held(5_690, 5_900, "MetadataFetchResponse", receiver=1),
     *moved_to(5_700, 0, 1),
     Written(5_750, 0),
     *moved_to(5_800, 1, 0),

@@ -1,8 +1,8 @@
-"""Stories of logs that are cut at their start and compacted: what is deleted, what comes back, what consumers do.
+"""Scenarios of logs that are cut at their start and compacted: what is deleted, what comes back, what consumers do.
 
-It decides nothing; it is data. S92 to S98. Nothing is cut or compacted but when a story says so.
+It decides nothing; it is data. S92 to S98. Nothing is cut or compacted but when a scenario says so.
 
-Source: each story names its own; the code is Kafka's of commit 1eb7644 (2024-10).
+Source: each scenario names its own; the code is Kafka's of commit 1eb7644 (2024-10).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.units import HOUR_MS, DurationMs, SizeBytes
-from replication.retention import Reset, Upkeep
+from replication.retention import Reset, Retention
 from replication.roles.messages import CLIENT_FIRST
 from replication.scenarios.acts import Crashed, Deleted, Held, LooksAfterLogs, ReadFrom, Written
 from replication.scenarios.catalogue.parts import NO_ELR, PAIR, QUIET_TRIO, UNCLEAN, fault, moved_to
 from replication.scenarios.scenario import DEFAULT_SETTINGS, Answers, Look, never
 from replication.simulation import FaultKind
 
-_BY_ORDER: Final = Upkeep(segment_bytes=SizeBytes(500), check_ms=DurationMs(HOUR_MS))
+_BY_ORDER: Final = Retention(segment_bytes=SizeBytes(500), check_ms=DurationMs(HOUR_MS))
 """A segment holds six records; brokers look after their logs when they are told."""
 _SHORT: Final = attrs.evolve(_BY_ORDER, retention_ms=DurationMs(5_000))
 _COMPACT: Final = attrs.evolve(_BY_ORDER, compacts=True, deletes=False)
@@ -40,7 +40,7 @@ _S92: Final = attrs.evolve(
     how="2 has m0 when it dies. m1 to m9 are written, retention deletes all of it on the others, and m10 is written. 2 "
     "asks for offset 1, which the leader's log no longer has: it drops what it has and begins at the leader's start.",
     source="AbstractFetcherThread.fetchOffsetAndTruncate",
-    upkeep=_SHORT,
+    retention=_SHORT,
     acts=(
         Written(3_500, 0),
         Crashed(4_000, 2, 30_000),
@@ -53,7 +53,10 @@ _S92: Final = attrs.evolve(
         Look(29_000, starts=(10, 10, 0), logs=((10,), (10,), (0,))),
         Look(59_000, isr=(0, 1, 2), starts=(10, 10, 10), logs=((10,), (10,), (10,))),
     ),
-    answers=(Answers("Fetched", ErrorCode.OFFSET_OUT_OF_RANGE, 1, 1), Answers("BoundsTold", ErrorCode.NONE, 1, 1)),
+    answers=(
+        Answers("FetchResponse", ErrorCode.OFFSET_OUT_OF_RANGE, 1, 1),
+        Answers("ListOffsetsResponse", ErrorCode.NONE, 1, 1),
+    ),
 )
 
 _S93: Final = attrs.evolve(
@@ -64,7 +67,7 @@ _S93: Final = attrs.evolve(
     "replicas that are alive are waited for. Then 0 dies, 2 comes back and is elected, with all that was deleted; 0, "
     "when it is back, has not written down its start either.",
     source="Partition.lowWatermarkIfLeader; KIP-107, KIP-966",
-    upkeep=_BY_ORDER,
+    retention=_BY_ORDER,
     plan=(fault(6_000, FaultKind.STOP, 1, 60_000), fault(12_000, FaultKind.STOP, 2, 20_000)),
     acts=(*_written(5_000, 0, 4), Deleted(20_000, 0, 3), Crashed(30_000, 0, 50_000)),
     looks=(
@@ -84,8 +87,8 @@ _S94: Final = attrs.evolve(
     how="2 is out of the ISR and dead when m0 to m2 are deleted; m4 is written. 0 and 1 die, 2 is elected though it is "
     "not in sync: m4 is lost, and what was deleted can be read again.",
     source="Partition.lowWatermarkIfLeader; KIP-106",
-    terms=UNCLEAN,
-    upkeep=_BY_ORDER,
+    settings=UNCLEAN,
+    retention=_BY_ORDER,
     acts=(
         *_written(3_500, 0, 4),
         Crashed(4_500, 2, 34_000),
@@ -115,9 +118,9 @@ _S95: Final = attrs.evolve(
     "so on such a directory: opened at 0, it knows one epoch, from 3 on, and tells that the epoch before ended at 3.",
     source="UnifiedLog.maybeIncrementLogStartOffset (epochs are written at once, in the background, the start each "
     "minute), LogSegment.recover, which adds no older epoch",
-    terms=attrs.evolve(NO_ELR, min_isr=1),
-    upkeep=_BY_ORDER,
-    settings=DEFAULT_SETTINGS,
+    settings=attrs.evolve(NO_ELR, min_isr=1),
+    retention=_BY_ORDER,
+    role_settings=DEFAULT_SETTINGS,
     duration_ms=DurationMs(60_000),
     acts=(
         Written(5_000, 0),
@@ -149,7 +152,7 @@ _S96: Final = attrs.evolve(
     "key the last record is left. 2 comes back and copies what is left. The logs hold different records and say the "
     "same.",
     source="LogCleaner; KIP-58",
-    upkeep=_COMPACT,
+    retention=_COMPACT,
     acts=(
         *_written(3_500, 0, 3, b"a", b"b", b"a"),
         Crashed(4_500, 2, 30_000),
@@ -162,7 +165,7 @@ _S96: Final = attrs.evolve(
         Look(29_000, logs=((10, 11, 12, 13, 14), (10, 11, 12, 13, 14), (0, 1, 2))),
         Look(59_000, isr=(0, 1, 2), logs=((10, 11, 12, 13, 14), (10, 11, 12, 13, 14), (0, 1, 2, 10, 11, 12, 13, 14))),
     ),
-    answers=(never("Fetched", ErrorCode.OFFSET_OUT_OF_RANGE),),
+    answers=(never("FetchResponse", ErrorCode.OFFSET_OUT_OF_RANGE),),
 )
 
 _S97: Final = attrs.evolve(
@@ -172,16 +175,16 @@ _S97: Final = attrs.evolve(
     how="Of m0 to m5, m0 to m3 are deleted before a consumer comes to read them. With latest it goes on at the high "
     "watermark and is shown m6, which is written then, and neither m4 nor m5.",
     source="clients FetchCollector.handleOffsetOutOfRange, 4.0",
-    upkeep=_BY_ORDER,
+    retention=_BY_ORDER,
     consumers=1,
     acts=(
-        Held(3_000, 20_000, "Consume", sender=CLIENT_FIRST),
+        Held(3_000, 20_000, "ConsumerFetch", sender=CLIENT_FIRST),
         *_written(5_000, 0, 6),
         Deleted(10_000, 0, 4),
         Written(30_000, 0),
     ),
     looks=(Look(19_000, starts=(4, 4, 4), logs=((4, 5),) * 3),),
-    answers=(Answers("Consumed", ErrorCode.OFFSET_OUT_OF_RANGE),),
+    answers=(Answers("ConsumerFetchResponse", ErrorCode.OFFSET_OUT_OF_RANGE),),
     shown=(6,),
 )
 
@@ -192,7 +195,7 @@ _S98: Final = attrs.evolve(
     how="Above the high watermark nothing is deleted, and by brokers that do not lead neither. Up to -1, the high "
     "watermark, everything is.",
     source="Partition.deleteRecordsOnLeader",
-    upkeep=_BY_ORDER,
+    retention=_BY_ORDER,
     acts=(*_written(5_000, 0, 3), Deleted(6_000, 0, 4), Deleted(7_000, 1, 2), Deleted(8_000, 0, -1)),
     looks=(Look(7_900, starts=(0, 0, 0)), Look(20_000, starts=(3, 3, 3), highs=(3, 3, 3))),
     answers=(
@@ -202,7 +205,7 @@ _S98: Final = attrs.evolve(
     ),
 )
 
-UPKEEP: Final = (
+RETENTION: Final = (
     _S92,
     _S93,
     _S94,
@@ -213,14 +216,14 @@ UPKEEP: Final = (
         _S97,
         name="S97-earliest",
         how="As S97-latest, with earliest: it goes on at the start of the log, and misses what was deleted.",
-        upkeep=attrs.evolve(_BY_ORDER, reset=Reset.EARLIEST),
+        retention=attrs.evolve(_BY_ORDER, reset=Reset.EARLIEST),
         shown=(4, 5, 6),
     ),
     attrs.evolve(
         _S97,
         name="S97-none",
         how="As S97-latest, with none: its application is told, and it reads no more.",
-        upkeep=attrs.evolve(_BY_ORDER, reset=Reset.NONE),
+        retention=attrs.evolve(_BY_ORDER, reset=Reset.NONE),
         shown=(),
     ),
     _S98,
@@ -228,7 +231,7 @@ UPKEEP: Final = (
         _S98,
         name="S98-compact",
         how="From a log that is only compacted nothing is deleted by order.",
-        upkeep=_COMPACT,
+        retention=_COMPACT,
         acts=(*_written(5_000, 0, 3, b"a"), Deleted(6_000, 0, 2)),
         looks=(Look(20_000, starts=(0, 0, 0)),),
         answers=(Answers("RecordsDeleted", ErrorCode.POLICY_VIOLATION, 1, 1),),
@@ -236,4 +239,4 @@ UPKEEP: Final = (
 )
 """S92 to S98."""
 
-__all__ = ("UPKEEP",)
+__all__ = ("RETENTION",)

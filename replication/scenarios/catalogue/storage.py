@@ -1,8 +1,8 @@
-"""Stories of disks in a cluster: directories that fail, bits that turn over, power that fails everywhere.
+"""Scenarios of disks in a cluster: directories that fail, bits that turn over, power that fails everywhere.
 
 It decides nothing; it is data. S40, S84, S87 to S91.
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
 from log.storage.faults import Fault as LogFault
 from log.storage.faults import FaultKind as LogFaultKind
-from replication.roles.messages import Create, Delete
+from replication.roles.messages import CreateTopic, DeleteTopic
 from replication.rules.switches import CURRENT, without
 from replication.scenarios.acts import Crashed, Held, Ordered, PowerCut, ReadFrom, Written
 from replication.scenarios.catalogue.parts import PATIENT, fault, moved_to
@@ -52,8 +52,8 @@ _S42: Final = attrs.evolve(
     acts=(
         Written(5_000, 0),
         Crashed(6_000, 2, 30_000),
-        Ordered(20_000, Delete(0)),
-        Ordered(20_500, Create(1, tuple(BrokerId(broker) for broker in range(3)), "topic-0")),
+        Ordered(20_000, DeleteTopic(0)),
+        Ordered(20_500, CreateTopic(1, tuple(BrokerId(broker) for broker in range(3)), "topic-0")),
         Written(22_000, 0, partition=1),
     ),
     looks=(
@@ -93,7 +93,7 @@ STORAGE: Final = (
         how="The disk of broker 0 that holds partition 0 fails at a write. Partition 0 gets another leader, the "
         "broker stays and goes on with partition 1; asked for partition 0 it says that its storage failed.",
         source="KIP-112, KIP-858",
-        settings=_TWO_DISKS,
+        role_settings=_TWO_DISKS,
         partitions=2,
         acts=(
             DiskFault(5_000, 0, LogFault("disk-0/*.log", LogFaultKind.NO_SPACE), 60_000),
@@ -108,8 +108,8 @@ STORAGE: Final = (
             Look(59_000, leader=1, isr=(1, 2, 0)),
         ),
         answers=(
-            Answers("Consumed", ErrorCode.KAFKA_STORAGE_ERROR),
-            Answers("Produced", ErrorCode.KAFKA_STORAGE_ERROR),
+            Answers("ConsumerFetchResponse", ErrorCode.KAFKA_STORAGE_ERROR),
+            Answers("ProduceResponse", ErrorCode.KAFKA_STORAGE_ERROR),
         ),
     ),
     _S42,
@@ -117,7 +117,7 @@ STORAGE: Final = (
         _S42,
         name="S42-before",
         how="As S42, with nothing but the name to go by: m0 of the old topic passes for what the new one has there.",
-        terms=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "topic_id_check")),
+        settings=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "topic_id_check")),
         looks=(
             _S42.looks[0],
             Look(59_000, partition=1, leader=0, isr=(0, 1, 2), logs=((1,), (1,), (0,))),
@@ -129,7 +129,7 @@ STORAGE: Final = (
         _S43,
         name="S43-before",
         how="As S43, with nobody to look: 2 goes on with the log that it finds under the name.",
-        terms=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "topic_id_check")),
+        settings=attrs.evolve(DEFAULT_TERMS, rules=without(CURRENT, "topic_id_check")),
         looks=(Look(40_000, leader=0, isr=(0, 1, 2), logs=((0, 1), (0, 1), (0, 1))),),
         breaks=frozenset(),
     ),
@@ -140,7 +140,7 @@ STORAGE: Final = (
         how="1 leads a new epoch and notes on disk where it starts; power fails, and the only record of it is gone. "
         "1 comes back with the log as it was before, and copies what the others have written.",
         source="KAFKA-16541, Kafka LogLoader",
-        settings=PATIENT,
+        role_settings=PATIENT,
         acts=(
             Written(5_000, 0),
             Held(5_590, 30_000, "Fetch", sender=0),
@@ -149,7 +149,7 @@ STORAGE: Final = (
             Written(5_700, 1),
             PowerCut(5_800, 1, 30_000, record_count=1),
             Written(20_000, 0),
-            Held(29_900, 40_000, "Fetched", receiver=1),
+            Held(29_900, 40_000, "FetchResponse", receiver=1),
         ),
         looks=(
             Look(5_790, leader=1, leader_epoch=1, logs=((0,), (0, 1), (0,))),
@@ -169,7 +169,7 @@ STORAGE: Final = (
             *(Written(5_000 + 100 * number, 0) for number in range(3)),
             BitFlip(6_000, 0, 1),
             Crashed(6_100, 0, 30_000),
-            Held(29_900, 45_000, "Fetched", receiver=0),
+            Held(29_900, 45_000, "FetchResponse", receiver=0),
         ),
         looks=(
             Look(29_900, leader=1, isr=(1, 2)),
@@ -229,7 +229,7 @@ STORAGE: Final = (
             Written(5_000, 0),
             DiskFault(6_000, 0, LogFault("disk-0/*.log", LogFaultKind.TORN_WRITE), 30_000),
             Written(7_000, 0),
-            Held(29_900, 40_000, "Fetched", receiver=0),
+            Held(29_900, 40_000, "FetchResponse", receiver=0),
         ),
         looks=(
             Look(20_000, leader=1, isr=(1, 2)),
@@ -237,8 +237,8 @@ STORAGE: Final = (
             Look(59_000, leader=1, isr=(1, 2, 0)),
         ),
         answers=(
-            Answers("Produced", ErrorCode.KAFKA_STORAGE_ERROR, 1, 1),
-            never("Produced", ErrorCode.UNKNOWN_SERVER_ERROR),
+            Answers("ProduceResponse", ErrorCode.KAFKA_STORAGE_ERROR, 1, 1),
+            never("ProduceResponse", ErrorCode.UNKNOWN_SERVER_ERROR),
         ),
         gone=(),
     ),

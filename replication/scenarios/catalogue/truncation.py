@@ -1,8 +1,8 @@
-"""Stories of logs that part: the bugs of truncation that Kafka has had, each as it was and as it is.
+"""Scenarios of logs that part: the bugs of truncation that Kafka has had, each as it was and as it is.
 
 It decides nothing; it is data. S01 to S03.
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _S01: Final = attrs.evolve(
     source="KIP-101, scenario 1",
     acts=(
         Written(5_000, 0),
-        Held(5_050, 5_200, "MetadataTold", receiver=1),
+        Held(5_050, 5_200, "MetadataFetchResponse", receiver=1),
         *moved_to(5_060, 1, 0),
         *moved_to(5_100, 0, 1),
         Held(5_150, 30_000, "Fetch", sender=1),
@@ -59,7 +59,7 @@ _S02: Final = attrs.evolve(
     how="0 has m0 and m1 and has committed both; 1 loses m1 with its power. 1 is back first, leads and writes m2 "
     "where 0 has m1. 0 comes back and believes in its own high watermark, or compares epochs.",
     source="KIP-101, scenario 2; KAFKA-3919",
-    terms=attrs.evolve(ALONE, rules=without(CURRENT, "elr")),
+    settings=attrs.evolve(ALONE, rules=without(CURRENT, "elr")),
     acts=(
         Written(5_000, 0),
         Written(5_050, 0),
@@ -88,7 +88,7 @@ _S03: Final = attrs.evolve(
     source="KIP-279, KAFKA-6361",
     acts=(
         Written(5_000, 0),
-        Held(5_050, 5_250, "MetadataTold", receiver=0),
+        Held(5_050, 5_250, "MetadataFetchResponse", receiver=0),
         *moved_to(5_060, 1, 0),
         Written(5_080, 1),
         *moved_to(5_100, 0, 1),
@@ -116,7 +116,7 @@ _S03B: Final = attrs.evolve(
         Look(5_990, leader=1, leader_epoch=3, logs=((0, 2), (0, 1, 3))),
         Look(10_000, leader=0, leader_epoch=4, logs=((0, 2), (0, 2))),
     ),
-    answers=(Answers(DIVERGING, count_min=2, count_max=2), never("EpochEndTold")),
+    answers=(Answers(DIVERGING, count_min=2, count_max=2), never("OffsetsForLeaderEpochResponse")),
     gone=(),
 )
 
@@ -127,11 +127,11 @@ _S03C: Final = attrs.evolve(
     how="1 led for a moment and alone has m1; then 0 leads and commits m2 alone. 1 is elected uncleanly, and 0 "
     "comes back: the epochs say where the logs part, the end of one epoch alone does not.",
     source="KIP-101, which leaves the case out; KIP-279",
-    terms=attrs.evolve(UNCLEAN, min_isr=1),
+    settings=attrs.evolve(UNCLEAN, min_isr=1),
     acts=(
         Written(5_000, 0),
         Held(5_590, 12_000, "Fetch", sender=0),
-        Held(5_590, 12_000, "AskEpochEnd", sender=0),
+        Held(5_590, 12_000, "OffsetsForLeaderEpoch", sender=0),
         *moved_to(5_600, 1, 0),
         Written(5_650, 1),
         Crashed(5_700, 1, 30_000),
@@ -155,7 +155,7 @@ HISTORY_OF_TRUNCATION: Final = (
     attrs.evolve(
         _S01,
         name="S01-before",
-        terms=_TO_HIGH_WATERMARK,
+        settings=_TO_HIGH_WATERMARK,
         looks=(
             _S01.looks[0],
             Look(5_250, leader=0, leader_epoch=2, logs=((0,), ())),
@@ -169,7 +169,7 @@ HISTORY_OF_TRUNCATION: Final = (
     attrs.evolve(
         _S02,
         name="S02-before",
-        terms=attrs.evolve(_TO_HIGH_WATERMARK, rules=without(_TO_HIGH_WATERMARK.rules, "elr")),
+        settings=attrs.evolve(_TO_HIGH_WATERMARK, rules=without(_TO_HIGH_WATERMARK.rules, "elr")),
         looks=(*_S02.looks[:3], Look(59_000, leader=1, isr=(1, 0), logs=((0, 1), (0, 2)))),
         breaks=frozenset({"I5", "I6", "I7", "I22"}),
     ),
@@ -177,7 +177,7 @@ HISTORY_OF_TRUNCATION: Final = (
     attrs.evolve(
         _S03,
         name="S03-before",
-        terms=attrs.evolve(ALONE, rules=rules_of("0.11")),
+        settings=attrs.evolve(ALONE, rules=rules_of("0.11")),
         looks=(_S03.looks[0], Look(6_000, logs=((0,), ())), Look(20_000, leader=1, logs=((0,), ()))),
         breaks=LOSS,
         gone=(0,),
@@ -187,24 +187,24 @@ HISTORY_OF_TRUNCATION: Final = (
         _S03B,
         name="S03b-2.7",
         title="the same with questions about epochs, as until 2.7",
-        terms=attrs.evolve(ALONE, rules=COMMON_EPOCH),
-        answers=(never(DIVERGING), Answers("EpochEndTold", count_min=2, count_max=2)),
+        settings=attrs.evolve(ALONE, rules=COMMON_EPOCH),
+        answers=(never(DIVERGING), Answers("OffsetsForLeaderEpochResponse", count_min=2, count_max=2)),
     ),
     attrs.evolve(
         _S03B,
         name="S03b-before",
         title="the same with one question, as before KIP-279",
-        terms=attrs.evolve(ALONE, rules=attrs.evolve(CURRENT, truncation=Truncation.BY_LEADER_EPOCH)),
+        settings=attrs.evolve(ALONE, rules=attrs.evolve(CURRENT, truncation=Truncation.BY_LEADER_EPOCH)),
         looks=(*_S03B.looks[:2], Look(10_000, leader=0, leader_epoch=4, logs=((0, 2), (0, 1)))),
-        answers=(Answers("EpochEndTold", count_min=1, count_max=1),),
+        answers=(Answers("OffsetsForLeaderEpochResponse", count_min=1, count_max=1),),
         breaks=frozenset({"I4", "I5", "I6"}),
     ),
     _S03C,
     attrs.evolve(
         _S03C,
         name="S03c-before",
-        terms=attrs.evolve(
-            _S03C.terms, rules=attrs.evolve(without(CURRENT, "elr"), truncation=Truncation.BY_LEADER_EPOCH)
+        settings=attrs.evolve(
+            _S03C.settings, rules=attrs.evolve(without(CURRENT, "elr"), truncation=Truncation.BY_LEADER_EPOCH)
         ),
         looks=(*_S03C.looks[:2], Look(54_000, leader=1, logs=((0, 2), (0, 1)))),
         breaks=frozenset({"I4", "I5", "I6"}),

@@ -1,8 +1,8 @@
-"""Stories of the ZooKeeper era, under the rules of 2.8 or before: S04, S11, S15, S20 and S42 as they go there.
+"""Scenarios of the ZooKeeper era, under the rules of 2.8 or before: S04, S11, S15, S20 and S42 as they go there.
 
 It decides nothing; it is data.
 
-Source: each story names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
 from broker.units import DurationMs
-from replication.roles.messages import Create, Delete
+from replication.roles.messages import CreateTopic, DeleteTopic
 from replication.rules.switches import rules_of
 from replication.scenarios.acts import Act, Crashed, Held, Ordered, Written
 from replication.scenarios.catalogue.parts import QUICK_LAG, fault, moved_to
@@ -33,8 +33,8 @@ _S04: Final = Scenario(
     how="As S04, where each replica is told by a request of its own: the order to follow 1 reaches 2 after it has "
     "committed m0 with 0 in a later epoch.",
     source="KIP-320",
-    settings=attrs.evolve(_OLDER, answer_ms_max=DurationMs(30_000)),
-    terms=attrs.evolve(_TERMS, lag_ms_max=QUICK_LAG),
+    role_settings=attrs.evolve(_OLDER, answer_ms_max=DurationMs(30_000)),
+    settings=attrs.evolve(_TERMS, lag_ms_max=QUICK_LAG),
     brokers=4,
     producers=0,
     consumers=0,
@@ -48,7 +48,7 @@ _S04: Final = Scenario(
         moved_to(5_110, 0, 1, 2)[0],
         moved_to(5_150, 0, 1, 2)[1],
         Written(5_300, 0),
-        Held(6_060, 25_000, "Fetched", sender=0, receiver=2),
+        Held(6_060, 25_000, "FetchResponse", sender=0, receiver=2),
         Crashed(7_600, 0, 30_000),
     ),
     looks=(Look(5_090, leader=1, leader_epoch=2), Look(5_290, leader=0, leader_epoch=4)),
@@ -61,8 +61,8 @@ _S11: Final = Scenario(
     how="1 is to lead, dies before it is told, and 0 leads in its place. 1 starts again and the old order arrives: "
     "obeyed, it makes 1 take writes that nobody will ever copy.",
     source="KIP-380, KAFKA-7235",
-    settings=_OLDER,
-    terms=attrs.evolve(DEFAULT_TERMS, rules=rules_of("2.2")),
+    role_settings=_OLDER,
+    settings=attrs.evolve(DEFAULT_TERMS, rules=rules_of("2.2")),
     brokers=4,
     producers=0,
     consumers=0,
@@ -83,7 +83,7 @@ _S11: Final = Scenario(
     ),
     answers=(
         Answers("Obeyed", ErrorCode.STALE_BROKER_EPOCH, 1),
-        Answers("Produced", ErrorCode.NOT_LEADER_OR_FOLLOWER, 1, 1),
+        Answers("ProduceResponse", ErrorCode.NOT_LEADER_OR_FOLLOWER, 1, 1),
     ),
     gone=(),
 )
@@ -94,17 +94,17 @@ _S42: Final = Scenario(
     how="2 is down while its topic, with m0, is deleted. 0 and 1 delete their logs; the topic stays until 2 is back "
     "and has deleted its own, and only then another one of the same name, with m1, can be made.",
     source="Kafka TopicDeletionManager, 2.8",
-    settings=_OLDER,
-    terms=_TERMS,
+    role_settings=_OLDER,
+    settings=_TERMS,
     producers=0,
     consumers=0,
     partitions=1,
     acts=(
         Written(5_000, 0),
         Crashed(6_000, 2, 30_000),
-        Ordered(20_000, Delete(0)),
-        Ordered(25_000, Create(1, tuple(BrokerId(broker) for broker in range(3)), "topic-0")),
-        Ordered(45_000, Create(1, tuple(BrokerId(broker) for broker in range(3)), "topic-0")),
+        Ordered(20_000, DeleteTopic(0)),
+        Ordered(25_000, CreateTopic(1, tuple(BrokerId(broker) for broker in range(3)), "topic-0")),
+        Ordered(45_000, CreateTopic(1, tuple(BrokerId(broker) for broker in range(3)), "topic-0")),
         Written(47_000, 0, partition=1),
     ),
     looks=(
@@ -119,7 +119,7 @@ OLDER_MODE: Final = (
     attrs.evolve(
         _S04,
         name="S04-zk-before",
-        terms=attrs.evolve(_S04.terms, rules=rules_of("2.0")),
+        settings=attrs.evolve(_S04.settings, rules=rules_of("2.0")),
         looks=(Look(7_280, leader=0, logs=((0,), (), (0,), ())), Look(20_000, leader=2, logs=((0,), (), (), ()))),
         breaks=frozenset({"I4", "I5", "I6", "I7", "I9", "I16"}),
         gone=(0,),
@@ -128,9 +128,9 @@ OLDER_MODE: Final = (
     attrs.evolve(
         _S11,
         name="S11-zk-before",
-        terms=attrs.evolve(_S11.terms, rules=rules_of("2.1")),
+        settings=attrs.evolve(_S11.settings, rules=rules_of("2.1")),
         looks=(*_S11.looks[:2], Look(32_000, leader=0, logs=((), (0,), (), ())), _S11.looks[3]),
-        answers=(never("Obeyed", ErrorCode.STALE_BROKER_EPOCH), Answers("Produced", ErrorCode.NONE, 1, 1)),
+        answers=(never("Obeyed", ErrorCode.STALE_BROKER_EPOCH), Answers("ProduceResponse", ErrorCode.NONE, 1, 1)),
         gone=(0,),
     ),
     Scenario(
@@ -139,8 +139,8 @@ OLDER_MODE: Final = (
         how="The controller stands still for longer than its session, and another one is elected. It goes on where "
         "it was, and orders about: brokers that have heard of the later epoch refuse.",
         source="Kafka ControllerEpoch in control requests, KAFKA-6082",
-        settings=_OLDER,
-        terms=_TERMS,
+        role_settings=_OLDER,
+        settings=_TERMS,
         brokers=4,
         plan=(fault(6_007, FaultKind.PAUSE, 3, 20_000), fault(8_000, FaultKind.KILL, 0, 30_000)),
         acts=_CONTROLLED_BY_3,
@@ -153,8 +153,8 @@ OLDER_MODE: Final = (
         how="Broker 0 leads and dies; its session ends, the controller is notified, reads, and has 1 lead in a new "
         "epoch.",
         source="Kafka KafkaController, 2.8",
-        settings=_OLDER,
-        terms=_TERMS,
+        role_settings=_OLDER,
+        settings=_TERMS,
         plan=(fault(5_000, FaultKind.KILL, 0, 30_000),),
         looks=(
             Look(12_000, leader=0, isr=(0, 1, 2)),
@@ -168,8 +168,8 @@ OLDER_MODE: Final = (
         how="Broker 0 leads and is told to stop. It asks the controller, which lets 1 lead and takes 0 out of the ISR; "
         "only then does 0 end its session, and nobody waits for anything.",
         source="Kafka KafkaController.doControlledShutdown, KafkaServer.controlledShutdown, 2.8",
-        settings=_OLDER,
-        terms=_TERMS,
+        role_settings=_OLDER,
+        settings=_TERMS,
         brokers=4,
         plan=(fault(5_000, FaultKind.STOP, 0, 20_000),),
         acts=_CONTROLLED_BY_3,
@@ -181,4 +181,4 @@ OLDER_MODE: Final = (
     ),
     _S42,
 )
-"""The stories whose names have "-zk" in them."""
+"""The scenarios whose names have "-zk" in them."""

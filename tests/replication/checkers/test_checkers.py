@@ -18,32 +18,32 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.record import Record
 from replication.checkers import INVARIANTS, StepChecker, account, check_history, told
-from replication.checkers.committed_model import Ghost
-from replication.checkers.replica_model import Entry
+from replication.checkers.observed_log import Entry
+from replication.checkers.reference_log import ReferenceLog
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
     CONTROLLER,
     Address,
-    AskIsr,
+    AlterPartition,
     BrokerRecord,
-    Consumed,
-    MetadataTold,
+    BrokerRegistration,
+    ConsumerFetchResponse,
+    MetadataFetchResponse,
     NodeId,
     PartitionRecord,
-    Produced,
-    Register,
+    ProduceResponse,
     SessionsDue,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.fencing import StopProof
-from replication.rules.partition import AlterPartition, BrokerStatus, IsrMember, PartitionEpoch, PartitionState
+from replication.rules.partition import AlterPartitionRequest, BrokerStatus, IsrMember, PartitionEpoch, PartitionState
 from replication.rules.produce import Fate
 from replication.rules.switches import CURRENT, without
 from replication.simulation import Fault, FaultKind, NetworkOptions, quiet, run
 from replication.simulation.cluster import Cluster
 from replication.simulation.history import Sighting, Write
-from replication.simulation.options import Options, with_terms
+from replication.simulation.options import Options, with_partition_settings
 from replication.simulation.trace import Trace
 
 OPTIONS: Final = quiet(1, DurationMs(8_000))
@@ -55,7 +55,7 @@ Action = Callable[[Cluster], None]
 def broken_by(action: Action) -> set[str]:
     """The codes of what is found when `action` is done to a healthy cluster after 5 s."""
     cluster = Cluster(OPTIONS, Trace())
-    checker = StepChecker(OPTIONS.terms)
+    checker = StepChecker(OPTIONS.settings)
     cluster.watches.insert(0, checker.after)
     cluster.begin()
     cluster.run_until(TimeMs(STRIKE_MS))
@@ -135,7 +135,7 @@ def lead_twice(cluster: Cluster) -> None:
     part = leader(cluster)
     claim = attrs.evolve(part.state, broker=BrokerId(1))
     assert role.epoch is not None
-    role.roles[0] = LeaderRole(0, claim, log_of(cluster, 1), role.epoch, OPTIONS.settings)
+    role.roles[0] = LeaderRole(0, claim, log_of(cluster, 1), role.epoch, OPTIONS.role_settings)
 
 
 def count_fewer(cluster: Cluster) -> None:
@@ -146,7 +146,7 @@ def count_fewer(cluster: Cluster) -> None:
 
 def ask_in_an_older_epoch(cluster: Cluster) -> None:
     part = leader(cluster)
-    request = AlterPartition(
+    request = AlterPartitionRequest(
         leader=BrokerId(0),
         leader_epoch=LeaderEpoch(part.state.leader_epoch),
         partition_epoch=PartitionEpoch(part.state.partition_epoch - 1),
@@ -187,7 +187,7 @@ def test_a_break_behind_the_models_back_is_found(code: str, action: Action) -> N
 def after(message: object, node: NodeId, *sent: object) -> set[str]:
     """What is found when a healthy cluster's node is said to have handled a message and sent others."""
     cluster = Cluster(OPTIONS, Trace())
-    checker = StepChecker(OPTIONS.terms)
+    checker = StepChecker(OPTIONS.settings)
     cluster.watches.insert(0, checker.after)
     cluster.begin()
     cluster.run_until(TimeMs(STRIKE_MS))
@@ -201,52 +201,52 @@ BROKER: Final = NodeId(0)
 
 
 def test_an_answer_before_the_commit_is_found() -> None:
-    told = Produced(0, 1, -1, ErrorCode.NONE, Offset(10_000), appended=True)
+    told = ProduceResponse(0, 1, -1, ErrorCode.NONE, Offset(10_000), appended=True)
     assert after(SessionsDue(), BROKER, told) == {"I19"}
 
 
 def test_showing_what_is_not_committed_is_found() -> None:
-    told = Consumed(0, 1, ErrorCode.NONE, forged(1, 10_000, 0), Offset(0), Offset(0))
+    told = ConsumerFetchResponse(0, 1, ErrorCode.NONE, forged(1, 10_000, 0), Offset(0), Offset(0))
     assert after(SessionsDue(), BROKER, told) == {"I18"}
 
 
 def test_showing_something_else_is_found() -> None:
-    told = Consumed(0, 1, ErrorCode.NONE, forged(999_999, 0, 0), Offset(0), Offset(0))
+    told = ConsumerFetchResponse(0, 1, ErrorCode.NONE, forged(999_999, 0, 0), Offset(0), Offset(0))
     assert after(SessionsDue(), BROKER, told) == {"I17"}
 
 
 def test_metadata_that_the_controller_did_not_write_is_found() -> None:
     record = BrokerRecord(BrokerId(0), BrokerStatus(epoch=99))  # type: ignore[arg-type] # A NewType over int.
-    assert after(MetadataTold(1, 0, (record,)), BROKER) == {"I23"}
+    assert after(MetadataFetchResponse(1, 0, (record,)), BROKER) == {"I23"}
 
 
 def test_a_change_for_a_deposed_leader_is_found() -> None:
     cluster = Cluster(OPTIONS, Trace())
-    checker = StepChecker(OPTIONS.terms)
+    checker = StepChecker(OPTIONS.settings)
     cluster.watches.insert(0, checker.after)
     cluster.begin()
     cluster.run_until(TimeMs(STRIKE_MS))
     part = leader(cluster)
-    request = AlterPartition(
+    request = AlterPartitionRequest(
         leader=BrokerId(0),
         leader_epoch=LeaderEpoch(-1),
         partition_epoch=part.state.partition_epoch,
         isr=(IsrMember(BrokerId(0)),),
     )
     cluster.controller._write(PartitionRecord(0, attrs.evolve(state(cluster), partition_epoch=PartitionEpoch(1))))
-    checker.after(cluster, CONTROLLER, AskIsr(0, 1, request, part.broker_epoch), Outbox())
+    checker.after(cluster, CONTROLLER, AlterPartition(0, 1, request, part.broker_epoch), Outbox())
     assert "I24" in {finding.code for finding in checker.findings}
 
 
 def test_a_broker_that_stopped_uncleanly_and_is_still_counted_is_found() -> None:
     cluster = Cluster(OPTIONS, Trace())
-    checker = StepChecker(OPTIONS.terms)
+    checker = StepChecker(OPTIONS.settings)
     cluster.watches.insert(0, checker.after)
     cluster.begin()
     cluster.run_until(TimeMs(STRIKE_MS))
     epoch = len(cluster.controller.log)
     cluster.controller._write(BrokerRecord(BrokerId(1), BrokerStatus(epoch=epoch)))  # type: ignore[arg-type] # As above.
-    checker.after(cluster, CONTROLLER, Register(BrokerId(1), "new", StopProof()), Outbox())
+    checker.after(cluster, CONTROLLER, BrokerRegistration(BrokerId(1), "new", StopProof()), Outbox())
     assert {finding.code for finding in checker.findings} == {"I25"}
 
 
@@ -261,14 +261,14 @@ def test_an_isr_that_grows_by_itself_is_found() -> None:
 
 
 def test_a_high_watermark_that_rises_under_min_isr_is_found() -> None:
-    options = with_terms(OPTIONS, attrs.evolve(OPTIONS.terms, rules=without(CURRENT, "strict_min_isr")))
+    options = with_partition_settings(OPTIONS, attrs.evolve(OPTIONS.settings, rules=without(CURRENT, "strict_min_isr")))
     options = attrs.evolve(options, duration_ms=DurationMs(40_000), acks=(1,))
     plan = (
         Fault(TimeMs(4_000), FaultKind.KILL, 1, DurationMs(30_000)),
         Fault(TimeMs(4_000), FaultKind.KILL, 2, DurationMs(30_000)),
     )
-    assert {finding.code for finding in run(options, plan, expected=OPTIONS.terms).findings} >= {"I15"}
-    assert run(attrs.evolve(options, settings=OPTIONS.settings), plan).is_clean
+    assert {finding.code for finding in run(options, plan, expected=OPTIONS.settings).findings} >= {"I15"}
+    assert run(attrs.evolve(options, role_settings=OPTIONS.role_settings), plan).is_clean
 
 
 def write(value: int, *, sent: int = 0, answered: int = 0, offset: int = -1, fate: Fate = Fate.ACKED) -> Write:
@@ -281,46 +281,46 @@ def seen(offset: int, value: int, *, is_reset: bool = False) -> Sighting:
     return Sighting(7, 0, Offset(offset), value, TimeMs(0), is_reset)
 
 
-def ghost(*entries: Entry) -> dict[int, Ghost]:
-    made = Ghost(0)
+def reference(*entries: Entry) -> dict[int, ReferenceLog]:
+    made = ReferenceLog(0)
     made.committed = list(entries)
     made.appended = {entry.value for entry in entries}
     return {0: made}
 
 
-def codes(writes: list[Write], sightings: list[Sighting], ghosts: dict[int, Ghost]) -> set[str]:
-    found = check_history(writes, sightings, ghosts, TimeMs(0), is_idempotent=True)
+def codes(writes: list[Write], sightings: list[Sighting], references: dict[int, ReferenceLog]) -> set[str]:
+    found = check_history(writes, sightings, references, TimeMs(0), is_idempotent=True)
     return {finding.code for finding in found}
 
 
 def test_a_failed_write_that_is_there_is_found() -> None:
-    assert codes([write(5, fate=Fate.FAILED)], [], ghost(Entry(0, 5))) == {"I20"}
-    assert codes([write(5, fate=Fate.UNKNOWN)], [], ghost(Entry(0, 5))) == set()
+    assert codes([write(5, fate=Fate.FAILED)], [], reference(Entry(0, 5))) == {"I20"}
+    assert codes([write(5, fate=Fate.UNKNOWN)], [], reference(Entry(0, 5))) == set()
 
 
 def test_a_doubled_sequence_is_found() -> None:
-    assert codes([], [], ghost(Entry(0, 1, 9, 0), Entry(0, 2, 9, 0))) == {"I21"}
-    assert codes([], [], ghost(Entry(0, 1, 9, 0), Entry(0, 2, 9, 1))) == set()
+    assert codes([], [], reference(Entry(0, 1, 9, 0), Entry(0, 2, 9, 0))) == {"I21"}
+    assert codes([], [], reference(Entry(0, 1, 9, 0), Entry(0, 2, 9, 1))) == set()
 
 
 def test_a_write_behind_one_that_was_answered_before_is_found() -> None:
     early = write(1, sent=0, answered=10, offset=5)
-    assert codes([early, write(2, sent=11, answered=20, offset=4)], [], ghost()) == {"I22"}
-    assert codes([early, write(2, sent=9, answered=20, offset=4)], [], ghost()) == set()
+    assert codes([early, write(2, sent=11, answered=20, offset=4)], [], reference()) == {"I22"}
+    assert codes([early, write(2, sent=9, answered=20, offset=4)], [], reference()) == set()
 
 
 def test_reads_that_go_back_skip_or_double_are_found() -> None:
-    assert codes([], [seen(0, 1), seen(1, 2), seen(0, 1)], ghost()) == {"H1"}
-    assert codes([], [seen(0, 1), seen(2, 2)], ghost()) == {"H3"}
-    assert codes([], [seen(0, 1), seen(1, 1)], ghost()) == {"H2"}
-    assert codes([], [seen(0, 1), seen(5, 2, is_reset=True), seen(6, 3)], ghost()) == set()
+    assert codes([], [seen(0, 1), seen(1, 2), seen(0, 1)], reference()) == {"H1"}
+    assert codes([], [seen(0, 1), seen(2, 2)], reference()) == {"H3"}
+    assert codes([], [seen(0, 1), seen(1, 1)], reference()) == {"H2"}
+    assert codes([], [seen(0, 1), seen(5, 2, is_reset=True), seen(6, 3)], reference()) == set()
 
 
 def test_lost_records_are_told_with_what_took_them() -> None:
-    ghosts = ghost(Entry(0, 1), Entry(0, 2))
-    ghosts[0].give_up(1, TimeMs(40), 3, "unclean election of broker 2")
-    ghosts[0].gone[2] = "broker 0 cut it"
-    report = account([write(1, offset=0), write(2, offset=1), write(3, offset=2)], ghosts)
+    references = reference(Entry(0, 1), Entry(0, 2))
+    references[0].give_up(1, TimeMs(40), 3, "unclean election of broker 2")
+    references[0].gone[2] = "broker 0 cut it"
+    report = account([write(1, offset=0), write(2, offset=1), write(3, offset=2)], references)
     assert [str(lost) for lost in report.lost] == [
         "value 1, partition 0, offset 0, acks -1: never seen",
         "value 2, partition 0, offset 1, acks -1: unclean election of broker 2 at 40 ms: broker 0 cut it",
@@ -336,7 +336,7 @@ def test_lost_records_are_told_with_what_took_them() -> None:
 def test_a_lost_disk_beyond_the_bound_is_found_at_the_end() -> None:
     options: Options = attrs.evolve(OPTIONS, is_strict=True, duration_ms=DurationMs(30_000))
     rules = without(CURRENT, "elr_excludes_unclean", "isr_join_epoch_start")
-    broken = with_terms(options, attrs.evolve(options.terms, rules=rules))
+    broken = with_partition_settings(options, attrs.evolve(options.settings, rules=rules))
     plan = tuple(Fault(TimeMs(5_000), FaultKind.WIPE, broker, DurationMs(500)) for broker in range(3))
     # The strict limit makes kills of all but the first, and then nothing is lost.
     assert run(broken, plan).loss_count == 1
@@ -352,11 +352,11 @@ LAST_STANDING: Final = (
 
 def last_standing(*turned_off: str) -> Options:
     options = attrs.evolve(quiet(1, DurationMs(60_000)), partitions=1)
-    return with_terms(options, attrs.evolve(options.terms, rules=without(CURRENT, *turned_off)))
+    return with_partition_settings(options, attrs.evolve(options.settings, rules=without(CURRENT, *turned_off)))
 
 
 def test_a_record_that_nobody_has_any_more_is_found_in_a_whole_run() -> None:
-    outcome = run(last_standing("elr"), LAST_STANDING, expected=OPTIONS.terms)
+    outcome = run(last_standing("elr"), LAST_STANDING, expected=OPTIONS.settings)
     assert "I9" in {finding.code for finding in outcome.findings}
     assert {record.is_anywhere for record in outcome.durability.lost_for_no_reason} == {False}
     assert outcome.durability.lost[0].event.startswith("broker 0, the last to have it, cut its log to 0 to follow")
@@ -366,15 +366,15 @@ def test_a_record_that_nobody_has_any_more_is_found_in_a_whole_run() -> None:
 def test_a_record_that_only_others_have_than_the_leader_is_found_in_a_whole_run() -> None:
     # On a slow network the run ends before the others have come back and cut off what the leader has lost.
     options = attrs.evolve(last_standing("elr"), heal_ms_max=DurationMs(1), network=NetworkOptions(delay_ms_max=900))
-    outcome = run(options, LAST_STANDING, expected=OPTIONS.terms)
+    outcome = run(options, LAST_STANDING, expected=OPTIONS.settings)
     assert "I10" in {finding.code for finding in outcome.findings}
     assert {record.is_anywhere for record in outcome.durability.lost_for_no_reason} == {True}
 
 
 SEEN_ELSEWHERE: Final = {"I9", "I10", "I15", "I17", "I18", "I19", "I20", "I21", "I22", "I23", "I24", "I25", "I26"}
-OF_UPKEEP: Final = {f"K{number}" for number in range(1, 9)}
+OF_RETENTION: Final = {f"K{number}" for number in range(1, 9)}
 """Seen in `test_kept_checkers`."""
 
 
 def test_every_invariant_of_the_catalogue_is_broken_here_or_in_a_test_beside() -> None:
-    assert set(INVARIANTS) == {*BREAKS, *SEEN_ELSEWHERE, *OF_UPKEEP, "H1", "H2", "H3", "L", "A"}
+    assert set(INVARIANTS) == {*BREAKS, *SEEN_ELSEWHERE, *OF_RETENTION, "H1", "H2", "H3", "L", "A"}

@@ -14,26 +14,26 @@ from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
 from log.log_config import LogConfig
 from replication.checkers import INVARIANTS, check_history, check_keys, is_expired, may_skip
-from replication.checkers.committed_model import Ghost
-from replication.checkers.replica_model import Entry
-from replication.checkers.retention_model import Held, KeptGhost
-from replication.retention import Upkeep
+from replication.checkers.observed_log import Entry
+from replication.checkers.reference_log import ReferenceLog
+from replication.checkers.retention_model import Held, RetainedReferenceLog
+from replication.retention import Retention
 from replication.roles.replica_log import ReplicaLog
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, Simulation, quiet, run
 from replication.simulation.history import Sighting
-from replication.simulation.retention import with_upkeep
+from replication.simulation.retention import with_retention
 
 Patch = pytest.MonkeyPatch
 
-COMPACT: Final = Upkeep(compacts=True, deletes=False, segment_bytes=SizeBytes(500), key_count=3)
-DELETE: Final = Upkeep(segment_bytes=SizeBytes(500), retention_bytes=SizeBytes(100_000))
+COMPACT: Final = Retention(compacts=True, deletes=False, segment_bytes=SizeBytes(500), key_count=3)
+DELETE: Final = Retention(segment_bytes=SizeBytes(500), retention_bytes=SizeBytes(100_000))
 QUIET: Final = quiet(1, DurationMs(30_000))
 STRIKE_MS: Final = 8_000
 
 
-def broken_by(action: Callable[[ReplicaLog], None], upkeep: Upkeep = DELETE) -> set[str]:
+def broken_by(action: Callable[[ReplicaLog], None], retention: Retention = DELETE) -> set[str]:
     """The codes of what is found when `action` is done to the log of follower 1 in a healthy cluster."""
-    simulation = Simulation(with_upkeep(QUIET, upkeep))
+    simulation = Simulation(with_retention(QUIET, retention))
     simulation.run_until(STRIKE_MS)
     assert simulation.findings == ()
     replica = simulation.cluster.nodes[BrokerId(1)].logs[0]
@@ -80,10 +80,10 @@ def test_a_record_that_compaction_has_changed_is_found() -> None:
     assert "K6" in broken_by(flip_a_bit, attrs.evolve(COMPACT, check_ms=DurationMs(60_000)))
 
 
-def faulty(upkeep: Upkeep, *plan: Fault, delay_ms_max: int = 4) -> set[str]:
+def faulty(retention: Retention, *plan: Fault, delay_ms_max: int = 4) -> set[str]:
     """The codes of what a run under these faults breaks."""
     options: Options = attrs.evolve(QUIET, acks=(-1, 1), network=NetworkOptions(delay_ms_max=delay_ms_max))
-    return {finding.code for finding in run(with_upkeep(options, upkeep), plan).findings}
+    return {finding.code for finding in run(with_retention(options, retention), plan).findings}
 
 
 def ordered(at_ms: int) -> Fault:
@@ -124,20 +124,20 @@ def test_compaction_of_what_is_not_committed_is_found(monkeypatch: Patch) -> Non
 
 
 def test_tombstones_that_go_too_early_are_found(monkeypatch: Patch) -> None:
-    upkeep = attrs.evolve(COMPACT, delete_retention_ms=DurationMs(120_000), tombstones_one_in=2)
-    assert faulty(upkeep) == set()
-    log_config = Upkeep.log_config
+    retention = attrs.evolve(COMPACT, delete_retention_ms=DurationMs(120_000), tombstones_one_in=2)
+    assert faulty(retention) == set()
+    log_config = Retention.log_config
 
-    def at_once(self: Upkeep, config: LogConfig) -> LogConfig:
+    def at_once(self: Retention, config: LogConfig) -> LogConfig:
         return attrs.evolve(log_config(self, config), delete_retention_ms=DurationMs(0))
 
-    monkeypatch.setattr(Upkeep, "log_config", at_once)
-    assert "K7" in faulty(upkeep)
+    monkeypatch.setattr(Retention, "log_config", at_once)
+    assert "K7" in faulty(retention)
 
 
-def truth(*keys: bytes) -> dict[int, Ghost]:
+def truth(*keys: bytes) -> dict[int, ReferenceLog]:
     """A partition in which value n stands at offset n, under the nth key."""
-    made = KeptGhost(0)
+    made = RetainedReferenceLog(0)
     made.committed = [Entry(0, value, 9, value) for value in range(len(keys))]
     for value, key in enumerate(keys):
         made.known[value] = Held(value, made.committed[value], key, False, TimeMs(0))
@@ -150,21 +150,21 @@ def seen(offset: int, *, is_reset: bool = False) -> Sighting:
 
 
 def test_a_key_that_goes_back_is_found() -> None:
-    ghosts = truth(b"a", b"b", b"a")
-    assert check_keys([seen(0), seen(2), seen(1)], ghosts, TimeMs(0)) == []
-    assert [finding.code for finding in check_keys([seen(2), seen(0)], ghosts, TimeMs(0))] == ["K8"]
-    assert check_keys([seen(2), seen(0, is_reset=True)], ghosts, TimeMs(0)) == []
+    references = truth(b"a", b"b", b"a")
+    assert check_keys([seen(0), seen(2), seen(1)], references, TimeMs(0)) == []
+    assert [finding.code for finding in check_keys([seen(2), seen(0)], references, TimeMs(0))] == ["K8"]
+    assert check_keys([seen(2), seen(0, is_reset=True)], references, TimeMs(0)) == []
 
 
-def codes(sightings: list[Sighting], ghosts: dict[int, Ghost]) -> set[str]:
+def codes(sightings: list[Sighting], references: dict[int, ReferenceLog]) -> set[str]:
     found = check_history(
         [],
         sightings,
-        ghosts,
+        references,
         TimeMs(0),
         is_idempotent=True,
-        may_skip=lambda partition, offset: may_skip(ghosts, partition, offset),
-        is_expired=lambda partition, offset: is_expired(ghosts, partition, offset),
+        may_skip=lambda partition, offset: may_skip(references, partition, offset),
+        is_expired=lambda partition, offset: is_expired(references, partition, offset),
     )
     return {finding.code for finding in found}
 
@@ -175,13 +175,13 @@ def test_a_consumer_may_skip_what_was_superseded_and_nothing_else() -> None:
 
 
 def test_a_sequence_may_be_doubled_only_behind_records_that_have_expired() -> None:
-    ghosts = truth(b"a", b"a")
-    ghost = ghosts[0]
-    assert isinstance(ghost, KeptGhost)
-    ghost.committed.append(Entry(0, 5, 9, 1))
-    assert codes([], ghosts) == {"I21"}
-    ghost.note_start(2)
-    assert codes([], ghosts) == set()
+    references = truth(b"a", b"a")
+    reference = references[0]
+    assert isinstance(reference, RetainedReferenceLog)
+    reference.committed.append(Entry(0, 5, 9, 1))
+    assert codes([], references) == {"I21"}
+    reference.note_start(2)
+    assert codes([], references) == set()
 
 
 def test_every_invariant_of_upkeep_has_a_row() -> None:

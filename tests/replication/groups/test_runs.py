@@ -112,7 +112,7 @@ def test_a_member_whose_end_cannot_be_stored_is_removed_when_it_can() -> None:
 
 
 def test_stories_of_groups_look_and_listen() -> None:
-    """A story that expects something else says what was otherwise; that they go as told is tested with all stories."""
+    """A scenario that expects something else says what was otherwise; that they go as described is tested with all."""
     look = attrs.evolve(S71.looks[0], generation=9)
     heard = attrs.evolve(S71.heard[1], count_min=1, count_max=2)
     verdict = attrs.evolve(S71, looks=(look,), heard=(heard,), deaths=1).play()
@@ -121,7 +121,7 @@ def test_stories_of_groups_look_and_listen() -> None:
         "members heard CommitResponse ILLEGAL_GENERATION (22) 0 times, expected 1 to 2",
         "0 programs ended by themselves, expected 1",
     )
-    assert len({story.name for story in OF_GROUPS}) == len(OF_GROUPS)
+    assert len({scenario.name for scenario in OF_GROUPS}) == len(OF_GROUPS)
 
 
 def test_the_command_counts_what_groups_did() -> None:

@@ -1,4 +1,4 @@
-"""Mirrored runs: stories come out as told, the promises hold under faults, and breaking a rule breaks a promise."""
+"""Mirrored runs: scenarios come out as told, the promises hold under faults, and breaking a rule breaks a promise."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from replication.mirror.options import MirrorFault, MirrorOptions, quiet_mirror,
 from replication.mirror.outcome import Failover, check_failovers
 from replication.mirror.records import Checkpoint, OffsetSync
 from replication.mirror.run import MirrorRun, run_mirror
-from replication.mirror.scenarios import STORIES, MirrorStory, differences, find_story
+from replication.mirror.scenarios import SCENARIOS, MirrorScenario, differences, find_scenario
 from replication.mirror.sync_store import SyncStore
 
 MINUTE: DurationMs = DurationMs(60_000)
 PARTITION = TopicPartition("orders", PartitionId(0))
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
-def test_a_story_comes_out_as_it_is_told(story: MirrorStory) -> None:
-    outcome = run_mirror(story.options)
-    assert differences(story, outcome) == ()
-    assert len(story.how) > 60
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_a_story_comes_out_as_it_is_told(scenario: MirrorScenario) -> None:
+    outcome = run_mirror(scenario.options)
+    assert differences(scenario, outcome) == ()
+    assert len(scenario.how) > 60
 
 
 # Seed 13: an unclean election of the source, after which offsets are used twice.
@@ -106,11 +106,11 @@ def syncs_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process.MirrorProcess, "_on_copied", on_copied)
 
 
-DYING = find_story("M02").options
+DYING = find_scenario("M02").options
 SLOW_GROUP = attrs.evolve(
-    find_story("M01").options,
+    find_scenario("M01").options,
     commit_group_ms=DurationMs(7_000),
-    settings=attrs.evolve(find_story("M01").options.settings, offset_lag_max=0),
+    settings=attrs.evolve(find_scenario("M01").options.settings, offset_lag_max=0),
 )
 
 
@@ -245,15 +245,15 @@ def test_many_seeds_are_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> 
 def test_stories_are_listed_and_told_and_others_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(mirror, "mirror", ["--list"]) == 0
     assert capsys.readouterr().out.startswith("M01  a copy without faults\nM02  ")
-    assert run(mirror, "mirror", ["--story", "M04"]) == 0
+    assert run(mirror, "mirror", ["--scenario", "M04"]) == 0
     assert capsys.readouterr().out.endswith("nothing is broken\nas expected\n")
-    assert run(mirror, "mirror", ["--story", "M99\x1b"]) == 2
-    assert capsys.readouterr().err.startswith(r"mirror: there is no story 'M99\x1b'; there are M01, M02")
+    assert run(mirror, "mirror", ["--scenario", "M99\x1b"]) == 2
+    assert capsys.readouterr().err.startswith(r"mirror: there is no scenario 'M99\x1b'; there are M01, M02")
 
 
 def test_a_story_that_differs_says_in_what() -> None:
-    story = find_story("M01")
-    outcome = run_mirror(find_story("M02").options)
-    (what,) = differences(story, outcome)
+    scenario = find_scenario("M01")
+    outcome = run_mirror(find_scenario("M02").options)
+    (what,) = differences(scenario, outcome)
     assert what.endswith(" records are on the target twice")
     assert set(PROMISES) == {f"MM{number}" for number in range(1, 8)}

@@ -12,7 +12,7 @@ from broker.errors import UsageError
 from broker.ids import Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
 from log.log_config import LogConfig
-from replication.retention import Reset, Upkeep, identity_of, keyed_record
+from replication.retention import Reset, Retention, identity_of, keyed_record
 from replication.rules.deletion import Deletion, low_watermark, take_order
 from replication.rules.partition import LeaderState, LogState
 from tests.replication.builders import follower, leader, moment, statuses
@@ -67,19 +67,19 @@ def test_a_replica_that_has_not_fetched_yet_holds_the_low_watermark_down() -> No
 )
 def test_impossible_upkeep_is_refused(wrong: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError) as refused:
-        Upkeep(**wrong)
+        Retention(**wrong)
     assert str(refused.value) == told
 
 
 def test_a_log_is_configured_as_upkeep_says() -> None:
-    upkeep = Upkeep(retention_ms=DurationMs(7), retention_bytes=SizeBytes(8), compacts=True, deletes=False)
-    config = upkeep.log_config(LogConfig(index_interval_bytes=SizeBytes(77)))
+    retention = Retention(retention_ms=DurationMs(7), retention_bytes=SizeBytes(8), compacts=True, deletes=False)
+    config = retention.log_config(LogConfig(index_interval_bytes=SizeBytes(77)))
     assert (config.retention_ms, config.retention_bytes, config.compacts, config.deletes) == (7, 8, True, False)
-    assert (config.segment_size_bytes, config.index_interval_bytes) == (upkeep.segment_bytes, 77)
+    assert (config.segment_size_bytes, config.index_interval_bytes) == (retention.segment_bytes, 77)
 
 
 def test_upkeep_tells_what_it_is() -> None:
-    assert str(Upkeep(compacts=True, reset=Reset.EARLIEST)) == (
+    assert str(Retention(compacts=True, reset=Reset.EARLIEST)) == (
         "cleanup.policy compact,delete, retention.ms -1, retention.bytes -1, segment.bytes 1000, looked at every "
         "5000 ms, 8 keys; auto.offset.reset earliest"
     )

@@ -15,24 +15,24 @@ from broker.units import DurationMs, SizeBytes
 from replication.checkers import Rare
 from replication.cli.simulate import simulate
 from replication.groups import GroupLife, with_groups
-from replication.retention import RecordsDeleted, Reset, Upkeep
+from replication.retention import RecordsDeleted, Reset, Retention
 from replication.roles.messages import (
     CONTROLLER,
-    BeatTold,
-    BoundsTold,
-    Consumed,
-    Fetched,
-    IsrTold,
+    AlterPartitionResponse,
+    BrokerHeartbeatResponse,
+    ConsumerFetchResponse,
+    FetchResponse,
+    ListOffsetsResponse,
     Message,
     NodeId,
-    Produced,
+    ProduceResponse,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.states import PartState
 from replication.rules.switches import rules_of
 from replication.simulation import Options, Simulation, draw_plan, harsh, quiet, run, swarm
 from replication.simulation.cluster import Cluster
-from replication.simulation.retention import drawn_upkeep, with_upkeep
+from replication.simulation.retention import drawn_retention, with_retention
 
 MINUTE: Final = DurationMs(60_000)
 TEN_MINUTES: Final = DurationMs(600_000)
@@ -40,7 +40,7 @@ TEN_MINUTES: Final = DurationMs(600_000)
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_swarm_of_faults_breaks_nothing_in_logs_that_are_kept(seed: int) -> None:
-    outcome = run(with_upkeep(swarm(seed, MINUTE)))
+    outcome = run(with_retention(swarm(seed, MINUTE)))
     assert outcome.findings == (), outcome.findings[0]
 
 
@@ -61,21 +61,21 @@ PAST_FAILURES: Final = (
 )
 
 
-@pytest.mark.parametrize(("options", "story"), PAST_FAILURES)
-def test_what_broke_once_holds_now(options: Options, story: str) -> None:
-    outcome = run(with_upkeep(options))
-    assert outcome.findings == (), f"{outcome.findings[0]}; it was: {story}"
+@pytest.mark.parametrize(("options", "scenario"), PAST_FAILURES)
+def test_what_broke_once_holds_now(options: Options, scenario: str) -> None:
+    outcome = run(with_retention(options))
+    assert outcome.findings == (), f"{outcome.findings[0]}; it was: {scenario}"
 
 
 def test_groups_pass_over_what_has_expired() -> None:
-    options = with_upkeep(with_groups(swarm(3, DurationMs(180_000))))
+    options = with_retention(with_groups(swarm(3, DurationMs(180_000))))
     outcome = run(options, extension=GroupLife.drawn(options, 2))
     assert outcome.findings == (), outcome.findings[0]
 
 
 def test_logs_are_cut_and_compacted_and_nothing_is_lost_without_faults() -> None:
-    upkeep = Upkeep(compacts=True, retention_bytes=SizeBytes(500), segment_bytes=SizeBytes(500))
-    outcome = run(with_upkeep(quiet(1, MINUTE), upkeep))
+    retention = Retention(compacts=True, retention_bytes=SizeBytes(500), segment_bytes=SizeBytes(500))
+    outcome = run(with_retention(quiet(1, MINUTE), retention))
     assert outcome.is_clean
     assert outcome.durability.lost == ()
     assert outcome.kept is not None
@@ -86,20 +86,20 @@ def test_logs_are_cut_and_compacted_and_nothing_is_lost_without_faults() -> None
 
 def test_upkeep_moves_no_fault_of_a_run_without_it() -> None:
     options = harsh(9, MINUTE)
-    plan = draw_plan(with_upkeep(options))
+    plan = draw_plan(with_retention(options))
     assert set(draw_plan(options)) < set(plan)
 
 
 def test_every_kind_of_upkeep_is_drawn() -> None:
-    drawn = [drawn_upkeep(seed) for seed in range(60)]
+    drawn = [drawn_retention(seed) for seed in range(60)]
     assert {(each.compacts, each.deletes) for each in drawn} == {(False, True), (True, True), (True, False)}
     assert {each.reset for each in drawn} == set(Reset)
 
 
 def test_consumers_that_come_too_late_are_counted_apart_from_losses() -> None:
     options = attrs.evolve(quiet(1, MINUTE), produce_ms=DurationMs(20), consumers=1)
-    upkeep = Upkeep(retention_bytes=SizeBytes(1_000), segment_bytes=SizeBytes(500), reset=Reset.EARLIEST)
-    outcome = run(with_upkeep(options, upkeep))
+    retention = Retention(retention_bytes=SizeBytes(1_000), segment_bytes=SizeBytes(500), reset=Reset.EARLIEST)
+    outcome = run(with_retention(options, retention))
     assert outcome.is_clean
     assert outcome.durability.lost == ()
     assert outcome.kept is not None
@@ -109,46 +109,52 @@ def test_consumers_that_come_too_late_are_counted_apart_from_losses() -> None:
 # What a fixed set of runs passes through.
 
 COVERAGE: Final = (
-    with_upkeep(harsh(148, DurationMs(480_000))),
-    with_upkeep(harsh(83, DurationMs(480_000))),
-    with_upkeep(harsh(84, DurationMs(480_000))),
-    with_upkeep(harsh(8, TEN_MINUTES)),
-    with_upkeep(harsh(18, TEN_MINUTES)),
-    with_upkeep(swarm(1, DurationMs(300_000), rules_of("3.6"))),
+    with_retention(harsh(148, DurationMs(480_000))),
+    with_retention(harsh(83, DurationMs(480_000))),
+    with_retention(harsh(84, DurationMs(480_000))),
+    with_retention(harsh(8, TEN_MINUTES)),
+    with_retention(harsh(18, TEN_MINUTES)),
+    with_retention(swarm(1, DurationMs(300_000), rules_of("3.6"))),
 )
 """The last under the rules of 3.6, whose high watermark rises under min ISR."""
 
 _NEVER: Final = {
-    (Produced, ErrorCode.INVALID_REQUIRED_ACKS): "clients send acks -1, 0 or 1",
-    (Produced, ErrorCode.KAFKA_STORAGE_ERROR): "no directory fails in random runs; the story S40 has it",
-    (Produced, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION): "no topic is deleted in random runs; the story S42 does it",
-    (Fetched, ErrorCode.KAFKA_STORAGE_ERROR): "as for Produced",
-    (Consumed, ErrorCode.KAFKA_STORAGE_ERROR): "as for Produced",
-    (IsrTold, ErrorCode.NOT_CONTROLLER): "the metadata log outlives its controller, so no leader knows more than it",
-    (IsrTold, ErrorCode.INVALID_REQUEST): "no leader asks for an ISR without itself, or twice the same",
-    (IsrTold, ErrorCode.UNKNOWN_TOPIC_ID): "as for Produced",
+    (ProduceResponse, ErrorCode.INVALID_REQUIRED_ACKS): "clients send acks -1, 0 or 1",
+    (ProduceResponse, ErrorCode.KAFKA_STORAGE_ERROR): "no directory fails in random runs; the scenario S40 has it",
+    (
+        ProduceResponse,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ): "no topic is deleted in random runs; the scenario S42 does it",
+    (FetchResponse, ErrorCode.KAFKA_STORAGE_ERROR): "as for ProduceResponse",
+    (ConsumerFetchResponse, ErrorCode.KAFKA_STORAGE_ERROR): "as for ProduceResponse",
+    (
+        AlterPartitionResponse,
+        ErrorCode.NOT_CONTROLLER,
+    ): "the metadata log outlives its controller, so no leader knows more than it",
+    (AlterPartitionResponse, ErrorCode.INVALID_REQUEST): "no leader asks for an ISR without itself, or twice the same",
+    (AlterPartitionResponse, ErrorCode.UNKNOWN_TOPIC_ID): "as for ProduceResponse",
 }
 """Answers that the model can give and random runs never do, with the reason."""
 
 _ANSWERED: Final = {
-    (Produced, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    (Produced, ErrorCode.REQUEST_TIMED_OUT),
-    (Produced, ErrorCode.NOT_ENOUGH_REPLICAS),
-    (Produced, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND),
-    (Produced, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
-    (Fetched, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    (Fetched, ErrorCode.OFFSET_OUT_OF_RANGE),
-    (Fetched, ErrorCode.FENCED_LEADER_EPOCH),
-    (Fetched, ErrorCode.UNKNOWN_LEADER_EPOCH),
-    (Consumed, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    (Consumed, ErrorCode.OFFSET_OUT_OF_RANGE),
-    (Consumed, ErrorCode.OFFSET_NOT_AVAILABLE),
-    (IsrTold, ErrorCode.FENCED_LEADER_EPOCH),
-    (IsrTold, ErrorCode.INVALID_UPDATE_VERSION),
-    (IsrTold, ErrorCode.NEW_LEADER_ELECTED),
-    (IsrTold, ErrorCode.INELIGIBLE_REPLICA),
-    (IsrTold, ErrorCode.STALE_BROKER_EPOCH),
-    (BeatTold, ErrorCode.STALE_BROKER_EPOCH),
+    (ProduceResponse, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    (ProduceResponse, ErrorCode.REQUEST_TIMED_OUT),
+    (ProduceResponse, ErrorCode.NOT_ENOUGH_REPLICAS),
+    (ProduceResponse, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND),
+    (ProduceResponse, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
+    (FetchResponse, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    (FetchResponse, ErrorCode.OFFSET_OUT_OF_RANGE),
+    (FetchResponse, ErrorCode.FENCED_LEADER_EPOCH),
+    (FetchResponse, ErrorCode.UNKNOWN_LEADER_EPOCH),
+    (ConsumerFetchResponse, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    (ConsumerFetchResponse, ErrorCode.OFFSET_OUT_OF_RANGE),
+    (ConsumerFetchResponse, ErrorCode.OFFSET_NOT_AVAILABLE),
+    (AlterPartitionResponse, ErrorCode.FENCED_LEADER_EPOCH),
+    (AlterPartitionResponse, ErrorCode.INVALID_UPDATE_VERSION),
+    (AlterPartitionResponse, ErrorCode.NEW_LEADER_ELECTED),
+    (AlterPartitionResponse, ErrorCode.INELIGIBLE_REPLICA),
+    (AlterPartitionResponse, ErrorCode.STALE_BROKER_EPOCH),
+    (BrokerHeartbeatResponse, ErrorCode.STALE_BROKER_EPOCH),
     (RecordsDeleted, ErrorCode.NOT_LEADER_OR_FOLLOWER),
     (RecordsDeleted, ErrorCode.OFFSET_OUT_OF_RANGE),
     (RecordsDeleted, ErrorCode.POLICY_VIOLATION),
@@ -173,11 +179,18 @@ class Seen:
     def watch(self, cluster: Cluster, node: NodeId, _message: Message, out: Outbox) -> None:
         """Note what a node has sent, and what it is."""
         for _, each in out.sent:
-            if isinstance(each, Fetched):
-                self.answers[Fetched, each.answer.error] += 1
-            elif isinstance(each, IsrTold):
-                self.answers[IsrTold, each.altered.error] += 1
-            elif isinstance(each, Produced | Consumed | BeatTold | BoundsTold | RecordsDeleted):
+            if isinstance(each, FetchResponse):
+                self.answers[FetchResponse, each.answer.error] += 1
+            elif isinstance(each, AlterPartitionResponse):
+                self.answers[AlterPartitionResponse, each.altered.error] += 1
+            elif isinstance(
+                each,
+                ProduceResponse
+                | ConsumerFetchResponse
+                | BrokerHeartbeatResponse
+                | ListOffsetsResponse
+                | RecordsDeleted,
+            ):
                 self.answers[type(each), each.error] += 1
         role = next((each.role for broker, each in cluster.nodes.items() if broker == node), None)
         if node < CONTROLLER and role is not None:
@@ -206,7 +219,7 @@ def test_followers_are_told_that_logs_part_and_that_they_are_fenced() -> None:
 def test_a_fixed_set_of_runs_gives_every_answer_that_random_runs_can_give() -> None:
     errors = {answer for answer, count in seen().answers.items() if count and answer[1] is not ErrorCode.NONE}
     assert errors >= _ANSWERED, _ANSWERED - errors
-    assert errors <= _ANSWERED | {(BoundsTold, each) for each in ErrorCode}, errors - _ANSWERED
+    assert errors <= _ANSWERED | {(ListOffsetsResponse, each) for each in ErrorCode}, errors - _ANSWERED
     assert not errors & set(_NEVER)
 
 
@@ -227,15 +240,15 @@ def test_upkeep_is_asked_for_on_the_command_line(capsys: pytest.CaptureFixture[s
 
 
 def test_the_seed_may_draw_upkeep(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(simulate, "simulate", ["--swarm", "--seed", "3", "--minutes", "0.5", "--upkeep"]) == 0
+    assert run_command(simulate, "simulate", ["--swarm", "--seed", "3", "--minutes", "0.5", "--retention"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[4] == str(drawn_upkeep(3))
+    assert lines[4] == str(drawn_retention(3))
     assert "delete_records every 40000 ms" in lines[5]
 
 
 def test_what_is_drawn_cannot_be_set_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(simulate, "simulate", ["--upkeep", "--compact"]) == 2
-    told = "simulate: --upkeep draws everything from the seed; it is not given beside what it draws\n"
+    assert run_command(simulate, "simulate", ["--retention", "--compact"]) == 2
+    told = "simulate: --retention draws everything from the seed; it is not given beside what it draws\n"
     assert capsys.readouterr().err == told
 
 

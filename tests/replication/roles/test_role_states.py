@@ -32,25 +32,25 @@ from replication.roles.broker_role import BrokerRole
 from replication.roles.broker_start import BrokerStart
 from replication.roles.messages import (
     Address,
-    AskBounds,
-    AskEpochEnd,
-    BeatTold,
-    BoundsTold,
+    AlterPartitionResponse,
+    BrokerHeartbeatResponse,
     BrokerRecord,
-    Consume,
-    EpochEndTold,
+    BrokerRegistration,
+    BrokerRegistrationResponse,
+    ConsumerFetch,
     Fetch,
     FetchDue,
-    Fetched,
-    IsrTold,
+    FetchResponse,
+    ListOffsets,
+    ListOffsetsResponse,
     Message,
-    MetadataTold,
+    MetadataFetchResponse,
     NodeId,
+    OffsetsForLeaderEpoch,
+    OffsetsForLeaderEpochResponse,
     PartitionRecord,
     Produce,
-    Register,
-    Registered,
-    WriteExpired,
+    ProduceExpired,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
@@ -84,13 +84,13 @@ from replication.roles.states import (
 from replication.rules.alter_partition import Altered
 from replication.rules.fencing import StopProof
 from replication.rules.fetch import FetchAnswer, FetchRequest
-from replication.rules.partition import AlterPartition, BrokerStatus, EpochEnd, PartitionEpoch, PartitionState
+from replication.rules.partition import AlterPartitionRequest, BrokerStatus, EpochEnd, PartitionEpoch, PartitionState
 from replication.rules.produce import ACKS_ALL, Fate, fate
 from replication.rules.switches import CURRENT
 from replication.simulation.node import Node
 from replication.simulation.options import quiet
 from replication.strategies import applied, events, partitions
-from tests.replication.builders import ids, terms
+from tests.replication.builders import ids, settings
 
 EVERY_PAIR = [
     pytest.param(machine, state, event, id=f"{machine.name}: {state.name}, {event.name}")
@@ -197,7 +197,7 @@ def test_whatever_happens_to_brokers_the_partition_steps_by_the_tables(
     state: PartitionState, data: st.DataObject, unclean: bool
 ) -> None:
     sequence = data.draw(events(state.replicas))
-    states = applied(state, sequence, attrs.evolve(terms(min_isr=2), unclean_election=unclean))
+    states = applied(state, sequence, attrs.evolve(settings(min_isr=2), unclean_election=unclean))
     for before, after in itertools.pairwise(states):
         # A broker that is back uncleanly and at once elected is two changes, of which only the last is seen here.
         if after.partition_epoch == before.partition_epoch + 1:
@@ -281,20 +281,20 @@ class Stage:
     """A broker that has read metadata which give it a part in partition 0."""
 
     def __init__(self, part: PartState) -> None:
-        node = Node(OWN, 0, quiet(1, DurationMs(MINUTE_MS)).settings, ManualClock())
+        node = Node(OWN, 0, quiet(1, DurationMs(MINUTE_MS)).role_settings, ManualClock())
         self.role = node.start()
         self.out = Outbox()
         self.role.begin(self.out)
-        self.tell(Registered(BrokerEpoch(1)))
+        self.tell(BrokerRegistrationResponse(BrokerEpoch(1)))
         records = [BrokerRecord(OWN, BrokerStatus(epoch=BrokerEpoch(1), fenced=True))]
         leader = {PartState.LEADING: OWN, PartState.LEADERLESS: NO_LEADER}.get(part, LEADER)
         state = PartitionState(replicas=ids(1, 2, 3), isr=ids(1, 2, 3), leader=leader, leader_epoch=EPOCH)
         if part is not PartState.NONE:
             records.append(PartitionRecord(0, state))  # type: ignore[arg-type] # fields by name, or of either kind of record.
-        self.tell(MetadataTold(1, 0, tuple(records)))
+        self.tell(MetadataFetchResponse(1, 0, tuple(records)))
         error = {PartState.PARKED: ErrorCode.FENCED_LEADER_EPOCH, PartState.PLACING: ErrorCode.OFFSET_OUT_OF_RANGE}
         if part in error:
-            self.tell(Fetched(0, self.number, FetchAnswer(error=error[part]), b""))
+            self.tell(FetchResponse(0, self.number, FetchAnswer(error=error[part]), b""))
         assert self.part is part
 
     @property
@@ -304,7 +304,7 @@ class Stage:
 
     @property
     def number(self) -> int:
-        asked = [message for _, message in self.out.sent if isinstance(message, Fetch | AskBounds)]
+        asked = [message for _, message in self.out.sent if isinstance(message, Fetch | ListOffsets)]
         return asked[-1].number if asked else 1
 
     def tell(self, message: Message) -> list[Message]:
@@ -319,7 +319,7 @@ class Stage:
 
 PARTS = (PartState.NONE, PartState.LEADING, PartState.LEADERLESS, PartState.FETCHING, PartState.PLACING)
 FOLLOWING = FetchRequest(replica=BrokerId(3), offset=Offset(0), leader_epoch=EPOCH)
-REQUEST = AlterPartition(leader=OWN, leader_epoch=EPOCH, partition_epoch=PartitionEpoch(0), isr=())
+REQUEST = AlterPartitionRequest(leader=OWN, leader_epoch=EPOCH, partition_epoch=PartitionEpoch(0), isr=())
 ALTERED = Altered(ErrorCode.NONE, PartitionState(replicas=ids(1), isr=ids(1), leader=OWN))
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -327,12 +327,12 @@ NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 def answers_at(number: int) -> dict[Message, tuple[PartState, ...]]:
     """What answers a follower's question, and the states in which that is the question under way."""
     return {
-        Fetched(0, number, FetchAnswer(), b""): (PartState.FETCHING,),
-        EpochEndTold(0, number, ErrorCode.NONE, EpochEnd()): (PartState.TRUNCATING,),
-        BoundsTold(0, number, ErrorCode.NONE, Offset(0), Offset(0)): (PartState.PLACING,),
+        FetchResponse(0, number, FetchAnswer(), b""): (PartState.FETCHING,),
+        OffsetsForLeaderEpochResponse(0, number, ErrorCode.NONE, EpochEnd()): (PartState.TRUNCATING,),
+        ListOffsetsResponse(0, number, ErrorCode.NONE, Offset(0), Offset(0)): (PartState.PLACING,),
         FetchDue(0, number): (PartState.TRUNCATING, PartState.FETCHING, PartState.PLACING),
-        IsrTold(0, REQUEST, ALTERED): (),
-        WriteExpired(0, number): (),
+        AlterPartitionResponse(0, REQUEST, ALTERED): (),
+        ProduceExpired(0, number): (),
     }
 
 
@@ -359,8 +359,8 @@ def test_a_request_to_a_broker_that_does_not_lead_changes_nothing_and_is_answere
     requests: tuple[Message, ...] = (
         Fetch(0, 1, FOLLOWING),
         Produce(0, 1, ACKS_ALL, b""),
-        AskEpochEnd(0, 1, EPOCH, EPOCH),
-        AskBounds(0, 1, EPOCH),
+        OffsetsForLeaderEpoch(0, 1, EPOCH, EPOCH),
+        ListOffsets(0, 1, EPOCH),
     )
     for request in requests:
         stage = Stage(part)
@@ -368,7 +368,7 @@ def test_a_request_to_a_broker_that_does_not_lead_changes_nothing_and_is_answere
         (answer,) = stage.tell(request) if part is not PartState.LEADING else (None,)
         if part is PartState.LEADING:
             continue
-        error = answer.answer.error if isinstance(answer, Fetched) else answer.error  # type: ignore[union-attr] # the answer to what was asked.
+        error = answer.answer.error if isinstance(answer, FetchResponse) else answer.error  # type: ignore[union-attr] # the answer to what was asked.
         assert (stage.snapshot(), error) == (before, NOT_LEADER), request
 
 
@@ -381,7 +381,7 @@ def test_a_fetch_in_another_epoch_changes_nothing_and_is_told_which(
     before = stage.snapshot()
     request = FetchRequest(replica=BrokerId(3), offset=Offset(0), leader_epoch=LeaderEpoch(epoch))
     (answer,) = stage.tell(Fetch(0, 1, request))
-    assert isinstance(answer, Fetched)
+    assert isinstance(answer, FetchResponse)
     assert (stage.snapshot(), answer.answer.error) == (before, error)
 
 
@@ -396,15 +396,15 @@ def test_a_write_with_acks_that_are_none_is_refused_and_not_appended(acks: int) 
 
 def test_a_consumer_is_turned_away_by_a_broker_without_a_replica_only() -> None:
     for part in PARTS:
-        (answer,) = Stage(part).tell(Consume(0, 1, Offset(0)))
+        (answer,) = Stage(part).tell(ConsumerFetch(0, 1, Offset(0)))
         assert answer.error is (NOT_LEADER if part is PartState.NONE else ErrorCode.NONE)  # type: ignore[union-attr] # the answer to what was asked.
 
 
 def test_a_message_that_is_not_for_brokers_is_refused_and_changes_nothing() -> None:
     stage = Stage(PartState.FETCHING)
     before = stage.snapshot()
-    with pytest.raises(UsageError, match=r"^a broker takes no Register$"):
-        stage.tell(Register(OWN, "1/1", StopProof()))
+    with pytest.raises(UsageError, match=r"^a broker takes no BrokerRegistration$"):
+        stage.tell(BrokerRegistration(OWN, "1/1", StopProof()))
     assert stage.snapshot() == before
 
 
@@ -437,17 +437,17 @@ def living() -> BrokerRole:
     start = BrokerStart(OWN, "1/1", StopProof(), lambda _: None, lambda _: None, lambda _: None)  # type: ignore[arg-type, return-value] # no partition, so none is called.
     role = BrokerRole(start, RoleSettings())
     role.begin(Outbox())
-    role.handle(Registered(BrokerEpoch(1)), PEER, NOW, Outbox())
+    role.handle(BrokerRegistrationResponse(BrokerEpoch(1)), PEER, NOW, Outbox())
     return role
 
 
 def happen(role: BrokerRole, event: LifeInput) -> None:
     if event in HEARD:
-        role.handle(BeatTold(ErrorCode.NONE, HEARD[event]), PEER, NOW, Outbox())
+        role.handle(BrokerHeartbeatResponse(ErrorCode.NONE, HEARD[event]), PEER, NOW, Outbox())
     elif event is LifeInput.CAUGHT_UP:
         record = BrokerRecord(OWN, BrokerStatus(epoch=BrokerEpoch(1), fenced=True))
         number = 1 + role.image.offset
-        role.handle(MetadataTold(number, role.image.offset, (record,)), PEER, NOW, Outbox())
+        role.handle(MetadataFetchResponse(number, role.image.offset, (record,)), PEER, NOW, Outbox())
     elif event is LifeInput.STOP_WANTED:
         was = role.life
         assert role.ask_to_stop() is ((was, event) in LIFE_TRANSITIONS)
@@ -470,7 +470,7 @@ def test_a_process_lives_by_the_table_and_stays_as_it_is_otherwise(state: LifeSt
 def test_an_answer_to_a_heartbeat_of_another_epoch_says_nothing_of_this_life() -> None:
     role = living()
     happen(role, LifeInput.CAUGHT_UP)
-    role.handle(BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNFENCED), PEER, NOW, Outbox())
+    role.handle(BrokerHeartbeatResponse(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNFENCED), PEER, NOW, Outbox())
     assert role.life is LifeState.RECOVERY
 
 

@@ -9,9 +9,9 @@ from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch
 from replication.rules.alter_partition import Altered, Reaction, alter, react, validate
 from replication.rules.isr import propose_shrink
-from replication.rules.partition import AlterPartition, LeaderState, PartitionEpoch
+from replication.rules.partition import AlterPartitionRequest, LeaderState, PartitionEpoch
 from replication.rules.switches import CURRENT, rules_of
-from tests.replication.builders import follower, ids, leader, partition, request, statuses, terms
+from tests.replication.builders import follower, ids, leader, partition, request, settings, statuses
 
 E = ErrorCode
 
@@ -37,8 +37,8 @@ E = ErrorCode
         (request(1, 2, lives={2: -1}), E.NONE),
     ],
 )
-def test_the_checks_in_their_order(asked: AlterPartition, error: ErrorCode) -> None:
-    altered = alter(partition((1,)), asked, statuses(), terms())
+def test_the_checks_in_their_order(asked: AlterPartitionRequest, error: ErrorCode) -> None:
+    altered = alter(partition((1,)), asked, statuses(), settings())
     assert altered.error is error
     if error is not E.NONE:
         assert altered.partition == partition((1,))
@@ -53,7 +53,7 @@ def test_the_checks_in_their_order(asked: AlterPartition, error: ErrorCode) -> N
     ],
 )
 def test_nobody_who_is_away_is_added(brokers: dict[BrokerId, object]) -> None:
-    altered = alter(partition((1,)), request(1, 2), brokers, terms())  # type: ignore[arg-type] # - statuses all the same.
+    altered = alter(partition((1,)), request(1, 2), brokers, settings())  # type: ignore[arg-type] # - statuses all the same.
     assert altered.error is E.INELIGIBLE_REPLICA
 
 
@@ -61,7 +61,7 @@ def test_a_leader_that_recovers_may_say_so_alone() -> None:
     recovering = partition((1,), recovering=True)
     assert validate(recovering, request(1, recovering=True), statuses(), CURRENT) is E.NONE
     assert validate(recovering, request(1, 2, recovering=True), statuses(), CURRENT) is E.INVALID_REQUEST
-    done = alter(recovering, request(1), statuses(), terms())
+    done = alter(recovering, request(1), statuses(), settings())
     assert (done.error, done.partition.recovering) == (E.NONE, False)
 
 
@@ -70,12 +70,12 @@ def test_an_unknown_partition() -> None:
 
 
 def test_a_change_is_one_partition_epoch() -> None:
-    altered = alter(partition((1,)), request(1, 2), statuses(), terms()).partition
+    altered = alter(partition((1,)), request(1, 2), statuses(), settings()).partition
     assert (altered.isr, altered.partition_epoch, altered.leader_epoch) == (ids(1, 2), 8, 5)
 
 
 def test_an_isr_that_is_the_same_is_no_change() -> None:
-    assert alter(partition((1, 2)), request(1, 2), statuses(), terms()) == Altered(E.NONE, partition((1, 2)))
+    assert alter(partition((1, 2)), request(1, 2), statuses(), settings()) == Altered(E.NONE, partition((1, 2)))
 
 
 def test_before_3_3_a_controller_left_behind_took_the_request() -> None:
@@ -84,7 +84,7 @@ def test_before_3_3_a_controller_left_behind_took_the_request() -> None:
 
 def test_a_reassignment_that_moves_the_leader_is_both_an_error_and_a_change() -> None:
     moving = partition((1, 2, 3), replicas=(2, 3, 4, 1), adding=(4,), removing=(1,))
-    altered = alter(moving, request(1, 2, 3, 4), statuses(), terms())
+    altered = alter(moving, request(1, 2, 3, 4), statuses(), settings())
     assert altered.error is E.NEW_LEADER_ELECTED
     assert (altered.partition.leader, altered.partition.replicas) == (2, ids(2, 3, 4))
     assert (altered.partition.isr, altered.partition.leader_epoch) == (ids(2, 3, 4), 6)
@@ -93,7 +93,7 @@ def test_a_reassignment_that_moves_the_leader_is_both_an_error_and_a_change() ->
 WAITING: LeaderState = propose_shrink(leader(follower(2, 9), follower(3, 8)), ids(3), BrokerEpoch(0))
 
 
-def asked() -> AlterPartition:
+def asked() -> AlterPartitionRequest:
     assert WAITING.pending is not None
     return WAITING.pending
 

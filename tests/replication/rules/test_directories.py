@@ -9,17 +9,17 @@ from broker.units import TimeMs
 from replication.roles.controller import ControllerRole
 from replication.roles.messages import (
     Address,
-    Beat,
-    Create,
-    Delete,
-    Elect,
-    ElectTold,
+    AlterPartitionReassignments,
+    AlterPartitionReassignmentsResponse,
+    BrokerHeartbeat,
+    BrokerRegistration,
+    BrokerRegistrationResponse,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    ElectLeadersResponse,
     Message,
     NodeId,
-    Reassign,
-    ReassignTold,
-    Register,
-    Registered,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
@@ -38,7 +38,7 @@ class Talk:
         for broker in (ONE, TWO):
             self.register(broker, 1)
         for partition in (0, 1):
-            self.say(Create(partition, (ONE, TWO)))
+            self.say(CreateTopic(partition, (ONE, TWO)))
 
     def say(self, message: Message, broker: int = ONE, now_ms: int = 0) -> list[Message]:
         """Return what is sent because of a message."""
@@ -48,8 +48,8 @@ class Talk:
 
     def register(self, broker: BrokerId, life: int, now_ms: int = 0) -> None:
         """Let a broker register and report that it is there."""
-        told = self.say(Register(broker, f"{broker}/{life}", StopProof()), broker, now_ms)[0]
-        assert isinstance(told, Registered)
+        told = self.say(BrokerRegistration(broker, f"{broker}/{life}", StopProof()), broker, now_ms)[0]
+        assert isinstance(told, BrokerRegistrationResponse)
         assert told.epoch is not None
         self.epochs[broker] = told.epoch
         self.report(broker, now_ms=now_ms)
@@ -57,7 +57,7 @@ class Talk:
     def report(self, broker: BrokerId, *offline: int, now_ms: int = 0) -> None:
         """Let a broker send a heartbeat."""
         heartbeat = Heartbeat(metadata_offset=len(self.role.log))
-        self.say(Beat(broker, self.epochs[broker], heartbeat, frozenset(offline)), broker, now_ms)
+        self.say(BrokerHeartbeat(broker, self.epochs[broker], heartbeat, frozenset(offline)), broker, now_ms)
 
     def isr(self, partition: int) -> tuple[BrokerId, ...]:
         """Return the ISR of a partition."""
@@ -83,12 +83,14 @@ def test_the_same_report_again_changes_nothing() -> None:
 def test_a_replica_in_a_failed_directory_is_not_elected() -> None:
     talk = Talk()
     talk.report(ONE, 0)
-    told = talk.say(Elect(0, Election.PREFERRED), 2_000)
-    assert told == [ElectTold(0, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)]
-    talk.say(Reassign(1, (TWO, ONE)))
-    talk.say(Elect(1, Election.PREFERRED))
-    assert talk.say(Reassign(1, (ONE, TWO)), 2_000) == [ReassignTold(1, ErrorCode.NONE)]
-    assert talk.say(Elect(1, Election.PREFERRED), 2_000) == [ElectTold(1, ErrorCode.NONE)]
+    told = talk.say(ElectLeaders(0, Election.PREFERRED), 2_000)
+    assert told == [ElectLeadersResponse(0, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)]
+    talk.say(AlterPartitionReassignments(1, (TWO, ONE)))
+    talk.say(ElectLeaders(1, Election.PREFERRED))
+    assert talk.say(AlterPartitionReassignments(1, (ONE, TWO)), 2_000) == [
+        AlterPartitionReassignmentsResponse(1, ErrorCode.NONE)
+    ]
+    assert talk.say(ElectLeaders(1, Election.PREFERRED), 2_000) == [ElectLeadersResponse(1, ErrorCode.NONE)]
 
 
 def test_a_partition_without_any_directory_has_no_leader_until_one_is_back() -> None:
@@ -109,9 +111,9 @@ def test_a_new_life_of_a_broker_has_its_directories_again() -> None:
 
 def test_orders_for_what_is_not_there_are_refused() -> None:
     talk = Talk()
-    talk.say(Delete(0))
+    talk.say(DeleteTopic(0))
     assert 0 not in talk.role.image.partitions
-    assert talk.say(Delete(0)) == []
+    assert talk.say(DeleteTopic(0)) == []
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert talk.say(Elect(0, Election.PREFERRED), 2_000) == [ElectTold(0, unknown)]
-    assert talk.say(Reassign(0, (ONE,)), 2_000) == [ReassignTold(0, unknown)]
+    assert talk.say(ElectLeaders(0, Election.PREFERRED), 2_000) == [ElectLeadersResponse(0, unknown)]
+    assert talk.say(AlterPartitionReassignments(0, (ONE,)), 2_000) == [AlterPartitionReassignmentsResponse(0, unknown)]

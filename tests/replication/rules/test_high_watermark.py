@@ -13,13 +13,13 @@ from replication.rules.isr import maximal_isr, propose_expand, propose_shrink
 from replication.rules.min_isr import effective_min_isr, is_under_min_isr
 from replication.rules.partition import LeaderState
 from replication.rules.switches import CURRENT, rules_of
-from tests.replication.builders import LAG_MS_MAX, NOW, follower, ids, leader, log, moment, terms
+from tests.replication.builders import LAG_MS_MAX, NOW, follower, ids, leader, log, moment, settings
 
 LIFE = BrokerEpoch(0)
 
 
 def committed(state: LeaderState, end: int = 9, at: int = 0, min_isr: int = 1) -> int:
-    return leader_high_watermark(state, log(end, committed=at), moment(), terms(min_isr=min_isr))
+    return leader_high_watermark(state, log(end, committed=at), moment(), settings(min_isr=min_isr))
 
 
 def test_the_slowest_member_decides() -> None:
@@ -65,7 +65,7 @@ def test_before_2_7_the_leader_went_by_its_own_wish() -> None:
 def test_under_min_isr_it_stands_still() -> None:
     state = leader(follower(2, 9), follower(3, 9), isr=(1,))
     assert committed(state, at=4, min_isr=2) == 4
-    assert leader_high_watermark(state, log(9, committed=4), moment(), terms(rules_of("3.6"), min_isr=2)) == 9
+    assert leader_high_watermark(state, log(9, committed=4), moment(), settings(rules_of("3.6"), min_isr=2)) == 9
 
 
 @pytest.mark.parametrize(("min_isr", "replicas", "needed"), [(1, 3, 1), (2, 3, 2), (3, 2, 2), (3, 3, 3)])
@@ -76,7 +76,7 @@ def test_how_many_are_needed(min_isr: int, replicas: int, needed: int) -> None:
 
 def test_under_min_isr_counts_what_is_confirmed() -> None:
     state = leader(isr=(1,))
-    assert is_under_min_isr(propose_expand(state, BrokerId(2), LIFE), terms(min_isr=2))
+    assert is_under_min_isr(propose_expand(state, BrokerId(2), LIFE), settings(min_isr=2))
 
 
 @pytest.mark.parametrize(("said", "expected"), [(0, 2), (3, 3), (5, 5), (9, 5)])

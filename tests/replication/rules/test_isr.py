@@ -18,7 +18,18 @@ from replication.rules.isr import (
 )
 from replication.rules.partition import UNKNOWN_BROKER_EPOCH, BrokerStatus, Follower, IsrMember
 from replication.rules.switches import CURRENT, rules_of
-from tests.replication.builders import LAG_MS_MAX, fetch, follower, ids, leader, log, moment, request, statuses, terms
+from tests.replication.builders import (
+    LAG_MS_MAX,
+    fetch,
+    follower,
+    ids,
+    leader,
+    log,
+    moment,
+    request,
+    settings,
+    statuses,
+)
 
 LIFE = BrokerEpoch(3)
 
@@ -52,7 +63,7 @@ def test_a_follower_one_batch_behind_under_load_stays_in_the_isr() -> None:
     for now in range(1_000, 3_600_000, 1_000):
         known = fetched(known, end, end + 10, now)
         end += 10
-        assert is_caught_up(known, Offset(end), TimeMs(now), terms())
+        assert is_caught_up(known, Offset(end), TimeMs(now), settings())
 
 
 @pytest.mark.parametrize(
@@ -60,12 +71,12 @@ def test_a_follower_one_batch_behind_under_load_stays_in_the_isr() -> None:
 )
 def test_caught_up_is_by_end_or_by_time(end: int, lag: int, caught_up: bool) -> None:
     known = follower(2, end, caught_up_at=500)
-    assert is_caught_up(known, Offset(9), TimeMs(500 + lag), terms()) is caught_up
+    assert is_caught_up(known, Offset(9), TimeMs(500 + lag), settings()) is caught_up
 
 
 def test_before_2_1_an_idle_follower_was_dropped_for_its_silence() -> None:
     known = follower(2, 9, caught_up_at=0)
-    assert not is_caught_up(known, Offset(9), TimeMs(LAG_MS_MAX + 1), terms(rules_of("2.0")))
+    assert not is_caught_up(known, Offset(9), TimeMs(LAG_MS_MAX + 1), settings(rules_of("2.0")))
 
 
 @pytest.mark.parametrize(
@@ -91,18 +102,18 @@ def test_before_3_3_everybody_might() -> None:
 
 def test_laggards_leave_in_the_order_of_the_isr() -> None:
     state = leader(follower(2, 8), follower(3, 7), isr=(3, 1, 2))
-    assert lagging(state, Offset(9), TimeMs(LAG_MS_MAX + 1), terms()) == (3, 2)
-    assert lagging(state, Offset(9), TimeMs(LAG_MS_MAX), terms()) == ()
-    assert lagging(state, Offset(8), TimeMs(LAG_MS_MAX + 1), terms()) == (3,)
+    assert lagging(state, Offset(9), TimeMs(LAG_MS_MAX + 1), settings()) == (3, 2)
+    assert lagging(state, Offset(9), TimeMs(LAG_MS_MAX), settings()) == ()
+    assert lagging(state, Offset(8), TimeMs(LAG_MS_MAX + 1), settings()) == (3,)
 
 
 def test_nobody_leaves_while_a_change_is_under_way() -> None:
     state = attrs.evolve(leader(follower(2, 8)), pending=request(1, 2))
-    assert lagging(state, Offset(9), TimeMs(10**9), terms()) == ()
+    assert lagging(state, Offset(9), TimeMs(10**9), settings()) == ()
 
 
 def test_a_member_that_is_no_replica_any_more_leaves() -> None:
-    assert lagging(leader(follower(2, 9), isr=(1, 2, 4)), Offset(9), TimeMs(0), terms()) == (4,)
+    assert lagging(leader(follower(2, 9), isr=(1, 2, 4)), Offset(9), TimeMs(0), settings()) == (4,)
 
 
 @pytest.mark.parametrize(
@@ -113,22 +124,22 @@ def test_joining_takes_the_high_watermark_and_the_start_of_the_epoch(
     end: int, committed: int, epoch_start: int, joins: bool
 ) -> None:
     state = leader(follower(2, end), isr=(1,), epoch_start=epoch_start)
-    assert may_join(state, log(9, committed=committed), follower(2, end), moment(), terms()) is joins
+    assert may_join(state, log(9, committed=committed), follower(2, end), moment(), settings()) is joins
 
 
 def test_lag_does_not_keep_anybody_out() -> None:
     state = leader(isr=(1,))
-    assert may_join(state, log(9, committed=4), follower(2, 4, caught_up_at=0), moment(now=10**9), terms())
+    assert may_join(state, log(9, committed=4), follower(2, 4, caught_up_at=0), moment(now=10**9), settings())
 
 
 def test_members_do_not_join_again_and_nobody_joins_during_a_change() -> None:
-    assert not may_join(leader(), log(4), follower(2, 4), moment(), terms())
+    assert not may_join(leader(), log(4), follower(2, 4), moment(), settings())
     busy = attrs.evolve(leader(isr=(1,)), pending=request(1, 3))
-    assert not may_join(busy, log(4), follower(2, 4), moment(), terms())
+    assert not may_join(busy, log(4), follower(2, 4), moment(), settings())
 
 
 def test_a_fenced_follower_does_not_join() -> None:
-    assert not may_join(leader(isr=(1,)), log(4), follower(2, 4), moment(statuses(fenced=(2,))), terms())
+    assert not may_join(leader(isr=(1,)), log(4), follower(2, 4), moment(statuses(fenced=(2,))), settings())
 
 
 def test_proposals_carry_the_epochs_that_the_leader_knows() -> None:

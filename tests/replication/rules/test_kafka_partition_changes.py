@@ -13,7 +13,7 @@ from replication.rules.partition import PartitionEpoch, PartitionState
 from replication.rules.partition_change import Target, change
 from replication.rules.reassign import Phase
 from replication.rules.switches import CURRENT
-from tests.replication.builders import ids, on, terms
+from tests.replication.builders import ids, on, settings
 
 ROWS = tuple(
     line
@@ -59,7 +59,7 @@ def test_fifty_changes_are_kafkas(start: int) -> None:
             unclean=brokers(unclean),
             topic_replica_count=REPLICA_COUNT,
         )
-        under = terms(on(CURRENT, elr=elr == "1"), min_isr=int(min_isr))
+        under = settings(on(CURRENT, elr=elr == "1"), min_isr=int(min_isr))
         following = change(state, target, frozenset(brokers(acceptable)), under)
         assert following == (None if after == ["none"] else state_of(after)), row
 

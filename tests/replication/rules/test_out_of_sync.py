@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 
 from replication.rules.out_of_sync import OutOfSync, Why, out_of_sync
 from replication.rules.partition import Follower
-from tests.replication.builders import LAG_MS_MAX, NOW, follower, ids, leader, log, moment, partition, statuses, terms
+from tests.replication.builders import (
+    LAG_MS_MAX,
+    NOW,
+    follower,
+    ids,
+    leader,
+    log,
+    moment,
+    partition,
+    settings,
+    statuses,
+)
 
 LATE = NOW - LAG_MS_MAX - 1
 
@@ -32,18 +43,18 @@ def test_why_a_replica_is_out_of_sync(
 ) -> None:
     state = leader(follower(2, 9), known, isr=(1, 2))
     assert isinstance(brokers, dict)
-    (found,) = out_of_sync(state, log(9), moment(brokers), terms())
+    (found,) = out_of_sync(state, log(9), moment(brokers), settings())
     assert (found.broker, found.why, found.lag_records, found.lag_ms) == (3, *expected)
 
 
 @given(st.sets(st.sampled_from([2, 3])))
 def test_every_replica_is_in_sync_or_out_of_it(members: set[int]) -> None:
     isr = (1, *sorted(members))
-    out = out_of_sync(leader(isr=isr), log(9), moment(), terms())
+    out = out_of_sync(leader(isr=isr), log(9), moment(), settings())
     assert sorted((*isr, *(each.broker for each in out))) == [1, 2, 3]
     assert partition(isr).out_of_sync == tuple(each.broker for each in out)
 
 
 def test_a_full_isr_leaves_nobody_out() -> None:
-    assert out_of_sync(leader(), log(9), moment(), terms()) == ()
+    assert out_of_sync(leader(), log(9), moment(), settings()) == ()
     assert OutOfSync(ids(2)[0], Why.SLOW, 1, None) != OutOfSync(ids(2)[0], Why.STUCK, 1, None)

@@ -27,10 +27,10 @@ from replication.rules.partition import PartitionEpoch, PartitionState
 from replication.rules.partition_change import Target, change, target_of
 from replication.rules.switches import CURRENT, rules_of
 from replication.strategies import applied, events, partitions
-from tests.replication.builders import NOBODY, active, ids, on, partition, statuses, terms
+from tests.replication.builders import NOBODY, active, ids, on, partition, settings, statuses
 
-TWO = terms(min_isr=2)
-NO_ELR = terms(on(CURRENT, elr=False), min_isr=2)
+TWO = settings(min_isr=2)
+NO_ELR = settings(on(CURRENT, elr=False), min_isr=2)
 
 
 def after(state: PartitionState | None) -> PartitionState:
@@ -91,7 +91,7 @@ def test_a_fenced_follower_costs_no_leader_epoch() -> None:
 
 
 def test_before_3_6_it_did() -> None:
-    state = after(fenced(partition(), BrokerId(3), active(1, 2, 3), terms(rules_of("3.5"), min_isr=2)))
+    state = after(fenced(partition(), BrokerId(3), active(1, 2, 3), settings(rules_of("3.5"), min_isr=2)))
     assert (state.leader, state.leader_epoch) == (1, 6)
 
 
@@ -115,7 +115,7 @@ def test_a_leader_from_the_elr_is_the_whole_isr() -> None:
 
 
 def test_an_unclean_leader_is_the_whole_isr_and_recovers() -> None:
-    state = after(fenced(partition((1,)), BrokerId(1), active(1, 2, 3), terms(unclean=True)))
+    state = after(fenced(partition((1,)), BrokerId(1), active(1, 2, 3), settings(unclean=True)))
     assert (state.leader, state.isr, state.elr, state.recovering) == (2, ids(2), (), True)
 
 
@@ -139,21 +139,21 @@ def test_of_two_brokers_fenced_in_one_tick_both_are_gone() -> None:
     """Sessions of 1 and 2 expire together; before KAFKA-13173 the second change was made on the state before both."""
     state = fenced_together(partition(), ids(1, 2), active(1, 2, 3), TWO)
     assert (state.leader, state.isr, state.elr, state.partition_epoch) == (3, ids(3), ids(2), 9)
-    old = fenced_together(partition(), ids(1, 2), active(1, 2, 3), terms(rules_of("2.8"), min_isr=2))
+    old = fenced_together(partition(), ids(1, 2), active(1, 2, 3), settings(rules_of("2.8"), min_isr=2))
     assert old.isr == ids(1, 3)
     assert old.leader == 1
 
 
 def test_the_controller_bounds_min_isr_by_the_topics_first_partition() -> None:
     state = partition((1, 2), replicas=(1, 2))
-    target = attrs.evolve(target_of(state, ids(1), terms(min_isr=3)), topic_replica_count=1)
-    assert after(change(state, target, active(1, 2), terms(min_isr=3))).elr == ()
+    target = attrs.evolve(target_of(state, ids(1), settings(min_isr=3)), topic_replica_count=1)
+    assert after(change(state, target, active(1, 2), settings(min_isr=3))).elr == ()
 
 
 def test_moving_directories_keeps_everything_else() -> None:
     state = partition((1,), elr=(2,))
     assert directories_assigned(state, TWO) == attrs.evolve(state, partition_epoch=PartitionEpoch(8))
-    old = terms(on(CURRENT, elr_kept_by_every_change=False), min_isr=2)
+    old = settings(on(CURRENT, elr_kept_by_every_change=False), min_isr=2)
     assert directories_assigned(state, old).elr == ()
 
 
@@ -171,16 +171,16 @@ def test_moving_directories_keeps_everything_else() -> None:
 def test_elections_that_are_asked_for(
     state: PartitionState, alive: tuple[int, ...], election: Election, error: ErrorCode, leader: int
 ) -> None:
-    answer, following = election_requested(state, election, active(*alive), terms())
+    answer, following = election_requested(state, election, active(*alive), settings())
     assert (answer, following.leader) == (error, leader)
     assert (following == state) is (error is not ErrorCode.NONE)
 
 
 def test_the_sweep_elects_uncleanly_where_that_is_allowed() -> None:
     leaderless = partition((1,), leader=NOBODY)
-    assert after(swept(leaderless, active(2), terms(unclean=True))).leader == 2
-    assert swept(leaderless, active(2), terms()) is None
-    assert swept(partition(), active(2), terms(unclean=True)) is None
+    assert after(swept(leaderless, active(2), settings(unclean=True))).leader == 2
+    assert swept(leaderless, active(2), settings()) is None
+    assert swept(partition(), active(2), settings(unclean=True)) is None
 
 
 def test_a_policy_of_ones_own_is_asked() -> None:
@@ -205,7 +205,7 @@ def test_a_change_to_the_same_is_none() -> None:
 def test_whatever_happens_to_brokers_a_partition_stays_whole(
     data: st.DataObject, state: PartitionState, min_isr: int, elr: bool, unclean: bool
 ) -> None:
-    under = terms(on(CURRENT, elr=elr), min_isr=min_isr, unclean=unclean)
+    under = settings(on(CURRENT, elr=elr), min_isr=min_isr, unclean=unclean)
     states = applied(state, data.draw(events(state.replicas)), under)
     for earlier, later in itertools.pairwise(states):
         later.check_invariants()

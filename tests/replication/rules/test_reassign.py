@@ -8,7 +8,7 @@ import pytest
 from replication.rules.partition_change import Target, change
 from replication.rules.reassign import Phase, cancelled, completed, started
 from replication.rules.switches import CURRENT, rules_of
-from tests.replication.builders import active, ids, partition, terms
+from tests.replication.builders import active, ids, partition, settings
 
 
 def phase(
@@ -76,7 +76,7 @@ def made(start: tuple[int, ...], target: tuple[int, ...]) -> Target:
 
 
 def test_a_move_starts_without_a_new_leader_epoch() -> None:
-    state = change(partition(), made((1, 2, 3), (1, 2, 4)), active(1, 2, 3, 4), terms())
+    state = change(partition(), made((1, 2, 3), (1, 2, 4)), active(1, 2, 3, 4), settings())
     assert state is not None
     assert (state.replicas, state.adding, state.removing) == (ids(1, 2, 4, 3), ids(4), ids(3))
     assert (state.isr, state.leader, state.leader_epoch) == (ids(1, 2, 3), 1, 5)
@@ -85,12 +85,12 @@ def test_a_move_starts_without_a_new_leader_epoch() -> None:
 
 
 def test_another_order_is_complete_at_once_and_costs_no_leader_epoch() -> None:
-    state = change(partition(), made((1, 2, 3), (3, 2, 1)), active(1, 2, 3), terms())
+    state = change(partition(), made((1, 2, 3), (3, 2, 1)), active(1, 2, 3), settings())
     assert state is not None
     assert (state.replicas, state.leader, state.leader_epoch) == (ids(3, 2, 1), 1, 5)
 
 
 def test_a_smaller_target_is_complete_at_once_and_costs_one() -> None:
-    state = change(partition(), made((1, 2, 3), (1, 2)), active(1, 2, 3), terms())
+    state = change(partition(), made((1, 2, 3), (1, 2)), active(1, 2, 3), settings())
     assert state is not None
     assert (state.replicas, state.isr, state.leader, state.leader_epoch) == (ids(1, 2), ids(1, 2), 1, 6)

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from broker.errors import UsageError
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import CURRENT, NEVER, RELEASES, SWITCHES, Rules, Truncation, rules_of, without
 
 
@@ -84,6 +84,6 @@ def test_an_unknown_rule_is_refused() -> None:
 
 def test_impossible_settings_are_refused() -> None:
     with pytest.raises(UsageError, match=r"^min\.insync\.replicas is 0; allowed are 1 and more$"):
-        Terms(min_isr=0)
+        PartitionSettings(min_isr=0)
     with pytest.raises(UsageError, match=r"^replica\.lag\.time\.max\.ms is -1; allowed are 0 and more$"):
-        Terms(lag_ms_max=-1)  # type: ignore[arg-type] # - what a caller without mypy may pass.
+        PartitionSettings(lag_ms_max=-1)  # type: ignore[arg-type] # - what a caller without mypy may pass.

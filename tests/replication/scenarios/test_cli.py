@@ -1,4 +1,4 @@
-"""The command `scenario`: what it prints of a story, and its exit status."""
+"""The command `scenario`: what it prints of a scenario, and its exit status."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from replication.scenarios import SCENARIOS, Scenario
 from replication.scenarios import cli as scenario_cli
 from replication.scenarios.cli import scenario
 
-SHORT = tuple(story for story in SCENARIOS if story.name in ("S01", "S01-before", "S18"))
+SHORT = tuple(scenario for scenario in SCENARIOS if scenario.name in ("S01", "S01-before", "S18"))
 
 
 def _wrong() -> Scenario:
-    story = SHORT[0]
-    assert isinstance(story, Scenario)
-    return attrs.evolve(story, gone=(7,))
+    scenario = SHORT[0]
+    assert isinstance(scenario, Scenario)
+    return attrs.evolve(scenario, gone=(7,))
 
 
 def test_a_story_is_told_from_its_title_to_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,7 +42,7 @@ def test_all_are_told_in_a_line_each(capsys: pytest.CaptureFixture[str], monkeyp
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:3]] == ["S01", "S01-before", "S18"]
     assert all("as expected" in line for line in lines[:3])
-    assert lines[3] == "3 stories, 0 otherwise than expected"
+    assert lines[3] == "3 scenarios, 0 otherwise than expected"
 
 
 def test_a_story_that_goes_otherwise_is_said_and_counted(
@@ -52,7 +52,7 @@ def test_a_story_that_goes_otherwise_is_said_and_counted(
     assert run(scenario, "scenario", ["run", "S01"]) == 1
     assert "OTHERWISE THAN EXPECTED: acknowledged and gone are (), expected (7,)" in capsys.readouterr().out
     assert run(scenario, "scenario", ["run", "--all"]) == 1
-    assert capsys.readouterr().out.endswith("1 stories, 1 otherwise than expected\n")
+    assert capsys.readouterr().out.endswith("1 scenarios, 1 otherwise than expected\n")
 
 
 def test_verdicts_are_told_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_one_story_as_json_has_its_steps(capsys: pytest.CaptureFixture[str]) -> 
 def test_the_list_names_every_story_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(scenario, "scenario", ["list"]) == 0
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-    assert names == [story.name for story in SCENARIOS]
+    assert names == [scenario.name for scenario in SCENARIOS]
     assert run(scenario, "scenario", ["list", "--json"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each["name"] for each in told] == names

@@ -1,4 +1,5 @@
-"""What makes each story of groups go as it does: without it, the story says so. As told they are tested with all."""
+"""What makes each scenario of groups go as it does: without it, the scenario says so. As told they are tested with
+all."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Many seeds in one command, on all cores: `python -m tests.replication.simulation [SEEDS] [MINUTES] [KIND] [FIRST]`.
 
-1,000 seeds of 10 simulated minutes from seed 0 on if nothing is said; KIND is swarm or harsh, with +upkeep behind it
+1,000 seeds of 10 simulated minutes from seed 0 on if nothing is said; KIND is swarm or harsh, with +retention behind it
 for logs that are cut and compacted. Each seed that breaks is told with the command to repeat it. At the end come the
 totals: events, faults, elections, what was lost and whether that is explained, and how often which rare state was
 passed through. Exit status 1 if anything is broken.
@@ -20,7 +20,7 @@ from broker.units import MINUTE_MS, DurationMs
 from replication.checkers import Rare
 from replication.rules.produce import ACKS_ALL
 from replication.simulation import harsh, run, swarm
-from replication.simulation.retention import with_upkeep
+from replication.simulation.retention import with_retention
 
 PROGRESS_S = 15.0
 
@@ -41,7 +41,7 @@ def one(task: tuple[int, float, str]) -> Result:
     began = time.process_time()
     shape, _, kept = kind.partition("+")
     options = (harsh if shape == "harsh" else swarm)(seed, DurationMs(int(minutes * MINUTE_MS)))
-    outcome = run(with_upkeep(options) if kept else options)
+    outcome = run(with_retention(options) if kept else options)
     report = outcome.durability
     lost_of_all = [record for record in report.lost if record.acks == ACKS_ALL]
     counts = Counter(

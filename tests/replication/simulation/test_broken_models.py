@@ -25,10 +25,10 @@ from log.record import Record
 from replication.checkers import INVARIANTS
 from replication.roles.controller import ControllerRole
 from replication.roles.leader import LeaderRole
-from replication.roles.messages import MetadataTold, PartitionRecord
+from replication.roles.messages import MetadataFetchResponse, PartitionRecord
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.states.write import WriteInput
-from replication.rules.partition import AlterPartition, IsrMember, PartitionState
+from replication.rules.partition import AlterPartitionRequest, IsrMember, PartitionState
 from replication.scenarios import SCENARIOS, Scenario
 from replication.scenarios.script import Script
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, harsh, quiet, run
@@ -161,16 +161,16 @@ def offsets_are_told_wrong(patch: Patch) -> None:
 
 
 def metadata_are_told_out_of_order(patch: Patch) -> None:
-    def told(original: Any, number: int, offset: int, records: Any) -> MetadataTold:
+    def told(original: Any, number: int, offset: int, records: Any) -> MetadataFetchResponse:
         return original(number, offset, tuple(reversed(records)))  # type: ignore[no-any-return] # A class.
 
-    around(patch, CONTROLLER, "MetadataTold", told)
+    around(patch, CONTROLLER, "MetadataFetchResponse", told)
 
 
 def deposed_leaders_are_heard(patch: Patch) -> None:
     def alter(original: Any, state: Any, request: Any, *given: Any) -> Any:
         if request.leader != state.leader:
-            request = AlterPartition(
+            request = AlterPartitionRequest(
                 leader=state.leader,
                 leader_epoch=state.leader_epoch,
                 partition_epoch=state.partition_epoch,
@@ -242,11 +242,11 @@ def test_the_same_runs_are_clean_as_long_as_nothing_is_broken(options: Options, 
 
 def test_a_leader_that_has_heard_of_a_move_away_and_back_is_held_to_the_new_log(monkeypatch: Patch) -> None:
     """What a leader cannot know yet it is not held to; what it has heard it is."""
-    (story,) = (each for each in SCENARIOS if each.name == "S54")
-    assert isinstance(story, Scenario)
-    assert run(story.options(), extension=Script(story.acts, ())).findings == ()
+    (scenario,) = (each for each in SCENARIOS if each.name == "S54")
+    assert isinstance(scenario, Scenario)
+    assert run(scenario.options(), extension=Script(scenario.acts, ())).findings == ()
     a_leader_counts_who_is_added(monkeypatch)
-    assert "I4" in {each.code for each in run(story.options(), extension=Script(story.acts, ())).findings}
+    assert "I4" in {each.code for each in run(scenario.options(), extension=Script(scenario.acts, ())).findings}
 
 
 BY_A_RULE_TURNED_OFF: Final = {"I2", "I3", "I4", "I5", "I6", "I7", "I9", "I10", "I15", "I16"}

@@ -24,11 +24,11 @@ from replication.rules.leadership import unassigned
 from replication.rules.partition import BrokerStatus
 from replication.rules.produce import ACKS_ALL, Fate, answer_waiting, check_append, fate
 from replication.rules.switches import CURRENT, rules_of
-from tests.replication.builders import follower, leader, log, moment, statuses, terms
+from tests.replication.builders import follower, leader, log, moment, settings, statuses
 
 E = ErrorCode
 FOLLOWS = unassigned(BrokerId(1))
-TWO = terms(min_isr=2)
+TWO = settings(min_isr=2)
 
 
 @pytest.mark.parametrize(

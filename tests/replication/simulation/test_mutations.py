@@ -38,6 +38,6 @@ def rules_without(name: str) -> Rules:
 )
 def test_an_old_bug_is_found(name: str, make: Maker, seed: int, codes: set[str]) -> None:
     options = make(seed, DURATION, rules_without(name))
-    expected = attrs.evolve(options.terms, rules=CURRENT)
+    expected = attrs.evolve(options.settings, rules=CURRENT)
     assert {finding.code for finding in run(options, expected=expected).findings} >= codes
     assert run(make(seed, DURATION, CURRENT)).is_clean

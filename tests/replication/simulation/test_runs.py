@@ -20,14 +20,14 @@ from log.batches.build_spec import BatchSpec
 from log.record import Record
 from replication.checkers import Rare
 from replication.roles.leader import LeaderRole
-from replication.roles.messages import CONTROLLER, Address, NodeId, Produce, Produced, WriteExpired
+from replication.roles.messages import CONTROLLER, Address, NodeId, Produce, ProduceExpired, ProduceResponse
 from replication.roles.outbox import Outbox
 from replication.rules.produce import Fate
-from replication.rules.settings import Moment, Terms
+from replication.rules.settings import Moment, PartitionSettings
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, draw_plan, harsh, quiet, run, swarm
 from replication.simulation.cluster import Cluster
-from replication.simulation.fault_injection import Weather
-from replication.simulation.options import WALL_CLOCK_MS, with_terms
+from replication.simulation.fault_injection import FaultInjector
+from replication.simulation.options import WALL_CLOCK_MS, with_partition_settings
 from replication.simulation.trace import Trace
 
 MINUTE = DurationMs(60_000)
@@ -55,10 +55,10 @@ PAST_FAILURES = (
 )
 
 
-@pytest.mark.parametrize(("options", "story"), PAST_FAILURES)
-def test_what_broke_once_holds_now(options: Options, story: str) -> None:
+@pytest.mark.parametrize(("options", "scenario"), PAST_FAILURES)
+def test_what_broke_once_holds_now(options: Options, scenario: str) -> None:
     outcome = run(options)
-    assert outcome.findings == (), f"{outcome.findings[0]}; it was: {story}"
+    assert outcome.findings == (), f"{outcome.findings[0]}; it was: {scenario}"
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -153,7 +153,7 @@ def test_a_cluster_that_cannot_become_whole_says_what_is_missing() -> None:
 
 def test_a_partition_cut_off_from_its_followers_takes_no_acks_all_writes() -> None:
     cluster = Cluster(quiet(1, MINUTE), Trace())
-    Weather(cluster, (Fault(TimeMs(3_500), FaultKind.CUT_PEERS, 0, DurationMs(80_000)),))
+    FaultInjector(cluster, (Fault(TimeMs(3_500), FaultKind.CUT_PEERS, 0, DurationMs(80_000)),))
     cluster.begin()
     cluster.run_until(TimeMs(60_000))
     # The followers are silent for more than 30 s: both leave the ISR; the first of them stays eligible.
@@ -178,8 +178,8 @@ def test_a_write_that_expires_takes_no_other_clients_write_along() -> None:
         write = Produce(0, 7, -1, batch)
         assert part.append(write, client, Moment(TimeMs(WALL_CLOCK_MS), role.image.brokers), out) is ErrorCode.NONE
     out.sent.clear()
-    part.on_write_expired(WriteExpired(0, 7, first), out)
-    assert [(to, told.error) for to, told in out.sent if isinstance(told, Produced)] == [
+    part.on_write_expired(ProduceExpired(0, 7, first), out)
+    assert [(to, told.error) for to, told in out.sent if isinstance(told, ProduceResponse)] == [
         (first, ErrorCode.REQUEST_TIMED_OUT)
     ]
 
@@ -204,7 +204,7 @@ def test_impossible_options_are_refused(changes: dict[str, Any], message: str) -
 
 def test_min_isr_above_the_factor_is_refused() -> None:
     with pytest.raises(UsageError) as refused:
-        with_terms(Options(seed=1), Terms(min_isr=4))
+        with_partition_settings(Options(seed=1), PartitionSettings(min_isr=4))
     assert str(refused.value) == "min.insync.replicas is 4; allowed are whole numbers from 1 to 3"
 
 

@@ -10,9 +10,9 @@ import attrs
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.rules.out_of_sync import Why
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.simulation import Fault, FaultKind, PartitionView, Simulation, harsh, quiet
-from replication.simulation.options import with_terms
+from replication.simulation.options import with_partition_settings
 from replication.simulation.recording import LeftBy
 
 OPTIONS = attrs.evolve(quiet(1, DurationMs(120_000)), partitions=1)
@@ -88,7 +88,7 @@ def test_without_a_leader_only_the_controller_is_asked() -> None:
 
 def test_what_an_unclean_election_takes_is_told_with_the_event() -> None:
     options = attrs.evolve(OPTIONS, is_strict=False)
-    options = with_terms(options, Terms(min_isr=1, unclean_election=True))
+    options = with_partition_settings(options, PartitionSettings(min_isr=1, unclean_election=True))
     plan = (
         Fault(TimeMs(5_000), FaultKind.KILL, 2, DurationMs(40_000)),
         Fault(TimeMs(30_000), FaultKind.KILL, 0, DurationMs(60_000)),

@@ -7,19 +7,19 @@ from broker.units import TimeMs
 from replication.roles.messages import (
     CONTROLLER,
     Address,
-    AskIsr,
-    Create,
+    AlterPartition,
+    BrokerRegistration,
+    BrokerRegistrationResponse,
+    CreateTopic,
     Message,
     NodeId,
-    Register,
-    Registered,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.roles.states import ZkPartitionState, ZkReplicaState
 from replication.rules.fencing import StopProof
-from replication.rules.partition import AlterPartition, IsrMember, PartitionState
-from replication.rules.settings import Terms
+from replication.rules.partition import AlterPartitionRequest, IsrMember, PartitionState
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import rules_of
 from replication.zookeeper import ZooKeeperRole
 from replication.zookeeper.messages import (
@@ -47,28 +47,28 @@ class Desk:
     """Brokers 0 to 3 and the controller's 9 are in session; partition 0 is on 0, 1 and 2, led by 0."""
 
     def __init__(self, *, unclean: bool = False) -> None:
-        terms = Terms(rules=rules_of("2.8"), min_isr=1, unclean_election=unclean)
-        self.zookeeper = ZooKeeperRole(RoleSettings(terms=terms, has_zookeeper=True))
+        settings = PartitionSettings(rules=rules_of("2.8"), min_isr=1, unclean_election=unclean)
+        self.zookeeper = ZooKeeperRole(RoleSettings(settings=settings, has_zookeeper=True))
         self.lines: list[str] = []
         self.told: dict[int, list[Message]] = {}
         self.epochs: dict[int, BrokerEpoch] = {}
-        self.terms = terms
+        self.settings = settings
         for broker in (BOSS, 0, 1, 2, 3):
             self.come(broker)
         self.begin_term()
-        self.give(Create(0, tuple(map(BrokerId, (0, 1, 2)))))
+        self.give(CreateTopic(0, tuple(map(BrokerId, (0, 1, 2)))))
 
     def begin_term(self) -> None:
         """Let the controller be elected, and read."""
         told = self._ask(TakeControl(BOSS, self.epochs[BOSS]), BOSS)[-1]
         assert isinstance(told, ControlTold)
-        self.term = ControllerTerm(Office(BOSS, told.controller_epoch, self.terms, self.lines.append))
+        self.term = ControllerTerm(Office(BOSS, told.controller_epoch, self.settings, self.lines.append))
         self.read()
 
     def come(self, broker: int) -> None:
         """Begin a session of a broker."""
-        told = self._ask(Register(BrokerId(broker), f"{broker}", StopProof()), broker)[-1]
-        assert isinstance(told, Registered)
+        told = self._ask(BrokerRegistration(BrokerId(broker), f"{broker}", StopProof()), broker)[-1]
+        assert isinstance(told, BrokerRegistrationResponse)
         assert told.epoch is not None
         self.epochs[broker] = told.epoch
 
@@ -102,10 +102,10 @@ class Desk:
         """Let the leader write its ISR."""
         state = self.state
         members = tuple(IsrMember(BrokerId(broker)) for broker in isr)
-        request = AlterPartition(
+        request = AlterPartitionRequest(
             leader=state.leader, leader_epoch=state.leader_epoch, partition_epoch=state.partition_epoch, isr=members
         )
-        self._ask(AskIsr(0, 1, request, self.epochs[state.leader]), state.leader)
+        self._ask(AlterPartition(0, 1, request, self.epochs[state.leader]), state.leader)
         self.read()
 
     @property

@@ -12,21 +12,21 @@ from broker.units import TimeMs
 from replication.roles.messages import (
     CONTROLLER,
     Address,
-    Beat,
-    BeatDue,
-    BeatTold,
+    BrokerHeartbeat,
+    BrokerHeartbeatResponse,
+    BrokerRegistration,
+    BrokerRegistrationResponse,
     Fetch,
     FetchDue,
+    HeartbeatDue,
     Message,
     NodeId,
-    Register,
-    Registered,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.roles.states import LifeState, PartState
 from replication.rules.partition import PartitionState
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import rules_of
 from replication.simulation.node import Node
 from replication.zookeeper.broker import STOP_ATTEMPTS_MAX, ZooKeeperBrokerRole
@@ -48,7 +48,7 @@ from replication.zookeeper.messages import (
 OWN, OTHER = BrokerId(1), BrokerId(2)
 LIFE, EPOCH = BrokerEpoch(7), LeaderEpoch(5)
 NOW = TimeMs(1_000)
-SETTINGS = RoleSettings(terms=Terms(rules=rules_of("2.8"), min_isr=1), has_zookeeper=True)
+SETTINGS = RoleSettings(settings=PartitionSettings(rules=rules_of("2.8"), min_isr=1), has_zookeeper=True)
 
 
 class Process:
@@ -61,10 +61,10 @@ class Process:
         self.role = role
         self.out = Outbox()
         role.begin(self.out)
-        self.tell(Registered(LIFE))
+        self.tell(BrokerRegistrationResponse(LIFE))
         self.tell(ControlTold(OTHER, 3))
-        self.tell(BeatTold(ErrorCode.NONE, BrokerState.UNFENCED))
-        self.tell(BeatTold(ErrorCode.NONE, BrokerState.UNFENCED))
+        self.tell(BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.UNFENCED))
+        self.tell(BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.UNFENCED))
 
     def tell(self, message: Message, sender: int = OTHER) -> list[Message]:
         """Return what the broker sends because of a message."""
@@ -188,15 +188,15 @@ def test_a_broker_that_is_not_controller_takes_nothing_that_is_for_the_controlle
 def test_a_broker_that_stops_asks_the_controller_and_ends_its_session_when_it_is_let_go() -> None:
     process = Process()
     assert process.role.ask_to_stop()
-    sent = process.send(BeatDue())
+    sent = process.send(HeartbeatDue())
     assert (OTHER, AskToStop(OWN, LIFE)) in sent
-    assert [each.heartbeat.want_shutdown for _, each in sent if isinstance(each, Beat)] == [True]
+    assert [each.heartbeat.want_shutdown for _, each in sent if isinstance(each, BrokerHeartbeat)] == [True]
     process.tell(StopGranted(BrokerEpoch(LIFE - 1)))
     assert process.role.life is LifeState.PENDING_CONTROLLED_SHUTDOWN
     assert process.send(StopGranted(LIFE)) == [(CONTROLLER, CloseSession(OWN, LIFE))]
     # A ping that was overtaken is answered as of no session: that is no reason to begin another one.
-    assert process.tell(BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED)) == []
-    process.tell(BeatTold(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW))
+    assert process.tell(BrokerHeartbeatResponse(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED)) == []
+    process.tell(BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW))
     assert process.role.may_stop
 
 
@@ -204,21 +204,21 @@ def test_a_broker_that_nobody_lets_go_ends_its_session_after_as_many_attempts_as
     process = Process()
     process.role.ask_to_stop()
     for _ in range(STOP_ATTEMPTS_MAX):
-        assert CloseSession(OWN, LIFE) not in process.tell(BeatDue())
-    assert CloseSession(OWN, LIFE) in process.tell(BeatDue())
+        assert CloseSession(OWN, LIFE) not in process.tell(HeartbeatDue())
+    assert CloseSession(OWN, LIFE) in process.tell(HeartbeatDue())
 
 
 def test_a_broker_that_goes_on_after_all_begins_another_session() -> None:
     process = Process()
     process.role.ask_to_stop()
-    process.tell(BeatDue())
+    process.tell(HeartbeatDue())
     process.role.call_off_stop()
-    sent = process.tell(BeatDue())
+    sent = process.tell(HeartbeatDue())
     assert sent[0] == CloseSession(OWN, LIFE)
-    assert any(isinstance(each, Register) for each in sent)
-    process.tell(Registered(BrokerEpoch(LIFE + 1)))
+    assert any(isinstance(each, BrokerRegistration) for each in sent)
+    process.tell(BrokerRegistrationResponse(BrokerEpoch(LIFE + 1)))
     assert process.role.epoch == LIFE + 1
-    assert not any(isinstance(each, CloseSession) for each in process.tell(BeatDue()))
+    assert not any(isinstance(each, CloseSession) for each in process.tell(HeartbeatDue()))
 
 
 def test_a_follower_tells_its_leader_of_the_session_that_it_is_in() -> None:
@@ -226,8 +226,8 @@ def test_a_follower_tells_its_leader_of_the_session_that_it_is_in() -> None:
     # ever, and its leader took that for a late message.
     process = Process()
     process.follow()
-    process.tell(BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED))
-    process.tell(Registered(BrokerEpoch(LIFE + 1)))
+    process.tell(BrokerHeartbeatResponse(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED))
+    process.tell(BrokerRegistrationResponse(BrokerEpoch(LIFE + 1)))
     number = process.fetches[-1].number
     process.tell(FetchDue(0, number))
     assert [each.request.broker_epoch for each in process.fetches] == [LIFE, LIFE + 1]
@@ -237,4 +237,4 @@ def test_a_broker_that_knows_no_controller_asks_nobody() -> None:
     process = Process()
     process.tell(ControlTold(NO_LEADER, 3))
     process.role.ask_to_stop()
-    assert not any(isinstance(each, AskToStop) for each in process.tell(BeatDue()))
+    assert not any(isinstance(each, AskToStop) for each in process.tell(HeartbeatDue()))

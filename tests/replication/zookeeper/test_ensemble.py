@@ -12,23 +12,23 @@ from broker.registration import BrokerState, Heartbeat, ZookeeperState
 from broker.units import TimeMs
 from replication.roles.messages import (
     Address,
-    AskIsr,
-    Beat,
-    BeatTold,
-    Create,
-    Delete,
-    IsrTold,
+    AlterPartition,
+    AlterPartitionResponse,
+    BrokerHeartbeat,
+    BrokerHeartbeatResponse,
+    BrokerRegistration,
+    BrokerRegistrationResponse,
+    CreateTopic,
+    DeleteTopic,
     Message,
     NodeId,
-    Register,
-    Registered,
     SessionsDue,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.rules.fencing import StopProof
-from replication.rules.partition import AlterPartition, IsrMember, PartitionEpoch, PartitionState
-from replication.rules.settings import Terms
+from replication.rules.partition import AlterPartitionRequest, IsrMember, PartitionEpoch, PartitionState
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import CURRENT, rules_of
 from replication.zookeeper import ZooKeeperRole
 from replication.zookeeper.messages import (
@@ -44,7 +44,7 @@ from replication.zookeeper.messages import (
 )
 
 ONE, TWO = BrokerId(1), BrokerId(2)
-SETTINGS = RoleSettings(terms=Terms(rules=rules_of("3.5"), min_isr=1), has_zookeeper=True)
+SETTINGS = RoleSettings(settings=PartitionSettings(rules=rules_of("3.5"), min_isr=1), has_zookeeper=True)
 
 
 class Talk:
@@ -54,11 +54,11 @@ class Talk:
         self.role = ZooKeeperRole(SETTINGS)
         self.epochs: dict[BrokerId, BrokerEpoch] = {}
         for broker in (ONE, TWO):
-            told = self.say(Register(broker, f"{broker}/1", StopProof()), broker)[-1]
-            assert isinstance(told, Registered)
+            told = self.say(BrokerRegistration(broker, f"{broker}/1", StopProof()), broker)[-1]
+            assert isinstance(told, BrokerRegistrationResponse)
             assert told.epoch is not None
             self.epochs[broker] = told.epoch
-        self.say(Create(0, (ONE, TWO)))
+        self.say(CreateTopic(0, (ONE, TWO)))
 
     def say(self, message: Message, broker: BrokerId = ONE, now_ms: int = 0) -> list[Message]:
         """Return what is sent because of a message."""
@@ -78,7 +78,7 @@ class Talk:
     def ping(self, broker: BrokerId, now_ms: int, *, stops: bool = False) -> list[Message]:
         """Return the answer to a ping of a session."""
         heartbeat = Heartbeat(metadata_offset=0, want_shutdown=stops)
-        return self.say(Beat(broker, self.epochs[broker], heartbeat), broker, now_ms)
+        return self.say(BrokerHeartbeat(broker, self.epochs[broker], heartbeat), broker, now_ms)
 
     def control(self, broker: BrokerId) -> ControlTold:
         """Return the answer to a broker that wants to be controller."""
@@ -110,38 +110,38 @@ def test_a_session_lasts_as_long_as_it_is_heard_of_and_takes_its_node_with_it() 
     talk.say(SessionsDue(), now_ms=9_001)
     assert talk.role.image.brokers[TWO].fenced
     assert not talk.role.image.brokers[ONE].fenced
-    assert talk.ping(TWO, 9_002) == [BeatTold(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED)]
+    assert talk.ping(TWO, 9_002) == [BrokerHeartbeatResponse(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED)]
 
 
 def test_a_late_ping_of_a_former_session_is_answered_to_nobody_once_there_is_another() -> None:
     talk = Talk()
     late = talk.epochs[TWO]
     talk.say(SessionsDue(), now_ms=9_001)
-    told = talk.say(Register(TWO, "2/2", StopProof()), TWO, 9_002)[-1]
-    assert isinstance(told, Registered)
-    assert talk.say(Beat(TWO, late, Heartbeat(metadata_offset=0)), TWO, 9_003) == []
+    told = talk.say(BrokerRegistration(TWO, "2/2", StopProof()), TWO, 9_002)[-1]
+    assert isinstance(told, BrokerRegistrationResponse)
+    assert talk.say(BrokerHeartbeat(TWO, late, Heartbeat(metadata_offset=0)), TWO, 9_003) == []
 
 
 def test_a_broker_that_comes_back_waits_until_its_former_node_is_gone() -> None:
     talk = Talk()
-    again = Register(TWO, "2/2", StopProof())
-    assert talk.say(again, TWO) == [Registered(None)]
+    again = BrokerRegistration(TWO, "2/2", StopProof())
+    assert talk.say(again, TWO) == [BrokerRegistrationResponse(None)]
     talk.say(SessionsDue(), now_ms=20_000)
     told = talk.say(again, TWO, 20_000)[0]
-    assert isinstance(told, Registered)
+    assert isinstance(told, BrokerRegistrationResponse)
     assert told.epoch is not None
     assert told.epoch > talk.epochs[TWO]
 
 
 def test_a_broker_that_stops_ends_its_session_itself() -> None:
     talk = Talk()
-    assert talk.ping(ONE, 100, stops=True) == [BeatTold(ErrorCode.NONE, BrokerState.UNFENCED)]
+    assert talk.ping(ONE, 100, stops=True) == [BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.UNFENCED)]
     assert talk.role.broker_nodes[ONE] is ZookeeperState.SHUTTING_DOWN
     close = CloseSession(ONE, talk.epochs[ONE])
-    assert talk.say(close) == [BeatTold(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW)]
+    assert talk.say(close) == [BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW)]
     assert talk.role.image.brokers[ONE].fenced
     # The answer may have been lost.
-    assert talk.say(close) == [BeatTold(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW)]
+    assert talk.say(close) == [BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW)]
 
 
 def test_a_broker_that_is_silent_for_two_thirds_of_a_session_has_lost_its_connection_and_finds_it_again() -> None:
@@ -160,9 +160,9 @@ def test_a_watch_tells_once_that_something_has_changed_and_not_what() -> None:
     talk = Talk()
     read = talk.say(ReadState(TWO, talk.epochs[TWO]), TWO)[0]
     assert isinstance(read, StateRead)
-    assert read.unmade == {0: Create(0, (ONE, TWO), "topic-0")}
-    assert talk.send(Create(1, (ONE,))) == [(NodeId(2), Notified("/brokers/topics"))]
-    assert talk.send(Create(2, (ONE,))) == []
+    assert read.unmade == {0: CreateTopic(0, (ONE, TWO), "topic-0")}
+    assert talk.send(CreateTopic(1, (ONE,))) == [(NodeId(2), Notified("/brokers/topics"))]
+    assert talk.send(CreateTopic(2, (ONE,))) == []
 
 
 def test_who_has_no_session_reads_and_takes_nothing() -> None:
@@ -196,17 +196,19 @@ def test_a_controller_writes_under_its_epoch_and_on_the_version_it_has_read(
     assert (talk.state == _moved(before, 0)) is is_written
 
 
-def _ask(talk: Talk, *, version: int = 0, epoch: BrokerEpoch | None = None) -> AskIsr:
+def _ask(talk: Talk, *, version: int = 0, epoch: BrokerEpoch | None = None) -> AlterPartition:
     isr = (IsrMember(ONE),)
-    request = AlterPartition(leader=ONE, leader_epoch=LeaderEpoch(0), partition_epoch=PartitionEpoch(version), isr=isr)
-    return AskIsr(0, 1, request, talk.epochs[ONE] if epoch is None else epoch)
+    request = AlterPartitionRequest(
+        leader=ONE, leader_epoch=LeaderEpoch(0), partition_epoch=PartitionEpoch(version), isr=isr
+    )
+    return AlterPartition(0, 1, request, talk.epochs[ONE] if epoch is None else epoch)
 
 
 def test_a_leader_writes_its_isr_on_the_version_that_it_knows() -> None:
     talk = Talk()
     talk.make()
     told = talk.say(_ask(talk))[-1]
-    assert isinstance(told, IsrTold)
+    assert isinstance(told, AlterPartitionResponse)
     assert told.altered.error is ErrorCode.NONE
     assert (talk.state.isr, talk.state.partition_epoch) == ((ONE,), 1)
 
@@ -218,7 +220,7 @@ def test_a_leader_that_has_not_heard_that_its_write_succeeded_is_told_when_it_wr
     talk.say(_ask(talk))
     written = talk.state
     told = talk.say(_ask(talk))[-1]
-    assert isinstance(told, IsrTold)
+    assert isinstance(told, AlterPartitionResponse)
     assert (told.altered.error, told.altered.partition) == (ErrorCode.NONE, written)
     assert talk.state is written
 
@@ -233,7 +235,7 @@ def test_a_refused_write_of_an_isr_changes_nothing(version: int, epoch: BrokerEp
     talk.make()
     before = talk.state
     told = talk.say(_ask(talk, version=version, epoch=epoch))[-1]
-    assert isinstance(told, IsrTold)
+    assert isinstance(told, AlterPartitionResponse)
     assert told.altered.error is error
     assert talk.state is before
 
@@ -264,8 +266,8 @@ def test_a_topic_is_gone_when_its_controller_says_so_and_not_before() -> None:
     talk = Talk()
     talk.make()
     talk.say(ReadState(ONE, talk.epochs[ONE]))
-    assert talk.send(Delete(0)) == [(NodeId(1), Notified("/admin/delete_topics"))]
-    assert talk.send(Delete(0)) == []
+    assert talk.send(DeleteTopic(0)) == [(NodeId(1), Notified("/admin/delete_topics"))]
+    assert talk.send(DeleteTopic(0)) == []
     read = talk.say(ReadState(ONE, talk.epochs[ONE]))[0]
     assert isinstance(read, StateRead)
     assert read.deleted == {0}
@@ -277,13 +279,13 @@ def test_a_topic_is_gone_when_its_controller_says_so_and_not_before() -> None:
     ]
     assert talk.role.image.partitions == {}
     assert talk.say(_ask(talk)) == []
-    talk.say(Create(1, (TWO,), "topic-0"))
+    talk.say(CreateTopic(1, (TWO,), "topic-0"))
     assert talk.role.nodes.topic_of(1) == "topic-0"
 
 
 def test_rules_that_zookeeper_never_had_are_refused() -> None:
     with pytest.raises(UsageError) as refused:
-        ZooKeeperRole(RoleSettings(terms=Terms(rules=CURRENT)))
+        ZooKeeperRole(RoleSettings(settings=PartitionSettings(rules=CURRENT)))
     assert str(refused.value) == (
         "with ZooKeeper there is no ELR, and each shrink begins a leader epoch: take rules before 3.6"
     )

@@ -20,13 +20,13 @@ TARGETED = (FaultKind.CRASH_AT_COMMIT, FaultKind.CRASH_AT_ISR)
 def _with_zookeeper(seed: int, release: str) -> Options:
     options = swarm(seed, DurationMs(60_000), rules_of(release))
     faults = tuple((kind, mean_ms) for kind, mean_ms in options.fault_ms if kind not in LOSING)
-    return attrs.evolve(options, settings=attrs.evolve(options.settings, has_zookeeper=True), fault_ms=faults)
+    return attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True), fault_ms=faults)
 
 
 def _harsh(seed: int, without: tuple[FaultKind, ...]) -> Options:
     options = harsh(seed, DurationMs(120_000), rules_of("3.5"))
     faults = tuple((kind, mean_ms) for kind, mean_ms in options.fault_ms if kind not in without)
-    return attrs.evolve(options, settings=attrs.evolve(options.settings, has_zookeeper=True), fault_ms=faults)
+    return attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True), fault_ms=faults)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 9, 17])
@@ -54,7 +54,7 @@ def test_a_broker_that_leads_again_is_heard_when_it_asks_for_another_isr() -> No
 def test_the_end_of_another_log_is_counted_under_the_rules_of_2_8() -> None:
     # KAFKA-13141: a follower that was mute fetches beyond the leader's end, is counted, and joins.
     options = attrs.evolve(swarm(18, DurationMs(60_000), rules_of("2.8")), is_strict=False)
-    options = attrs.evolve(options, settings=attrs.evolve(options.settings, has_zookeeper=True))
+    options = attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True))
     assert {finding.code for finding in run(options).findings} >= {"I5", "I6"}
 
 
@@ -72,9 +72,9 @@ def test_groups_have_coordinators_in_a_cluster_with_zookeeper() -> None:
 
 
 def test_a_topic_of_the_same_name_is_made_only_when_every_replica_of_the_former_is_deleted() -> None:
-    (story,) = (each for each in OLDER_MODE if each.name == "S42-zk")
+    (scenario,) = (each for each in OLDER_MODE if each.name == "S42-zk")
     lines: list[str] = []
-    assert story.play(lines.append).is_expected
+    assert scenario.play(lines.append).is_expected
     gone, made = (
         next(line for line in lines if text in line) for text in ("its topic is deleted", "partition 1: leader")
     )
@@ -83,9 +83,9 @@ def test_a_topic_of_the_same_name_is_made_only_when_every_replica_of_the_former_
 
 
 def test_a_broker_that_stops_has_handed_over_before_its_session_ends() -> None:
-    (story,) = (each for each in OLDER_MODE if each.name == "S20-zk-stop")
+    (scenario,) = (each for each in OLDER_MODE if each.name == "S20-zk-stop")
     lines: list[str] = []
-    assert story.play(lines.append).is_expected
+    assert scenario.play(lines.append).is_expected
     told = [place for place, line in enumerate(lines) if "leader 1 (epoch 1), ISR 1,2," in line]
     ended = [place for place, line in enumerate(lines) if "broker 0 is fenced" in line]
     assert told[0] < ended[0]

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from broker.ids import BrokerId
 from replication.rules.partition import PartitionState
 from replication.rules.reassign import Phase, started
-from replication.rules.settings import Terms
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import rules_of
 from replication.zookeeper.strategies import Strategy, elected, elected_uncleanly, first_state, reassigned, without
 
-TERMS = Terms(rules=rules_of("2.8"), min_isr=1)
-UNCLEAN = Terms(rules=rules_of("2.8"), min_isr=1, unclean_election=True)
+TERMS = PartitionSettings(rules=rules_of("2.8"), min_isr=1)
+UNCLEAN = PartitionSettings(rules=rules_of("2.8"), min_isr=1, unclean_election=True)
 
 
 def ids(*brokers: int) -> tuple[BrokerId, ...]:
@@ -30,7 +30,7 @@ def partition(isr: tuple[int, ...], leader: int, replicas: tuple[int, ...] = (0,
 
 
 @pytest.mark.parametrize(
-    ("strategy", "isr", "leader", "alive", "terms", "expected"),
+    ("strategy", "isr", "leader", "alive", "settings", "expected"),
     [
         (Strategy.OFFLINE, (2, 1, 0), 0, (1, 2), TERMS, (1, 1, (2, 1))),
         (Strategy.OFFLINE, (0, 1, 2), 0, (2,), TERMS, (2, 1, (2,))),
@@ -54,10 +54,10 @@ def test_each_strategy_elects_whom_kafka_elects_or_fails(
     isr: tuple[int, ...],
     leader: int,
     alive: tuple[int, ...],
-    terms: Terms,
+    settings: PartitionSettings,
     expected: tuple[int, int, tuple[int, ...]] | None,
 ) -> None:
-    after = elected(partition(isr, leader), strategy, live(*alive), terms)
+    after = elected(partition(isr, leader), strategy, live(*alive), settings)
     assert (None if after is None else (after.leader, after.leader_epoch, after.isr)) == expected
 
 
@@ -74,11 +74,11 @@ def test_an_election_of_an_offline_partition_finds_the_first_live_replica_in_syn
     replicas = data.draw(st.permutations(range(4)))
     isr = data.draw(st.lists(st.sampled_from(replicas), unique=True, min_size=1))
     alive = data.draw(st.sets(st.sampled_from(replicas)))
-    terms = data.draw(st.sampled_from((TERMS, UNCLEAN)))
+    settings = data.draw(st.sampled_from((TERMS, UNCLEAN)))
     state = partition(tuple(isr), -1, tuple(replicas))
-    after = elected(state, Strategy.OFFLINE, live(*alive), terms)
+    after = elected(state, Strategy.OFFLINE, live(*alive), settings)
     clean = [broker for broker in replicas if broker in alive and broker in isr]
-    merely_alive = [broker for broker in replicas if broker in alive and terms.unclean_election]
+    merely_alive = [broker for broker in replicas if broker in alive and settings.unclean_election]
     if clean:
         assert after is not None
         assert (after.leader, after.isr) == (clean[0], tuple(broker for broker in isr if broker in alive))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
-from replication.roles.messages import Create, Delete, Elect, Reassign
+from replication.roles.messages import AlterPartitionReassignments, CreateTopic, DeleteTopic, ElectLeaders
 from replication.roles.outbox import Outbox
 from replication.roles.states import ZkPartitionState
 from replication.rules.election import Election
@@ -30,7 +30,7 @@ def test_a_new_topic_gets_its_first_live_replica_as_leader_and_all_live_ones_in_
     assert (desk.led, desk.partition, desk.replicas) == ((0, 0, (0, 1, 2)), ON, ONLINE)
     assert desk.orders(2)[0] == (0, 0)
     desk.go(1)
-    desk.give(Create(1, ids(1, 2, 3)))
+    desk.give(CreateTopic(1, ids(1, 2, 3)))
     assert desk.zookeeper.image.partitions[1].isr == (2, 3)
     assert desk.lines == []
 
@@ -38,7 +38,7 @@ def test_a_new_topic_gets_its_first_live_replica_as_leader_and_all_live_ones_in_
 def test_a_topic_whose_replicas_are_all_dead_is_new_until_one_is_back() -> None:
     desk = Desk()
     desk.go(3)
-    desk.give(Create(1, ids(3)))
+    desk.give(CreateTopic(1, ids(3)))
     assert desk.term.book.partition(1) is NEW
     assert 1 not in desk.zookeeper.image.partitions
     desk.come(3)
@@ -126,7 +126,7 @@ def test_who_takes_over_finds_the_dead_ineligible_and_takes_them_offline() -> No
 
 def test_who_takes_over_finds_every_live_replica_online_though_a_move_has_just_added_it() -> None:
     desk = Desk()
-    ordered(desk, Reassign(0, ids(3, 1, 2)))
+    ordered(desk, AlterPartitionReassignments(0, ids(3, 1, 2)))
     assert desk.replicas[3] == "NEW"
     desk.begin_term()
     assert desk.replicas == {**ONLINE, 3: "ONLINE"}
@@ -135,7 +135,7 @@ def test_who_takes_over_finds_every_live_replica_online_though_a_move_has_just_a
 # Elections that an operator asks for.
 
 
-def ordered(desk: Desk, order: Elect | Reassign) -> None:
+def ordered(desk: Desk, order: ElectLeaders | AlterPartitionReassignments) -> None:
     out = Outbox()
     desk.term.on_order(order, out)
     desk._deliver(out)
@@ -147,25 +147,25 @@ def test_the_preferred_leader_is_elected_if_it_is_in_sync_and_nobody_in_its_plac
     desk.read()
     desk.come(0)
     desk.read()
-    ordered(desk, Elect(0, Election.PREFERRED))
+    ordered(desk, ElectLeaders(0, Election.PREFERRED))
     assert desk.led == (1, 1, (1, 2))
     desk.write_isr(1, 2, 0)
-    ordered(desk, Elect(0, Election.PREFERRED))
+    ordered(desk, ElectLeaders(0, Election.PREFERRED))
     assert desk.led[:2] == (0, 2)
     before = desk.state
-    ordered(desk, Elect(0, Election.PREFERRED))
+    ordered(desk, ElectLeaders(0, Election.PREFERRED))
     assert desk.state is before
 
 
 def test_an_unclean_election_is_held_where_nobody_leads_and_not_elsewhere() -> None:
     desk = Desk()
     before = desk.state
-    ordered(desk, Elect(0, Election.UNCLEAN))
+    ordered(desk, ElectLeaders(0, Election.UNCLEAN))
     assert desk.state is before
     desk.write_isr(0)
     desk.go(0)
     desk.read()
-    ordered(desk, Elect(0, Election.UNCLEAN))
+    ordered(desk, ElectLeaders(0, Election.UNCLEAN))
     assert (desk.led, desk.partition) == ((1, 2, (1,)), ON)
 
 
@@ -174,7 +174,7 @@ def test_an_unclean_election_is_held_where_nobody_leads_and_not_elsewhere() -> N
 
 def test_a_replica_that_is_added_is_new_until_the_move_is_over_and_one_that_is_removed_is_deleted() -> None:
     desk = Desk()
-    ordered(desk, Reassign(0, ids(3, 1, 2)))
+    ordered(desk, AlterPartitionReassignments(0, ids(3, 1, 2)))
     assert desk.led == (0, 1, (0, 1, 2))
     assert (desk.replicas[3], desk.orders(3)[0]) == ("NEW", (0, 1))
     desk.told.clear()
@@ -189,30 +189,30 @@ def test_to_ask_for_a_move_again_does_not_end_it() -> None:
     desk = Desk()
     desk.go(3)
     desk.read()
-    ordered(desk, Reassign(0, ids(3, 1, 2)))
-    ordered(desk, Reassign(0, ids(3, 1, 2)))
+    ordered(desk, AlterPartitionReassignments(0, ids(3, 1, 2)))
+    ordered(desk, AlterPartitionReassignments(0, ids(3, 1, 2)))
     assert (desk.state.adding, desk.state.removing, desk.state.isr) == (ids(3), ids(0), ids(0, 1, 2))
     # Nothing is added here, but one of the target has fallen out of the ISR.
     desk.write_isr(0, 1)
-    ordered(desk, Reassign(0, ids(1, 2)))
+    ordered(desk, AlterPartitionReassignments(0, ids(1, 2)))
     assert (desk.state.adding, desk.state.removing) == ((), ids(0, 3))
 
 
 def test_a_leader_that_stays_a_replica_leads_on_in_another_epoch() -> None:
     desk = Desk()
-    ordered(desk, Reassign(0, ids(3, 0, 1)))
+    ordered(desk, AlterPartitionReassignments(0, ids(3, 0, 1)))
     desk.write_isr(0, 1, 2, 3)
     assert (desk.led, desk.state.replicas) == ((0, 2, (0, 1, 3)), ids(3, 0, 1))
 
 
 def test_a_move_that_is_cancelled_lets_go_of_what_was_added() -> None:
     desk = Desk()
-    ordered(desk, Reassign(0, ids(3, 1, 2)))
-    ordered(desk, Reassign(0, ()))
+    ordered(desk, AlterPartitionReassignments(0, ids(3, 1, 2)))
+    ordered(desk, AlterPartitionReassignments(0, ()))
     assert (set(desk.state.replicas), desk.state.is_reassigning) == ({0, 1, 2}, False)
     assert desk.replicas == ONLINE
     before = desk.state
-    ordered(desk, Reassign(0, ()))
+    ordered(desk, AlterPartitionReassignments(0, ()))
     assert desk.state is before
 
 
@@ -258,7 +258,7 @@ def test_a_broker_that_alone_can_lead_is_not_let_go_and_leads_on() -> None:
 
 def test_a_partition_without_other_replicas_keeps_nobody_from_stopping() -> None:
     desk = Desk()
-    desk.give(Create(1, ids(3)))
+    desk.give(CreateTopic(1, ids(3)))
     desk.wants_to_stop(3)
     assert StopGranted(desk.epochs[3]) in desk.told[3]
     assert desk.zookeeper.image.partitions[1].leader == 3
@@ -270,7 +270,7 @@ def test_a_partition_without_other_replicas_keeps_nobody_from_stopping() -> None
 def test_a_topic_is_gone_when_every_replica_has_said_that_it_is_deleted() -> None:
     desk = Desk()
     desk.told.clear()
-    desk.give(Delete(0))
+    desk.give(DeleteTopic(0))
     assert desk.partition is NONE
     assert desk.replicas == dict.fromkeys((0, 1, 2), "DELETION_STARTED")
     assert desk.stops(1)[:2] == [(False, EPOCH_DURING_DELETE), (True, EPOCH_DURING_DELETE)]
@@ -290,7 +290,7 @@ def test_a_topic_is_gone_when_every_replica_has_said_that_it_is_deleted() -> Non
 def test_a_replica_that_is_away_is_deleted_when_its_broker_is_back() -> None:
     desk = Desk()
     desk.go(0)
-    desk.give(Delete(0))
+    desk.give(DeleteTopic(0))
     assert desk.replicas == {0: "DELETION_INELIGIBLE", 1: "DELETION_STARTED", 2: "DELETION_STARTED"}
     for broker in (1, 2):
         desk.answers(stopped(desk, broker), broker)
@@ -306,7 +306,7 @@ def test_a_replica_that_is_away_is_deleted_when_its_broker_is_back() -> None:
 
 def test_a_replica_that_dies_while_it_deletes_is_given_up_until_it_is_back() -> None:
     desk = Desk()
-    desk.give(Delete(0))
+    desk.give(DeleteTopic(0))
     desk.go(2)
     desk.read()
     assert desk.replicas[2] == "DELETION_INELIGIBLE"
@@ -318,7 +318,7 @@ def test_a_replica_that_dies_while_it_deletes_is_given_up_until_it_is_back() -> 
 
 def test_a_step_that_kafka_does_not_list_is_refused_and_logged_in_kafkas_words() -> None:
     desk = Desk()
-    desk.give(Delete(0))
+    desk.give(DeleteTopic(0))
     desk.answers(stopped(desk, 2), 2)
     desk.go(2)
     desk.read()
@@ -335,7 +335,7 @@ def test_a_step_that_kafka_does_not_list_is_refused_and_logged_in_kafkas_words()
 
 def test_a_replica_that_cannot_be_deleted_is_given_up_until_its_broker_begins_another_life() -> None:
     desk = Desk()
-    desk.give(Delete(0))
+    desk.give(DeleteTopic(0))
     desk.answers(stopped(desk, 1, ErrorCode.KAFKA_STORAGE_ERROR), 1)
     desk.told.clear()
     desk.read()
@@ -348,8 +348,8 @@ def test_a_replica_that_cannot_be_deleted_is_given_up_until_its_broker_begins_an
 
 def test_a_topic_that_is_being_moved_is_deleted_after_the_move() -> None:
     desk = Desk()
-    ordered(desk, Reassign(0, ids(3, 1, 2)))
-    desk.give(Delete(0))
+    ordered(desk, AlterPartitionReassignments(0, ids(3, 1, 2)))
+    desk.give(DeleteTopic(0))
     assert (desk.partition, desk.replicas[3]) == (ON, "NEW")
     desk.write_isr(0, 1, 2, 3)
     desk.read()
@@ -359,7 +359,7 @@ def test_a_topic_that_is_being_moved_is_deleted_after_the_move() -> None:
 
 def test_whoever_takes_over_goes_on_deleting() -> None:
     desk = Desk()
-    desk.give(Delete(0))
+    desk.give(DeleteTopic(0))
     desk.answers(stopped(desk, 1), 1)
     desk.go(2)
     desk.begin_term()
@@ -369,12 +369,12 @@ def test_whoever_takes_over_goes_on_deleting() -> None:
 
 def test_nobody_is_elected_and_nothing_moved_of_a_topic_that_is_being_deleted() -> None:
     desk = Desk()
-    desk.give(Delete(0))
+    desk.give(DeleteTopic(0))
     before = desk.state
     desk.go(0)
     desk.read()
-    ordered(desk, Elect(0, Election.UNCLEAN))
-    ordered(desk, Reassign(0, ids(3)))
+    ordered(desk, ElectLeaders(0, Election.UNCLEAN))
+    ordered(desk, AlterPartitionReassignments(0, ids(3)))
     assert desk.state is before
 
 

@@ -6,9 +6,9 @@ from functools import cache
 
 from replication.groups.alone.checking import Checker, Finding
 from replication.groups.alone.life import Life, live
-from replication.groups.alone.plan import Shape, seeded_story
+from replication.groups.alone.plan import Shape, seeded_scenario
 from replication.groups.alone.scenario import Mode
-from replication.groups.alone.scenarios import STORIES
+from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.world import Watcher, World
 
 EAGER, COOPERATIVE, CONSUMER = Mode.EAGER, Mode.COOPERATIVE, Mode.CONSUMER
@@ -17,19 +17,19 @@ SMALL = Shape(members=4, partitions=8, minutes=10)
 
 @cache
 def told(name: str, mode: Mode) -> Life:
-    """Return a named story's life."""
-    return live(STORIES[name], mode, 1)
+    """Return a named scenario's life."""
+    return live(SCENARIOS[name], mode, 1)
 
 
 @cache
 def seeded(seed: int, mode: Mode) -> Life:
-    """Return a seeded story's life."""
-    return live(seeded_story(seed, SMALL), mode, seed)
+    """Return the run of a seeded scenario."""
+    return live(seeded_scenario(seed, SMALL), mode, seed)
 
 
 def watched(name: str, mode: Mode, *watchers: Watcher) -> World:
-    """Play a named story with somebody who looks."""
-    world = World(STORIES[name], mode, 1)
+    """Play a named scenario with somebody who looks."""
+    world = World(SCENARIOS[name], mode, 1)
     world.watchers += watchers
     world.play()
     return world

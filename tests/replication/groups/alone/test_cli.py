@@ -11,7 +11,7 @@ import pytest
 from broker.cli import run
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
 from replication.groups.alone.cli import simulate_command
-from replication.groups.alone.scenarios import STORIES
+from replication.groups.alone.scenarios import SCENARIOS
 
 EVENTS = {
     "minutes": 2,
@@ -30,16 +30,16 @@ def simulate(*arguments: str) -> int:
 
 
 def test_a_story_is_told_with_a_column_for_each_protocol_that_it_is_about(capsys: pytest.CaptureFixture[str]) -> None:
-    assert simulate("--story", "S66") == 0
+    assert simulate("--scenario", "S66") == 0
     printed = capsys.readouterr().out
-    assert STORIES["S66"].how in printed
+    assert SCENARIOS["S66"].how in printed
     for word in ("eager", "cooperative-sticky", "consumer", "rebalance-latency-avg ms", "given up and got back"):
         assert word in printed
     assert printed.rstrip().endswith("G1 to G9 hold")
 
 
 def test_the_incident_says_which_program_failed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert simulate("--story", "shared-group-id") == 0
+    assert simulate("--scenario", "shared-group-id") == 0
     printed = capsys.readouterr().out
     assert "reads-a: IllegalStateException: No current assignment for partition a-0" in printed
 
@@ -68,9 +68,9 @@ def test_json_has_every_count_and_is_the_same_each_time(capsys: pytest.CaptureFi
 
 
 def test_the_stories_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert simulate("--list-stories") == 0
+    assert simulate("--list-scenarios") == 0
     printed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in printed] == list(STORIES)
+    assert [line.split()[0] for line in printed] == list(SCENARIOS)
 
 
 def test_events_of_a_file_are_played_in_order_of_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,7 +87,7 @@ def test_a_chart_is_written_that_holds_a_row_for_each_partition(
     suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / f"chart.{suffix}"
-    assert simulate("--story", "S66", "--chart", str(file)) == 0
+    assert simulate("--scenario", "S66", "--chart", str(file)) == 0
     written = file.read_text(encoding="utf-8")
     svg = written[written.index("<svg") : written.index("</svg>") + 6]
     texts = [element.text for element in ElementTree.fromstring(svg).iter() if element.text]
@@ -115,14 +115,14 @@ def test_a_broken_invariant_is_told_with_status_one(
     monkeypatch.setattr(
         CooperativeStickyAssignor, "assign", lambda self, group, entropy: StickyAssignor().assign(group, entropy)
     )
-    assert simulate("--story", "S66", "--protocol", "cooperative") == 1
+    assert simulate("--scenario", "S66", "--protocol", "cooperative") == 1
     assert "cooperative: BROKEN at 6" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--story", "S99"), "there is no story 'S99'; there are S60, S61, "),
+        (("--scenario", "S99"), "there is no scenario 'S99'; there are S60, S61, "),
         (("--assignor", "sticky"), "--assignor needs one --protocol"),
         (("--assignor", "nobody", "--protocol", "eager"), "assignor 'nobody' is not installed"),
         (
@@ -152,7 +152,7 @@ def changed(**entries: object) -> dict[str, object]:
         ([], "not one JSON object"),
         (changed(minutes=0), "0 milliseconds cannot be played"),
         (changed(minutes="2"), "minutes is no whole number from 0 to 10080 (found '2')"),
-        (changed(colour="red"), "the story has a key that is not known"),
+        (changed(colour="red"), "the scenario has a key that is not known"),
         (changed(topics={"a b": 1}), "illegal topic name"),
         (changed(topics={"orders": 100_000}), "topics.orders is no whole number from 1 to 2000 (found '100000')"),
         (changed(members="a"), "members is missing or no list of objects"),

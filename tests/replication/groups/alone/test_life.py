@@ -10,18 +10,18 @@ import pytest
 
 from broker.errors import UsageError
 from replication.groups.alone.life import live
-from replication.groups.alone.plan import Shape, seeded_story
+from replication.groups.alone.plan import Shape, seeded_scenario
 from replication.groups.alone.scenario import EventKind, Mode
-from replication.groups.alone.scenarios import STORIES
+from replication.groups.alone.scenarios import SCENARIOS
 from tests.replication.groups.alone.lives import CONSUMER, COOPERATIVE, EAGER, SMALL, seeded, told
 
 _DIGEST = """
 import hashlib
 from replication.groups.alone.life import live
-from replication.groups.alone.plan import Shape, seeded_story
+from replication.groups.alone.plan import Shape, seeded_scenario
 from replication.groups.alone.scenario import Mode
-story = seeded_story(5, Shape(members=3, partitions=5, minutes=6))
-lives = [live(story, mode, 5) for mode in Mode]
+scenario = seeded_scenario(5, Shape(members=3, partitions=5, minutes=6))
+lives = [live(scenario, mode, 5) for mode in Mode]
 print(hashlib.sha256(repr([(life.figures(), life.spells, life.generations_ms) for life in lives]).encode()).hexdigest())
 """
 
@@ -44,11 +44,11 @@ def test_the_same_seed_gives_the_same_life_whatever_the_hash_seed() -> None:
 def test_a_seeded_life_breaks_nothing_and_comes_to_rest(seed: int, mode: Mode) -> None:
     life = seeded(seed, mode)
     assert life.findings == ()
-    last_ms = max(event.at_ms + event.for_ms for event in life.story.events)
+    last_ms = max(event.at_ms + event.for_ms for event in life.scenario.events)
     assert life.settled_ms is not None
     # A static member that is restarted too early is refused, and started once more, until its former session is over.
     assert life.settled_ms < last_ms + 120_000
-    held = [spell for spell in life.spells if spell.end_ms == life.story.duration_ms]
+    held = [spell for spell in life.spells if spell.end_ms == life.scenario.duration_ms]
     assert len({spell.partition for spell in held}) == len(held) == len({spell.partition for spell in life.spells})
 
 
@@ -68,46 +68,46 @@ def test_members_that_keep_what_nobody_else_gets_are_given_less_back(seed: int) 
 def test_every_record_is_read_and_what_is_read_twice_is_counted() -> None:
     for mode in Mode:
         life = told("S61", mode)
-        due = 6 * life.story.records_per_second * 239
+        due = 6 * life.scenario.records_per_second * 239
         assert life.read_count - life.duplicate_count > due - 6 * 20 * 10
         # What b had read since its last commit, five seconds at most, is read again by the others.
         assert 0 < life.duplicate_count <= 2 * 20 * 6
 
 
 def test_an_eager_group_assigned_by_sticky_moves_less_than_one_assigned_by_range() -> None:
-    story = seeded_story(1, SMALL)
-    sticky = live(attrs.evolve(story, assignor="sticky"), EAGER, 1)
+    scenario = seeded_scenario(1, SMALL)
+    sticky = live(attrs.evolve(scenario, assignor="sticky"), EAGER, 1)
     assert sticky.findings == ()
     assert sticky.move_count < seeded(1, EAGER).move_count
 
 
 @pytest.mark.parametrize(("mode", "assignor"), [(EAGER, "random"), (CONSUMER, "server-range"), (CONSUMER, "random")])
 def test_other_assignors_can_be_chosen(mode: Mode, assignor: str) -> None:
-    life = live(attrs.evolve(STORIES["S61"], assignor=assignor), mode, 1)
+    life = live(attrs.evolve(SCENARIOS["S61"], assignor=assignor), mode, 1)
     assert (life.assignor, life.findings) == (assignor, ())
 
 
 def test_an_assignor_that_the_protocol_does_not_take_is_refused() -> None:
     with pytest.raises(UsageError) as error:
-        live(attrs.evolve(STORIES["S61"], assignor="range"), COOPERATIVE, 1)
+        live(attrs.evolve(SCENARIOS["S61"], assignor="range"), COOPERATIVE, 1)
     assert str(error.value) == "a group of the cooperative protocol cannot be assigned by 'range'"
 
 
 def test_a_plan_leaves_somebody_alive_and_brings_everybody_back() -> None:
     for seed in range(50):
-        story = seeded_story(seed, Shape())
+        scenario = seeded_scenario(seed, Shape())
         gone: set[str] = set()
-        for event in story.events:
+        for event in scenario.events:
             if event.kind in (EventKind.CRASH, EventKind.CLOSE):
                 gone.add(event.target)
             elif event.kind is EventKind.START:
                 gone.discard(event.target)
-            assert len(gone) < len(story.people)
+            assert len(gone) < len(scenario.people)
         assert not gone
-        assert max(event.at_ms + event.for_ms for event in story.events) <= story.duration_ms - 180_000
+        assert max(event.at_ms + event.for_ms for event in scenario.events) <= scenario.duration_ms - 180_000
 
 
 def test_a_seeded_plan_does_not_fit_into_four_minutes() -> None:
     with pytest.raises(UsageError) as error:
-        seeded_story(1, Shape(minutes=4))
+        seeded_scenario(1, Shape(minutes=4))
     assert str(error.value) == "4 minutes are too few for a seeded life; at least 5 are needed"

@@ -1,4 +1,4 @@
-"""The named stories, through clients, network and coordinator, and what is known to come of each."""
+"""The named scenarios, through clients, network and coordinator, and what is known to come of each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from broker.group.consumer import Heartbeat, MemberState
 from broker.group.service import GroupEntry, OffsetRecord, Request
 from replication.groups.alone.life import Life, live
 from replication.groups.alone.scenario import Mode
-from replication.groups.alone.scenarios import STORIES
+from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.world import Watcher, World
 from tests.replication.groups.alone.lives import CONSUMER, COOPERATIVE, EAGER, told, watched
 
@@ -25,14 +25,16 @@ def held_by(life: Life, member: str, at_ms: int) -> set[str]:
     }
 
 
-@pytest.mark.parametrize(("name", "mode"), [(story.name, mode) for story in STORIES.values() for mode in story.modes])
+@pytest.mark.parametrize(
+    ("name", "mode"), [(scenario.name, mode) for scenario in SCENARIOS.values() for mode in scenario.modes]
+)
 def test_no_story_breaks_an_invariant(name: str, mode: Mode) -> None:
     assert told(name, mode).findings == ()
 
 
 @pytest.mark.parametrize("mode", CLASSIC)
 def test_a_classic_member_that_is_out_while_its_application_lets_go_loses_all_and_joins_again(mode: Mode) -> None:
-    life = live(STORIES["S70"], mode, 1)
+    life = live(SCENARIOS["S70"], mode, 1)
     assert life.findings == ()
     assert held_by(life, "b", 400_000) == held_by(life, "a", 400_000), "a still lets go what b has by now"
     assert len(held_by(life, "a", 700_000)) == len(held_by(life, "b", 700_000)) == 3
@@ -155,7 +157,7 @@ def test_s67_a_member_waits_unreleased_for_what_another_has_not_yet_given_back()
 def test_s68_a_partition_that_comes_back_while_it_is_still_being_given_up_is_never_owned_twice() -> None:
     seen = _Seen()
     watched("S68", CONSUMER, seen)
-    assert seen.given_back, "the story leads there"
+    assert seen.given_back, "the scenario leads there"
     assert told("S68", CONSUMER).shared_ms == 0
 
 

@@ -1,7 +1,7 @@
 """What the checkers know of one replica's log, read from its bytes.
 
-It decides how far a replica agrees with what is committed. A shadow follows a log by reading what was appended and
-noting what was cut; it never asks the model what a log should hold.
+It decides how far a replica agrees with what is committed. A observed log follows a log by reading what was appended
+and noting what was cut; it never asks the model what a log should hold.
 
 Constraints: reading is incremental: each record is read once on each replica. The same bytes are decoded once:
 replicas hold the same batches, and `Decoder` remembers the last ones.
@@ -130,10 +130,10 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     return raw >> 1 ^ -(raw & 1), position + 1
 
 
-class Shadow:
+class ObservedLog:
     """One replica's log in one life of its broker; `former` is what it was in the life before."""
 
-    def __init__(self, log: ReplicaLog, life: int, broker: BrokerId, former: Shadow | None = None) -> None:
+    def __init__(self, log: ReplicaLog, life: int, broker: BrokerId, former: ObservedLog | None = None) -> None:
         self.log = log
         self.life = life
         self.broker = broker

@@ -1,7 +1,7 @@
-"""The group coordinator as a guest of its broker: which partitions of `__consumer_offsets` it coordinates.
+"""The group coordinator as a hosted role of its broker: which partitions of `__consumer_offsets` it coordinates.
 
-It decides who answers a request: the shard of the group's partition, or the guest itself with the error that says why
-it cannot.
+It decides who answers a request: the shard of the group's partition, or the hosted role itself with the error that
+says why it cannot.
 
 Constraints: a shard is made when its broker begins to lead a partition and dropped when it ceases to; a new epoch of
 the same leader leaves it as it is. Who coordinates is told from the broker's own metadata, which may be old.
@@ -36,15 +36,15 @@ from replication.groups.connections import BrokerEnds, Caller
 from replication.groups.layout import Layout
 from replication.groups.messages import Asked, Probe, ShardDue, ShardRead
 from replication.groups.shard import Shard
-from replication.roles.guest import Host
-from replication.roles.messages import Address, Message, Produced
+from replication.roles.hosted import Host
+from replication.roles.messages import Address, Message, ProduceResponse
 from replication.roles.outbox import Outbox
 
 _NO_TICKET = Ticket(0)
 
 
 @attrs.frozen(kw_only=True)
-class GuestOptions:
+class HostedRoleOptions:
     """What every broker's coordinator is configured with; reading a partition takes up to `load_ms_max`."""
 
     layout: Layout
@@ -54,10 +54,10 @@ class GuestOptions:
     """What steady time begins at, so that it looks like a time of day."""
 
 
-class CoordinatorGuest:
+class HostedCoordinator:
     """One broker's coordinator."""
 
-    def __init__(self, host: Host, options: GuestOptions, clock: Clock, entropy: RandomSource) -> None:
+    def __init__(self, host: Host, options: HostedRoleOptions, clock: Clock, entropy: RandomSource) -> None:
         self.host = host
         self.shards: dict[int, Shard] = {}
         self._options = options
@@ -69,7 +69,7 @@ class CoordinatorGuest:
 
     @property
     def broker(self) -> BrokerId:
-        """Whose guest it is."""
+        """Whose hosted role it is."""
         return self.host.broker
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
@@ -80,7 +80,7 @@ class CoordinatorGuest:
                 self._on_asked(caller, message.group_id, message.request, out)
         elif isinstance(message, Probe):
             self._ends.probe(message, sender, out)
-        elif isinstance(message, Produced | ShardDue | ShardRead):
+        elif isinstance(message, ProduceResponse | ShardDue | ShardRead):
             shard = self.shards.get(message.partition)
             if shard is not None:
                 self._on_shard_message(shard, message, out)
@@ -106,8 +106,8 @@ class CoordinatorGuest:
     def _now_ms(self) -> TimeMs:
         return TimeMs(self._options.wall_clock_ms + self._clock.now_ms())
 
-    def _on_shard_message(self, shard: Shard, message: Produced | ShardDue | ShardRead, out: Outbox) -> None:
-        if isinstance(message, Produced):
+    def _on_shard_message(self, shard: Shard, message: ProduceResponse | ShardDue | ShardRead, out: Outbox) -> None:
+        if isinstance(message, ProduceResponse):
             shard.on_produced(self.host, message, self._now_ms, out)
         elif isinstance(message, ShardDue):
             shard.on_due(self.host, message, self._now_ms, out)

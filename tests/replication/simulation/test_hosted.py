@@ -11,8 +11,8 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.record import Record
 from replication.checkers import Finding
-from replication.roles.guest import Host
-from replication.roles.messages import Address, ClientDue, GuestMessage, Message, NodeId, Produced
+from replication.roles.hosted import Host
+from replication.roles.messages import Address, ClientDue, HostedMessage, Message, NodeId, ProduceResponse
 from replication.roles.outbox import Outbox
 from replication.simulation import Fault, FaultKind, Simulation, quiet, run
 from replication.simulation.cluster import Cluster
@@ -22,14 +22,14 @@ INTERNAL = OPTIONS.partitions
 
 
 @attrs.frozen
-class Store(GuestMessage):
+class Store(HostedMessage):
     """A client asks for a value to be kept."""
 
     value: int
 
 
 @attrs.frozen
-class Stored(GuestMessage):
+class Stored(HostedMessage):
     """The answer; NONE once it is committed."""
 
     value: int
@@ -52,7 +52,7 @@ class Keeper:
                 out.send(sender, Stored(message.value, append.error))
             else:
                 self._waiting[append.number] = (message, sender)
-        elif isinstance(message, Produced):
+        elif isinstance(message, ProduceResponse):
             store, client = self._waiting.pop(message.number)
             out.send(client, Stored(store.value, message.error))
 
@@ -88,7 +88,7 @@ class Asker:
 
 
 class Keeping:
-    """The guest and its client in a run."""
+    """The hosted role and its client in a run."""
 
     def __init__(self, moves_at_ms: int = 15_000) -> None:
         self.notes: list[tuple[BrokerId, str, int]] = []
@@ -112,7 +112,7 @@ def test_what_a_guest_writes_is_committed_before_it_is_told_so() -> None:
     simulation.run_until(10_000)
     values = [stored.value for stored in keeping.asker.answers if stored.error is ErrorCode.NONE]
     assert len(values) >= 5
-    committed = simulation.checker.ghosts[INTERNAL].committed
+    committed = simulation.checker.references[INTERNAL].committed
     assert [entry.value for entry in committed[: len(values)]] == values
     assert simulation.finish().is_clean
 

@@ -16,8 +16,8 @@ import attrs
 
 from broker.ids import BrokerId
 from broker.units import TimeMs
-from replication.checkers.replica_model import Entry, Shadow
-from replication.rules.partition import AlterPartition, PartitionState
+from replication.checkers.observed_log import Entry, ObservedLog
+from replication.rules.partition import AlterPartitionRequest, PartitionState
 
 
 @attrs.frozen
@@ -31,21 +31,21 @@ class Loss:
     cause: str
 
 
-class Ghost:
+class ReferenceLog:
     """One partition's truth."""
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.state: PartitionState | None = None
         self.committed: list[Entry] = []
-        self.shadows: dict[BrokerId, Shadow] = {}
+        self.observed_logs: dict[BrokerId, ObservedLog] = {}
         self.leaders: dict[int, BrokerId] = {}
         self.matching: dict[tuple[int, int], tuple[Entry, int]] = {}
         self.appended: set[int] = set()
         self.losses: list[Loss] = []
         self.gone: dict[int, str] = {}
         """What last took each value from a broker that had it."""
-        self.asked: dict[BrokerId, AlterPartition | None] = {}
+        self.asked: dict[BrokerId, AlterPartitionRequest | None] = {}
         """The change of the ISR that each leader was last seen to have under way."""
         self.moved_away: dict[BrokerId, int] = {}
         """The partition epoch in which the controller last took each broker out of the replicas: its log is deleted."""
