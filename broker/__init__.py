@@ -7,14 +7,15 @@
     entropy         Pass chance as a parameter: SplitMix64, and java.util.Random bit for bit.
     draws           Draw exponential waiting times in whole numbers.
     values          Make frozen values that are created by the million.
+    late            Import a package's heavier modules when one of their names is first used.
     compiled        Compile a loop over arrays with numba on its first call.
     printable       Escape text from outside before it reaches a terminal.
     error_codes     List Kafka's error codes by name and number.
     machines        Write a state machine as a table of (state, input).
     diagrams        Draw a state machine as text, Mermaid or DOT.
     registration    Decide a broker's registration, fencing and shutdown, as the controller does.
-    cluster         Hold brokers, topics and replicas of one cluster at one moment.
     java/           Reproduce Java's string hash and the iteration order of HashMap and HashSet.
+    cluster         Hold brokers, topics and replicas of one cluster at one moment.
     config/         List Kafka's broker, topic and group settings with defaults, units and source.
     requests/       Simulate the request path: acceptor, processors, queues, handlers, purgatory.
     zookeeper/      Keep ZooKeeper's tree: versions, sessions, ephemeral nodes, watches.
@@ -26,8 +27,9 @@ Constraints: no module reads a clock, draws a number or opens a file by itself; 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from broker.clock import Clock, ManualClock
-from broker.cluster import BrokerTotals, BrokerView, ClusterView, PartitionTable, TopicView
 from broker.config import Scope, Setting, Settings
 from broker.entropy import JavaRandom, RandomSource, SplitMix64, derive
 from broker.errors import (
@@ -43,8 +45,17 @@ from broker.errors import (
 )
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionId, TopicPartition
 from broker.java.string_hash import java_map_order, java_set_copy_order, java_string_hash
+from broker.late import late_names
 from broker.registration import BrokerInput, BrokerState, Registration, broker_step, heartbeat_input, register
 from broker.units import DurationMs, SizeBytes, TimeMs, format_size, parse_size
+
+if TYPE_CHECKING:
+    from broker.cluster import BrokerTotals, BrokerView, ClusterView, PartitionTable, TopicView
+else:  # These need numpy.
+    __getattr__ = late_names(
+        __name__,
+        {"broker.cluster": ("BrokerTotals", "BrokerView", "ClusterView", "PartitionTable", "TopicView")},
+    )
 
 __all__ = (
     "AdminOperationError",

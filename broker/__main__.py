@@ -6,14 +6,14 @@ import sys
 
 import click
 
-from broker.cli import run
+from broker.cli import CommandGroup, run
 from broker.config import CATALOG, find
 from broker.config.table import render_json, render_one, render_table
 from broker.diagrams import FORMS, drawn
 from broker.registration import BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def cli() -> None:
     """The words of Kafka's broker side: settings and the broker's life cycle."""
 

@@ -1,7 +1,8 @@
 """How every command of this library begins and ends: escaped output, one-line errors, exit statuses.
 
-Exit status 0 is success, 1 a refusal or a warning made strict, 2 wrong usage or unusable input,
-130 an interrupt. Whatever is wrong is said in one line on standard error, without a traceback.
+Exit status 0 is success, 1 a refusal or a warning made strict, 2 wrong usage, unusable input or output that cannot
+be written, 130 an interrupt, 143 a termination. Whatever is wrong is said in one line on standard error, without a
+traceback. A reader of the output that leaves, as `| head -1` does, is no failure.
 
 Strings of other people's data may hold control characters that a terminal would obey;
 `printable` shows them escaped.
@@ -11,8 +12,16 @@ Source: ours; the statuses are those of POSIX utilities and of click.
 
 from __future__ import annotations
 
+import functools
+import inspect
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from types import FrameType
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -21,8 +30,51 @@ from broker.printable import printable as printable  # Commands take it from her
 
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2
-EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT, as shells report it.
+EXIT_INTERRUPTED: Final = 128 + signal.SIGINT  # As shells report it.
+EXIT_TERMINATED: Final = 128 + signal.SIGTERM
 CHART_SUFFIXES: Final = (".svg", ".html")
+
+Options = TypeVar("Options")
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; what a command holds (folders, processes) is given back on the way out."""
+
+
+class CommandGroup(click.Group):
+    """A group of commands whose help shows the whole first sentence of each."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one row a command: its name, and its summary, wrapped instead of cut off."""
+        rows = [(name, self.summary(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def summary(self, ctx: click.Context, name: str) -> str:
+        """Return the first sentence of a command's help."""
+        command = self.get_command(ctx, name)
+        return "" if command is None else summary_of(command)
+
+
+def summary_of(command: click.Command) -> str:
+    """Return the first paragraph of a command's help as one line."""
+    return " ".join(inspect.cleandoc(command.help or "").split("\n\n")[0].split())
+
+
+def takes(kind: type[Options]) -> Callable[[Callable[[Options], int]], Callable[..., int]]:
+    """Return a decorator that gives a command its arguments and options as one value of `kind`.
+
+    `kind` is an attrs class with a field for each of them, named alike.
+    """
+
+    def decorate(command: Callable[[Options], int]) -> Callable[..., int]:
+        @functools.wraps(command)
+        def call(**given: Any) -> int:
+            return command(kind(**given))
+
+        return call
+
+    return decorate
 
 
 def check_chart(chart: Path | None) -> None:
@@ -40,26 +92,82 @@ def check_chart(chart: Path | None) -> None:
 def run(command: click.Command, name: str, arguments: list[str] | None = None) -> int:
     """Run a click command as the program `name` and return its exit status; never raises for what a user can cause."""
     try:
-        result: Any = command.main(args=arguments, prog_name=name, standalone_mode=False)
-    except click.exceptions.Abort:
-        click.echo(f"{name}: interrupted", err=True)
+        with _sigterm_raises():
+            return _status(command, name, arguments)
+    except Terminated:
+        _say(name, "terminated")
+        return EXIT_TERMINATED
+    except KeyboardInterrupt:
+        _say(name, "interrupted")
         return EXIT_INTERRUPTED
+    finally:
+        _abandon_what_fails()
+
+
+def _status(command: click.Command, name: str, arguments: list[str] | None) -> int:
+    """Run the command, write what it printed, and return its exit status."""
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        # Not by command.main, which says an interrupt in two lines.
+        with command.make_context(name, list(words)) as context:
+            result: Any = command.invoke(context)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except click.exceptions.Abort:  # An interrupt of a question.
+        raise KeyboardInterrupt from None
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         return error.exit_code
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except KeyboardInterrupt:
-        click.echo(f"{name}: interrupted", err=True)
-        return EXIT_INTERRUPTED
     except BrokersideError as error:
-        click.echo(f"{name}: {printable(str(error))}", err=True)
+        _say(name, str(error))
         return EXIT_REFUSED if isinstance(error, RefusedError) else EXIT_USAGE
+    except BrokenPipeError:
+        return 0
     except OSError as error:  # Such as a full disk under our own output: nothing that a command opens to read.
         place = "" if error.filename is None else f"{error.filename}: "
-        click.echo(f"{name}: {printable(f'{place}{error.strerror or error}')}", err=True)
+        _say(name, f"{place}{error.strerror or error}")
         return EXIT_USAGE
-    except SystemExit:
-        # Not standalone, click leaves so only when the reader of our output has left, as `| head` does: no failure.
+    except SystemExit:  # rich leaves so when the reader of its output has left.
         return 0
     return result if isinstance(result, int) else 0
+
+
+def _say(name: str, text: str) -> None:
+    with suppress(OSError):  # Where standard error cannot be written to, the status has to do.
+        click.echo(f"{name}: {printable(text)}", err=True)
+
+
+def _abandon_what_fails() -> None:
+    """Point an output that cannot be written to at nothing: Python writes it once more at its end, and complains."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                nothing = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nothing, stream.fileno())
+                os.close(nothing)
+
+
+@contextmanager
+def _sigterm_raises() -> Iterator[None]:
+    """Let SIGTERM raise `Terminated` in the block, unless somebody else decides what it does."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    is_ours = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if is_ours:
+        try:
+            signal.signal(signal.SIGTERM, terminate)
+        except ValueError:  # Not the main thread.
+            is_ours = False
+    try:
+        yield
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from broker.errors import UsageError
 from broker.ids import BrokerId
+from broker.java.string_hash import java_string_key
 
 Int32Array: TypeAlias = NDArray[np.int32]
 Int64Array: TypeAlias = NDArray[np.int64]
@@ -247,8 +248,3 @@ class ClusterView:
             leader_count=spread(totals.leader_count),
             size_bytes=spread(totals.size_bytes),
         )
-
-
-def java_string_key(text: str) -> bytes:
-    """Return a sort key that orders strings as Java's String.compareTo does, by UTF-16 unit."""
-    return text.encode("utf-16-be", "surrogatepass")

@@ -6,11 +6,11 @@ import sys
 
 import click
 
-from broker.cli import run
+from broker.cli import CommandGroup, run
 from placement.cli import assign
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def placement() -> None:
     """Who holds what: replicas on brokers, partitions on consumers."""
 

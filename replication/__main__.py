@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from broker.cli import run
+from broker.cli import CommandGroup, run
 from replication.cli.simulate import simulate
 from replication.explore.cli import explore
 from replication.groups.alone.cli import groups
@@ -14,7 +14,7 @@ from replication.mirror.cli import mirror
 from replication.scenarios.cli import scenario
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def replication() -> None:
     """Several brokers agreeing, and failing."""
 

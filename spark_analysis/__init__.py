@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from spark_analysis.tables.schemas import TABLES, Column, Table
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spark_analysis.tables.schemas import TABLES, Column, Table
+else:  # These need pyarrow.
+    from broker.late import late_names
+
+    __getattr__ = late_names(__name__, {"spark_analysis.tables.schemas": ("TABLES", "Column", "Table")})
 
 __all__ = ("TABLES", "Column", "Table")

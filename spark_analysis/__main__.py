@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_analysis.cli.commands import main
+from spark_analysis.cli import main
 
 if __name__ == "__main__":
     main()

@@ -21,9 +21,9 @@ from typing import Final
 
 import attrs
 
-from broker.cluster import java_string_key
 from broker.group.wire import Reader, Writer
 from broker.ids import PartitionId, TopicPartition
+from broker.java.string_hash import java_string_key
 
 _VERSION: Final = 3
 _INT32_BYTES: Final = 4

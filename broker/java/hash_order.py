@@ -23,9 +23,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import Int64Array, java_string_key
 from broker.java.hash_table import TABLE_SIZE_MIN, HashTable
-from broker.java.string_hash import java_string_hash
+from broker.java.string_hash import java_string_hash, java_string_key
 from broker.java.tree_bin import TreeKey
 
 _LIST_KEY_COUNT_MAX: Final = 8  # HashMap.TREEIFY_THRESHOLD, as in `broker.java.hash_table`.
@@ -34,12 +33,12 @@ _COLUMN_COUNT_MAX: Final = 300  # Longer strings are hashed one by one: columns 
 UInt32Array = NDArray[np.uint32]
 
 
-def string_places(names: Sequence[str]) -> Int64Array:
+def string_places(names: Sequence[str]) -> NDArray[np.int64]:
     """Return the order in which a map walks these strings, put in one by one."""
     return _places(string_hashes(names), TABLE_SIZE_MIN, lambda: [java_string_key(name) for name in names])
 
 
-def uuid_places(ids: Sequence[bytes], *, copied: bool = False) -> Int64Array:
+def uuid_places(ids: Sequence[bytes], *, copied: bool = False) -> NDArray[np.int64]:
     """Return the order in which a map walks these ids of 16 bytes; `copied`: a set made from a collection of them."""
     halves = np.frombuffer(b"".join(ids), ">u8").reshape(-1, 2)
     mixed = halves[:, 0] ^ halves[:, 1]
@@ -70,7 +69,7 @@ def string_hashes(names: Sequence[str]) -> UInt32Array:
     return codes
 
 
-def _places(codes: UInt32Array, table_size: int, keys: Callable[[], list[bytes]]) -> Int64Array:
+def _places(codes: UInt32Array, table_size: int, keys: Callable[[], list[bytes]]) -> NDArray[np.int64]:
     spread = codes ^ (codes >> np.uint32(16))
     first_size = table_size
     while True:
@@ -83,7 +82,7 @@ def _places(codes: UInt32Array, table_size: int, keys: Callable[[], list[bytes]]
         table_size *= 2
 
 
-def _walked(spread: UInt32Array, table_size: int, keys: Sequence[bytes]) -> Int64Array:
+def _walked(spread: UInt32Array, table_size: int, keys: Sequence[bytes]) -> NDArray[np.int64]:
     # Signed, as a tree compares hashes before it compares keys.
     tree_keys: list[TreeKey] = [
         (code, True, key) for code, key in zip(spread.view(np.int32).tolist(), keys, strict=True)

@@ -27,13 +27,17 @@ from collections.abc import Iterable
 from struct import unpack
 from typing import Final, TypeAlias
 
-from broker.cluster import java_string_key
 from broker.java.hash_table import TABLE_SIZE_MIN, HashTable
 from broker.java.tree_bin import TreeKey
 
 JavaKey: TypeAlias = str | None
 
 _MASK_32: Final = (1 << 32) - 1
+
+
+def java_string_key(text: str) -> bytes:
+    """Return a sort key that orders strings as Java's String.compareTo does, by UTF-16 unit."""
+    return text.encode("utf-16-be", "surrogatepass")
 
 
 def java_string_hash(text: str) -> int:

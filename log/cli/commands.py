@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from broker.cli import EXIT_REFUSED, EXIT_USAGE, printable
+from broker.cli import EXIT_REFUSED, EXIT_USAGE, CommandGroup, printable
 from broker.config import Scope, lookup, parse
 from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import INT32_MAX, Offset
@@ -64,7 +64,7 @@ _KEEP_GOING = click.option("--keep-going", is_flag=True, help="Step over damage 
 _NOW = click.option("--now-ms", type=click.IntRange(0), help="The time to go by, in ms since 1970; now if not given.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def log() -> None:
     """Segments, indexes and checkpoints on disk, without a broker.
 

@@ -29,10 +29,11 @@ from typing import Final
 import attrs
 import numpy as np
 
-from broker.cluster import Int32Array, Int64Array, java_string_key
+from broker.cluster import Int32Array, Int64Array
 from broker.errors import UsageError
 from broker.ids import PartitionId, TopicPartition
 from broker.java.hash_order import string_places
+from broker.java.string_hash import java_string_key
 from placement.consumer.racks import ReplicaRacks
 from placement.consumer.ragged import Ragged, inverse
 from placement.spec import PARTITION_COUNT_MAX

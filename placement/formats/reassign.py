@@ -23,8 +23,9 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from broker.cluster import ClusterView, TopicView, java_string_key
+from broker.cluster import ClusterView, TopicView
 from broker.errors import InputError
+from broker.java.string_hash import java_string_key
 from placement.formats.documents import Document, brief
 from placement.formats.entries import Entry, EntryRows
 from placement.formats.parsed import ParsedDump, Tally

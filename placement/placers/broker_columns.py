@@ -27,9 +27,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import PAD, BrokerView, Int32Array, java_string_key
+from broker.cluster import PAD, BrokerView, Int32Array
 from broker.errors import UsageError
-from broker.java.string_hash import java_map_order
+from broker.java.string_hash import java_map_order, java_string_key
 from placement.spec import PARTITION_COUNT_MAX, REPLICA_COUNT_MAX, PlacementSpec
 
 BoolArray: TypeAlias = NDArray[np.bool_]

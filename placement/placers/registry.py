@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Final
 
@@ -35,6 +34,8 @@ def load_offered(kind: str, name: str, group: str, known: Iterable[str]) -> obje
 
     Raises UsageError naming those there are, `known` ones included, and of which `kind` they are.
     """
+    from importlib.metadata import entry_points  # Here, as loading it costs more than placing a topic.
+
     offered = {point.name: point for point in entry_points(group=group)}
     if name not in offered:
         raise UsageError(f"{kind} {name!r} is not installed; there are {', '.join(sorted({*offered, *known}))}")

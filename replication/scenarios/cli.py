@@ -16,14 +16,14 @@ import json
 
 import click
 
-from broker.cli import EXIT_REFUSED, printable
+from broker.cli import EXIT_REFUSED, CommandGroup, printable
 from broker.errors import UsageError
 from replication.scenarios.catalogue import SCENARIOS
 from replication.scenarios.verdict import NamedScenario, Verdict
 from replication.simulation.trace import Tell, silent
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def scenario() -> None:
     """Fault scenarios with known outcomes."""
 

@@ -1,1 +1,31 @@
-"""The `brokerside` command: each package's commands under one roof."""
+"""The `brokerside` command: each package's commands under one roof.
+
+__init__    main(), the entry point
+commands    the table of all commands, loaded one by one
+fleet       brokerside fleet
+report      brokerside report
+recipes     brokerside recipes
+running     what fleet and report share: their options, Spark's start, the report's end
+interrupts  what Ctrl-C does before, during and after a command
+"""
+
+from __future__ import annotations
+
+import sys
+
+from spark_analysis.cli.interrupts import end_at_once
+
+__all__ = ("main",)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit status."""
+    end_at_once()
+    # Not at the top: loading the rest takes a tenth of a second, in which an interrupt is to end in one line too.
+    from broker.cli import run
+    from spark_analysis.cli.commands import PROGRAM, brokerside, complete
+
+    complete()
+    status = run(brokerside, PROGRAM)
+    end_at_once()
+    sys.exit(status)

@@ -33,6 +33,8 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("broker/cluster.py", frozenset({"numpy"})),
     # The order of a hash map of millions of partitions is computed in columns.
     ("broker/java/hash_order.py", frozenset({"numpy"})),
+    # A standard output that cannot be written to is pointed at nothing, and SIGTERM clears up.
+    ("broker/cli.py", frozenset({"os"})),
     # The one place that imports the compiler, at a kernel's first call.
     ("broker/compiled.py", frozenset({"numba"})),
     # The one place that opens files.
@@ -150,5 +152,5 @@ def _base(module: Module, node: ast.ImportFrom) -> str:
 
 
 def _may_import_late(module: Module) -> bool:
-    """Whether this is the one command line that loads Spark only where it is needed."""
-    return module.path in ("spark_analysis/cli/commands.py", "spark_analysis/__main__.py")
+    """Whether this is of the one command line that loads Spark, and its other commands, only where they are needed."""
+    return module.path.startswith("spark_analysis/cli/")

@@ -196,7 +196,7 @@ def _runnable(words: list[str], command: Command) -> list[str]:
         return [
             sys.executable,
             "-c",
-            "import sys; from spark_analysis.cli.commands import main; sys.exit(main())",
+            "import sys; from spark_analysis.cli import main; sys.exit(main())",
             *words[1:],
         ]
     if words[:2] in (["python", "-m"], ["python3", "-m"]):

@@ -10,17 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.cluster import (
-    MATRIX_COLUMNS,
-    BrokerTotals,
-    BrokerView,
-    ClusterView,
-    PartitionTable,
-    TopicView,
-    java_string_key,
-)
+from broker.cluster import MATRIX_COLUMNS, BrokerTotals, BrokerView, ClusterView, PartitionTable, TopicView
 from broker.errors import UsageError
 from broker.ids import BrokerId
+from broker.java.string_hash import java_string_key
 
 
 def brokers(*ids: int) -> tuple[BrokerView, ...]:

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-from broker.cluster import BrokerView, Int32Array, java_string_key
+from broker.cluster import BrokerView, Int32Array
 from broker.entropy import RandomSource, SplitMix64
 from broker.ids import BrokerId
+from broker.java.string_hash import java_string_key
 from placement.balance.constraints import HARD, check
 from placement.examples.least_loaded import LeastLoadedPlacer
 from placement.examples.round_robin import RoundRobinPlacer

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from broker.cli import EXIT_REFUSED, check_chart, printable
+from broker.cli import EXIT_REFUSED, CommandGroup, check_chart, printable
 from broker.errors import UsageError
 from placement.consumer.cli import assign_command
 from replication.groups.alone.chart import to_html, to_svg
@@ -38,7 +38,7 @@ MINUTES_MAX: Final = 24 * 60
 _SHAPE: Final = Shape()
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def groups() -> None:
     """Consumer groups: who gets which partitions, and why; and a group's life on a virtual clock."""
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from broker.cluster import java_string_key
 from broker.entropy import SplitMix64
 from broker.errors import UsageError
 from broker.java.hash_order import uuid_key
+from broker.java.string_hash import java_string_key
 from placement.consumer.client_range import RangeAssignor, range_rows
 from placement.consumer.errors import EmptyGroupError, PartitionAssignorError, PartitionIndexError
 from placement.consumer.group import Group

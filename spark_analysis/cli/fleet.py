@@ -1,0 +1,54 @@
+"""`brokerside fleet`: simulate the clusters of a recipe, and report on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import click
+
+from broker.cli import takes
+from spark_analysis.cli.interrupts import ending_at_once
+from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
+from spark_analysis.fleet.reading import load_recipe
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RECIPE_DEFAULT: Final = "demo"
+
+
+@attrs.frozen(kw_only=True)
+class FleetOptions(RunOptions):
+    """What `brokerside fleet` is asked for: a recipe, and what is to differ from it."""
+
+    recipe_name: str
+    clusters: int | None
+    seed: int | None
+
+
+@click.command()
+@click.argument("recipe_name", metavar="[RECIPE]", default=RECIPE_DEFAULT)
+@click.option("--clusters", type=click.IntRange(1), help="Number of clusters, instead of the recipe's.")
+@click.option("--seed", type=int, help="Seed of the fleet, instead of the recipe's.")
+@run_options
+@takes(FleetOptions)
+def fleet(options: FleetOptions) -> int:
+    """Simulate a fleet of clusters, place every topic as Kafka would, and report how balanced it is.
+
+    RECIPE is a TOML file, or the name of one that is shipped: see `brokerside recipes`.
+    """
+    recipe = load_recipe(options.recipe_name)
+    if options.clusters is not None:
+        recipe = attrs.evolve(recipe, cluster_count=options.clusters)
+    if options.seed is not None:
+        recipe = attrs.evolve(recipe, seed=options.seed)
+    info = run_info("fleet", recipe.name, recipe_text=recipe.text, seed=recipe.seed)
+    with ending_at_once():
+        from spark_analysis.jobs import analyse_fleet
+
+    def job(spark: SparkSession, progress: Any) -> None:
+        analyse_fleet(spark, recipe, options.out, progress=progress, overwrite=True)
+
+    run_job(job, info, options)
+    return 0

@@ -1,0 +1,15 @@
+"""`brokerside recipes`: the fleets that come with the library."""
+
+from __future__ import annotations
+
+import click
+
+from spark_analysis.fleet.reading import list_recipes, load_recipe
+
+
+@click.command()
+def recipes() -> None:
+    """List the recipes that come with the library; each is a name for `brokerside fleet`."""
+    for name in list_recipes():
+        recipe = load_recipe(name)
+        click.echo(f"{name:<24} {recipe.cluster_count:>6} clusters  {recipe.name}")

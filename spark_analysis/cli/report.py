@@ -1,0 +1,106 @@
+"""`brokerside report`: report on real clusters, from dumps and metadata logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import click
+
+from broker.cli import EXIT_REFUSED, takes
+from placement.formats.racks import read_racks
+from spark_analysis.cli.commands import PROGRAM
+from spark_analysis.cli.interrupts import ending_at_once
+from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
+from spark_analysis.kernels import DumpInput
+from spark_analysis.sources.dumps import FORMATS
+from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@attrs.frozen(kw_only=True)
+class ReportOptions(RunOptions):
+    """What `brokerside report` is asked for: inputs, and what is known beside them."""
+
+    dumps: tuple[str, ...]
+    racks: Path | None
+    named_format: str | None
+    min_isr: int | None
+    moments: bool | None
+    at: tuple[str, ...]
+    strict: bool
+
+
+@click.command()
+@click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
+@click.option("--racks", type=_FILE, help='Racks of the brokers: JSON {"1": "west"}, or CSV lines broker,rack.')
+@click.option(
+    "--format", "named_format", type=click.Choice(FORMATS), help="Format of the dumps, when content is not enough."
+)
+@click.option("--min-isr", type=click.IntRange(1), help="min.insync.replicas of topics that do not show theirs.")
+@click.option(
+    "--moments/--separate",
+    default=None,
+    help="The dumps are one cluster at successive moments, or clusters of their own. "
+    "Dumps numbered 1-…, 2-… are taken as moments. With one metadata log, the moments before its live brokers changed.",
+)
+@click.option(
+    "--at",
+    "at",
+    multiple=True,
+    metavar="OFFSET|TIME",
+    help="A moment of a metadata log: an offset, or a UTC time such as 2026-11-21T18:30. May be repeated.",
+)
+@click.option("--strict", is_flag=True, help="Exit with status 1 when any row was put aside.")
+@run_options
+@takes(ReportOptions)
+def report(options: ReportOptions) -> int:
+    """Report on real clusters, from what Kafka's tools and their peers printed of them.
+
+    \b
+    A DUMP is a file, or NAME=FILE to name its cluster, in one of these formats:
+    kafka-topics --describe; kcat -L -J; kafka-reassign-partitions JSON; Cruise
+    Control's /load, /kafka_cluster_state and rebalance answers.
+    Or it is a KRaft metadata log: the directory __cluster_metadata-0, a segment
+    of it or a snapshot (*.checkpoint), with racks and settings in it.
+
+    \b
+    brokerside report prod.txt stage.txt --racks racks.csv --out today
+    brokerside report /var/lib/kafka/__cluster_metadata-0 --moments
+    """
+    racks = None if options.racks is None else read_racks(options.racks.read_bytes(), source=options.racks.name)
+    inputs = dump_inputs(options.dumps, options.named_format, options.moments, tuple(map(moment, options.at)))
+    check_inputs(inputs)
+    with ending_at_once():
+        from spark_analysis.jobs import analyse_dumps
+
+    def job(spark: SparkSession, progress: Any) -> None:
+        analyse_dumps(
+            spark,
+            inputs,
+            racks,
+            options.out,
+            progress=progress,
+            min_insync_replicas_default=options.min_isr,
+            overwrite=True,
+        )
+
+    result = run_job(job, run_info("dumps", _title(inputs)), options)
+    if result.rows_rejected:
+        click.echo(
+            f"{PROGRAM}: warning: {result.rows_rejected} of {result.rows_in} rows were put aside; the reasons are in "
+            f"{options.out / 'report.html'} and {options.out / 'tables' / 'rejects'}",
+            err=True,
+        )
+    return EXIT_REFUSED if options.strict and result.rows_rejected else 0
+
+
+def _title(inputs: Sequence[DumpInput]) -> str:
+    names = [dump.name or dump.path for dump in inputs]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
