@@ -1,11 +1,11 @@
-"""`python -m log COMMAND PATH...`: the same as `brokerside log`, without Parquet."""
+"""Run `brokerside log` as `python -m log`, without Parquet tables."""
 
 from __future__ import annotations
 
 import sys
 
 from broker.cli import run
-from log.cli.commands import log
+from log.cli.main import log
 
 if __name__ == "__main__":
     sys.exit(run(log, "python -m log"))

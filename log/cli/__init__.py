@@ -1,1 +1,1 @@
-"""The commands of `brokerside log`."""
+"""The command line: `brokerside log`, one module a command; `main` has the group."""

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+from log.files.snapshot_names import SnapshotId, is_metadata_file, snapshot_id
 from log.metadata.control import ControlRecord, decode_control
-from log.metadata.files import MetadataFile, MetadataFiles, SnapshotId, arrange, is_metadata_file, snapshot_id
 from log.metadata.image import BrokerImage, MetadataImage, PartitionImage, Resource, TopicImage
 from log.metadata.json_text import control_json, record_json
 from log.metadata.moments import END, Moment, images_at, live_moments
+from log.metadata.play_order import MetadataFile, MetadataFiles, arrange
 from log.metadata.reading import Aside, MetadataEntry, UnreadableEntryError, entries_of, looks_like_metadata
 from log.metadata.records import MetadataRecord, decode_record
 from log.metadata.replay import Replay, Step

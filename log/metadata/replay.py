@@ -37,8 +37,8 @@ from broker.units import TimeMs
 from broker.values import value
 from log.metadata.control import ControlRecord
 from log.metadata.deltas import ControllerDelta, Delta
-from log.metadata.files import MetadataFile, MetadataFiles
 from log.metadata.image import MetadataImage
+from log.metadata.play_order import MetadataFile, MetadataFiles
 from log.metadata.reading import Aside, MetadataEntry, UnreadableEntryError, entries_of
 from log.metadata.records import MetadataRecord
 from log.metadata.schemas import RecordType

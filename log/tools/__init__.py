@@ -1,8 +1,5 @@
-"""What can be asked of files on disk without a broker: dump, verify, stats, compact, recover.
+"""Read, check, measure and rework what stands on disk, without a broker and without changing what is read.
 
-Each module computes and returns; `log.cli.commands` parses the command line and prints.
+Each module computes and returns; `log.cli` parses the command line and prints. `sources` is the one place that knows
+which files a path names.
 """
-
-from __future__ import annotations
-
-__all__: tuple[str, ...] = ()

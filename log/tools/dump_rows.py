@@ -23,11 +23,11 @@ from typing import Any
 
 from broker.errors import InputError
 from log.batches.batch import RecordBatch
+from log.files.snapshot_names import SNAPSHOT
 from log.indexes.offset_index import offset_index_entries
 from log.indexes.time_index import time_index_entries
 from log.indexes.txn_index import aborted_transactions
 from log.metadata.control import decode_control
-from log.metadata.files import SNAPSHOT
 from log.metadata.json_text import control_json
 from log.producers.snapshot import parse_snapshot
 from log.record import Record, control_type, marker_of

@@ -30,8 +30,8 @@ from broker.errors import InputError
 from log.batches.batch import RecordBatch
 from log.batches.in_buffer import Reader, batches_in
 from log.batches.legacy import LegacyBatch
+from log.files.snapshot_names import SNAPSHOT, snapshot_id
 from log.metadata.control import CONTROL_SCHEMAS, decode_control
-from log.metadata.files import SNAPSHOT, snapshot_id
 from log.metadata.json_text import control_json
 from log.record import ControlType, Record, control_type, marker_of
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX

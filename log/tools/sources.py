@@ -1,8 +1,8 @@
-"""Which files a path names: one file, a partition's directory, or a broker's whole log directory.
+"""Find the files that a path names: a file, a partition's directory, a broker's log directory, or a metadata log.
 
-Decides what the commands read when somebody hands them PATH.
+What it decides: what the commands read when somebody hands them PATH.
 
-Goals, most important first
+Goals, most important first:
 1. Nothing that a path names is opened but through a storage that only reads.
 2. A name is shown as the user gave it, so that it can be found again.
 3. What is not a log's is not read: other files and directories are passed over.
@@ -12,12 +12,17 @@ escaped where they are printed.
 
 How: a directory with segment files is a partition's; any other is taken as a log directory, whose partition
 directories are looked into, future, stray and deleted ones too, one level deep. Several paths name each file once, and
-files of one directory make one folder, so that `t-0/*.log` is measured as t-0 is. In a directory, files on their way
-(.swap, .cleaned, .deleted) are passed over; named, they are read as what they are the files of.
+files of one directory make one folder, so that `t-0/*.log` is measured as t-0 is. In a directory, unfinished files
+(.swap, .cleaned, .deleted) are passed over; named, they are read as the files that they are to be or were. For
+`metadata_files` a path is a segment or a snapshot under any name, recognised by what it holds; the directory
+`__cluster_metadata-0`; or a log directory that has it.
 
-Example: expand(Path("logs")) gives one `SourceFolder` for logs itself (checkpoints) and one for each partition in it.
+Example: expand(Path("logs")) gives one `SourceFolder` for logs itself (checkpoints) and one for each partition in it;
+metadata_files(Path("logs")) reads logs/__cluster_metadata-0.
 
 Left out: patterns; the shell expands them.
+
+Source: ours.
 """
 
 from __future__ import annotations
@@ -29,13 +34,16 @@ from typing import Final
 
 import attrs
 
-from broker.errors import InputError
+from broker.errors import InputError, UsageError
 from broker.units import SizeBytes
 from log.errors import StorageError
 from log.files.checkpoints import CLEANER_FILE, LEADER_EPOCH_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE
 from log.files.directory_names import UnexpectedDirectoryError, parse_directory_name
 from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, META_PROPERTIES_FILE, PARTITION_METADATA_FILE
-from log.metadata.files import BOOTSTRAP_FILE, SNAPSHOT, snapshot_id
+from log.files.snapshot_names import BOOTSTRAP_FILE, SNAPSHOT, is_metadata_file, snapshot_id
+from log.log_dir import METADATA_TOPIC
+from log.metadata.play_order import MetadataFile, MetadataFiles, arrange
+from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.segments.file_names import (
     CLEANED,
     DELETED,
@@ -62,6 +70,7 @@ SMALL_FILES: Final = (
 
 SEGMENT_KINDS: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TXN_INDEX, PRODUCER_SNAPSHOT)
 OFFSET_MAX: Final = (1 << 63) - 1
+METADATA_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
 STAGES: Final = (DELETED, CLEANED, SWAP)
 
 
@@ -183,6 +192,43 @@ def expand(path: Path) -> tuple[SourceFolder, ...]:
     return found
 
 
+def metadata_files(path: Path) -> MetadataFiles:
+    """Return the metadata log that `path` names, ready to be played.
+
+    Raises InputError where there is none, its beginning is missing, or it cannot be read.
+    """
+    if not path.exists():
+        raise InputError("cannot be read: no such file or directory", source=str(path))
+    if not path.is_dir():
+        file = named_file(path)
+        if not looks_like_metadata(bytes(file.view()[:HEAD_SIZE_BYTES])):
+            raise InputError("is no segment and no snapshot of a metadata log", source=str(path))
+        return arrange([_opened(file)])
+    storage = FileStorage(path, read_only=True)
+    directory = METADATA_DIRECTORY if METADATA_DIRECTORY in _listed(storage, "", str(path)) else ""
+    start = f"{directory}/" if directory else ""
+    shown = f"{path}/{directory}" if directory else str(path)
+    names = [name for name in _listed(storage, directory, shown) if is_metadata_file(name)]
+    if not names:
+        raise InputError("holds no segment and no snapshot of a metadata log", source=shown)
+    return arrange([_opened(SourceFile(storage, start + name, f"{shown}/{name}")) for name in names])
+
+
+def segment_folders(folders: Sequence[SourceFolder]) -> list[SourceFolder]:
+    """Return the folders with their segments only; raises UsageError if there are none."""
+    found = [attrs.evolve(folder, files=folder.of_kind(LOG)) for folder in folders]
+    found = [folder for folder in found if folder.files]
+    if not found:
+        first = folders[0].shown if folders[0].is_whole else folders[0].files[0].shown
+        raise UsageError(f"{first}: neither this nor anything else named is or holds a segment")
+    return found
+
+
+def segments_size_bytes(folders: Sequence[SourceFolder]) -> int:
+    """Return the bytes of all segments in `folders`."""
+    return sum(file.size_bytes for folder in folders for file in folder.of_kind(LOG))
+
+
 def named_file(path: Path) -> SourceFile:
     """Return the file that a path names; a link to a file of the same name is followed, as its name says what it is."""
     target = path.resolve()
@@ -207,12 +253,21 @@ def is_snapshot_name(name: str) -> bool:
     return name == BOOTSTRAP_FILE or snapshot_id(name) is not None
 
 
-def _folder(storage: Storage, directory: str, shown: str) -> SourceFolder:
-    start = f"{directory}/" if directory else ""
+def _opened(file: SourceFile) -> MetadataFile:
+    return MetadataFile(file.name, file.shown, file.view())
+
+
+def _listed(storage: Storage, directory: str, shown: str) -> tuple[str, ...]:
+    """Return the sorted names in a directory; raises InputError if the system refuses."""
     try:
-        found = storage.list(directory)
+        return storage.list(directory)
     except StorageError as refusal:
         raise InputError(f"cannot be read: {refusal.reason}", source=shown) from None
+
+
+def _folder(storage: Storage, directory: str, shown: str) -> SourceFolder:
+    start = f"{directory}/" if directory else ""
+    found = _listed(storage, directory, shown)
     known = (name for name in found if is_log_file(name.removesuffix(stage_of(name))) and stage_of(name) != DELETED)
     files = [SourceFile(storage, start + name, f"{shown}/{name}") for name in known]
     files = [file for file in files if not storage.is_directory(file.path)]

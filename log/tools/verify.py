@@ -24,8 +24,9 @@ from itertools import pairwise
 
 from broker.errors import CorruptDataError, InputError
 from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint
+from log.files.snapshot_names import SNAPSHOT
 from log.indexes.txn_index import aborted_transactions
-from log.metadata.files import SNAPSHOT, MetadataFile
+from log.metadata.play_order import MetadataFile
 from log.metadata.reading import Aside
 from log.metadata.replay import snapshot_entries
 from log.producers.snapshot import parse_snapshot

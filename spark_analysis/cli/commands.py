@@ -79,7 +79,11 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
             "groups",
             "Consumer groups: who gets which partitions, and why; and a group's life on a virtual clock.",
         ),
-        "log": Joined("log.cli.commands", "log", "Segments, indexes and checkpoints on disk, without a broker."),
+        "log": Joined(
+            "log.cli.main",
+            "log",
+            "Read, check and rework segments, indexes and checkpoints on disk, without a broker.",
+        ),
         "mirror": Joined(
             "replication.mirror.cli",
             "mirror",

@@ -30,7 +30,7 @@ from broker.errors import CorruptDataError, InputError
 from log.metadata import END, FORMAT, Aside, Moment, Replay, images_at, is_metadata_file, live_moments, view_of
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.tools.history_text import time_text
-from log.tools.metadata_source import metadata_files
+from log.tools.sources import metadata_files
 from placement.balance.changes import changes
 from placement.formats.parsed import ParsedDump, Tally
 from placement.formats.read import FORMATS as TEXT_FORMATS

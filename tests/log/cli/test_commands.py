@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from broker.cli import EXIT_INTERRUPTED, EXIT_REFUSED, EXIT_USAGE, run
-from log.cli.commands import log
+from log.cli.main import log
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.segments.file_names import LOG

@@ -10,7 +10,7 @@ import pytest
 
 from broker.errors import InputError
 from log.tools.history_text import duration_text, time_text
-from log.tools.metadata_source import metadata_files
+from log.tools.sources import metadata_files
 from tests.log.cli.test_commands import answer
 from tests.log.metadata.made import REAL_LOG, START_MS, broker, fenced, log_file, snapshot_file
 

@@ -25,7 +25,7 @@ from log.metadata import (
 )
 from log.metadata.durations import BrokerTimes, PartitionTimes, Story, Summary
 from log.metadata.events import Event, What
-from log.metadata.files import MetadataFiles
+from log.metadata.play_order import MetadataFiles
 from tests.log.metadata.made import (
     ORDERS,
     START_MS,

@@ -21,8 +21,8 @@ from log.metadata import (
     images_at,
     snapshot_id,
 )
-from log.metadata.files import MetadataFiles
 from log.metadata.image import MIGRATING
+from log.metadata.play_order import MetadataFiles
 from tests.log.metadata.made import (
     ORDERS,
     broker,

@@ -1,48 +1,36 @@
-"""Which files make a metadata log, and in which order they are played.
+"""Arrange the files of a metadata log in the order in which they are replayed.
 
-Decides, of segments and snapshots that stand in one directory, where to begin and what follows.
+What it decides: with which file a replay begins, and what follows.
 
 A log that is whole begins at offset 0 and needs no snapshot. One whose beginning was deleted begins with the earliest
-snapshot that ends at or after its first segment: the earliest, as the most of its history is told then. The
-records before the snapshot's end are passed over. Every later snapshot must say what the records before its end say.
-Without any segment the last snapshot is all there is.
+snapshot that ends at or after its first segment: the earliest, as it leaves the most history to the segments. Records
+before the snapshot's end are skipped. Every later snapshot must agree with the records before its end. Without any
+segment the last snapshot is all there is.
 
-Constraints: names are Kafka's: 20 digits and .log; 20 digits of the end offset, 10 of the epoch, and .checkpoint. A
-file that was given alone is what it holds, whatever its name. bootstrap.checkpoint, from which a cluster is
-formatted, is no part of the log, as its records are the log's first.
+Constraints: a file that is given alone is what it holds, whatever its name. bootstrap.checkpoint, from which a cluster
+is formatted, is no part of the log, as its records are the log's first.
 
-Example: 00000000000000000262-0000000002.checkpoint holds all that the records below offset 262 say.
+Example: a first segment 300 and the snapshots of 262 and 340: the replay begins with that of 340, as the records from
+262 to 300 are gone.
+
+Left out: which files a path names, see `log.tools.sources`.
 
 Source: org.apache.kafka.snapshot.Snapshots and org.apache.kafka.metadata.bootstrap.BootstrapDirectory, 4.0.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Final
 
 import attrs
 
 from broker.errors import CorruptDataError, InputError
-from broker.ids import LeaderEpoch, Offset
+from broker.ids import Offset
 from log.batches.in_buffer import batches_in
 from log.codecs.crc import BytesLike
+from log.files.snapshot_names import SnapshotId, snapshot_id
 from log.metadata.reading import is_snapshot
-from log.segments.file_names import LOG, OFFSET_DIGITS, base_offset_of, kind_of
-
-SNAPSHOT: Final = ".checkpoint"
-BOOTSTRAP_FILE: Final = "bootstrap.checkpoint"
-_EPOCH_DIGITS: Final = 10
-_SNAPSHOT_NAME: Final = re.compile(rf"(\d{{{OFFSET_DIGITS}}})-(\d{{{_EPOCH_DIGITS}}}){re.escape(SNAPSHOT)}", re.ASCII)
-
-
-@attrs.frozen
-class SnapshotId:
-    """What a snapshot holds: everything below `end_offset`, of which the last was written in `epoch`."""
-
-    end_offset: Offset
-    epoch: LeaderEpoch
+from log.segments.file_names import base_offset_of
 
 
 @attrs.frozen(eq=False)
@@ -62,17 +50,6 @@ class MetadataFiles:
     segments: tuple[MetadataFile, ...]
     checks: tuple[tuple[SnapshotId, MetadataFile], ...]
     start_id: SnapshotId | None = None
-
-
-def snapshot_id(name: str) -> SnapshotId | None:
-    """Return what the name of a snapshot says; None if it is no such name."""
-    match = _SNAPSHOT_NAME.fullmatch(name)
-    return None if match is None else SnapshotId(Offset(int(match[1])), LeaderEpoch(int(match[2])))
-
-
-def is_metadata_file(name: str) -> bool:
-    """Tell whether a file of a directory is read: a segment or a snapshot, by its name."""
-    return snapshot_id(name) is not None or (kind_of(name) == LOG and base_offset_of(name) is not None)
 
 
 def arrange(files: Sequence[MetadataFile]) -> MetadataFiles:

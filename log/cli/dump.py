@@ -1,0 +1,130 @@
+"""`brokerside log dump`: print the contents of files, or write them as Parquet tables.
+
+Constraints: text lines are those of Kafka's tool. Tables need pyarrow, which only `brokerside` brings along: it passes
+the writer in the context's object.
+
+Source: kafka.tools.DumpLogSegments, trunk 1eb7644 (2024-10); `--json`, `--out` and the range of offsets are ours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import attrs
+import click
+
+from broker.cli import EXIT_REFUSED, takes
+from broker.errors import CorruptDataError, InputError, UsageError
+from broker.ids import INT32_MAX
+from log.cli.options import JSON, KEEP_GOING, PATHS, QUIET, check_out
+from log.cli.output import Advance, print_error, print_lines, progress
+from log.segments.file_names import LOG
+from log.tools.dump_options import DECODERS, DumpOptions
+from log.tools.dump_rows import file_rows
+from log.tools.dump_text import file_lines
+from log.tools.findings import of_error, of_refusal
+from log.tools.problems import Problems
+from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_folders, segments_size_bytes
+
+TableWriter: TypeAlias = Callable[[Sequence[SourceFolder], Path, Problems, Advance], Iterable[str]]
+"""Writes the batches and records of folders as tables into a directory, notes damage, gives a line for each table."""
+
+
+@attrs.frozen(kw_only=True)
+class DumpCommand(DumpOptions):
+    """What is dumped, and where to."""
+
+    paths: tuple[Path, ...]
+    as_json: bool
+    out: Path | None
+    quiet: bool
+
+
+_DECODER = click.Choice(sorted(DECODERS))
+
+
+@click.command("dump")
+@PATHS
+@click.option("--deep-iteration", "deep", is_flag=True, help="Print each record, not only each batch.")
+@click.option("--print-data-log", "print_data", is_flag=True, help="Print keys and values; implies --deep-iteration.")
+@click.option("--skip-record-metadata", is_flag=True, help="Print only keys and values of records, no metadata.")
+@click.option("--index-sanity-check", is_flag=True, help="Check indexes only as a starting broker does.")
+@click.option("--verify-index-only", is_flag=True, help="Compare indexes with the log, and print only mismatches.")
+@click.option("--key-decoder", type=_DECODER, default="utf-8", help="Decoder of record keys (default utf-8).")
+@click.option("--value-decoder", type=_DECODER, default="utf-8", help="Decoder of record values (default utf-8).")
+@click.option("--cluster-metadata-decoder", "metadata", is_flag=True, help="Decode values as cluster metadata records.")
+@click.option("--start-offset", type=click.IntRange(0), default=0, help="First offset to print (default 0).")
+@click.option("--end-offset", type=click.IntRange(0), help="Offset to stop before (default: the end of the log).")
+@click.option(
+    "--max-bytes",
+    "bytes_max",
+    type=click.IntRange(1, INT32_MAX),
+    default=INT32_MAX,
+    help=f"Bytes to read of each segment (default {INT32_MAX}).",
+)
+@KEEP_GOING
+@JSON
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write Parquet tables into this directory instead of printing.",
+)
+@QUIET
+@takes(DumpCommand)
+def command(options: DumpCommand) -> int:
+    """Print the contents of files, as kafka-dump-log does.
+
+    \b
+    brokerside log dump orders-0/00000000000000000000.log --deep-iteration
+    brokerside log dump orders-0 --print-data-log --value-decoder hex --start-offset 100 --end-offset 200
+    brokerside log dump __cluster_metadata-0 --cluster-metadata-decoder
+    brokerside log dump orders-0 --json
+    brokerside log dump /var/lib/kafka --out tables
+    """
+    if options.end_offset is not None and options.end_offset < options.start_offset:
+        raise UsageError(f"--end-offset {options.end_offset} is below --start-offset {options.start_offset}")
+    # Decoded records are data too, and data is printed record by record.
+    print_data = options.print_data or options.metadata
+    options = attrs.evolve(options, print_data=print_data, deep=options.deep or print_data)
+    folders = expand_all(options.paths)
+    problems = Problems()
+    if options.out is None:
+        for file in (file for folder in folders for file in folder.files):
+            _print_file(file, options, problems)
+    else:
+        _write_tables(folders, options.out, options, problems)
+    for line in (*problems.lines(), *problems.damage_lines()):
+        print_error(line)
+    return EXIT_REFUSED if problems.has_damage else 0
+
+
+def _print_file(file: SourceFile, options: DumpCommand, problems: Problems) -> None:
+    """Print one file up to its first damage, which goes to `problems`; with `keep_going` damage is skipped."""
+    rows = file_rows(file, options, problems)
+    try:
+        print_lines(map(json.dumps, rows) if options.as_json else file_lines(file, options, problems))
+    except CorruptDataError as error:
+        problems.damage(of_error(file.shown, error, file.view() if file.kind == LOG else None))
+    except InputError as refusal:
+        if not options.keep_going:
+            raise
+        problems.damage(of_refusal(refusal))
+
+
+def _write_tables(folders: Sequence[SourceFolder], out: Path, options: DumpCommand, problems: Problems) -> None:
+    if not options.is_whole or options.start_offset or options.metadata:
+        raise UsageError(
+            "--out writes whole segments, values as bytes; --start-offset, --end-offset, --max-bytes and"
+            " --cluster-metadata-decoder do not go with it"
+        )
+    check_out(options.paths, out)
+    with_segments = segment_folders(folders)
+    joined: dict[str, TableWriter] | None = click.get_current_context().find_object(dict)
+    if joined is None:
+        raise UsageError("--out needs pyarrow; it is part of `brokerside log dump`")
+    with progress("Writing", segments_size_bytes(with_segments), quiet=options.quiet) as advance:
+        print_lines(joined["write_tables"](with_segments, out, problems, advance))

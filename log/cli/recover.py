@@ -1,0 +1,45 @@
+"""`brokerside log recover`: recover partitions as a broker does after a crash.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import attrs
+import click
+
+from broker.cli import takes
+from broker.ids import Offset
+from log.cli.rework import ReworkOptions, rework_options, run_rework
+from log.tools.rework_plan import Rework
+
+
+@attrs.frozen(kw_only=True)
+class RecoverCommand(ReworkOptions):
+    """What is recovered, and from which offset; None is the checkpoint's."""
+
+    recovery_point: int | None
+
+
+@click.command("recover")
+@rework_options
+@click.option(
+    "--recovery-point",
+    type=click.IntRange(0),
+    metavar="OFFSET",
+    help="Offset to recover from (default: the one in recovery-point-offset-checkpoint).",
+)
+@takes(RecoverCommand)
+def command(options: RecoverCommand) -> int:
+    """Recover partitions as a broker does after a crash.
+
+    It checks every batch from the recovery point on, cuts the log at damage, and rebuilds the indexes.
+
+    The broker must be stopped. While one runs on the log directory, --in-place is refused.
+
+    \b
+    brokerside log recover orders-0 --out recovered
+    brokerside log recover orders-0 --in-place --recovery-point 0
+    """
+    point = None if options.recovery_point is None else Offset(options.recovery_point)
+    return run_rework(Rework(kind="recover", now_ms=options.now_ms, recovery_point=point), options)

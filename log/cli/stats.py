@@ -1,0 +1,127 @@
+"""`brokerside log stats`: measure the contents of logs, and what compaction would save.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+import click
+from rich.console import Console
+from rich.table import Table
+
+from broker.cli import EXIT_REFUSED, printable, takes
+from broker.errors import CorruptDataError, InputError
+from broker.units import TimeMs
+from log.cli.options import JSON, NOW, PATHS, QUIET, time_ms
+from log.cli.output import Advance, print_error, print_lines, progress
+from log.compaction import CompactionEstimate, SourceLog, estimate_compaction
+from log.indexes.txn_index import AbortedTransaction, aborted_transactions
+from log.segments.file_names import TXN_INDEX
+from log.tools.sources import SourceFolder, expand_all, segment_folders, segments_size_bytes
+from log.tools.stats import SegmentTally, tally_segment
+from log.tools.stats_rows import compaction_json, compaction_row, tally_json, tally_rows
+
+
+@attrs.frozen(kw_only=True)
+class StatsCommand:
+    """What is measured and printed."""
+
+    paths: tuple[Path, ...]
+    total_only: bool
+    compaction: bool
+    now_ms: TimeMs = attrs.field(converter=time_ms)
+    as_json: bool
+    quiet: bool
+
+
+@click.command("stats")
+@PATHS
+@click.option("--total-only", is_flag=True, help="Print only the sum of all segments.")
+@click.option(
+    "--compaction/--no-compaction", default=True, help="Estimate what compaction would save, or not (default: do)."
+)
+@NOW
+@JSON
+@QUIET
+@takes(StatsCommand)
+def command(options: StatsCommand) -> int:
+    """Measure the contents of logs, and what compaction would save.
+
+    It prints codecs, keys, batches, times and transactions.
+
+    \b
+    brokerside log stats orders-0/00000000000000000000.log
+    brokerside log stats --total-only --json /var/lib/kafka
+    """
+    folders = segment_folders(expand_all(options.paths))
+    estimates: list[CompactionEstimate | None] = []
+    readings = 2 if options.compaction else 1
+    with progress("Reading", segments_size_bytes(folders) * readings, quiet=options.quiet) as advance:
+        total, is_whole = _measured(folders, options, advance)
+        for folder in folders if options.compaction else ():
+            estimates.append(_estimate(folder, options.now_ms))
+            advance(segments_size_bytes([folder]))
+    if len(folders) > 1:  # Offsets of different partitions have nothing to do with each other.
+        total.first_offset = total.last_offset = None
+    _show("total", total, _summed([each for each in estimates if each is not None]), as_json=options.as_json)
+    return 0 if is_whole and not total.damage_count and None not in estimates else EXIT_REFUSED
+
+
+def _measured(folders: Sequence[SourceFolder], options: StatsCommand, advance: Advance) -> tuple[SegmentTally, bool]:
+    """Show the statistics of each segment; return their sum, and whether every segment could be read."""
+    total, is_whole = SegmentTally(), True
+    for file in (file for folder in folders for file in folder.files):
+        try:
+            tally = tally_segment(file, advance)
+        except InputError as refusal:
+            print_error(str(refusal))
+            is_whole = False
+            continue
+        total.merge(tally)
+        if not options.total_only:
+            _show(file.shown, tally, None, as_json=options.as_json)
+    return total, is_whole
+
+
+def _show(name: str, tally: SegmentTally, estimate: CompactionEstimate | None, *, as_json: bool) -> None:
+    if as_json:
+        extra = {} if estimate is None else {"compaction": compaction_json(estimate)}
+        print_lines([json.dumps({"file": name, **tally_json(tally), **extra})])
+        return
+    table = Table(title=printable(name), title_justify="left", show_header=False)
+    for what, value in (*tally_rows(tally), *(() if estimate is None else (compaction_row(estimate),))):
+        table.add_row(what, value)
+    Console(highlight=False, markup=False).print(table)
+
+
+def _estimate(folder: SourceFolder, now_ms: TimeMs) -> CompactionEstimate | None:
+    """Return what compaction would save in one partition; None, with a warning, where damage forbids it."""
+    aborted: list[AbortedTransaction] = []
+    try:
+        for file in folder.files:
+            index = file.sibling(TXN_INDEX)
+            if index.exists():
+                aborted.extend(aborted_transactions(index.view(), source=index.shown))
+        sources = [SourceLog(file.view(), file.shown) for file in folder.files]
+        return estimate_compaction(sources, now_ms=now_ms, aborted=aborted)
+    except (CorruptDataError, InputError) as damage:
+        click.echo(f"what compaction would save in {printable(folder.shown)}: {printable(str(damage))}", err=True)
+        return None
+
+
+def _summed(estimates: Sequence[CompactionEstimate]) -> CompactionEstimate | None:
+    """Return the estimates of several partitions as one."""
+    if not estimates:
+        return None
+    names = [field.name for field in attrs.fields(type(estimates[0].tally))]
+    sums = {name: sum(getattr(each.tally, name) for each in estimates) for name in names}
+    return CompactionEstimate(
+        tally=type(estimates[0].tally)(**sums),
+        distinct_key_count=sum(each.distinct_key_count for each in estimates),
+        is_complete=all(each.is_complete for each in estimates),
+    )

@@ -1,0 +1,71 @@
+"""`brokerside log verify`: check whether files are damaged.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+import click
+
+from broker.cli import EXIT_REFUSED, takes
+from log.cli.options import JSON, KEEP_GOING, PATHS, QUIET
+from log.cli.output import print_lines, progress
+from log.tools.findings import Checked, counted, passed_over
+from log.tools.sources import expand_all, segments_size_bytes
+from log.tools.verify import verify
+
+
+@attrs.frozen(kw_only=True)
+class VerifyCommand:
+    """What is checked, and how findings are printed."""
+
+    paths: tuple[Path, ...]
+    keep_going: bool
+    as_json: bool
+    quiet: bool
+
+
+@click.command("verify")
+@PATHS
+@KEEP_GOING
+@JSON
+@QUIET
+@takes(VerifyCommand)
+def command(options: VerifyCommand) -> int:
+    """Check whether files are damaged; exit with status 1 if any is.
+
+    It checks checksums, structure, order, indexes and checkpoints.
+
+    \b
+    brokerside log verify orders-0
+    brokerside log verify --keep-going --json /var/lib/kafka
+    """
+    folders = expand_all(options.paths)
+    total, damage_count = Checked(), 0
+    with progress("Verifying", segments_size_bytes(folders), quiet=options.quiet) as advance:
+        for folder in folders:
+            for report in verify(folder, keep_going=options.keep_going, advance=advance):
+                total += report.checked
+                damage_count += len(report.findings)
+                print_lines(
+                    json.dumps(attrs.asdict(finding)) if options.as_json else finding.line()
+                    for finding in report.findings
+                )
+    if options.as_json:
+        print_lines([json.dumps({"damages": damage_count, **attrs.asdict(total)})])
+    else:
+        print_lines(_verdict(total, damage_count))
+    return EXIT_REFUSED if damage_count else 0
+
+
+def _verdict(total: Checked, damage_count: int) -> Iterator[str]:
+    batches, records = counted(total.batch_count, "batch", "batches"), counted(total.record_count, "record")
+    damages = counted(damage_count, "damaged place") if damage_count else "no damage"
+    yield f"{counted(total.file_count, 'file')}, {batches}, {records}: {damages}"
+    if total.skipped_size_bytes:
+        yield passed_over(total.skipped_size_bytes, total.skipped_batch_count)
