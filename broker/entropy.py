@@ -33,11 +33,11 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from broker.errors import UsageError
+from broker.ids import INT64_MAX
 
 _MASK_48: Final = (1 << 48) - 1
 _MASK_64: Final = (1 << 64) - 1
 _INT32_MAX: Final = (1 << 31) - 1
-_INT64_MAX: Final = (1 << 63) - 1
 
 JAVA_MULTIPLIER: Final = 0x5DEECE66D
 """Multiplies the state of java.util.Random at each step; also scrambles its seed."""
@@ -185,6 +185,6 @@ def _check_bound(bound: int) -> None:
 
 
 def _checked_long(value: int, name: str) -> int:
-    if not -_INT64_MAX - 1 <= value <= _INT64_MAX:
-        raise UsageError(f"{name} is {value}; allowed are whole numbers from {-_INT64_MAX - 1} to {_INT64_MAX}")
+    if not -INT64_MAX - 1 <= value <= INT64_MAX:
+        raise UsageError(f"{name} is {value}; allowed are whole numbers from {-INT64_MAX - 1} to {INT64_MAX}")
     return value

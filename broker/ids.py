@@ -27,6 +27,8 @@ NO_LEADER: Final = BrokerId(-1)
 """Kafka's `Node.noNode().id()`: the partition has no leader now."""
 
 INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
+"""The largest Java long: no offset, size, time or seed is larger."""
 TOPIC_NAME_LENGTH_MAX: Final = 249  # Kafka's Topic.MAX_NAME_LENGTH: 255 less a partition's directory suffix.
 
 

@@ -12,6 +12,7 @@ import re
 from typing import Final, NewType
 
 from broker.errors import UsageError
+from broker.ids import INT64_MAX
 
 TimeMs = NewType("TimeMs", int)
 DurationMs = NewType("DurationMs", int)
@@ -27,7 +28,7 @@ DAY_MS: Final = 24 * HOUR_MS
 
 _SUFFIXES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _SIZE: Final = re.compile(r"(\d{1,19}(?:\.\d{1,9})?)\s*([KMGTPE]i)?B?", re.ASCII)
-SIZE_BYTES_MAX: Final = 2**63 - 1  # A Java long: nothing in Kafka counts further.
+SIZE_BYTES_MAX: Final = INT64_MAX  # A Java long: nothing in Kafka counts further.
 
 
 def parse_size(text: str) -> SizeBytes:

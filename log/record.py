@@ -32,6 +32,8 @@ from log.errors import InvalidRecordError
 
 NO_TIMESTAMP: Final = TimeMs(-1)
 NO_SEQUENCE: Final = -1
+TIMESTAMP_TYPE_BIT: Final = 0x08
+"""The bit of a batch's attributes that says LogAppendTime, in every format that has timestamps."""
 CONTROL_VERSION: Final = 0
 INT64_SPAN: Final = 2**64
 INT64_HALF: Final = 2**63
@@ -48,6 +50,14 @@ class TimestampType(enum.Enum):
     """The producer."""
     LOG_APPEND_TIME = "LogAppendTime"
     """The leader, at the append: one time for a whole batch."""
+
+
+@value
+class TimestampOffset:
+    """A timestamp in milliseconds, -1 for none, and an offset."""
+
+    timestamp: int
+    offset: int
 
 
 class ControlType(enum.IntEnum):

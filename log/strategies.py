@@ -22,7 +22,7 @@ from typing import Final
 import attrs
 from hypothesis import strategies as st
 
-from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.ids import INT64_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
@@ -116,7 +116,7 @@ def specs(draw: st.DrawFn, base_offset: int | None = None, magic: int | None = N
 def _with_producer(draw: st.DrawFn, spec: BatchSpec) -> BatchSpec:
     return attrs.evolve(
         spec,
-        producer_id=ProducerId(draw(st.integers(0, 2**63 - 1))),
+        producer_id=ProducerId(draw(st.integers(0, INT64_MAX))),
         producer_epoch=ProducerEpoch(draw(st.integers(0, 2**15 - 1))),
         base_sequence=draw(st.sampled_from((0, 2**31 - 2, 2**31 - 1)) | st.integers(0, 2**31 - 1)),
         is_transactional=draw(st.booleans()),

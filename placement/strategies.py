@@ -35,7 +35,7 @@ from hypothesis import strategies as st
 from broker.cluster import BrokerView, ClusterView, Int32Array, PartitionTable, TopicView
 from broker.entropy import SplitMix64
 from broker.errors import RefusedError
-from broker.ids import BrokerId
+from broker.ids import INT64_MAX, BrokerId
 from placement.balance.constraints import STANDARD, Constraint, Violation, check
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer
 
@@ -43,7 +43,7 @@ from placement.spec import Assignment, PlacementSpec, ReplicaPlacer
 RACK_NAMES: Final = ("a", "b", "A", "_", "9", "10", "é", "\N{GRINNING FACE}", "\uffee")
 """Rack names whose order differs between numbers, code points and Java's UTF-16 units."""
 
-SEED_MAX: Final = 2**63 - 1
+SEED_MAX: Final = INT64_MAX
 
 
 class Racks(enum.Enum):

@@ -23,13 +23,14 @@ from typing import Final, TypeAlias
 import attrs
 
 from broker.errors import UsageError, shorten
+from broker.ids import INT64_MAX
 from broker.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, format_size
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 """What a setting can hold; None is Kafka's null: not set, and no default of its own."""
 
 INT_MAX: Final = 2**31 - 1
-LONG_MAX: Final = 2**63 - 1
+LONG_MAX: Final = INT64_MAX
 
 
 class Scope(enum.Enum):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import attrs
 
 from broker.cluster import Int64Array
-from log.indexes.time_index import TimestampOffset
+from log.record import TimestampOffset
 
 
 @attrs.frozen(eq=False)

@@ -30,7 +30,6 @@ from log.batches.batch_v2 import (
     DELETE_HORIZON_BIT,
     HEADER_FIELDS,
     LENGTH_BYTES,
-    TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
     BatchHeader,
 )
@@ -39,7 +38,7 @@ from log.batches.build_spec import BatchSpec, check_records, check_spec
 from log.codecs.compression import Codec, compress
 from log.codecs.crc import BytesLike, crc32c
 from log.codecs.varint import write_varint
-from log.record import NO_SEQUENCE, EndTransactionMarker, Record, TimestampType
+from log.record import NO_SEQUENCE, TIMESTAMP_TYPE_BIT, EndTransactionMarker, Record, TimestampType
 
 # Named once, as in `log.batches.in_buffer`.
 _LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME

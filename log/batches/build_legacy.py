@@ -15,10 +15,10 @@ from collections.abc import Sequence
 
 from broker.units import TimeMs
 from log.batches.build_spec import BatchSpec
-from log.batches.legacy import ENTRY, FIXED_V0, FIXED_V1, SIZE, TIMESTAMP_TYPE_BIT
+from log.batches.legacy import ENTRY, FIXED_V0, FIXED_V1, SIZE
 from log.codecs.compression import Codec, compress
 from log.codecs.crc import crc32
-from log.record import Record, TimestampType
+from log.record import TIMESTAMP_TYPE_BIT, Record, TimestampType
 
 
 def build_messages(spec: BatchSpec, records: Sequence[Record]) -> bytes:

@@ -24,11 +24,11 @@ from log.batches.header_table import as_array, walk
 from log.batches.memory import ColumnMemory
 from log.batches.record_columns import ByteArray, HeaderColumns, RecordColumns
 from log.codecs.crc import BytesLike
+from log.record import TIMESTAMP_TYPE_BIT
 
 ROWS_MAX: Final = 256 * KIB
 """Rows of one chunk at most: 16 MiB of columns."""
 RECORD_BYTES_MIN: Final = 7  # Length, attributes, two deltas, two sizes and a count, of one byte each.
-TIMESTAMP_TYPE_BIT: Final = 0x08
 
 
 @attrs.define(eq=False)

@@ -36,7 +36,7 @@ from log.batches.record_columns import RecordColumns
 from log.codecs.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, Codec, decompress
 from log.codecs.crc import BytesLike, crc32
 from log.errors import CorruptBatchError, InvalidRecordError
-from log.record import NO_SEQUENCE, NO_TIMESTAMP, Record, TimestampType, int64
+from log.record import NO_SEQUENCE, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, Record, TimestampType, int64
 
 ENTRY: Final = struct.Struct(">qi")
 FIXED_V0: Final = struct.Struct(">Ibb")
@@ -47,7 +47,6 @@ CHECKED_POSITION: Final = ENTRY.size + 4
 """Where the bytes begin that the checksum covers: magic to the end."""
 MESSAGE_BYTES_MIN: Final = {0: FIXED_V0.size + 2 * SIZE.size, 1: FIXED_V1.size + 2 * SIZE.size}
 assert MESSAGE_BYTES_MIN == {0: 14, 1: 22}
-TIMESTAMP_TYPE_BIT: Final = 0x08
 
 
 class LegacyBatch(RecordBatch):

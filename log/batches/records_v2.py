@@ -16,7 +16,7 @@ Source: org.apache.kafka.common.record.DefaultRecord, 4.0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,21 +24,19 @@ from broker.cluster import Int32Array, Int64Array
 from broker.ids import Offset
 from broker.units import TimeMs
 from log.batches import records_kernel as kernel
-from log.batches.fill import TIMESTAMP_TYPE_BIT, tables_of_payload
+from log.batches.batch import RecordBatch
+from log.batches.fill import tables_of_payload
 from log.codecs.java_utf8 import decode_java_utf8
 from log.codecs.varint import read_varint, read_varlong
 from log.errors import InvalidRecordError
-from log.record import NO_SEQUENCE, Header, Record, increment_sequence, int64
-
-if TYPE_CHECKING:
-    from log.batches.batch_v2 import BatchV2
+from log.record import NO_SEQUENCE, TIMESTAMP_TYPE_BIT, Header, Record, increment_sequence, int64
 
 MANY: Final = 20
 """From so many records on, reading all at once costs less."""
 NO_HEADERS: Final[tuple[Header, ...]] = ()
 
 
-def read_many(payload: bytes, batch: BatchV2) -> tuple[Record, ...] | None:
+def read_many(payload: bytes, batch: RecordBatch) -> tuple[Record, ...] | None:
     """Return the records of a decompressed payload, or None where they do not add up: `read_records` says why."""
     plan = (
         0,
@@ -75,7 +73,7 @@ def _pieces(payload: bytes, positions: Int64Array, sizes: Int32Array) -> list[by
     ]
 
 
-def read_records(payload: bytes, batch: BatchV2) -> tuple[Record, ...]:
+def read_records(payload: bytes, batch: RecordBatch) -> tuple[Record, ...]:
     """Return the records of a decompressed payload; raises InvalidRecordError in Kafka's words."""
     if batch.record_count < 0:
         raise InvalidRecordError(f"Found invalid record count {batch.record_count} in magic v2 batch")
@@ -92,7 +90,7 @@ def read_records(payload: bytes, batch: BatchV2) -> tuple[Record, ...]:
     return tuple(records)
 
 
-def _read_record(payload: bytes, position: int, batch: BatchV2) -> tuple[Record, int]:
+def _read_record(payload: bytes, position: int, batch: RecordBatch) -> tuple[Record, int]:
     size, position = read_varint(payload, position)
     end = position + size
     if size < 0 or end > len(payload):

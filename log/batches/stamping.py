@@ -23,9 +23,8 @@ from broker.units import TimeMs
 from broker.values import value
 from log.batches.batch import RecordBatch
 from log.codecs.crc import crc32, crc32c
-from log.record import TimestampType
+from log.record import TIMESTAMP_TYPE_BIT, TimestampType
 
-TIMESTAMP_TYPE_BIT: Final = 0x08
 _OFFSET: Final = struct.Struct(">q")
 _EPOCH: Final = struct.Struct(">i")
 _CRC: Final = struct.Struct(">I")

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
-from broker.ids import Offset
+from broker.ids import INT64_MAX, Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.batch_v2 import DELETE_HORIZON_BIT
 from log.batches.record_columns import HeaderColumns, RecordColumns
@@ -44,7 +44,6 @@ from log.compaction.offset_map import LatestRecords, OffsetMap, hashed
 from log.compaction.source import SourceLog
 from log.storage.protocol import Buffer
 
-INT64_MAX: Final = 2**63 - 1
 _HORIZON_BIT: Final = np.int16(DELETE_HORIZON_BIT)
 
 

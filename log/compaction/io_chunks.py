@@ -24,7 +24,7 @@ import numpy as np
 from broker.ids import Offset
 from broker.units import KIB, MIB, SizeBytes
 from log.compaction.filter import FilteredBatches
-from log.indexes.time_index import TimestampOffset
+from log.record import TimestampOffset
 from log.segments.segment import Segment
 from log.storage.protocol import Buffer
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
 from log.batches.record_columns import ByteArray
+from log.record import TIMESTAMP_TYPE_BIT
 
 HEADER_SIZE_BYTES: Final = 61
 GROWTH_BYTES_MAX: Final = 14
@@ -30,7 +31,6 @@ GROWTH_BYTES_MAX: Final = 14
 OUT_END, MAX_TIMESTAMP, MAX_OFFSET = range(3)
 RESULT_WIDTH: Final = 3
 
-TIMESTAMP_TYPE_BIT: Final = 0x08
 ATTRIBUTES_MASK: Final = 0x3F  # Codec, timestamp type, transactional, control: what a builder can say.
 HORIZON_BIT: Final = 0x40
 

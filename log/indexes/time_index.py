@@ -22,23 +22,14 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from broker.values import value
 from log.errors import CorruptIndexError, IllegalArgumentError, IllegalStateError, InvalidOffsetError
 from log.indexes.index_file import IndexFile, Int64Array, decoded_entries, slot_at_most
-from log.record import NO_TIMESTAMP
+from log.record import NO_TIMESTAMP, TimestampOffset
 from log.storage.protocol import Buffer, Storage
 
 _PACKED: Final = struct.Struct(">qi")
 TIME_ENTRY: Final = np.dtype([("key", ">i8"), ("value", ">i4")])
 assert TIME_ENTRY.itemsize == _PACKED.size == 12
-
-
-@value
-class TimestampOffset:
-    """A timestamp in milliseconds, -1 for none, and an offset."""
-
-    timestamp: int
-    offset: int
 
 
 @attrs.frozen(eq=False)

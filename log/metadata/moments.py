@@ -27,7 +27,7 @@ from typing import Final
 import attrs
 
 from broker.errors import UsageError
-from broker.ids import BrokerId, Offset
+from broker.ids import INT64_MAX, BrokerId, Offset
 from broker.units import TimeMs
 from log.metadata.deltas import BrokerDelta
 from log.metadata.image import MetadataImage
@@ -58,7 +58,7 @@ class Moment:
         return f"time {self.time_ms}" if self.offset is None else f"offset {self.offset}"
 
 
-END: Final = Moment(offset=Offset(2**63 - 1))
+END: Final = Moment(offset=Offset(INT64_MAX))
 """The last record there is."""
 
 

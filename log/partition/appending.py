@@ -34,7 +34,6 @@ from log.batches.batch_run import BatchRun
 from log.batches.build_columns import PlainColumns, each_run
 from log.batches.build_spec import BatchSpec
 from log.errors import RecordBatchTooLargeError, UnexpectedAppendOffsetError
-from log.indexes.time_index import TimestampOffset
 from log.partition.flushing import Flushing
 from log.partition.leader_append import assigned
 from log.partition.leader_rules import LeaderAppend
@@ -42,7 +41,7 @@ from log.partition.log_offsets import LogOffsets
 from log.partition.producer_rebuild import settle
 from log.partition.record_set import AppendLimits, RecordSet, read_record_set, too_large
 from log.producers.append import AppendOrigin
-from log.record import NO_TIMESTAMP
+from log.record import NO_TIMESTAMP, TimestampOffset
 from log.segments.rolling import PendingAppend, count_before_roll, new_base_offset, should_roll
 from log.segments.segment import Segment
 from log.storage.protocol import Buffer

@@ -38,11 +38,10 @@ from log.batches.in_buffer import Reader, batches_in
 from log.batches.stamping import Stamp, stamped
 from log.codecs.compression import Codec
 from log.errors import UnsupportedForMessageFormatError
-from log.indexes.time_index import TimestampOffset
 from log.log_config import PRODUCER_COMPRESSION, LogConfig
 from log.partition.leader_rules import LeaderAppend, checked_timestamps, only_batch
 from log.partition.record_set import RecordSet
-from log.record import NO_TIMESTAMP, Record
+from log.record import NO_TIMESTAMP, Record, TimestampOffset
 from log.storage.protocol import Buffer
 
 # Named once, as in `log.batches.in_buffer`.

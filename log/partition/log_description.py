@@ -12,9 +12,9 @@ import attrs
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import SizeBytes, TimeMs
 from log.files.checkpoints import EpochEntry
-from log.indexes.time_index import TimestampOffset
 from log.partition.log_offsets import LogOffsets
 from log.producers.entry import ProducerEntry
+from log.record import TimestampOffset
 
 
 @attrs.frozen

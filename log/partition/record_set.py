@@ -30,9 +30,8 @@ from log.batches.batch import RecordBatch
 from log.batches.in_buffer import Reader, batches_in
 from log.codecs.compression import CODEC_MASK, Codec, codec_of
 from log.errors import CorruptBatchError, InvalidAppendError, OffsetsOutOfOrderError, RecordTooLargeError
-from log.indexes.time_index import TimestampOffset
 from log.producers.append import AppendOrigin
-from log.record import NO_TIMESTAMP
+from log.record import NO_TIMESTAMP, TimestampOffset
 from log.storage.protocol import Buffer
 
 # Named once, as in `log.batches.in_buffer`.

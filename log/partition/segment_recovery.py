@@ -38,11 +38,11 @@ from log.batches.in_buffer import batch_at
 from log.batches.record_columns import HeaderColumns
 from log.codecs.crc import crc32c
 from log.errors import CorruptBatchError, InvalidRecordError, SegmentOffsetOverflowError
-from log.indexes.time_index import TimestampOffset
 from log.partition.epoch_cache import LeaderEpochCache
 from log.partition.producer_rebuild import settle
 from log.producers.append import AppendOrigin
 from log.producers.state import ProducerState
+from log.record import TimestampOffset
 from log.segments.rolling import RELATIVE_OFFSET_MAX, fits_relative
 from log.segments.segment import Segment
 

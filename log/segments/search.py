@@ -29,8 +29,7 @@ from broker.units import SizeBytes, TimeMs
 from broker.values import value
 from log.batches.batch import RecordBatch
 from log.batches.in_buffer import OFFSET_AND_SIZE
-from log.indexes.time_index import TimestampOffset
-from log.record import NO_TIMESTAMP, int64
+from log.record import NO_TIMESTAMP, TimestampOffset, int64
 
 _BEGINNING: Final = struct.Struct(">qi4xb6xi")
 """Of a batch of magic 2: base offset, size, magic, last offset delta."""

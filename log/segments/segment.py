@@ -42,9 +42,8 @@ from log.batches.batch import RecordBatch
 from log.batches.batch_run import BatchRun
 from log.batches.in_buffer import Reader, batch_at, batches_in
 from log.errors import IllegalArgumentError, SegmentOffsetOverflowError
-from log.indexes.time_index import TimestampOffset
 from log.log_config import LogConfig
-from log.record import NO_TIMESTAMP
+from log.record import NO_TIMESTAMP, TimestampOffset
 from log.segments import entries_kernel as kernel
 from log.segments.file_names import LOG
 from log.segments.rolling import RELATIVE_OFFSET_MAX, fits_relative

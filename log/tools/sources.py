@@ -35,6 +35,7 @@ from typing import Final
 import attrs
 
 from broker.errors import InputError, UsageError
+from broker.ids import INT64_MAX
 from broker.units import SizeBytes
 from log.errors import StorageError
 from log.files.checkpoints import CLEANER_FILE, LEADER_EPOCH_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE
@@ -69,7 +70,6 @@ SMALL_FILES: Final = (
 """Files with a name of their own."""
 
 SEGMENT_KINDS: Final = (LOG, OFFSET_INDEX, TIME_INDEX, TXN_INDEX, PRODUCER_SNAPSHOT)
-OFFSET_MAX: Final = (1 << 63) - 1
 METADATA_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
 STAGES: Final = (DELETED, CLEANED, SWAP)
 
@@ -105,8 +105,8 @@ class SourceFile:
         base_offset = base_offset_of(self.name)
         if base_offset is None:
             raise InputError("its name does not begin with an offset of 20 digits", source=self.shown)
-        if base_offset > OFFSET_MAX:
-            raise InputError(f"its name begins with an offset above {OFFSET_MAX}", source=self.shown)
+        if base_offset > INT64_MAX:
+            raise InputError(f"its name begins with an offset above {INT64_MAX}", source=self.shown)
         return base_offset
 
     @property

@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 
 from broker.entropy import SplitMix64
 from broker.errors import RefusedError
-from broker.ids import PartitionId, TopicPartition
+from broker.ids import INT64_MAX, PartitionId, TopicPartition
 from placement.consumer.assignor import ConsumerAssignor
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.invariants import Broken, check_assignment
@@ -40,7 +40,7 @@ from placement.strategies import searching
 NAMES: Final = ("a", "b", "B", "Aa", "BB", "10", "9", "\N{GRINNING FACE}", "\uffee")
 RACKS: Final = ("r1", "r2", "r3")
 COUNT_MAX: Final = 6
-SEED_MAX: Final = 2**63 - 1
+SEED_MAX: Final = INT64_MAX
 
 
 class AssignorFailure(AssertionError):  # noqa: N818 - named like placement.strategies.PlacerFailure.

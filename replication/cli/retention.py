@@ -19,12 +19,13 @@ import attrs
 import click
 
 from broker.errors import UsageError
+from broker.ids import INT64_MAX
 from broker.units import DurationMs, SizeBytes
 from replication.retention.policy import NO_LIMIT, Reset, Retention
 from replication.simulation.options import Options
 from replication.simulation.retention import with_retention
 
-_LIMIT: Final = click.IntRange(NO_LIMIT, 2**63 - 1)
+_LIMIT: Final = click.IntRange(NO_LIMIT, INT64_MAX)
 _RESETS: Final = tuple(reset.value for reset in Reset)
 
 

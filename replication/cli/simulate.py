@@ -22,6 +22,7 @@ import click
 from broker.cli import EXIT_REFUSED, check_chart, printable
 from broker.diagrams import FORMS
 from broker.errors import UsageError
+from broker.ids import INT64_MAX
 from broker.units import MINUTE_MS, DurationMs
 from placement.placers.registry import load_placer
 from placement.spec import ReplicaPlacer
@@ -47,7 +48,7 @@ _SHOWN_COUNT_MAX: Final = 10
 
 
 @click.command()
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Decides everything.")
+@click.option("--seed", type=click.IntRange(0, INT64_MAX), default=0, show_default=True, help="Decides everything.")
 @click.option("--swarm", "kind", flag_value="swarm", default="swarm", help="Options and faults drawn from the seed.")
 @click.option("--quiet", "kind", flag_value="quiet", help="No faults.")
 @click.option("--harsh", "kind", flag_value="harsh", help="Every fault, often.")

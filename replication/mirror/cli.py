@@ -17,6 +17,7 @@ from typing import Final
 import click
 
 from broker.cli import EXIT_REFUSED
+from broker.ids import INT64_MAX
 from broker.units import MINUTE_MS, DurationMs
 from replication.mirror.checks import PROMISES
 from replication.mirror.options import MirrorOptions, quiet_mirror, swarm_mirror
@@ -30,7 +31,7 @@ MINUTES_MAX: Final = 1_000
 
 
 @click.command()
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Decides everything.")
+@click.option("--seed", type=click.IntRange(0, INT64_MAX), default=0, show_default=True, help="Decides everything.")
 @click.option("--swarm", "kind", flag_value="swarm", default="swarm", help="Clusters and faults drawn from the seed.")
 @click.option("--quiet", "kind", flag_value="quiet", help="No faults.")
 @click.option("--minutes", type=click.FloatRange(0.1, MINUTES_MAX), default=1.0, show_default=True)

@@ -31,10 +31,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker.ids import Offset, TopicPartition
+from broker.ids import INT64_MAX, Offset, TopicPartition
 from replication.mirror.records import OffsetSync
 
-_INT64_MAX: Final = 2**63 - 1
 SYNC_COUNT: Final = 64
 """One place for each bit of an offset."""
 TOO_OLD: Final = Offset(-1)
@@ -112,10 +111,10 @@ def added(known: tuple[OffsetSync, ...], sync: OffsetSync) -> tuple[OffsetSync, 
 def _is_near(one: OffsetSync, other: OffsetSync, i: int, j: int) -> bool:
     """B for neighbours; beyond an int64 everything is near, as Kafka's sum turns negative."""
     bound = other.upstream + (1 << j) - (1 << i)
-    return one is other or bound > _INT64_MAX or one.upstream <= bound
+    return one is other or bound > INT64_MAX or one.upstream <= bound
 
 
 def _is_apart(one: OffsetSync, other: OffsetSync, i: int) -> bool:
     """C for neighbours; beyond an int64 nothing is apart, as Kafka's sum turns negative."""
     bound = other.upstream + (1 << max(i - 2, 0))
-    return one is other or (bound <= _INT64_MAX and one.upstream >= bound)
+    return one is other or (bound <= INT64_MAX and one.upstream >= bound)

@@ -20,6 +20,7 @@ from typing import Final
 import attrs
 
 from broker.errors import UsageError
+from broker.ids import INT64_MAX
 from broker.units import KIB, SECOND_MS, DurationMs, SizeBytes
 from log.log_config import LogConfig
 
@@ -27,7 +28,6 @@ NO_LIMIT: Final = -1
 SEGMENT_BYTES_MIN: Final = 500
 """A few records: less would be a segment a record."""
 _SEGMENT_BYTES_MAX: Final = 1024 * KIB
-_LONG_MAX: Final = 2**63 - 1
 _INDEX_BYTES: Final = SizeBytes(4 * KIB)
 """Of small segments, which would reserve 10 MiB each otherwise."""
 
@@ -66,11 +66,11 @@ class Retention:
 
     def __attrs_post_init__(self) -> None:
         for what, value, least, most in (
-            ("retention.ms", self.retention_ms, NO_LIMIT, _LONG_MAX),
-            ("retention.bytes", self.retention_bytes, NO_LIMIT, _LONG_MAX),
+            ("retention.ms", self.retention_ms, NO_LIMIT, INT64_MAX),
+            ("retention.bytes", self.retention_bytes, NO_LIMIT, INT64_MAX),
             ("segment.bytes", self.segment_bytes, SEGMENT_BYTES_MIN, _SEGMENT_BYTES_MAX),
-            ("delete.retention.ms", self.delete_retention_ms, 0, _LONG_MAX),
-            ("the time between looks at retention in ms", self.check_ms, 1, _LONG_MAX),
+            ("delete.retention.ms", self.delete_retention_ms, 0, INT64_MAX),
+            ("the time between looks at retention in ms", self.check_ms, 1, INT64_MAX),
             ("the number of keys", self.key_count, 1, 1_000_000),
             ("one tombstone in so many records", self.tombstones_one_in, 2, 1_000_000),
         ):

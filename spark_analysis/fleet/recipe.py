@@ -24,6 +24,7 @@ from typing import Final
 import attrs
 
 from broker.errors import UsageError
+from broker.ids import INT64_MAX
 
 CLUSTER_COUNT_MAX: Final = 1_000_000
 BROKER_COUNT_MAX: Final = 5_000  # Several times the largest clusters known.
@@ -33,7 +34,7 @@ CLUSTER_PARTITION_COUNT_MAX: Final = 2_000_000  # Twice the largest clusters kno
 FACTOR_MAX: Final = 32
 WEIGHT_MAX: Final = 1_000_000
 GROWTH_TIMES_MAX: Final = 100
-SEED_MAX: Final = 2**63 - 1
+SEED_MAX: Final = INT64_MAX
 
 
 @attrs.frozen

@@ -38,6 +38,7 @@ from log.batches.record_columns import ByteArray, HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import CODEC_MASK, Codec
 from log.errors import StorageError
+from log.record import TIMESTAMP_TYPE_BIT
 from log.segments.file_names import LOG
 from log.tools.findings import counted
 from log.tools.problems import Problems
@@ -47,7 +48,6 @@ Advance: TypeAlias = Callable[[int], None]
 ROW_GROUP_ROWS: Final = 1 << 17
 _HEADERS: Final = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
 _CODECS: Final = np.array([Codec(code).name.lower() if code < len(Codec) else None for code in range(CODEC_MASK + 1)])
-_TIMESTAMP_TYPE_BIT: Final = 0x08
 _TRANSACTIONAL_BIT: Final = 0x10
 _CONTROL_BIT: Final = 0x20
 
@@ -210,7 +210,7 @@ def _batch_columns(name: str, batches: HeaderColumns) -> dict[str, Any]:
         **plain,
         "file": _repeated(name, len(batches)),
         "codec": pa.array(_CODECS[bits & CODEC_MASK].tolist(), pa.string()),
-        "is_log_append_time": (bits & _TIMESTAMP_TYPE_BIT) != 0,
+        "is_log_append_time": (bits & TIMESTAMP_TYPE_BIT) != 0,
         "is_transactional": (bits & _TRANSACTIONAL_BIT) != 0,
         "is_control": (bits & _CONTROL_BIT) != 0,
     }

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from broker.cli import EXIT_REFUSED, CommandGroup, check_chart, printable
 from broker.errors import UsageError
+from broker.ids import INT64_MAX
 from placement.consumer.cli import assign_command
 from replication.groups.alone.chart import to_html, to_svg
 from replication.groups.alone.life import Life, live
@@ -47,7 +48,7 @@ groups.add_command(assign_command)
 
 
 @groups.command("simulate")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Decides everything.")
+@click.option("--seed", type=click.IntRange(0, INT64_MAX), default=0, show_default=True, help="Decides everything.")
 @click.option(
     "--protocol",
     type=click.Choice([*(mode.value for mode in Mode), _ALL]),

@@ -10,7 +10,7 @@ import pytest
 from broker.units import SizeBytes
 from log.compaction.filter import FilteredBatches
 from log.compaction.io_chunks import Appender, IoLimits
-from log.indexes.time_index import TimestampOffset
+from log.record import TimestampOffset
 
 
 class Appends:

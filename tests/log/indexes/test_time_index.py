@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from broker.clock import ManualClock
 from log.errors import CorruptIndexError, IllegalArgumentError, IllegalStateError, InvalidOffsetError
-from log.indexes.time_index import TimeIndex, TimestampOffset, time_index_entries
+from log.indexes.time_index import TimeIndex, time_index_entries
+from log.record import TimestampOffset
 from log.storage import DiskImage, MemoryStorage, image_of
 
 BASE = 50

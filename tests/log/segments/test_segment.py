@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from broker.ids import Offset
 from log.batches.batch import RecordBatch
 from log.errors import CorruptBatchError, IllegalArgumentError, SegmentOffsetOverflowError
-from log.indexes.time_index import TimestampOffset
 from log.log_config import LogConfig
+from log.record import TimestampOffset
 from log.segments.file_names import TIME_INDEX
 from log.segments.lookups import find_offsets, find_timestamps
 from log.segments.segment import Segment
