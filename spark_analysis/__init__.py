@@ -1,4 +1,17 @@
-"""Very many clusters at once, on Spark. What needs pyspark is imported by module, so that the rest starts at once."""
+"""Analyse very many clusters at once, on Spark: simulated fleets and dumps of real clusters.
+
+    session/    Start Spark on a Java that is there, stop it, and show how far a job is.
+    sources/    Read dumps and metadata logs, as the command line names them.
+    tables/     List every column that jobs write, and write and read the tables.
+    fleet/      Read a recipe, and make, place and count each of its clusters.
+    balance     Compute measures and ranks of clusters, DataFrame in, DataFrame out.
+    tasks       Run on executors: turn numbers of clusters or dumps into files of rows.
+    jobs        Run a fleet or dumps from input to tables.
+    report/     Turn the tables into one HTML page and a summary for the terminal.
+    cli/        Run the `brokerside` command, each package's commands under one roof.
+
+What needs pyspark is imported by module, so that the rest starts at once.
+"""
 
 from __future__ import annotations
 

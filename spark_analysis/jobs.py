@@ -1,6 +1,6 @@
 """The main jobs, end to end: a fleet or dumps in, the tables of schemas.py out.
 
-How: executors write what they find into files of their own (staging.py); the driver keeps those of
+How: executors write what they find into files of their own (tables/staging.py); the driver keeps those of
 the attempts that counted. Spark reads back the table of sums and makes measures of it, ranks the
 clusters, and all tables move to their places. A fleet's pairs of brokers are counted last, for the
 clusters that are shown in full: those that rank first.
@@ -15,7 +15,7 @@ Example:
     with spark_session(app_name="fleet") as spark:
         analyse_fleet(spark, load_recipe("demo"), Path("out"))
 
-Left out: the report, which reads the tables (report/), and the terminal (cli.py).
+Left out: the report, which reads the tables (report/), and the terminal (cli/).
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ from placement.placers.registry import load_placer
 from spark_analysis import balance
 from spark_analysis.fleet.generate import Fleet
 from spark_analysis.fleet.recipe import Recipe
-from spark_analysis.kernels import RESULT_SCHEMA, DumpInput, Kernel, dumps_kernel, fleet_kernel, pairs_kernel
 from spark_analysis.session.progress import Bar
 from spark_analysis.session.progress import progress as show_progress
+from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.sources.files import check_readable
 from spark_analysis.tables import schemas
+from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
 from spark_analysis.tables.schemas import Table
 from spark_analysis.tables.write import (
     StagedRun,
@@ -51,8 +52,8 @@ from spark_analysis.tables.write import (
     staged_run,
     write_table,
 )
+from spark_analysis.tasks import RESULT_SCHEMA, TaskFunction, dumps_task, fleet_task, pairs_task
 
-SHOWN_IN_FULL_MAX: Final = 200  # Clusters that the report shows one by one.
 TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
 CLUSTERS_PER_TASK_MAX: Final = 1_000  # A second of work at most; a task itself costs a tenth of one.
 CLUSTERS_PER_PAIRS_TASK: Final = 50
@@ -69,7 +70,7 @@ def analyse_fleet(
     progress: Progress = show_progress,
     overwrite: bool = False,
     by_topic: bool = True,
-    shown_in_full_max: int = SHOWN_IN_FULL_MAX,
+    shown_in_full_max: int = DETAILED_CLUSTERS_MAX,
 ) -> None:
     """Make and place every cluster of `recipe`, and write all tables under `out`/tables.
 
@@ -84,13 +85,13 @@ def analyse_fleet(
     count = recipe.cluster_count
     with staged_run((*OF_CLUSTERS, schemas.PAIRS), schemas.WORK, out, overwrite=overwrite) as run:
         with progress(f"Placing {recipe.name}", total=count, unit="clusters", done=run.done_count):
-            kernel = fleet_kernel(fleet, run.root, by_topic=by_topic)
-            told = _run(spark, kernel, count, task_count(count))
+            function = fleet_task(fleet, run.root, by_topic=by_topic)
+            told = _run(spark, function, count, task_count(count))
             _keep(run, (*OF_CLUSTERS, *schemas.WORK), told)
         _summarise(spark, run, progress, overwrite)
         wanted = _shown_in_full(out, shown_in_full_max)
         tasks = -(-len(wanted) // CLUSTERS_PER_PAIRS_TASK)
-        _keep(run, (schemas.PAIRS,), _run(spark, pairs_kernel(fleet, run.root, wanted), len(wanted), tasks))
+        _keep(run, (schemas.PAIRS,), _run(spark, pairs_task(fleet, run.root, wanted), len(wanted), tasks))
         for table in (*OF_CLUSTERS, schemas.PAIRS):
             run.publish(table)
     for table, rows in _recipe_tables(recipe).items():
@@ -118,12 +119,12 @@ def analyse_dumps(
     tables = (*OF_CLUSTERS, *PER_INPUT)
     with staged_run(tables, (*schemas.WORK, schemas.PAIRS), out, overwrite=overwrite) as run:
         with progress("Reading dumps", total=len(inputs), unit="files", done=run.done_count):
-            kernel = dumps_kernel(series, run.root, racks, min_insync_replicas_default)
-            told = _run(spark, kernel, len(series), len(series))
+            function = dumps_task(series, run.root, racks, min_insync_replicas_default)
+            told = _run(spark, function, len(series), len(series))
             _refuse_failures(told, len(inputs))
             _keep(run, (*tables, *schemas.WORK, schemas.PAIRS), told)
         _summarise(spark, run, progress, overwrite)
-        shown = spark.createDataFrame(_shown_in_full(out, SHOWN_IN_FULL_MAX), "cluster_id long, placer string")
+        shown = spark.createDataFrame(_shown_in_full(out, DETAILED_CLUSTERS_MAX), "cluster_id long, placer string")
         pairs = _frame(spark, run, schemas.PAIRS).join(F.broadcast(shown), on=["cluster_id", "placer"], how="left_semi")
         write_table(pairs.select(*schemas.PAIRS.column_names), schemas.PAIRS, out, overwrite=overwrite)
         for table in tables:
@@ -135,10 +136,10 @@ def task_count(cluster_count: int) -> int:
     return min(cluster_count, max(TASK_COUNT_MIN, cluster_count // CLUSTERS_PER_TASK_MAX))
 
 
-def _run(spark: SparkSession, kernel: Kernel, count: int, tasks: int) -> list[dict[str, Any]]:
-    """Run the kernel on the numbers below `count`; return what all tasks told, raising what went wrong."""
+def _run(spark: SparkSession, function: TaskFunction, count: int, tasks: int) -> list[dict[str, Any]]:
+    """Run the function, in tasks, on the numbers below `count`; return what all tasks told, raising what went wrong."""
     numbers = spark.range(0, count, 1, max(1, tasks))
-    told: list[dict[str, Any]] = numbers.mapInArrow(kernel, from_arrow_schema(RESULT_SCHEMA)).toArrow().to_pylist()
+    told: list[dict[str, Any]] = numbers.mapInArrow(function, from_arrow_schema(RESULT_SCHEMA)).toArrow().to_pylist()
     faults = sorted(one["fault"] for one in told if one["fault"] is not None)
     if faults:
         raise UsageError(faults[0])

@@ -104,7 +104,7 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
             "requests_command",
             "Play produce, fetch and metadata requests through a broker's threads and queues, at several loads.",
         ),
-        "scenario": Joined("replication.scenarios.cli", "scenario", "Fault stories with known outcomes."),
+        "scenario": Joined("replication.scenarios.cli", "scenario", "Fault scenarios with known outcomes."),
         "simulate": Joined(
             "replication.cli.simulate",
             "simulate",

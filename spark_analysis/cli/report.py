@@ -14,8 +14,7 @@ from placement.formats.racks import read_racks
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
-from spark_analysis.kernels import DumpInput
-from spark_analysis.sources.dumps import FORMATS
+from spark_analysis.sources.dumps import FORMATS, DumpInput
 from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment
 
 if TYPE_CHECKING:

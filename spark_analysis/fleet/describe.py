@@ -27,12 +27,12 @@ from broker.ids import NO_LEADER
 from placement.balance.audit import PartitionStates
 from placement.balance.counts_kernel import rack_spread_shortfall
 from placement.placers.registry import KAFKAS
-from spark_analysis.fleet.describe_view import Broken, broken_of, violation_rows
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
 from spark_analysis.fleet.loops import count_brokers, count_topics
 from spark_analysis.fleet.place import broker_views, topic_ends
 from spark_analysis.tables import schemas
 from spark_analysis.tables.staging import NOT_KNOWN, ClusterRows, Part, Rows, Shares
+from spark_analysis.tables.view_rows import Broken, broken_of, violation_rows
 
 SIMULATED: Final = "simulated"
 _COUNTS: Final = (

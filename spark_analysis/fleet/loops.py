@@ -10,7 +10,7 @@ Brokers are positions 0..B-1, which in a simulated cluster are also their ids.
 
 Cost: replicas, plus topics times brokers where topics are counted.
 
-Left out: placing, whose loops are in placement/kernels.
+Left out: placing, whose loops are in placement/placers.
 """
 
 from __future__ import annotations
@@ -191,14 +191,3 @@ def count_topics(
                 topics[6, topic] = max(excess, lack)
         for place in range(broker_count):
             brokers[2, place] += held[0, place] * sizes[topic]
-
-
-@compiled
-def count_shared(positions: Int32Array, shared: Int64Array) -> None:
-    """Add to shared int64[B, B], at (lesser, greater), how many rows of `positions` int32[P, W] hold both; -1 pads."""
-    for row in range(positions.shape[0]):
-        for first in range(positions.shape[1]):
-            for second in range(first + 1, positions.shape[1]):
-                one, other = positions[row, first], positions[row, second]
-                if one >= 0 and other >= 0 and one != other:
-                    shared[min(one, other), max(one, other)] += 1

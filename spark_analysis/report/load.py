@@ -1,6 +1,6 @@
 """The Parquet tables of one run, read without Spark into the values of the report.
 
-Decides which clusters are shown in full (the first `DETAILS_MAX` by rank) and how much
+Decides which clusters are shown in full (the first `DETAILED_CLUSTERS_MAX` by rank) and how much
 of every list is kept. Rows arrive in whatever order the files have them; every list is
 sorted before it is cut, so the page does not depend on how the job was partitioned.
 
@@ -47,16 +47,15 @@ from spark_analysis.report.model import (
 )
 from spark_analysis.report.states import calm_in_words, worst_in_words
 from spark_analysis.tables import schemas
+from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX, VIOLATIONS_MAX
 
 Row = TypeVar("Row")
 Key = tuple[int, str]
 
-DETAILS_MAX: Final = 200  # Clusters in full: what keeps the page of any fleet within some megabytes.
 LIST_MAX: Final = 100  # Rejects and inputs listed; the tables beside the page hold the rest.
 TOPICS_MAX: Final = 10  # The topics of one cluster that skew most.
 CHANGES_MAX: Final = 50  # Changes of one kind between two dumps.
-VIOLATIONS_MAX: Final = 100  # Of one constraint, when few clusters are shown ...
-VIOLATIONS_OF_MANY_MAX: Final = 10  # ... and when many are: 200 clusters times eight constraints.
+VIOLATIONS_OF_MANY_MAX: Final = 10  # Of one constraint, when many clusters are shown: 200 times eight constraints.
 MANY: Final = 20
 
 
@@ -75,7 +74,7 @@ def load_report(out: Path, run: RunInfo) -> Report:
 
 def _load(out: Path, run: RunInfo) -> Report:
     rows = _cluster_rows(out)
-    shown = rows[:DETAILS_MAX]
+    shown = rows[:DETAILED_CLUSTERS_MAX]
     inputs = sorted(_scan(out, schemas.INPUTS, InputCount), key=lambda row: (-row.rows_rejected, row.source))
     rejects = _first(_scan(out, schemas.REJECTS, Reject), _reject_order, LIST_MAX)
     return Report(

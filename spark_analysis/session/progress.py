@@ -7,7 +7,7 @@ left when the block ends, however it ends; a log file gets few and plain lines.
 How: the total is known beforehand (clusters of a fleet, files to read), which makes the bar
 steady; Spark's own stages come and go, and a bar over them jumps back. What is done comes from
 `bar.advance`, called by this process, from any thread, or is asked for: of the tally that tasks keep
-(tables.py), which counts a repeated task twice, so it is cut at the total.
+(tables/write.py), which counts a repeated task twice, so it is cut at the total.
 
 Example:
     with progress("Placing", total=10_000, unit="clusters", done=run.done_count):

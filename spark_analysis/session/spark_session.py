@@ -163,7 +163,7 @@ def job_error(error: Exception) -> JobError:
     """Say in one line what Spark says in many; the many become a note, which a traceback shows."""
     text = str(error)
     lines = [line.strip() for line in text.split("JVM stacktrace:")[0].splitlines() if line.strip()] or [repr(error)]
-    # A kernel's error stands at the end of the worker's trace, any other in the first line.
+    # An error of our own function stands at the end of the worker's trace, any other in the first line.
     told = JobError(f"a Spark job failed: {shorten(lines[-1 if isinstance(error, PythonException) else 0], 300)}")
     told.add_note(text)
     return told

@@ -51,6 +51,20 @@ class Moments:
 LAST: Final = Moments()
 
 
+@attrs.frozen
+class DumpInput:
+    """One dump to read. `name` and `format` win over what the text says; a `series` is one cluster in time.
+
+    Of a metadata log, `moments` says which are shown; they are one cluster in time, too.
+    """
+
+    path: str
+    name: str | None = None
+    format: str | None = None
+    series: str | None = None
+    moments: Moments = LAST
+
+
 def is_metadata(path: str) -> bool:
     """Tell whether `path` is to be read as a metadata log; raises InputError if it cannot be read."""
     if Path(path).is_dir():

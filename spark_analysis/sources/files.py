@@ -1,4 +1,4 @@
-"""The one place that opens input files: bytes in bounded pieces.
+"""Read dumps and recipes, which this module alone opens: bytes in bounded pieces.
 
 Goals: no file is held whole in memory unless it is small by contract; a file that cannot be
 read is one clear sentence. Constraint: only paths that the user gave are opened; nothing

@@ -26,8 +26,7 @@ from broker.errors import InputError, NothingUsableError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
 from log.metadata import Moment
-from spark_analysis.kernels import DumpInput
-from spark_analysis.sources.dumps import LAST, Moments, read_input, size_bytes
+from spark_analysis.sources.dumps import LAST, DumpInput, Moments, read_input, size_bytes
 from spark_analysis.sources.files import check_readable
 
 QUICK_SIZE_BYTES_MAX: Final = 1 << 20  # Read in about a tenth of a second.

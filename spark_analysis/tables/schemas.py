@@ -18,6 +18,8 @@ from typing import Final
 import attrs
 import pyarrow as pa
 
+from spark_analysis.tables.limits import VIOLATIONS_MAX
+
 _TYPES: Final = {
     "int": pa.int32(),
     "long": pa.int64(),
@@ -192,7 +194,8 @@ TOPICS: Final = Table(
 
 VIOLATIONS: Final = Table(
     "violations",
-    "one row per broken constraint; at most the first 100 per cluster, placer and constraint, the counts are whole",
+    f"one row per broken constraint; at most the first {VIOLATIONS_MAX} per cluster, placer and constraint, "
+    "the counts are whole",
     (
         *_KEY,
         Column("constraint", "string", "Name of the constraint or state that is broken"),

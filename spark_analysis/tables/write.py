@@ -9,7 +9,7 @@ Constraints: a folder that this module did not write is never replaced.
 How: executors write with pyarrow, into a hidden folder beside the table's place, under names of
 their own attempt; the driver gives the files of the attempts that counted their final names,
 in the order of tasks, and renames the folder. What a lost or repeated task has left behind goes
-with the hidden folder. Two ways lead there. A kernel that makes rows of many tables appends them
+with the hidden folder. Two ways lead there. A task that makes rows of many tables appends them
 to a `PartFile` of each, inside a `StagedRun`: large tables never pass through the JVM. A small table
 made by SQL goes through `write_table`, which sorts it. Comments and units are in the file three
 times: as Arrow field metadata, as Spark column metadata under `comment` and `unit`, and, for
@@ -258,7 +258,7 @@ def _shown(schema: StructType) -> str:
 
 
 def _partition_writer(root: str, table: Table) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Make the kernel that writes one partition to a file and tells the file's name and rows."""
+    """Make the function that writes one partition to a file and tells the file's name and rows."""
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         name, fault, row_count = attempt_name(), "", 0

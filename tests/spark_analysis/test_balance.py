@@ -15,10 +15,10 @@ from broker.entropy import SplitMix64
 from broker.ids import BrokerId
 from placement.balance.measures import measures
 from spark_analysis import balance
-from spark_analysis.fleet.describe_view import describe_view
 from spark_analysis.tables import schemas
+from spark_analysis.tables.view_rows import describe_view
 from spark_analysis.tables.write import spark_schema
-from tests.spark_analysis.test_kernels import tables_of
+from tests.spark_analysis.test_tasks import tables_of
 
 TOLERANCE = 1e-12
 CLUSTER_COUNT = 40

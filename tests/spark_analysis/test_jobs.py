@@ -15,12 +15,13 @@ from pyspark.sql import SparkSession
 from broker.errors import InputError
 from spark_analysis.fleet.generate import Fleet
 from spark_analysis.jobs import OF_CLUSTERS, analyse_dumps, analyse_fleet, task_count
-from spark_analysis.kernels import DumpInput, fleet_kernel
 from spark_analysis.session.progress import progress
+from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
 from spark_analysis.tables.write import read_table
+from spark_analysis.tasks import fleet_task
 from tests.spark_analysis.fleet.test_fleet import recipe
-from tests.spark_analysis.test_kernels import DESCRIBE, run_root, told, written
+from tests.spark_analysis.test_tasks import DESCRIBE, run_root, told, written
 
 QUIET = functools.partial(progress, quiet=True)
 MULTIREGION = Path(__file__).parents[1] / "real_data" / "multiregion"
@@ -50,7 +51,7 @@ def test_a_fleet_is_the_same_rows_whatever_the_partitioning(tmp_path: Path) -> N
         rows_of_tasks = []
         for place, task in enumerate(tasks):
             root = run_root(tmp_path / f"{name}{place}")
-            told(fleet_kernel(fleet, root), *task)
+            told(fleet_task(fleet, root), *task)
             rows_of_tasks.append({table.name: written(root, table) for table in (*OF_CLUSTERS, *schemas.WORK)})
         made.append({key: [row for task_rows in rows_of_tasks for row in task_rows[key]] for key in rows_of_tasks[0]})
         # What is made of the sums is sorted: they stand by scope and quantity, of as many clusters as a task held.

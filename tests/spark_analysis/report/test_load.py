@@ -9,11 +9,12 @@ import attrs
 import pytest
 
 from broker.errors import InputError
-from spark_analysis.report import load, model
+from spark_analysis.report import model
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report
 from spark_analysis.tables import schemas
+from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
 from tests.spark_analysis.report import samples
 
 CLASSES: tuple[tuple[schemas.Table, Any], ...] = (
@@ -63,16 +64,16 @@ def test_the_order_of_rows_and_files_does_not_reach_the_page(tmp_path: Path, fle
 
 def test_only_the_worst_are_shown_in_full(tmp_path: Path) -> None:
     rows = samples.empty_rows()
-    for number in range(load.DETAILS_MAX + 3):
+    for number in range(DETAILED_CLUSTERS_MAX + 3):
         sample = samples.Sample(cluster_id=number, topic_count=1, partition_count=2)
-        samples.add_cluster(rows, sample, rank=load.DETAILS_MAX + 3 - number)
+        samples.add_cluster(rows, sample, rank=DETAILED_CLUSTERS_MAX + 3 - number)
     report = load_report(samples.write_tables(tmp_path, rows), samples.FLEET_RUN)
-    assert len(report.rows) == load.DETAILS_MAX + 3
+    assert len(report.rows) == DETAILED_CLUSTERS_MAX + 3
     assert [detail.row.facts.cluster_id for detail in report.details[:2]] == [
-        load.DETAILS_MAX + 2,
-        load.DETAILS_MAX + 1,
+        DETAILED_CLUSTERS_MAX + 2,
+        DETAILED_CLUSTERS_MAX + 1,
     ]
-    assert len(report.details) == load.DETAILS_MAX
+    assert len(report.details) == DETAILED_CLUSTERS_MAX
     assert all(detail.brokers for detail in report.details)
 
 

@@ -3,20 +3,20 @@
 Goals: what a task makes depends on the numbers it is given and on nothing else; memory holds
 one cluster and one batch of rows; input that cannot be used becomes a row that says so.
 
-A fleet's kernel takes cluster numbers and places, counts and audits each cluster once per
-placer. A dumps' kernel takes numbers of series; the inputs of a series are read one after another,
+A fleet's task takes cluster numbers and places, counts and audits each cluster once per
+placer. A dumps' task takes numbers of series; the inputs of a series are read one after another,
 so that each can be compared with the one before it. All append their rows to files of their own
-task (staging.py), and answer with `RESULT_SCHEMA`: the files written, inputs that could not be
+task (tables/staging.py), and answer with `RESULT_SCHEMA`: the files written, inputs that could not be
 used, and a fault that ended the task, if any; an error thus crosses to the driver as a row,
-not as a Java traceback. While they work, each task's tally (tables.py) grows by a byte a cluster, or a
+not as a Java traceback. While they work, each task's tally (tables/write.py) grows by a byte a cluster, or a
 dump, which is how the driver learns how many are done: an accumulator tells only when a task ends.
 
 Numbers of clusters: those of a fleet are the fleet's. The first cluster of input i of n is i, its second n + i,
 and so on, so that a task need not know what the others find.
 
-Example: spark.range(10).mapInArrow(fleet_kernel(fleet, root), spark_schema_of(RESULT_SCHEMA)).
+Example: spark.range(10).mapInArrow(fleet_task(fleet, root), spark_schema_of(RESULT_SCHEMA)).
 
-Left out: what the files are called in the end, and where they stand (tables.py).
+Left out: what the files are called in the end, and where they stand (tables/write.py).
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from placement.balance.changes import changes
 from placement.formats.parsed import ParsedDump, Reject
 from placement.formats.racks import Racks
 from spark_analysis.fleet.describe import Placed, count_placed, describe_placed
-from spark_analysis.fleet.describe_view import PAIR_BROKER_COUNT_MAX, count_pairs, describe_view
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
-from spark_analysis.sources.dumps import LAST, Moments, read_input
+from spark_analysis.sources.dumps import LAST, DumpInput, read_input
 from spark_analysis.tables import schemas
 from spark_analysis.tables.staging import TaskWriter
+from spark_analysis.tables.view_rows import PAIR_BROKER_COUNT_MAX, count_pairs, describe_view
 from spark_analysis.tables.write import attempt_name
 
-Kernel: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+TaskFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 FORMAT_NOT_KNOWN: Final = "unknown"
 HELD_CLUSTER_COUNT_MAX: Final = 128
 HELD_ROW_COUNT_MAX: Final = 65_536  # Some megabytes: what a task holds of brokers and topics before it writes.
@@ -63,22 +63,8 @@ RESULT_SCHEMA: Final = pa.schema(
 )
 
 
-@attrs.frozen
-class DumpInput:
-    """One dump to read. `name` and `format` win over what the text says; a `series` is one cluster in time.
-
-    Of a metadata log, `moments` says which are shown; they are one cluster in time, too.
-    """
-
-    path: str
-    name: str | None = None
-    format: str | None = None
-    series: str | None = None
-    moments: Moments = LAST
-
-
-def fleet_kernel(fleet: Fleet, root: Path, *, by_topic: bool = True) -> Kernel:
-    """Return the kernel that makes, places and describes the clusters whose numbers come in, once per placer.
+def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True) -> TaskFunction:
+    """Return the function that makes, places and describes the clusters whose numbers come in, once per placer.
 
     Files go under `root`. Topics are listed if `by_topic`.
     """
@@ -102,11 +88,11 @@ def fleet_kernel(fleet: Fleet, root: Path, *, by_topic: bool = True) -> Kernel:
     def write(held: Sequence[Placed], writer: TaskWriter) -> None:
         writer.add(np.array([one.cluster.number for one in held]), describe_placed(held, fleet.recipe.source))
 
-    return _kernel(root, work)
+    return _task_function(root, work)
 
 
-def pairs_kernel(fleet: Fleet, root: Path, wanted: Sequence[tuple[int, str]]) -> Kernel:
-    """Return the kernel that makes the table of pairs for the clusters and placers `wanted`, by their places in it."""
+def pairs_task(fleet: Fleet, root: Path, wanted: Sequence[tuple[int, str]]) -> TaskFunction:
+    """Return the function that counts pairs of brokers for the clusters and placers `wanted`, by place in it."""
 
     def work(places: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
         for place in places:
@@ -119,16 +105,16 @@ def pairs_kernel(fleet: Fleet, root: Path, wanted: Sequence[tuple[int, str]]) ->
                 writer.append(schemas.PAIRS, ([number] * row_count, [placer] * row_count, *pairs.parts))
         yield from ()
 
-    return _kernel(root, work)
+    return _task_function(root, work)
 
 
-def dumps_kernel(
+def dumps_task(
     series: Sequence[Sequence[tuple[int, DumpInput]]],
     root: Path,
     racks: Racks | None,
     min_insync_replicas_default: int | None,
-) -> Kernel:
-    """Return the kernel that reads the inputs of the series whose numbers come in; inputs carry their index."""
+) -> TaskFunction:
+    """Return the function that reads the inputs of the series whose numbers come in; inputs carry their index."""
     input_count = sum(map(len, series))
 
     def read_one(
@@ -159,11 +145,11 @@ def dumps_kernel(
                     yield _failure(index, error, is_recognised=recognised)
                 writer.tick()
 
-    return _kernel(root, work)
+    return _task_function(root, work)
 
 
-def _kernel(root: Path, work: Callable[[Iterable[int], TaskWriter], Iterator[dict[str, Any]]]) -> Kernel:
-    """Return the kernel that lets `work` write to this attempt's files, and tells what became of it."""
+def _task_function(root: Path, work: Callable[[Iterable[int], TaskWriter], Iterator[dict[str, Any]]]) -> TaskFunction:
+    """Return the function that lets `work` write to this attempt's files, and tells what became of it."""
 
     def run(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         told: list[dict[str, Any]]

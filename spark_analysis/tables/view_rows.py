@@ -17,11 +17,11 @@ from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
 from placement.balance.audit import assignment_of, explain_states, partition_states, rack_audit, topic_spread
 from placement.balance.constraints import RACK_SPREAD, Violation, check
 from placement.balance.loads import GroupLoads, loads
-from spark_analysis.fleet.loops import count_shared
 from spark_analysis.tables import schemas
+from spark_analysis.tables.limits import VIOLATIONS_MAX
+from spark_analysis.tables.pairs_kernel import count_shared
 from spark_analysis.tables.staging import ClusterRows, Part, Rows, Shares
 
-VIOLATIONS_MAX: Final = 100  # Of each kind and cluster, as the table of violations promises.
 PAIR_BROKER_COUNT_MAX: Final = 100  # 4,950 pairs: what a heat map can still show.
 DUMP: Final = "dump"
 
