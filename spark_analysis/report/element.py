@@ -37,7 +37,7 @@ class Markup:
     text: str
 
 
-Content: TypeAlias = "Markup | str | int | Iterable[Content] | None"
+Content: TypeAlias = Markup | str | int | Iterable["Content"] | None
 
 
 def visible(text: str) -> str:

@@ -1,8 +1,53 @@
-"""`python -m tests.architecture`: write the snapshot of the public surface anew."""
+"""`python -m tests.architecture [surface | docs OUT | words]`: what the house writes about itself.
+
+Without a word, or with `surface`, it writes the snapshot of the public surface anew. `docs OUT` writes the API
+reference to the folder OUT and ends with status 1 where pdoc warns. `words` prints the first lines of all public
+docstrings and the help of all commands as one list, and on the error stream how many fail the rules of wording.
+"""
 
 from __future__ import annotations
 
-from tests.architecture.public_api import write
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.architecture import docs, public_api, words
+
+USAGE = "usage: python -m tests.architecture [surface | docs OUT | words]"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command and return its exit status."""
+    match list(arguments):
+        case [] | ["surface"]:
+            print(f"written: {public_api.write().name}")
+            return 0
+        case ["docs", out]:
+            return _write_docs(Path(out))
+        case ["words"]:
+            return _print_words()
+    print(USAGE, file=sys.stderr)
+    return 2
+
+
+def _write_docs(out: Path) -> int:
+    if not docs.is_possible():
+        print("pdoc is not installed; it comes with the extra dev: pip install -e '.[dev]'", file=sys.stderr)
+        return 2
+    warnings = docs.build(out, docs.documented_modules())
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print(f"written: {out / 'index.html'}; warnings: {len(warnings)}")
+    return 1 if warnings else 0
+
+
+def _print_words() -> int:
+    for line in words.everything():
+        print(line)
+    for package, count in words.failure_counts().items():
+        print(f"{package}: {count} failures", file=sys.stderr)
+    return 0
+
 
 if __name__ == "__main__":
-    print(f"written: {write().name}")
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,133 @@
+"""The words of docstrings and help: what a tool can see of them, in the packages and rooms that are held to it."""
+
+from __future__ import annotations
+
+import ast
+
+import click
+import pytest
+
+from tests.architecture import words
+from tests.architecture.house import PACKAGES, Module
+from tests.architecture.words import Line, check_headings, check_lines, first_lines, help_lines, is_of
+
+HELD = (
+    "broker.__main__",
+    "broker.clock",
+    "broker.compiled",
+    "broker.draws",
+    "broker.entropy",
+    "broker.error_codes",
+    "broker.errors",
+    "broker.ids",
+    "broker.late",
+    "broker.machines",
+    "broker.printable",
+    "broker.units",
+    "broker.values",
+    "log.cli",
+    "log.strategies",
+)
+"""Packages, rooms, modules and commands without a failure; a name is added when its last one is mended."""
+
+
+def module(text: str, path: str = "broker/a.py") -> list[Module]:
+    return [Module(path, path.removesuffix(".py").replace("/", "."), text, ast.parse(text))]
+
+
+def test_what_is_held_to_the_rules_of_wording_keeps_them() -> None:
+    assert [str(one) for one in words.failures() if any(is_of(one.name, held) for held in HELD)] == []
+
+
+def test_the_list_has_every_package_and_every_command() -> None:
+    listed = words.everything()
+    assert {line.package for line in listed} == set(PACKAGES)
+    assert len(listed) > 3_000
+    names = {line.name for line in listed}
+    assert {"brokerside assign", "brokerside fleet", "brokerside log verify", "brokerside fleet --seed"} <= names
+
+
+def test_first_lines_are_those_of_public_names() -> None:
+    hold = 'class A:\n    """Hold."""\n    def b(self):\n        """Run."""\n    def _c(self):\n        """No."""\n'
+    text = f'"""Do.\n\nMore.\n"""\n{hold}'
+    assert [str(line) for line in first_lines(module(text))] == [
+        "broker.a:: Do.",
+        "broker.a:A: Hold.",
+        "broker.a:A.b: Run.",
+    ]
+
+
+def test_help_is_listed_for_commands_and_options() -> None:
+    @click.group()
+    def cli() -> None:
+        """Keep  a\n    house.\n\n    More."""
+
+    @cli.command()
+    @click.option("--size", help="Size.")
+    @click.option("--loud/--quiet")
+    @click.option("--secret", hidden=True)
+    @click.argument("room")
+    def paint(size: str, loud: bool, secret: str, room: str) -> None: ...
+
+    assert [(line.name, line.text) for line in help_lines(cli, "x")] == [
+        ("x", "Keep a house."),
+        ("x paint", ""),
+        ("x paint --size", "Size."),
+        ("x paint --loud/--quiet", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_help", "failure"),
+    [
+        ("What a broker is.", False, "begins with 'What'"),
+        ("Who may lead.", False, "begins with 'Who'"),
+        ("How it is read.", False, "begins with 'How'"),
+        ("It is gone.", False, "begins with 'It'"),
+        ("Return the ghost.", False, "says 'ghost'"),
+        ("Return the stories.", False, "says 'stories'"),
+        ("", True, "has no help"),
+        ("Seed", True, "is no sentence"),
+    ],
+)
+def test_a_failing_line_is_seen(text: str, is_help: bool, failure: str) -> None:
+    (found,) = check_lines([Line("broker", "broker.a:f", text, is_help)])
+    assert found.text.startswith(failure)
+
+
+@pytest.mark.parametrize(
+    "text", ["Return the history.", "Whatever comes is kept.", "Items are sorted", "Untold riches."]
+)
+def test_an_ordinary_line_passes(text: str) -> None:
+    assert list(check_lines([Line("broker", "broker.a:f", text)])) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "failure"),
+    [
+        ("Worked example: 1.", "has the heading 'Worked example', which the template has not"),
+        ("Cost:\n    much", "has the heading 'Cost', which the template has not"),
+        ("Source: ours.\n\nLeft out: more.", "has its headings twice or out of order: Source, Left out"),
+        ("How: so.\n\nHow: or so.", "has its headings twice or out of order: How, How"),
+    ],
+)
+def test_a_heading_outside_the_template_is_seen(body: str, failure: str) -> None:
+    assert [one.text for one in check_headings(module(f'"""Do.\n\n{body}\n"""'))] == [failure]
+
+
+def test_the_template_passes() -> None:
+    body = "\n\n".join(f"{heading}: text: more." for heading in words.HEADINGS)
+    assert (
+        list(check_headings(module(f'"""Do.\n\nA paragraph that ends with a colon and goes on:\n\n{body}\n"""'))) == []
+    )
+
+
+def test_a_name_belongs_to_its_room_and_to_no_other() -> None:
+    assert [
+        name for name in ("log", "log:A", "log.a:B", "log scan", "logs", "brokerside log") if is_of(name, "log")
+    ] == [
+        "log",
+        "log:A",
+        "log.a:B",
+        "log scan",
+    ]
