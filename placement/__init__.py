@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from placement.balance.audit import PartitionStates, RackAudit, TopicSpread, partition_states, rack_audit, topic_spread
 from placement.balance.broker_share import CLASSIC_SHARE, STRIPED_SHARE, ShareBound, broker_share
-from placement.balance.changes import Change, changes
+from placement.balance.changes import ClusterChange, changes
 from placement.balance.constraints import (
     DISTINCT_BROKERS,
     FACTOR_MET,
@@ -57,8 +57,8 @@ __all__ = (
     "STANDARD",
     "STRIPED_SHARE",
     "Assignment",
-    "Change",
     "ClassicPlacer",
+    "ClusterChange",
     "Constraint",
     "Definition",
     "Distribution",

@@ -2,7 +2,7 @@
 
 The joining itself is in `classic.messages` and `consumer.messages`.
 
-Source: OffsetCommit, OffsetFetch, FindCoordinator in clients/src/main/resources/common/message, 4.0.
+Source: OffsetCommit, OffsetFetch, FindCoordinatorRequest in clients/src/main/resources/common/message, 4.0.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ NO_COORDINATOR = BrokerId(-1)
 
 
 @attrs.frozen
-class FindCoordinator:
+class FindCoordinatorRequest:
     """Who coordinates this group? Any broker answers."""
 
     group_id: str
 
 
 @attrs.frozen
-class CoordinatorFound:
-    """The answer to FindCoordinator; with an error there is no `broker`."""
+class FindCoordinatorResponse:
+    """The answer to FindCoordinatorRequest; with an error there is no `broker`."""
 
     broker: BrokerId = NO_COORDINATOR
     error: ErrorCode = ErrorCode.NONE
 
 
 @attrs.frozen(kw_only=True)
-class CommitRequest:
+class OffsetCommitRequest:
     """A member says how far it has come. `generation` is the generation, or the epoch in a consumer group."""
 
     commits: tuple[Commit, ...]
@@ -43,14 +43,14 @@ class CommitRequest:
 
 
 @attrs.frozen
-class CommitResponse:
-    """The answer to a CommitRequest, with an error for each of its partitions in the order asked."""
+class OffsetCommitResponse:
+    """The answer to a OffsetCommitRequest, with an error for each of its partitions in the order asked."""
 
     errors: tuple[ErrorCode, ...]
 
 
 @attrs.frozen(kw_only=True)
-class OffsetsRequest:
+class OffsetFetchRequest:
     """A member asks from where on it is to read."""
 
     partitions: tuple[TopicPartition, ...]
@@ -59,8 +59,8 @@ class OffsetsRequest:
 
 
 @attrs.frozen
-class OffsetsResponse:
-    """The answer to an OffsetsRequest, in the order asked; None where nothing was committed."""
+class OffsetFetchResponse:
+    """The answer to an OffsetFetchRequest, in the order asked; None where nothing was committed."""
 
     offsets: tuple[Offset | None, ...] = ()
     error: ErrorCode = ErrorCode.NONE

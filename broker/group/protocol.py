@@ -21,7 +21,7 @@ from typing import Final
 
 import attrs
 
-from broker.group.wire import Reader, Writer
+from broker.group.wire import ByteReader, ByteWriter
 from broker.ids import PartitionId, TopicPartition
 from broker.java.string_hash import java_string_key
 
@@ -45,7 +45,7 @@ class Subscription:
 
     def to_bytes(self) -> bytes:
         """Return it as Kafka's consumer writes it."""
-        writer = Writer().int16(_VERSION).int32(len(self.topics))
+        writer = ByteWriter().int16(_VERSION).int32(len(self.topics))
         for topic in sorted(self.topics, key=java_string_key):
             writer.string(topic)
         _write_user_data(writer, self.user_data)
@@ -55,7 +55,7 @@ class Subscription:
 
 def read_subscription(data: bytes) -> Subscription:
     """Return what `to_bytes` wrote, or another version's; raises CorruptDataError for anything else."""
-    reader = Reader(data, what="subscription")
+    reader = ByteReader(data, what="subscription")
     version = reader.int16()
     topics = tuple(reader.string() for _ in range(reader.array_length(_STRING_BYTES_MIN)))
     user_data = reader.binary()
@@ -67,7 +67,7 @@ def read_subscription(data: bytes) -> Subscription:
 
 def write_assignment(partitions: Iterable[TopicPartition]) -> bytes:
     """Return what the leader gives one member."""
-    writer = Writer().int16(_VERSION)
+    writer = ByteWriter().int16(_VERSION)
     _write_partitions(writer, partitions)
     _write_user_data(writer, b"")
     return writer.done()
@@ -75,14 +75,14 @@ def write_assignment(partitions: Iterable[TopicPartition]) -> bytes:
 
 def read_assignment(data: bytes) -> frozenset[TopicPartition]:
     """Return what a member was given; raises CorruptDataError when it is no assignment, as no bytes are none."""
-    reader = Reader(data, what="assignment")
+    reader = ByteReader(data, what="assignment")
     reader.int16()
     return frozenset(_read_partitions(reader))
 
 
 def sticky_memory(held: Iterable[TopicPartition], generation: int) -> bytes:
     """Return the user data of `sticky`: what the member was last given, and in which generation."""
-    writer = Writer()
+    writer = ByteWriter()
     _write_partitions(writer, held)
     return writer.int32(generation).done()
 
@@ -91,12 +91,12 @@ def read_sticky_memory(data: bytes) -> tuple[tuple[TopicPartition, ...], int]:
     """Return what `sticky_memory` wrote; nothing, of no generation, where there are no bytes."""
     if not data:
         return (), NO_GENERATION
-    reader = Reader(data, what="memory of the sticky assignor")
+    reader = ByteReader(data, what="memory of the sticky assignor")
     held = _read_partitions(reader)
     return held, reader.int32() if reader.left else NO_GENERATION
 
 
-def _write_user_data(writer: Writer, data: bytes) -> None:
+def _write_user_data(writer: ByteWriter, data: bytes) -> None:
     """Assignors without memory have none, which is null and not empty."""
     if data:
         writer.binary(data)
@@ -104,7 +104,7 @@ def _write_user_data(writer: Writer, data: bytes) -> None:
         writer.int32(_NULL)
 
 
-def _write_partitions(writer: Writer, partitions: Iterable[TopicPartition]) -> None:
+def _write_partitions(writer: ByteWriter, partitions: Iterable[TopicPartition]) -> None:
     """By topic, in order; Kafka keeps topics in a hash map here, and its readers do not look at their order."""
     topics = [(topic, list(each)) for topic, each in groupby(sorted(partitions), key=lambda one: one.topic)]
     writer.int32(len(topics))
@@ -114,7 +114,7 @@ def _write_partitions(writer: Writer, partitions: Iterable[TopicPartition]) -> N
             writer.int32(one.partition)
 
 
-def _read_partitions(reader: Reader) -> tuple[TopicPartition, ...]:
+def _read_partitions(reader: ByteReader) -> tuple[TopicPartition, ...]:
     partitions: list[TopicPartition] = []
     for _ in range(reader.array_length(_TOPIC_BYTES_MIN)):
         topic = reader.string()

@@ -26,7 +26,7 @@ from broker.group.members import (
     MemberId,
     StoredMember,
 )
-from broker.group.wire import Reader, Writer
+from broker.group.wire import ByteReader, ByteWriter
 from broker.ids import LeaderEpoch, Offset, PartitionId
 from broker.units import DurationMs, TimeMs
 
@@ -51,7 +51,14 @@ class OffsetKey:
 
     def to_bytes(self) -> bytes:
         """Return the key as Kafka writes it."""
-        return Writer().int16(_OFFSET_KEY_VERSION).string(self.group_id).string(self.topic).int32(self.partition).done()
+        return (
+            ByteWriter()
+            .int16(_OFFSET_KEY_VERSION)
+            .string(self.group_id)
+            .string(self.topic)
+            .int32(self.partition)
+            .done()
+        )
 
 
 @attrs.frozen
@@ -62,7 +69,7 @@ class GroupKey:
 
     def to_bytes(self) -> bytes:
         """Return the key as Kafka writes it."""
-        return Writer().int16(GROUP_KEY_VERSION).string(self.group_id).done()
+        return ByteWriter().int16(GROUP_KEY_VERSION).string(self.group_id).done()
 
 
 @attrs.frozen
@@ -92,16 +99,16 @@ class CommittedOffset:
         """Return the value as Kafka writes it: version 3, or 1 where it has a time of expiry."""
         if self.expires_ms is not None:
             version = _OFFSET_VALUE_VERSION_WITH_EXPIRY
-            writer = Writer().int16(version).int64(self.offset).string(self.metadata)
+            writer = ByteWriter().int16(version).int64(self.offset).string(self.metadata)
             return writer.int64(self.committed_ms).int64(self.expires_ms).done()
         epoch = -1 if self.leader_epoch is None else self.leader_epoch
-        writer = Writer().int16(_OFFSET_VALUE_VERSION).int64(self.offset).int32(epoch)
+        writer = ByteWriter().int16(_OFFSET_VALUE_VERSION).int64(self.offset).int32(epoch)
         return writer.string(self.metadata).int64(self.committed_ms).done()
 
 
 def read_key(data: bytes) -> Key:
     """Return what a key names; raises CorruptDataError when it is cut short or holds more than it should."""
-    reader = Reader(data, what="key of __consumer_offsets")
+    reader = ByteReader(data, what="key of __consumer_offsets")
     version = reader.int16()
     if version in OFFSET_KEY_VERSIONS:
         key: Key = OffsetKey(reader.string(), reader.string(), PartitionId(reader.int32()))
@@ -134,7 +141,7 @@ def read_committed_offset(data: bytes) -> CommittedOffset:
 
 def write_group(record: GroupRecord) -> bytes:
     """Return a classic group's value as Kafka writes it, version 3."""
-    writer = Writer().int16(_GROUP_VALUE_VERSION).string(record.protocol_type).int32(record.generation)
+    writer = ByteWriter().int16(_GROUP_VALUE_VERSION).string(record.protocol_type).int32(record.generation)
     writer.string(record.protocol_name).string(record.leader_id).int64(record.state_time_ms).int32(len(record.members))
     for member in record.members:
         writer.string(member.member_id).string(member.instance_id).string(member.client_id).string(member.client_host)
@@ -163,7 +170,7 @@ def read_group(group_id: str, data: bytes) -> GroupRecord:
     )
 
 
-def _read_member(reader: Reader, version: int) -> StoredMember:
+def _read_member(reader: ByteReader, version: int) -> StoredMember:
     member_id = MemberId(reader.string())
     instance_id = reader.nullable_string() if version >= 3 else None
     client_id, client_host = reader.string(), reader.string()
@@ -184,8 +191,8 @@ def _read_member(reader: Reader, version: int) -> StoredMember:
     )
 
 
-def _value_reader(data: bytes, what: str) -> tuple[Reader, int]:
-    reader = Reader(data, what=what)
+def _value_reader(data: bytes, what: str) -> tuple[ByteReader, int]:
+    reader = ByteReader(data, what=what)
     version = reader.int16()
     if not 0 <= version <= _VALUE_VERSION_MAX:
         raise reader.corrupt(f"version is {version}; known are 0 to {_VALUE_VERSION_MAX}")
@@ -193,6 +200,6 @@ def _value_reader(data: bytes, what: str) -> tuple[Reader, int]:
     return reader, version
 
 
-def _check_end(reader: Reader) -> None:
+def _check_end(reader: ByteReader) -> None:
     if reader.left:
         raise reader.corrupt(f"{reader.left} bytes follow where the record ends")

@@ -37,19 +37,25 @@ from broker.group.classic import (
     GroupState,
     HeartbeatRequest,
     HeartbeatResponse,
-    JoinRequest,
-    JoinResponse,
-    LeaveRequest,
-    LeaveResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
     Store,
-    SyncRequest,
-    SyncResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
     Ticket,
 )
 from broker.group.classic import Output as ClassicOutput
-from broker.group.consumer import ConsumerCoordinator, ConsumerGroup, Heartbeat, HeartbeatAnswer, Surroundings
+from broker.group.consumer import (
+    ConsumerCoordinator,
+    ConsumerGroup,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    GroupContext,
+)
 from broker.group.members import Departure, GroupRecord, MemberId
-from broker.group.messages import CommitRequest, CommitResponse, OffsetsRequest, OffsetsResponse
+from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.offsets import CommittedOffsets, ExpiryRule, OffsetOptions
 from broker.group.protocol import read_subscription
 from broker.group.records import CommittedOffset, OffsetKey
@@ -67,10 +73,22 @@ _NOT_STORED: Final = {
 """What a member is told when its records could not be stored; of the others COORDINATOR_NOT_AVAILABLE."""
 
 Request: TypeAlias = (
-    JoinRequest | SyncRequest | HeartbeatRequest | LeaveRequest | Heartbeat | CommitRequest | OffsetsRequest
+    JoinGroupRequest
+    | SyncGroupRequest
+    | HeartbeatRequest
+    | LeaveGroupRequest
+    | ConsumerGroupHeartbeatRequest
+    | OffsetCommitRequest
+    | OffsetFetchRequest
 )
 Response: TypeAlias = (
-    JoinResponse | SyncResponse | HeartbeatResponse | LeaveResponse | HeartbeatAnswer | CommitResponse | OffsetsResponse
+    JoinGroupResponse
+    | SyncGroupResponse
+    | HeartbeatResponse
+    | LeaveGroupResponse
+    | ConsumerGroupHeartbeatResponse
+    | OffsetCommitResponse
+    | OffsetFetchResponse
 )
 
 
@@ -110,7 +128,7 @@ class ServiceOptions:
     """A coordinator's settings, and what it knows of topics and assignors."""
 
     classic: ClassicOptions
-    around: Surroundings
+    context: GroupContext
     offsets: OffsetOptions
 
 
@@ -121,7 +139,7 @@ class GroupService:
         self.group_id = group_id
         self.offsets = CommittedOffsets(options.offsets)
         self.classic = ClassicCoordinator(ClassicGroup(group_id), options.classic, entropy)
-        self.consumer = ConsumerCoordinator(ConsumerGroup(group_id=group_id), options.around, entropy)
+        self.consumer = ConsumerCoordinator(ConsumerGroup(group_id=group_id), options.context, entropy)
         self._entropy = entropy
         self._kept = self.consumer.group
         """The consumer group as last appended."""
@@ -172,15 +190,15 @@ class GroupService:
         """Take a request; its answer, named by `ticket`, may come with a later call."""
         self._advance(now_ms)
         match request:
-            case Heartbeat():
+            case ConsumerGroupHeartbeatRequest():
                 self._heartbeat(ticket, request, now_ms)
-            case CommitRequest():
+            case OffsetCommitRequest():
                 self._commit(ticket, request, now_ms)
-            case OffsetsRequest():
+            case OffsetFetchRequest():
                 self._outputs.append(Reply(ticket, self._fetch(request)))
             case _:
-                if isinstance(request, JoinRequest) and self.consumer.group.members:
-                    refusal = JoinResponse(ticket=ticket, error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+                if isinstance(request, JoinGroupRequest) and self.consumer.group.members:
+                    refusal = JoinGroupResponse(ticket=ticket, error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
                     self._outputs.append(Reply(ticket, refusal))
                 else:
                     self._take(self.classic.handle(attrs.evolve(request, ticket=ticket), now_ms))
@@ -242,16 +260,18 @@ class GroupService:
     def _store(self, store: Store) -> None:
         self._append((store.record,), lambda error, now_ms: self._take(self.classic.stored(store.token, error, now_ms)))
 
-    def _heartbeat(self, ticket: Ticket, request: Heartbeat, now_ms: TimeMs) -> None:
+    def _heartbeat(self, ticket: Ticket, request: ConsumerGroupHeartbeatRequest, now_ms: TimeMs) -> None:
         member_id, epoch = request.member_id, request.epoch
         if self.classic.group.members:
-            refusal = HeartbeatAnswer(error=ErrorCode.GROUP_ID_NOT_FOUND, member_id=member_id, epoch=epoch)
+            refusal = ConsumerGroupHeartbeatResponse(
+                error=ErrorCode.GROUP_ID_NOT_FOUND, member_id=member_id, epoch=epoch
+            )
             self._outputs.append(Reply(ticket, refusal))
             return
         told = self.consumer.handle(request, now_ms)
 
         def answer(error: ErrorCode) -> None:
-            refusal = HeartbeatAnswer(error=_told_not_stored(error), member_id=member_id, epoch=epoch)
+            refusal = ConsumerGroupHeartbeatResponse(error=_told_not_stored(error), member_id=member_id, epoch=epoch)
             self._outputs.append(Reply(ticket, told.answer if error is ErrorCode.NONE else refusal))
 
         if told.group != self._kept:
@@ -289,16 +309,16 @@ class GroupService:
 
     # Offsets.
 
-    def commit_error(self, request: CommitRequest) -> ErrorCode:
+    def commit_error(self, request: OffsetCommitRequest) -> ErrorCode:
         """Return whether a commit is refused, and why."""
         if self.is_consumer_group:
             return self.consumer.group.commit_error(request.member_id, request.generation)
         return self.classic.group.commit_error(request.member_id, request.instance_id, request.generation)
 
-    def _commit(self, ticket: Ticket, request: CommitRequest, now_ms: TimeMs) -> None:
+    def _commit(self, ticket: Ticket, request: OffsetCommitRequest, now_ms: TimeMs) -> None:
         error = self.commit_error(request)
         if error is not ErrorCode.NONE:
-            self._outputs.append(Reply(ticket, CommitResponse((error,) * len(request.commits))))
+            self._outputs.append(Reply(ticket, OffsetCommitResponse((error,) * len(request.commits))))
             return
         self._keep_alive(request, now_ms)
         records, errors = self.offsets.records(self.group_id, request.commits, now_ms)
@@ -308,29 +328,29 @@ class GroupService:
             if failure is ErrorCode.NONE:
                 for entry in entries:
                     self._apply(entry)
-                self._outputs.append(Reply(ticket, CommitResponse(errors)))
+                self._outputs.append(Reply(ticket, OffsetCommitResponse(errors)))
             else:
-                self._outputs.append(Reply(ticket, CommitResponse((_told_not_stored(failure),) * len(errors))))
+                self._outputs.append(Reply(ticket, OffsetCommitResponse((_told_not_stored(failure),) * len(errors))))
 
         self._append(entries, answer)
 
-    def _keep_alive(self, request: CommitRequest, now_ms: TimeMs) -> None:
+    def _keep_alive(self, request: OffsetCommitRequest, now_ms: TimeMs) -> None:
         """A member of a classic group that commits is alive, as one that sends a heartbeat is."""
         if not self.is_consumer_group:
-            self.classic.heard(request.member_id, now_ms)
+            self.classic.renew_session(request.member_id, now_ms)
 
     def _apply(self, entry: OffsetRecord) -> None:
         self.offsets.apply(entry.key, entry.value, Offset(self._end_offset))
         self._end_offset += 1
 
-    def _fetch(self, request: OffsetsRequest) -> OffsetsResponse:
+    def _fetch(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
         """Return what is committed; a consumer group's members are checked, a classic group's never were."""
         if self.is_consumer_group and request.member_id:
             error = self.consumer.group.commit_error(request.member_id, request.generation)
             if error is not ErrorCode.NONE:
-                return OffsetsResponse(error=error)
+                return OffsetFetchResponse(error=error)
         found = (self.offsets.fetch(self.group_id, partition) for partition in request.partitions)
-        return OffsetsResponse(tuple(None if one is None else one.offset for one in found))
+        return OffsetFetchResponse(tuple(None if one is None else one.offset for one in found))
 
     def expiry_rule(self) -> ExpiryRule | None:
         """Return how the group's offsets age now, None for not at all."""

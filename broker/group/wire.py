@@ -4,7 +4,7 @@ Constraints: every length is checked against what is left before anything is tak
 big-endian. From a flexible version on (KIP-482) lengths are unsigned varints, one more than the size, 0 for null, and
 every structure ends with tagged fields, which are skipped.
 
-Example: Reader(bytes([0, 2, 104, 105])).string() == "hi".
+Example: ByteReader(bytes([0, 2, 104, 105])).string() == "hi".
 
 Source: org.apache.kafka.common.protocol.types.Type and ByteBufferAccessor, 4.0.
 """
@@ -22,7 +22,7 @@ _INT64: Final = Struct(">q")
 _VARINT_BYTE_COUNT_MAX: Final = 5
 
 
-class Reader:
+class ByteReader:
     """Takes fields off the front of `data`; `what` names them in errors."""
 
     def __init__(self, data: bytes | memoryview, *, what: str = "record", is_flexible: bool = False) -> None:
@@ -109,28 +109,28 @@ class Reader:
         raise self.corrupt(f"a length takes more than {_VARINT_BYTE_COUNT_MAX} bytes")
 
 
-class Writer:
+class ByteWriter:
     """Gathers fields of a version that is not flexible."""
 
     def __init__(self) -> None:
         self._data = bytearray()
 
-    def int16(self, number: int) -> Writer:
+    def int16(self, number: int) -> ByteWriter:
         """Add a signed 16-bit number."""
         self._data += _INT16.pack(number)
         return self
 
-    def int32(self, number: int) -> Writer:
+    def int32(self, number: int) -> ByteWriter:
         """Add a signed 32-bit number."""
         self._data += _INT32.pack(number)
         return self
 
-    def int64(self, number: int) -> Writer:
+    def int64(self, number: int) -> ByteWriter:
         """Add a signed 64-bit number."""
         self._data += _INT64.pack(number)
         return self
 
-    def string(self, text: str | None) -> Writer:
+    def string(self, text: str | None) -> ByteWriter:
         """Add a string, or null."""
         if text is None:
             return self.int16(-1)
@@ -139,7 +139,7 @@ class Writer:
         self._data += encoded
         return self
 
-    def binary(self, data: bytes) -> Writer:
+    def binary(self, data: bytes) -> ByteWriter:
         """Add bytes."""
         self.int32(len(data))
         self._data += data

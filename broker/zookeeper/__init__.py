@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from broker.zookeeper.refusals import ZnodeCode, ZnodeRefusedError
-from broker.zookeeper.tree import ANY_VERSION, Kind, Made, Session, Stat, Told, WatchKind, Znode, ZnodeTree
+from broker.zookeeper.tree import (
+    ANY_VERSION,
+    CreateResult,
+    EventType,
+    NodeKind,
+    Session,
+    Stat,
+    WatchedEvent,
+    Znode,
+    ZnodeTree,
+)
 
 __all__ = (
     "ANY_VERSION",
-    "Kind",
-    "Made",
+    "CreateResult",
+    "EventType",
+    "NodeKind",
     "Session",
     "Stat",
-    "Told",
-    "WatchKind",
+    "WatchedEvent",
     "Znode",
     "ZnodeCode",
     "ZnodeRefusedError",

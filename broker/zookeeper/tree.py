@@ -47,7 +47,7 @@ _ROOT: Final = "/"
 _NUMBER_FORM: Final = "{:010d}"
 
 
-class Kind(enum.Flag):
+class NodeKind(enum.Flag):
     """What kind of node is made; both may be said."""
 
     PERSISTENT = 0
@@ -60,7 +60,7 @@ class Kind(enum.Flag):
     """A number is put behind its name, one above the one before under the same parent."""
 
 
-class WatchKind(enum.Enum):
+class EventType(enum.Enum):
     """What somebody who watches is told; names as ZooKeeper's event types."""
 
     NODE_CREATED = enum.auto()
@@ -77,11 +77,11 @@ class WatchKind(enum.Enum):
 
 
 @attrs.frozen
-class Told:
+class WatchedEvent:
     """Somebody has to be told that what was watched has changed: where, and in which way, not to what."""
 
     session: Session
-    kind: WatchKind
+    kind: EventType
     path: str
 
 
@@ -108,11 +108,11 @@ class Znode(Generic[Data]):
 
 
 @attrs.frozen
-class Made:
+class CreateResult:
     """A node that was made: its path, which the caller does not know if it is sequential, and who has to be told."""
 
     path: str
-    told: tuple[Told, ...]
+    events: tuple[WatchedEvent, ...]
 
 
 @attrs.define(eq=False)
@@ -158,15 +158,15 @@ class ZnodeTree(Generic[Data]):
         """Return whether a session goes on."""
         return session in self._sessions
 
-    def close(self, session: Session) -> tuple[Told, ...]:
+    def close(self, session: Session) -> tuple[WatchedEvent, ...]:
         """End a session, at its own wish or because it was silent, and remove its nodes; one that is over is none."""
         for watches in (self._data_watches, self._child_watches):
             for watchers in watches.values():
                 watchers.pop(session, None)
-        told: list[Told] = []
+        events: list[WatchedEvent] = []
         for path in self._sessions.pop(session, {}):
-            told += self._removed(path)
-        return tuple(told)
+            events += self._removed(path)
+        return tuple(events)
 
     # Reading.
 
@@ -191,14 +191,14 @@ class ZnodeTree(Generic[Data]):
     # Writing.
 
     def create(
-        self, path: str, data: Data | None = None, kind: Kind = Kind.PERSISTENT, session: Session | None = None
-    ) -> Made:
+        self, path: str, data: Data | None = None, kind: NodeKind = NodeKind.PERSISTENT, session: Session | None = None
+    ) -> CreateResult:
         """Make a node; an ephemeral one is `session`'s.
 
         Raise SESSION_EXPIRED, BAD_ARGUMENTS for a path that is none, NO_NODE without a parent, NODE_EXISTS, and
         NO_CHILDREN_FOR_EPHEMERALS, looked for in this order.
         """
-        is_ephemeral = Kind.EPHEMERAL in kind
+        is_ephemeral = NodeKind.EPHEMERAL in kind
         assert session is not None or not is_ephemeral, path
         self._check_session(session, path)
         _check_path(path)
@@ -206,7 +206,7 @@ class ZnodeTree(Generic[Data]):
         parent = self._nodes.get(parent_path)
         if parent is None:
             raise ZnodeRefusedError(ZnodeCode.NO_NODE, path)
-        if Kind.SEQUENTIAL in kind:
+        if NodeKind.SEQUENTIAL in kind:
             path += _NUMBER_FORM.format(parent.made_count)
         if path in self._nodes:
             raise ZnodeRefusedError(ZnodeCode.NODE_EXISTS, path)
@@ -218,18 +218,20 @@ class ZnodeTree(Generic[Data]):
         parent.made_count += 1
         if session is not None and is_ephemeral:
             self._sessions[session][path] = None
-        told = self._fired(self._data_watches, path, WatchKind.NODE_CREATED)
-        return Made(path, (*told, *self._fired(self._child_watches, parent_path, WatchKind.NODE_CHILDREN_CHANGED)))
+        events = self._fired(self._data_watches, path, EventType.NODE_CREATED)
+        return CreateResult(
+            path, (*events, *self._fired(self._child_watches, parent_path, EventType.NODE_CHILDREN_CHANGED))
+        )
 
-    def make_way(self, path: str) -> tuple[Told, ...]:
+    def make_way(self, path: str) -> tuple[WatchedEvent, ...]:
         """Make the persistent nodes without data that are missing on the way down to `path`, and `path` itself."""
-        told: list[Told] = []
+        events: list[WatchedEvent] = []
         names = path.strip(_ROOT).split(_ROOT)
         for depth in range(1, len(names) + 1):
             part = _ROOT + _ROOT.join(names[:depth])
             if part not in self._nodes:
-                told += self.create(part).told
-        return tuple(told)
+                events += self.create(part).events
+        return tuple(events)
 
     def check(self, path: str, version: int) -> None:
         """Raise NO_NODE or BAD_VERSION unless a node is there in that version."""
@@ -239,16 +241,16 @@ class ZnodeTree(Generic[Data]):
 
     def write(
         self, path: str, data: Data, version: int = ANY_VERSION, session: Session | None = None
-    ) -> tuple[Told, ...]:
+    ) -> tuple[WatchedEvent, ...]:
         """Write a node in the version that is believed to be its; raise SESSION_EXPIRED, NO_NODE or BAD_VERSION."""
         self._check_session(session, path)
         self.check(path, version)
         node = self._nodes[path]
         self.transaction += 1
         node.data, node.version, node.modified = data, node.version + 1, self.transaction
-        return self._fired(self._data_watches, path, WatchKind.NODE_DATA_CHANGED)
+        return self._fired(self._data_watches, path, EventType.NODE_DATA_CHANGED)
 
-    def delete(self, path: str, version: int = ANY_VERSION, session: Session | None = None) -> tuple[Told, ...]:
+    def delete(self, path: str, version: int = ANY_VERSION, session: Session | None = None) -> tuple[WatchedEvent, ...]:
         """Remove a node; raise SESSION_EXPIRED, BAD_ARGUMENTS for the root, NO_NODE, BAD_VERSION or NOT_EMPTY."""
         self._check_session(session, path)
         _check_path(path)
@@ -270,19 +272,19 @@ class ZnodeTree(Generic[Data]):
         owned = sum(len(paths) for paths in self._sessions.values())
         assert owned == sum(node.owner is not None for node in self._nodes.values()), owned
 
-    def _removed(self, path: str) -> tuple[Told, ...]:
+    def _removed(self, path: str) -> tuple[WatchedEvent, ...]:
         node, parent_path = self._nodes.pop(path), _parent_of(path)
         self.transaction += 1
         del self._nodes[parent_path].children[_name_of(path)]
         if node.owner in self._sessions:
             del self._sessions[node.owner][path]
-        told = self._fired(self._data_watches, path, WatchKind.NODE_DELETED)
-        twice = self._fired(self._child_watches, path, WatchKind.NODE_DELETED)
-        told += tuple(each for each in twice if each not in told)
-        return told + self._fired(self._child_watches, parent_path, WatchKind.NODE_CHILDREN_CHANGED)
+        events = self._fired(self._data_watches, path, EventType.NODE_DELETED)
+        twice = self._fired(self._child_watches, path, EventType.NODE_DELETED)
+        events += tuple(each for each in twice if each not in events)
+        return events + self._fired(self._child_watches, parent_path, EventType.NODE_CHILDREN_CHANGED)
 
-    def _fired(self, watches: dict[str, dict[Session, None]], path: str, kind: WatchKind) -> tuple[Told, ...]:
-        return tuple(Told(session, kind, path) for session in watches.pop(path, {}))
+    def _fired(self, watches: dict[str, dict[Session, None]], path: str, kind: EventType) -> tuple[WatchedEvent, ...]:
+        return tuple(WatchedEvent(session, kind, path) for session in watches.pop(path, {}))
 
     def _watch(self, watches: dict[str, dict[Session, None]], path: str, watcher: Session | None) -> None:
         if watcher is not None:

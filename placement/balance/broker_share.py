@@ -48,7 +48,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
-from placement.balance.constraints import BrokerRows, Constraint, Kind, Violation
+from placement.balance.constraints import BrokerRows, Constraint, RuleKind, Violation
 from placement.spec import Assignment
 
 
@@ -116,7 +116,7 @@ def broker_share(promise: Promise) -> Constraint:
         )
 
     sentence = "What one call gives two brokers differs by no more than the placer promises."
-    return Constraint("broker-share", Kind.SOFT, sentence, find, explain)
+    return Constraint("broker-share", RuleKind.SOFT, sentence, find, explain)
 
 
 CLASSIC_SHARE: Final = broker_share(classic_bound)

@@ -59,7 +59,7 @@ REPLICAS_CHANGED: Final = "replicas changed"
 
 
 @attrs.frozen
-class Change:
+class ClusterChange:
     """One thing that happened to one partition; `detail` says before and after in words."""
 
     topic: str
@@ -68,7 +68,7 @@ class Change:
     detail: str
 
 
-def changes(before: ClusterView, after: ClusterView) -> tuple[Change, ...]:
+def changes(before: ClusterView, after: ClusterView) -> tuple[ClusterChange, ...]:
     """Return what happened between two views of one cluster, by topic name, then partition.
 
     A partition that only one view lists has appeared or gone only if the other view is complete.
@@ -78,17 +78,17 @@ def changes(before: ClusterView, after: ClusterView) -> tuple[Change, ...]:
     numbers = {name: index for index, name in enumerate(names)}
     earlier, later = _keys(before, numbers), _keys(after, numbers)
     shared, rows_before, rows_after = np.intersect1d(earlier, later, return_indices=True)
-    found: list[Change] = []
+    found: list[ClusterChange] = []
     if before.partitions_complete:
         found += [_one_sided(key, names, PARTITION_APPEARED) for key in np.delete(later, rows_after).tolist()]
     if after.partitions_complete:
         found += [_one_sided(key, names, PARTITION_GONE) for key in np.delete(earlier, rows_before).tolist()]
     differ = np.flatnonzero(_differ(before.partitions, after.partitions, rows_before, rows_after))
     for place in differ.tolist():
-        one = _Moment.of(before.partitions, int(rows_before[place]))
-        other = _Moment.of(after.partitions, int(rows_after[place]))
+        one = _PartitionStatus.of(before.partitions, int(rows_before[place]))
+        other = _PartitionStatus.of(after.partitions, int(rows_after[place]))
         topic, partition = names[int(shared[place]) >> 32], int(shared[place]) & 0xFFFF_FFFF
-        found += [Change(topic, partition, change, detail) for change, detail in _compare(one, other)]
+        found += [ClusterChange(topic, partition, change, detail) for change, detail in _compare(one, other)]
     return tuple(sorted(found, key=lambda change: (change.topic, change.partition)))
 
 
@@ -99,8 +99,8 @@ def _keys(view: ClusterView, numbers: dict[str, int]) -> Int64Array:
     return np.asarray(by_topic[view.partitions.topic_index] << 32 | view.partitions.partition_ids)
 
 
-def _one_sided(key: int, names: list[str], change: str) -> Change:
-    return Change(names[key >> 32], key & 0xFFFF_FFFF, change, "")
+def _one_sided(key: int, names: list[str], change: str) -> ClusterChange:
+    return ClusterChange(names[key >> 32], key & 0xFFFF_FFFF, change, "")
 
 
 def _differ(
@@ -125,7 +125,7 @@ def _widened(matrix: Int32Array, width: int) -> Int32Array:
 
 
 @attrs.frozen
-class _Moment:
+class _PartitionStatus:
     """One partition in one view; None where the view does not say."""
 
     leader: int | None
@@ -135,7 +135,7 @@ class _Moment:
     offline: frozenset[int] | None
 
     @classmethod
-    def of(cls, table: PartitionTable, row: int) -> _Moment:
+    def of(cls, table: PartitionTable, row: int) -> _PartitionStatus:
         leader = LEADER_NOT_SAID if table.leader is None else int(table.leader[row])
         return cls(
             leader=None if leader == LEADER_NOT_SAID else leader,
@@ -150,7 +150,7 @@ def _members(matrix: Int32Array | None, row: int) -> frozenset[int] | None:
     return None if matrix is None else frozenset(number for number in matrix[row].tolist() if number >= 0)
 
 
-def _compare(before: _Moment, after: _Moment) -> Iterator[tuple[str, str]]:
+def _compare(before: _PartitionStatus, after: _PartitionStatus) -> Iterator[tuple[str, str]]:
     if before.leader is not None and after.leader is not None and before.leader != after.leader:
         yield _leader_change(before, after)
     if before.isr is not None and after.isr is not None and before.isr != after.isr:
@@ -161,7 +161,7 @@ def _compare(before: _Moment, after: _Moment) -> Iterator[tuple[str, str]]:
         yield REPLICAS_CHANGED, f"replicas {words[0]}, then {words[1]}"
 
 
-def _leader_change(before: _Moment, after: _Moment) -> tuple[str, str]:
+def _leader_change(before: _PartitionStatus, after: _PartitionStatus) -> tuple[str, str]:
     detail = f"{_led(before.leader)}, then {_led(after.leader)}"
     if after.leader == NO_LEADER:
         return LEADER_LOST, detail
@@ -174,7 +174,7 @@ def _leader_change(before: _Moment, after: _Moment) -> tuple[str, str]:
     return LEADER_ELECTED if before.leader == NO_LEADER else LEADER_MOVED, detail
 
 
-def _nobody_safe_is_left(before: _Moment, after: _Moment, safe: frozenset[int]) -> bool:
+def _nobody_safe_is_left(before: _PartitionStatus, after: _PartitionStatus, safe: frozenset[int]) -> bool:
     if after.isr is not None and after.isr & safe:
         return False
     return before.leader == NO_LEADER or after.offline is None or safe <= after.offline

@@ -45,7 +45,7 @@ from placement.spec import Assignment
 BrokerRows: TypeAlias = Sequence[BrokerView]
 
 
-class Kind(enum.Enum):
+class RuleKind(enum.Enum):
     """Whether a correct placer can break the rule."""
 
     HARD = "hard"
@@ -98,7 +98,7 @@ class Constraint:
     """A rule with a name. `find` gives the subjects that break it; `explain` puts one subject into words."""
 
     name: str
-    kind: Kind
+    kind: RuleKind
     sentence: str
     find: Find
     explain: Explain
@@ -133,7 +133,7 @@ def explain_partition(name: str, assignment: Assignment, brokers: BrokerRows, ro
 
 def _partition_rule(
     name: str,
-    kind: Kind,
+    kind: RuleKind,
     sentence: str,
     broken: Callable[[Assignment, BrokerRows], NDArray[np.bool_]],
     detail: Callable[[Assignment, BrokerRows, int], str],
@@ -177,7 +177,7 @@ def _unregistered_detail(assignment: Assignment, brokers: BrokerRows, row: int) 
 
 REGISTERED_BROKERS: Final = _partition_rule(
     "registered-brokers",
-    Kind.HARD,
+    RuleKind.HARD,
     "Every replica stands on a registered broker.",
     _unregistered,
     _unregistered_detail,
@@ -205,7 +205,7 @@ def _meeting_detail(assignment: Assignment, _: BrokerRows, row: int) -> str:
 
 DISTINCT_BROKERS: Final = _partition_rule(
     "distinct-brokers",
-    Kind.HARD,
+    RuleKind.HARD,
     "The replicas of a partition stand on different brokers.",
     _meeting,
     _meeting_detail,
@@ -234,7 +234,9 @@ def factor_met(factor: int | None = None) -> Constraint:
         count = len(_row(assignment, row))
         return f"{count} {'replica' if count == 1 else 'replicas'} where {int(asked(assignment)[row])} are asked for"
 
-    return _partition_rule("factor-met", Kind.HARD, "A partition has as many replicas as it should.", broken, detail)
+    return _partition_rule(
+        "factor-met", RuleKind.HARD, "A partition has as many replicas as it should.", broken, detail
+    )
 
 
 FACTOR_MET: Final = factor_met()
@@ -255,7 +257,7 @@ def _fenced_leader_detail(assignment: Assignment, _: BrokerRows, row: int) -> st
 
 
 LEADER_UNFENCED: Final = _partition_rule(
-    "leader-unfenced", Kind.HARD, "The preferred leader is not fenced.", _fenced_leader, _fenced_leader_detail
+    "leader-unfenced", RuleKind.HARD, "The preferred leader is not fenced.", _fenced_leader, _fenced_leader_detail
 )
 
 
@@ -303,7 +305,7 @@ def _crowded_detail(assignment: Assignment, brokers: BrokerRows, row: int) -> st
 
 RACK_SPREAD: Final = _partition_rule(
     "rack-spread",
-    Kind.SOFT,
+    RuleKind.SOFT,
     "A partition stands on as many racks as it can: the smaller of its replicas and the racks.",
     _crowded,
     _crowded_detail,

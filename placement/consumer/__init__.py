@@ -8,7 +8,7 @@ from placement.consumer.assignor import ConsumerAssignor
 from placement.consumer.client_range import RangeAssignor
 from placement.consumer.group import NO_GENERATION, Group, Member, Topic
 from placement.consumer.measures import Measures, measure
-from placement.consumer.moves import Move, Why, moves_of
+from placement.consumer.moves import Move, MoveReason, moves_of
 from placement.consumer.optimum import Optimum, optimum_of
 from placement.consumer.ragged import Ragged
 from placement.consumer.registry import load_assignor
@@ -26,6 +26,7 @@ __all__ = [
     "Measures",
     "Member",
     "Move",
+    "MoveReason",
     "Optimum",
     "Ragged",
     "RangeAssignor",
@@ -34,7 +35,6 @@ __all__ = [
     "StickyAssignor",
     "Topic",
     "UniformAssignor",
-    "Why",
     "load_assignor",
     "measure",
     "moves_of",

@@ -5,7 +5,7 @@ two members is read twice, one read by nobody is not read, and a member cannot r
 
 How: each rule has a name; a broken one is told with the first partition or member that breaks it.
 
-Example: t-0 given to a and to b: Broken("one-member", "t-0 is given to a and b").
+Example: t-0 given to a and to b: BrokenRule("one-member", "t-0 is given to a and b").
 
 Left out: cooperative rounds give some partitions to nobody yet; allow it with `withheld`.
 
@@ -25,14 +25,16 @@ from placement.consumer.subscribers import same_sets
 
 
 @attrs.frozen
-class Broken:
+class BrokenRule:
     """A rule that does not hold, and the first thing that breaks it, in words."""
 
     rule: str
     detail: str
 
 
-def check_assignment(assignment: GroupAssignment, *, withheld: bool = False, balanced: bool = False) -> list[Broken]:
+def check_assignment(
+    assignment: GroupAssignment, *, withheld: bool = False, balanced: bool = False
+) -> list[BrokenRule]:
     """Return the rules that are broken; none for a sound assignment.
 
     With `withheld`, partitions that some member claims to hold may be given to nobody. With `balanced`, sizes in a
@@ -44,23 +46,23 @@ def check_assignment(assignment: GroupAssignment, *, withheld: bool = False, bal
     return [broken for broken in found if broken is not None]
 
 
-def _one_member(assignment: GroupAssignment) -> Broken | None:
+def _one_member(assignment: GroupAssignment) -> BrokenRule | None:
     twice = np.flatnonzero(np.bincount(assignment.rows.values, minlength=1) > 1)
     if not len(twice):
         return None
     members = assignment.rows.rows[assignment.rows.values == twice[0]].tolist()
     names = " and ".join(assignment.group.members[member] for member in members)
-    return Broken("one-member", f"{assignment.group.name_of(int(twice[0]))} is given to {names}")
+    return BrokenRule("one-member", f"{assignment.group.name_of(int(twice[0]))} is given to {names}")
 
 
-def _existing(assignment: GroupAssignment) -> Broken | None:
+def _existing(assignment: GroupAssignment) -> BrokenRule | None:
     beyond = assignment.rows.values[assignment.rows.values >= assignment.group.partition_count]
     if not len(beyond):
         return None
-    return Broken("existing", f"{assignment.group.name_of(int(beyond[0]))} does not exist")
+    return BrokenRule("existing", f"{assignment.group.name_of(int(beyond[0]))} does not exist")
 
 
-def _subscribed(assignment: GroupAssignment) -> Broken | None:
+def _subscribed(assignment: GroupAssignment) -> BrokenRule | None:
     group = assignment.group
     codes = assignment.rows.rows.astype(np.int64) * len(group.topics) + group.partition_topics[assignment.rows.values]
     allowed = group.subscribed.rows.astype(np.int64) * len(group.topics) + group.subscribed.values
@@ -69,23 +71,25 @@ def _subscribed(assignment: GroupAssignment) -> Broken | None:
         return None
     place = int(strange[0])
     member, partition = group.members[assignment.rows.rows[place]], int(assignment.rows.values[place])
-    return Broken("subscribed", f"{group.name_of(partition)} is given to {member}, which does not subscribe to it")
+    return BrokenRule("subscribed", f"{group.name_of(partition)} is given to {member}, which does not subscribe to it")
 
 
-def _every(assignment: GroupAssignment, withheld: bool) -> Broken | None:
+def _every(assignment: GroupAssignment, withheld: bool) -> BrokenRule | None:
     group = assignment.group
     wanted = assigned_partitions(group, assigned_topics(group)) if group.members else np.empty(0, np.int32)
     missing = np.setdiff1d(wanted, assignment.rows.values)
     if withheld:
         missing = np.setdiff1d(missing, group.owned.values)
-    return Broken("every-partition", f"{group.name_of(int(missing[0]))} is given to nobody") if len(missing) else None
+    return (
+        BrokenRule("every-partition", f"{group.name_of(int(missing[0]))} is given to nobody") if len(missing) else None
+    )
 
 
-def _balanced(assignment: GroupAssignment) -> Broken | None:
+def _balanced(assignment: GroupAssignment) -> BrokenRule | None:
     group, sizes = assignment.group, assignment.rows.lengths
     if same_sets(group):
         uneven = len(sizes) > 0 and sizes.max() - sizes.min() > 1
-        return Broken("balanced", f"sizes go from {sizes.min()} to {sizes.max()}") if uneven else None
+        return BrokenRule("balanced", f"sizes go from {sizes.min()} to {sizes.max()}") if uneven else None
     subscribed = [set(row) for row in group.subscribed.lists()]
     for giver in np.argsort(-sizes, kind="stable").tolist():
         for partition in assignment.rows.row(giver).tolist():
@@ -96,6 +100,6 @@ def _balanced(assignment: GroupAssignment) -> Broken | None:
     return None
 
 
-def _movable(group: Group, partition: int, giver: int, getter: int) -> Broken:
+def _movable(group: Group, partition: int, giver: int, getter: int) -> BrokenRule:
     names = f"{group.name_of(partition)} could go from {group.members[giver]} to {group.members[getter]}"
-    return Broken("balanced", f"{names}, which has at least two fewer")
+    return BrokenRule("balanced", f"{names}, which has at least two fewer")

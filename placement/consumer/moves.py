@@ -5,7 +5,7 @@ What it decides: for each partition that has another member than before, the rea
 Constraints: the former assignment may name members that are gone, and topics that are. Who held a partition twice is
 asked in the order given.
 
-Example: c1 held t-0 and left; c0 gets it: Move(t-0, c1, c0, Why.LEFT).
+Example: c1 held t-0 and left; c0 gets it: Move(t-0, c1, c0, MoveReason.LEFT).
 
 Source: ours; the reasons are those for which Kafka's assignors give a partition to another member.
 """
@@ -21,8 +21,8 @@ from broker.ids import TopicPartition
 from placement.consumer.assignment import GroupAssignment
 
 
-class Why(enum.Enum):
-    """Why a partition's member is not the one that held it; the value is said to users."""
+class MoveReason(enum.Enum):
+    """MoveReason a partition's member is not the one that held it; the value is said to users."""
 
     NEW = "nobody held it"
     LEFT = "its member left"
@@ -41,7 +41,7 @@ class Move:
     partition: TopicPartition
     before: str | None
     after: str | None
-    why: Why
+    why: MoveReason
 
 
 def moves_of(assignment: GroupAssignment, held: Mapping[str, Sequence[TopicPartition]]) -> Iterator[Move]:
@@ -71,20 +71,20 @@ def _why(
     before: Sequence[str],
     now: str | None,
     subscriptions: Mapping[str, set[str]],
-) -> Why:
+) -> MoveReason:
     if now is None and not _exists(assignment, partition):
-        return Why.GONE
+        return MoveReason.GONE
     if now is None and not any(partition.topic in topics for topics in subscriptions.values()):
-        return Why.NO_READER
+        return MoveReason.NO_READER
     if not before:
-        return Why.NEW
+        return MoveReason.NEW
     if len(before) > 1:
-        return Why.DISPUTED
+        return MoveReason.DISPUTED
     if before[0] not in subscriptions:
-        return Why.LEFT
+        return MoveReason.LEFT
     if partition.topic not in subscriptions[before[0]]:
-        return Why.UNSUBSCRIBED
-    return Why.WITHHELD if now is None else Why.CHOSEN
+        return MoveReason.UNSUBSCRIBED
+    return MoveReason.WITHHELD if now is None else MoveReason.CHOSEN
 
 
 def _exists(assignment: GroupAssignment, partition: TopicPartition) -> bool:

@@ -33,7 +33,7 @@ from broker.errors import RefusedError
 from broker.ids import INT64_MAX, PartitionId, TopicPartition
 from placement.consumer.assignor import ConsumerAssignor
 from placement.consumer.group import Group, Member, Topic
-from placement.consumer.invariants import Broken, check_assignment
+from placement.consumer.invariants import BrokenRule, check_assignment
 from placement.strategies import searching
 
 # "Aa" and "BB" have the same hash in Java; the emoji sorts before "\uffee" there and after it in Python.
@@ -46,7 +46,7 @@ SEED_MAX: Final = INT64_MAX
 class AssignorFailure(AssertionError):  # noqa: N818 - named like placement.strategies.PlacerFailure.
     """An assignor broke a rule on this group."""
 
-    def __init__(self, group: Group, broken: tuple[Broken, ...]) -> None:
+    def __init__(self, group: Group, broken: tuple[BrokenRule, ...]) -> None:
         self.group = group
         self.broken = broken
         members = ", ".join(
@@ -116,7 +116,7 @@ def check_assignor(
             reject()
         broken = check_assignment(answers[0], balanced=balanced, withheld=withheld)
         if list(answers[0].rows.lists()) != list(answers[1].rows.lists()):
-            broken.append(Broken("same-seed", "the same seed gave another assignment the second time"))
+            broken.append(BrokenRule("same-seed", "the same seed gave another assignment the second time"))
         if broken:
             raise AssignorFailure(group, tuple(broken))
 

@@ -26,7 +26,7 @@ from placement.formats.checks import fault_of_ids, fault_of_number, fault_of_top
 from placement.formats.cruise_control_cluster import is_cluster_state, read_cluster_state
 from placement.formats.cruise_control_load import is_load, read_load
 from placement.formats.documents import brief, folded, parse_object, plain
-from placement.formats.parsed import ParsedDump, Tally
+from placement.formats.parsed import ParsedDump, RowCounts
 
 FORMAT: Final = "cruise-control"
 _STATES: Final = ("monitorstate", "executorstate", "analyzerstate", "anomalydetectorstate")
@@ -56,82 +56,82 @@ def read_cruise_control(
     value: dict[str, Any], *, source: str, name: str, min_insync_replicas_default: int | None = None
 ) -> ParsedDump:
     """Return the clusters of one answer; raise InputError when nothing in it can be used."""
-    tally = Tally(source, FORMAT)
+    row_counts = RowCounts(source, FORMAT)
     tasks = folded(value).get("usertasks")
     if tasks is None:
-        clusters = _read_answer(value, tally, name, min_insync_replicas_default)
+        clusters = _read_answer(value, row_counts, name, min_insync_replicas_default)
     else:
-        clusters = _read_tasks(tasks, tally, name, min_insync_replicas_default)
+        clusters = _read_tasks(tasks, row_counts, name, min_insync_replicas_default)
     for cluster in clusters:
-        tally.notes.extend(note for note in cluster.notes if note not in tally.notes)
-    return tally.dump(tuple(clusters))
+        row_counts.notes.extend(note for note in cluster.notes if note not in row_counts.notes)
+    return row_counts.dump(tuple(clusters))
 
 
-def _read_tasks(tasks: Any, tally: Tally, name: str, default: int | None) -> list[ClusterView]:
+def _read_tasks(tasks: Any, row_counts: RowCounts, name: str, default: int | None) -> list[ClusterView]:
     if not isinstance(tasks, list) or len(tasks) > _TASKS_MAX:
-        raise InputError(f"userTasks is not a list of at most {_TASKS_MAX} tasks", source=tally.source)
+        raise InputError(f"userTasks is not a list of at most {_TASKS_MAX} tasks", source=row_counts.source)
     clusters: list[ClusterView] = []
     for number, raw in enumerate(tasks):
         task = folded(raw)
         text = task.get("originalresponse")
         if not isinstance(text, str):
-            tally.reject(f"userTasks[{number}]: the task holds no originalResponse", brief(raw))
+            row_counts.reject(f"userTasks[{number}]: the task holds no originalResponse", brief(raw))
             continue
         title = name if len(tasks) == 1 else f"{name} task {number + 1}"
-        analysed = tally.rows_analysed
+        analysed = row_counts.rows_analysed
         try:
-            clusters += _read_answer(parse_object(text, source=tally.source), tally, title, default)
+            clusters += _read_answer(parse_object(text, source=row_counts.source), row_counts, title, default)
         except InputError as error:
-            tally.reject(f"userTasks[{number}]: {error.what}", error.value or text[:200])
+            row_counts.reject(f"userTasks[{number}]: {error.what}", error.value or text[:200])
         else:
             # The envelope itself is no row: what it carries is.
-            assert tally.rows_analysed >= analysed, (tally.rows_analysed, analysed)
+            assert row_counts.rows_analysed >= analysed, (row_counts.rows_analysed, analysed)
     return clusters
 
 
-def _read_answer(value: dict[str, Any], tally: Tally, name: str, default: int | None) -> list[ClusterView]:
+def _read_answer(value: dict[str, Any], row_counts: RowCounts, name: str, default: int | None) -> list[ClusterView]:
     answer = folded(value)
     if "errormessage" in answer:
         what = "Cruise Control answered with an error; this is no description of a cluster"
-        raise NothingUsableError(what, source=tally.source, value=brief(answer["errormessage"]))
+        raise NothingUsableError(what, source=row_counts.source, value=brief(answer["errormessage"]))
     if _is_rebalance(value):
-        return _read_rebalance(answer, tally, name)
+        return _read_rebalance(answer, row_counts, name)
     if is_cluster_state(value):
-        return [read_cluster_state(value, tally, name=name, min_insync_replicas_default=default)]
+        return [read_cluster_state(value, row_counts, name=name, min_insync_replicas_default=default)]
     if is_load(value):
-        return [read_load(value, "", tally, name=name)]
+        return [read_load(value, "", row_counts, name=name)]
     if answer.keys() & set(_STATES):
-        tally.rows_analysed += 1
-        return [_without_brokers(name, tally, _state_facts(answer))]
+        row_counts.rows_analysed += 1
+        return [_without_brokers(name, row_counts, _state_facts(answer))]
     raise InputError(
-        "not an answer of Cruise Control that describes a cluster", source=tally.source, value=brief(value)
+        "not an answer of Cruise Control that describes a cluster", source=row_counts.source, value=brief(value)
     )
 
 
-def _read_rebalance(answer: dict[str, Any], tally: Tally, name: str) -> list[ClusterView]:
-    facts = _rebalance_facts(answer, tally)
+def _read_rebalance(answer: dict[str, Any], row_counts: RowCounts, name: str) -> list[ClusterView]:
+    facts = _rebalance_facts(answer, row_counts)
     clusters = []
     for key, suffix in (("loadbeforeoptimization", "before"), ("loadafteroptimization", "after")):
         if is_load(answer.get(key)):
             view = read_load(
                 answer[key],
                 f"{suffix}: ",
-                tally,
+                row_counts,
                 name=f"{name} ({suffix})",
                 facts=facts,
             )
             clusters.append(view)
     if not clusters:
-        tally.rows_analysed += 1
-        clusters.append(_without_brokers(name, tally, facts))
+        row_counts.rows_analysed += 1
+        clusters.append(_without_brokers(name, row_counts, facts))
     return clusters
 
 
-def _rebalance_facts(answer: dict[str, Any], tally: Tally) -> tuple[tuple[str, str], ...]:
+def _rebalance_facts(answer: dict[str, Any], row_counts: RowCounts) -> tuple[tuple[str, str], ...]:
     facts = _scalars(answer.get("summary"), "")
     proposals = answer.get("proposals")
     if isinstance(proposals, list):
-        good = sum(_is_good_proposal(number, raw, tally) for number, raw in enumerate(proposals))
+        good = sum(_is_good_proposal(number, raw, row_counts) for number, raw in enumerate(proposals))
         facts.append(("proposals", str(good)))
     goals = answer.get("goalsummary")
     for raw in goals if isinstance(goals, list) else []:
@@ -142,7 +142,7 @@ def _rebalance_facts(answer: dict[str, Any], tally: Tally) -> tuple[tuple[str, s
     return tuple(facts)
 
 
-def _is_good_proposal(number: int, raw: Any, tally: Tally) -> bool:
+def _is_good_proposal(number: int, raw: Any, row_counts: RowCounts) -> bool:
     """Count one proposal as analysed, or put it aside."""
     item = folded(raw)
     partition = folded(item.get("topicpartition"))
@@ -153,9 +153,9 @@ def _is_good_proposal(number: int, raw: Any, tally: Tally) -> bool:
         or fault_of_ids(item.get("newreplicas"), "newReplicas")
     )
     if fault:
-        tally.reject(f"proposals[{number}]: {fault}", brief(raw))
+        row_counts.reject(f"proposals[{number}]: {fault}", brief(raw))
         return False
-    tally.rows_analysed += 1
+    row_counts.rows_analysed += 1
     return True
 
 
@@ -176,10 +176,10 @@ def _scalars(value: Any, prefix: str) -> list[tuple[str, str]]:
     ]
 
 
-def _without_brokers(name: str, tally: Tally, facts: tuple[tuple[str, str], ...]) -> ClusterView:
+def _without_brokers(name: str, row_counts: RowCounts, facts: tuple[tuple[str, str], ...]) -> ClusterView:
     return ClusterView(
         name=name,
-        source=tally.source,
+        source=row_counts.source,
         format=FORMAT,
         brokers=(),
         partitions_complete=False,

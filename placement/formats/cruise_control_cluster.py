@@ -27,7 +27,7 @@ from placement.formats.checks import fault_of_number
 from placement.formats.cruise_control_load import COUNT_MAX
 from placement.formats.documents import brief, folded, plain
 from placement.formats.entries import Entry, EntryRows
-from placement.formats.parsed import Tally
+from placement.formats.parsed import RowCounts
 from placement.formats.rows import PartitionRows
 
 _LISTS: Final = ("offline", "urp", "withofflinereplicas", "underminisr", "other")
@@ -50,12 +50,12 @@ class _Partitions:
         topic, partition = item.get("topic"), item.get("partition")
         key = (topic, partition) if isinstance(topic, str) and isinstance(partition, int) else None
         if key is not None and key in self.seen and self.seen[key] == raw:
-            self.entries.tally.rows_analysed += 1
+            self.entries.row_counts.rows_analysed += 1
             return
         minimum = item.get("minisr")
         fault = None if minimum is None else fault_of_number(minimum, "min-isr", low=1)
         if fault:
-            self.entries.tally.reject(f"{place}: {fault}", brief(raw))
+            self.entries.row_counts.reject(f"{place}: {fault}", brief(raw))
             return
         taken = self.entries.add(
             Entry(
@@ -78,12 +78,12 @@ class _Partitions:
 
 
 def read_cluster_state(
-    value: dict[str, Any], tally: Tally, *, name: str, min_insync_replicas_default: int | None
+    value: dict[str, Any], row_counts: RowCounts, *, name: str, min_insync_replicas_default: int | None
 ) -> ClusterView:
-    """Return the cluster of one answer; what cannot be used is put aside in `tally`."""
+    """Return the cluster of one answer; what cannot be used is put aside in `row_counts`."""
     answer = folded(value)
-    counts = {key: _counts(key, folded(answer.get("kafkabrokerstate")).get(key), tally) for key in _COUNTS}
-    partitions = _Partitions(EntryRows(tally, PartitionRows(tally.source)))
+    counts = {key: _counts(key, folded(answer.get("kafkabrokerstate")).get(key), row_counts) for key in _COUNTS}
+    partitions = _Partitions(EntryRows(row_counts, PartitionRows(row_counts.source)))
     states = folded(answer.get("kafkapartitionstate"))
     for key in _LISTS:
         listed = states.get(key)
@@ -98,8 +98,8 @@ def read_cluster_state(
     default = min_insync_replicas_default
     return ClusterView(
         name=name,
-        source=tally.source,
-        format=tally.format,
+        source=row_counts.source,
+        format=row_counts.format,
         brokers=tuple(BrokerView(id=BrokerId(identity)) for identity in ids),
         topics=tuple(
             TopicView(topic, min_insync_replicas=partitions.minimum.get(topic, default))
@@ -113,7 +113,7 @@ def read_cluster_state(
     )
 
 
-def _counts(key: str, value: Any, tally: Tally) -> dict[int, int] | None:
+def _counts(key: str, value: Any, row_counts: RowCounts) -> dict[int, int] | None:
     """Return counts by broker; None when the answer has none."""
     if not isinstance(value, dict):
         return None
@@ -124,10 +124,10 @@ def _counts(key: str, value: Any, tally: Tally) -> dict[int, int] | None:
         if not fault and identity in counts:
             fault = f"broker {identity} is already listed"
         if fault or identity is None:
-            tally.reject(f"{key}: {fault}", brief({text[:100]: count}))
+            row_counts.reject(f"{key}: {fault}", brief({text[:100]: count}))
             continue
         counts[identity] = count
-        tally.rows_analysed += 1
+        row_counts.rows_analysed += 1
     return counts
 
 

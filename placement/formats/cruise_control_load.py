@@ -22,7 +22,7 @@ from broker.ids import BrokerId
 from broker.units import MIB, SIZE_BYTES_MAX
 from placement.formats.checks import fault_of_number
 from placement.formats.documents import brief, folded, plain
-from placement.formats.parsed import Tally, first_few
+from placement.formats.parsed import RowCounts, first_few
 
 COUNT_MAX: Final = 2**40  # More replicas on one broker than any cluster has in all.
 
@@ -43,26 +43,26 @@ def is_load(value: Any) -> bool:
 
 
 def read_load(
-    value: Any, place: str, tally: Tally, *, name: str, facts: tuple[tuple[str, str], ...] = ()
+    value: Any, place: str, row_counts: RowCounts, *, name: str, facts: tuple[tuple[str, str], ...] = ()
 ) -> ClusterView:
-    """Return the cluster of one load object; brokers that cannot be used are put aside in `tally`."""
+    """Return the cluster of one load object; brokers that cannot be used are put aside in `row_counts`."""
     loads: dict[int, _Load] = {}
     for number, raw in enumerate(folded(value)["brokers"]):
         fault, load = _load(folded(raw))
         if load is not None and load.broker.id in loads:
             fault = f"broker {load.broker.id} is already listed"
         if fault or load is None:
-            tally.reject(f"{place}brokers[{number}]: {fault}", brief(raw))
+            row_counts.reject(f"{place}brokers[{number}]: {fault}", brief(raw))
             continue
         loads[load.broker.id] = load
-        tally.rows_analysed += 1
+        row_counts.rows_analysed += 1
     ordered = [loads[identity] for identity in sorted(loads)]
     sizes = [load.size_bytes for load in ordered]
     unwell = [f"broker {load.broker.id} is {load.state}" for load in ordered if load.state not in ("", "ALIVE")]
     return ClusterView(
         name=name,
-        source=tally.source,
-        format=tally.format,
+        source=row_counts.source,
+        format=row_counts.format,
         brokers=tuple(load.broker for load in ordered),
         totals=BrokerTotals(
             replica_count=[load.replica_count for load in ordered],

@@ -31,7 +31,7 @@ from broker.errors import InputError
 from placement.formats.describe_block import read_block
 from placement.formats.describe_declared import Declared, TopicLines
 from placement.formats.describe_line import Fault, PartitionLine, is_ours, parse_line
-from placement.formats.parsed import ParsedDump, Tally, first_few
+from placement.formats.parsed import ParsedDump, RowCounts, first_few
 from placement.formats.rows import Closed, PartitionRows, Row
 from placement.formats.text import LINE_BYTES_MAX, Block, escaped, line_blocks
 
@@ -41,9 +41,9 @@ _TOO_LONG: Final = f"the line is longer than {LINE_BYTES_MAX} bytes"
 
 
 @attrs.define(eq=False)
-class _Reader:
+class _DescribeParser:
     source: str
-    tally: Tally
+    row_counts: RowCounts
     rows: PartitionRows
     min_insync_replicas_default: int | None
     declared: TopicLines = attrs.field(factory=TopicLines)
@@ -55,8 +55,8 @@ class _Reader:
             self._read_overlong(block)
         elif block.first_line > 1 or len(block.data) >= _COMPILED_BYTES_MIN:
             rest = read_block(block.data, block.first_line, self.rows, self.declared)
-            self.tally.rows_analysed += rest.taken_count
-            self.tally.lines_passed_over += rest.blank_count
+            self.row_counts.rows_analysed += rest.taken_count
+            self.row_counts.lines_passed_over += rest.blank_count
             for index, begin, end in rest.left.tolist():
                 self._read_line(block.first_line + index, block.data[begin:end])
         else:
@@ -66,9 +66,9 @@ class _Reader:
     def _read_overlong(self, block: Block) -> None:
         text = escaped(block.data)
         if is_ours(text):
-            self.tally.reject(_TOO_LONG, text, line=block.first_line)
+            self.row_counts.reject(_TOO_LONG, text, line=block.first_line)
         else:
-            self.tally.lines_passed_over += 1
+            self.row_counts.lines_passed_over += 1
 
     def _read_line(self, line: int, data: bytes) -> None:
         if len(data) > LINE_BYTES_MAX:
@@ -76,16 +76,16 @@ class _Reader:
             return
         parsed = parse_line(escaped(data))
         if parsed is None:
-            self.tally.lines_passed_over += 1
+            self.row_counts.lines_passed_over += 1
         elif isinstance(parsed, Fault):
-            self.tally.reject(parsed.reason, escaped(data).strip(), line=line)
+            self.row_counts.reject(parsed.reason, escaped(data).strip(), line=line)
         elif isinstance(parsed, PartitionLine):
             self._read_partition(line, parsed)
         else:
             if parsed.marked_for_deletion:
                 self.marked.append(parsed.topic.name)
             self.declared.add(line, self.rows.topic_index(parsed.topic.name), parsed.topic)
-            self.tally.rows_analysed += 1
+            self.row_counts.rows_analysed += 1
 
     def _read_partition(self, line: int, parsed: PartitionLine) -> None:
         self.rows.add(
@@ -104,7 +104,7 @@ class _Reader:
                 removing=parsed.removing,
             )
         )
-        self.tally.rows_analysed += 1
+        self.row_counts.rows_analysed += 1
         if parsed.marked_for_deletion and self.marked[-1:] != [parsed.topic]:
             self.marked.append(parsed.topic)
 
@@ -123,12 +123,12 @@ class _Reader:
             what = f"partition {wide.partition} of {wide.topic}"
             reason = f"{what} lists {wide.broker_count} brokers; a dump this long may list {wide.broker_count_max}"
             self._put_aside(reason, wide.line, what)
-        self.tally.rejects.sort(key=lambda reject: reject.line or 0)
+        self.row_counts.rejects.sort(key=lambda reject: reject.line or 0)
         return declared, closed
 
     def _put_aside(self, reason: str, line: int, value: str) -> None:
-        self.tally.rows_analysed -= 1
-        self.tally.reject(reason, value, line=line)
+        self.row_counts.rows_analysed -= 1
+        self.row_counts.reject(reason, value, line=line)
 
 
 def read_describe(
@@ -139,20 +139,20 @@ def read_describe(
     `min_insync_replicas_default` stands for topics whose line does not say. Raises InputError when
     no line describes a topic or partition, or when a limit is passed.
     """
-    tally = Tally(source, FORMAT)
-    reader = _Reader(source, tally, PartitionRows(source), min_insync_replicas_default)
+    row_counts = RowCounts(source, FORMAT)
+    reader = _DescribeParser(source, row_counts, PartitionRows(source), min_insync_replicas_default)
     first_text = ""
     for block in line_blocks(chunks):
         first_text = first_text or escaped(block.data[:4000]).strip()[:400]
         reader.read(block)
-    if not tally.rows_analysed and not tally.rejects:
+    if not row_counts.rows_analysed and not row_counts.rejects:
         raise _unknown(source, first_text)
     declared, closed = reader.close()
-    if not tally.rows_analysed:
-        return tally.dump(())
+    if not row_counts.rows_analysed:
+        return row_counts.dump(())
     notes = _notes(reader, declared, closed)
-    tally.notes.extend(notes)
-    return tally.dump((_view(reader, declared, closed, name, notes),))
+    row_counts.notes.extend(notes)
+    return row_counts.dump((_view(reader, declared, closed, name, notes),))
 
 
 class NoDescribeError(InputError):
@@ -176,7 +176,7 @@ def _order(topic_count: int, declared: Declared, closed: Closed) -> Int64Array:
     return order[: int(np.count_nonzero(first_line < never))]
 
 
-def _view(reader: _Reader, declared: Declared, closed: Closed, name: str, notes: list[str]) -> ClusterView:
+def _view(reader: _DescribeParser, declared: Declared, closed: Closed, name: str, notes: list[str]) -> ClusterView:
     names = list(reader.rows.topics)
     order = _order(len(names), declared, closed)
     rank = np.full(len(names), -1, dtype=np.int32)
@@ -192,7 +192,7 @@ def _view(reader: _Reader, declared: Declared, closed: Closed, name: str, notes:
     )
 
 
-def _notes(reader: _Reader, declared: Declared, closed: Closed) -> list[str]:
+def _notes(reader: _DescribeParser, declared: Declared, closed: Closed) -> list[str]:
     names = list(reader.rows.topics)
     notes = []
     if not declared.line.size:

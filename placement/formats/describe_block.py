@@ -75,7 +75,7 @@ _GRAMMAR: Final = _grammar()
 
 
 @attrs.frozen(eq=False)
-class Rest:
+class UnreadLines:
     """What a block holds besides the lines taken: `left` int32[N, 3], line from 0, begin and end of each, ascending."""
 
     left: Int32Array
@@ -83,7 +83,7 @@ class Rest:
     taken_count: int
 
 
-def read_block(data: bytes, first_line: int, rows: PartitionRows, declared: TopicLines) -> Rest:
+def read_block(data: bytes, first_line: int, rows: PartitionRows, declared: TopicLines) -> UnreadLines:
     """Add the lines of `data` that hold nothing odd to `rows` and `declared`; return the rest.
 
     `data` is of whole lines, each ending in a newline, and begins with line `first_line`.
@@ -112,7 +112,7 @@ def read_block(data: bytes, first_line: int, rows: PartitionRows, declared: Topi
         settings[is_told],
         _texts(buffer, topics[:, kernel.ID_BEGIN : kernel.ID_END + 1]),
     )
-    return Rest(left[np.argsort(left[:, kernel.LINE])], counts.blank, counts.partitions + topics.shape[0])
+    return UnreadLines(left[np.argsort(left[:, kernel.LINE])], counts.blank, counts.partitions + topics.shape[0])
 
 
 def _room(byte_count: int) -> kernel.Found:

@@ -3,7 +3,7 @@
 Goals: some thirty bytes and one text, the id, a topic while a dump is read; each TopicView made once, and only
 for who looks at topics: a third of a million of them take as long as splitting the lines of the dump.
 
-Constraints: a topic is declared once: the first line stays, later ones come back as `Again`.
+Constraints: a topic is declared once: the first line stays, later ones come back as `RepeatedTopicLine`.
 
 How: a cluster's topics share a few settings, so each distinct text of Configs is parsed
 once, with care, and remembered; settings 0 are those of a line that says none.
@@ -38,7 +38,7 @@ _BEFORE_CONFIGS: Final = "Topic: a\tPartitionCount: 1\tReplicationFactor: 1\tCon
 
 
 @attrs.frozen
-class Again:
+class RepeatedTopicLine:
     """A topic line whose topic an earlier line declares."""
 
     line: int
@@ -57,7 +57,7 @@ class Declared:
     settings_index: Int32Array
     topic_ids: tuple[str | None, ...]
     settings: tuple[Settings, ...]
-    again: tuple[Again, ...]
+    again: tuple[RepeatedTopicLine, ...]
 
     def views(
         self, names: list[str], order: Int64Array, min_insync_replicas_default: int | None
@@ -208,7 +208,9 @@ class TopicLines:
         _, first, same = np.unique(topic_index, return_index=True, return_inverse=True)
         repeated = np.flatnonzero(first[same] != np.arange(line.shape[0]))
         again = tuple(
-            Again(int(line[by_line[place]]), int(line[by_line[first[same[place]]]]), int(topic_index[place]))
+            RepeatedTopicLine(
+                int(line[by_line[place]]), int(line[by_line[first[same[place]]]]), int(topic_index[place])
+            )
             for place in repeated.tolist()
         )
         kept = by_line[np.sort(first)]

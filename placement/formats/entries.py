@@ -25,7 +25,7 @@ from placement.formats.checks import (
     fault_of_topic_name,
 )
 from placement.formats.documents import brief
-from placement.formats.parsed import Tally
+from placement.formats.parsed import RowCounts
 from placement.formats.rows import Closed, PartitionRows, Row
 
 
@@ -66,7 +66,7 @@ class Entry:
 class EntryRows:
     """Gathers the entries of one cluster; closing puts duplicates aside."""
 
-    tally: Tally
+    row_counts: RowCounts
     rows: PartitionRows
     _places: list[str] = attrs.field(factory=list)
 
@@ -74,7 +74,7 @@ class EntryRows:
         """Take one entry, or put it aside; tell which."""
         fault = entry.fault()
         if fault:
-            self.tally.reject(f"{entry.place}: {fault}", brief(entry.raw))
+            self.row_counts.reject(f"{entry.place}: {fault}", brief(entry.raw))
             return False
         self.rows.add(
             Row(
@@ -88,7 +88,7 @@ class EntryRows:
             )
         )
         self._places.append(entry.place)
-        self.tally.rows_analysed += 1
+        self.row_counts.rows_analysed += 1
         return True
 
     def close(self) -> Closed:
@@ -104,5 +104,5 @@ class EntryRows:
         return closed
 
     def _put_aside(self, ordinal: int, reason: str, value: str) -> None:
-        self.tally.rows_analysed -= 1
-        self.tally.reject(f"{self._places[ordinal]}: {reason}", value)
+        self.row_counts.rows_analysed -= 1
+        self.row_counts.reject(f"{self._places[ordinal]}: {reason}", value)

@@ -19,7 +19,7 @@ from broker.ids import BrokerId
 from placement.formats.checks import fault_of_number
 from placement.formats.documents import Document, brief, plain
 from placement.formats.entries import Entry, EntryRows
-from placement.formats.parsed import ParsedDump, Tally, first_few
+from placement.formats.parsed import ParsedDump, RowCounts, first_few
 from placement.formats.rows import PartitionRows
 
 FORMAT: Final = "kcat"
@@ -35,18 +35,18 @@ def read_kcat(
     document: Document, *, source: str, name: str, min_insync_replicas_default: int | None = None
 ) -> ParsedDump:
     """Return the cluster of one kcat document; raise InputError when nothing in it can be used."""
-    tally = Tally(source, FORMAT)
-    entries = EntryRows(tally, PartitionRows(source))
-    brokers = _brokers(document.value.get("brokers"), tally)
+    row_counts = RowCounts(source, FORMAT)
+    entries = EntryRows(row_counts, PartitionRows(source))
+    brokers = _brokers(document.value.get("brokers"), row_counts)
     errors: list[str] = []
     for number, topic in enumerate(document.value["topics"]):
         _read_topic(f"topics[{number}]", topic, entries, errors)
     closed = entries.close()
-    tally.notes.extend(first_few(errors))
+    row_counts.notes.extend(first_few(errors))
     alive = {broker.id for broker in brokers}
     away = [broker for broker in closed.table.broker_ids().tolist() if broker not in alive]
     if brokers:
-        tally.notes.extend(
+        row_counts.notes.extend(
             first_few([f"broker {broker} holds replicas but is not in the list of brokers" for broker in away])
         )
     view = ClusterView.build(
@@ -60,16 +60,16 @@ def read_kcat(
         ),
         partitions_complete=_asked_for_all(document.value.get("query")),
         facts=_facts(document.value),
-        notes=tuple(tally.notes),
+        notes=tuple(row_counts.notes),
     )
-    return tally.dump((view,))
+    return row_counts.dump((view,))
 
 
 def _asked_for_all(query: Any) -> bool:
     return not isinstance(query, dict) or query.get("topic", "*") == "*"
 
 
-def _brokers(value: Any, tally: Tally) -> list[BrokerView]:
+def _brokers(value: Any, row_counts: RowCounts) -> list[BrokerView]:
     found: dict[int, BrokerView] = {}
     for number, item in enumerate(value if isinstance(value, list) else []):
         identity = item.get("id") if isinstance(item, dict) else None
@@ -77,16 +77,16 @@ def _brokers(value: Any, tally: Tally) -> list[BrokerView]:
         if identity in found and not fault:
             fault = f"broker {identity} is already listed"
         if fault or not isinstance(identity, int):
-            tally.reject(f"brokers[{number}]: {fault}", brief(item))
+            row_counts.reject(f"brokers[{number}]: {fault}", brief(item))
             continue
         found[identity] = BrokerView(id=BrokerId(identity), host=plain(item.get("name")))
-        tally.rows_analysed += 1
+        row_counts.rows_analysed += 1
     return [found[identity] for identity in sorted(found)]
 
 
 def _read_topic(place: str, topic: Any, entries: EntryRows, errors: list[str]) -> None:
     if not isinstance(topic, dict) or not isinstance(topic.get("partitions"), list):
-        entries.tally.reject(f"{place}: a topic is an object with a list of partitions", brief(topic))
+        entries.row_counts.reject(f"{place}: a topic is an object with a list of partitions", brief(topic))
         return
     if topic.get("error") is not None:
         errors.append(f"{place}: kcat reports {brief(topic['error'])[:120]!r}")

@@ -44,7 +44,7 @@ class Reject:
 
 
 @attrs.define
-class Tally:
+class RowCounts:
     """Counts rows while one input is read; `dump` closes the account."""
 
     source: str

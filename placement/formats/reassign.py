@@ -28,7 +28,7 @@ from broker.errors import InputError
 from broker.java.string_hash import java_string_key
 from placement.formats.documents import Document, brief
 from placement.formats.entries import Entry, EntryRows
-from placement.formats.parsed import ParsedDump, Tally
+from placement.formats.parsed import ParsedDump, RowCounts
 from placement.formats.rows import PartitionRows
 from placement.spec import Assignment
 
@@ -44,12 +44,12 @@ def read_reassignment(
     documents: tuple[Document, ...], *, source: str, name: str, min_insync_replicas_default: int | None = None
 ) -> ParsedDump:
     """Return one cluster for each document; raise InputError when nothing can be used."""
-    tally = Tally(source, FORMAT)
+    row_counts = RowCounts(source, FORMAT)
     clusters = []
     for number, document in enumerate(documents):
         prefix = "" if len(documents) == 1 else f"document {number + 1}, "
         _check_version(document, source)
-        entries = EntryRows(tally, PartitionRows(source))
+        entries = EntryRows(row_counts, PartitionRows(source))
         named_dirs = sum(
             _add(f"{prefix}partitions[{place}]", raw, entries) for place, raw in enumerate(_list(document))
         )
@@ -57,7 +57,7 @@ def read_reassignment(
         notes = (f"{named_dirs} partitions name log directories; they are not kept",) if named_dirs else ()
         if not closed.table.count:
             continue
-        tally.notes.extend(notes)
+        row_counts.notes.extend(notes)
         clusters.append(
             ClusterView.build(
                 name=name + _suffix(documents, number),
@@ -70,7 +70,7 @@ def read_reassignment(
                 notes=notes,
             )
         )
-    return tally.dump(tuple(clusters))
+    return row_counts.dump(tuple(clusters))
 
 
 def _list(document: Document) -> list[Any]:
@@ -107,7 +107,7 @@ def _add(place: str, raw: Any, entries: EntryRows) -> bool:
     dirs = item.get("log_dirs")
     fault = None if dirs is None else _fault_of_dirs(dirs, replicas)
     if fault:
-        entries.tally.reject(f"{place}: {fault}", brief(raw))
+        entries.row_counts.reject(f"{place}: {fault}", brief(raw))
         return False
     entry = Entry(place=place, raw=raw, topic=item.get("topic"), partition=item.get("partition"), replicas=replicas)
     return entries.add(entry) and dirs is not None and any(path != "any" for path in dirs)

@@ -32,7 +32,7 @@ from broker.error_codes import ErrorCode
 from broker.group.classic import Ticket
 from broker.group.consumer import ConsumerGroup
 from broker.group.members import MemberId
-from broker.group.messages import CommitRequest, CommitResponse
+from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse
 from broker.group.records import CommittedOffset, OffsetKey, read_committed_offset, read_key
 from broker.group.service import GroupService
 from broker.ids import BrokerId, TopicPartition
@@ -227,7 +227,7 @@ class GroupChecker:
         """Remember a commit, when it first arrives, of who is no current member."""
         request = asked.request
         named = asked.client, asked.session, asked.ticket
-        if isinstance(request, CommitRequest) and (hosted.broker, *named) not in self._arrived:
+        if isinstance(request, OffsetCommitRequest) and (hosted.broker, *named) not in self._arrived:
             self._arrived.add((hosted.broker, *named))
             if service is not None and not is_from_current(service, request):
                 self._zombies[named] = request.member_id, asked.group_id
@@ -235,7 +235,7 @@ class GroupChecker:
     def _check_fence(self, cluster: Cluster, out: Outbox) -> None:
         """G7: a commit of who is no current member is not taken."""
         for receiver, told in out.sent:
-            if isinstance(told, Answered) and isinstance(told.response, CommitResponse):
+            if isinstance(told, Answered) and isinstance(told.response, OffsetCommitResponse):
                 zombie = self._zombies.pop((receiver.node, told.session, told.ticket), None)
                 if zombie is not None and ErrorCode.NONE in told.response.errors:
                     member_id, group_id = zombie

@@ -8,7 +8,8 @@ the same leader leaves it as it is. Who coordinates is told from the broker's ow
 
 Time is steady here, as Kafka's timers are: a broker's clock may jump, and nobody's session is over for it.
 
-Example: FindCoordinator("g") is answered with the leader of the group's partition, COORDINATOR_NOT_AVAILABLE for none.
+Example: FindCoordinatorRequest("g") is answered with the leader of the group's partition, or with
+COORDINATOR_NOT_AVAILABLE when it has none.
 
 Left out: creating `__consumer_offsets` when it is first asked for.
 
@@ -24,7 +25,7 @@ from broker.clock import Clock
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.group.classic import Ticket
-from broker.group.messages import CoordinatorFound, FindCoordinator
+from broker.group.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from broker.group.service import Request as GroupRequest
 from broker.group.service import Response as GroupResponse
 from broker.group.service import ServiceOptions
@@ -115,7 +116,7 @@ class HostedCoordinator:
             shard.load(self.host, self._now_ms, out)
 
     def _on_asked(self, caller: Caller, group_id: str, request: Request, out: Outbox) -> None:
-        if isinstance(request, FindCoordinator):
+        if isinstance(request, FindCoordinatorRequest):
             self._ends.answer(caller, self._found(request.group_id), out)
         elif isinstance(request, AskTopics):
             self._ends.answer(caller, self._topics(request), out)
@@ -133,8 +134,8 @@ class HostedCoordinator:
     def _found(self, group_id: str) -> Response:
         known = self.host.image.partitions.get(self._options.layout.of_group(group_id))
         if known is None or known.leader == NO_LEADER:
-            return CoordinatorFound(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return CoordinatorFound(known.leader)
+            return FindCoordinatorResponse(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return FindCoordinatorResponse(known.leader)
 
     def _topics(self, ask: AskTopics) -> Response:
         counts = self._options.layout.counts

@@ -29,7 +29,14 @@ import attrs
 
 from broker.group.classic import GroupRecord
 from broker.group.consumer import ConsumerGroup
-from broker.group.consumer.records import ConsumerKey, ConsumerRecord, TopicIds, applied, changes, read_consumer_key
+from broker.group.consumer.records import (
+    ConsumerGroupKey,
+    ConsumerGroupRecord,
+    TopicIds,
+    applied,
+    changes,
+    read_consumer_key,
+)
 from broker.group.records import GroupKey, OffsetKey, read_committed_offset, read_group, read_key, write_group
 from broker.group.service import GroupEntry, OffsetRecord
 from broker.ids import Offset
@@ -115,10 +122,10 @@ class Journal:
             else:
                 group.uncommitted.append(Uncommitted(offset, entry))
 
-    def _take_consumer(self, groups: dict[str, GroupRead], key: ConsumerKey, value: bytes | None) -> None:
+    def _take_consumer(self, groups: dict[str, GroupRead], key: ConsumerGroupKey, value: bytes | None) -> None:
         group = groups.setdefault(key.group_id, GroupRead())
         known = group.consumer if group.consumer is not None else ConsumerGroup(group_id=key.group_id)
-        group.consumer = applied(known, ConsumerRecord(key, value), self._ids)
+        group.consumer = applied(known, ConsumerGroupRecord(key, value), self._ids)
 
     def _pairs(self, entry: GroupEntry) -> Iterator[tuple[bytes, bytes | None]]:
         match entry:

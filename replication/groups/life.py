@@ -27,8 +27,8 @@ from broker.clock import Clock
 from broker.entropy import SplitMix64, derive
 from broker.error_codes import ErrorCode
 from broker.group.classic import ClassicOptions, Ticket
-from broker.group.consumer import ConsumerOptions, Surroundings
-from broker.group.messages import CommitRequest, CommitResponse, OffsetsRequest, OffsetsResponse
+from broker.group.consumer import ConsumerOptions, GroupContext
+from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.offsets import OffsetOptions
 from broker.group.service import GroupService, ServiceOptions
 from broker.ids import BrokerId, TopicPartition, partition_id
@@ -77,7 +77,7 @@ class GroupLife:
         self._sampled_ms = 0
         self._records_seen = 0
         self._commits: dict[_Asked, list[CommitMade]] = {}
-        self._fetches: dict[_Asked, tuple[OffsetsRequest, TimeMs]] = {}
+        self._fetches: dict[_Asked, tuple[OffsetFetchRequest, TimeMs]] = {}
         self._trace: Trace | None = None
 
     @classmethod
@@ -127,23 +127,23 @@ class GroupLife:
         """Note a commit, and a question for offsets."""
         request, spec = send.request, member.plan.spec
         asked = member.node, member.session, send.ticket
-        if isinstance(request, CommitRequest):
+        if isinstance(request, OffsetCommitRequest):
             made = [
                 CommitMade((spec.group_id, each.partition), each.offset, spec.name, now_ms) for each in request.commits
             ]
             self._commits[asked] = made
             self.history.commits += made
-        elif isinstance(request, OffsetsRequest):
+        elif isinstance(request, OffsetFetchRequest):
             self._fetches[asked] = request, now_ms
 
     def heard(self, member: Member, told: Answered, now_ms: TimeMs) -> None:
         """Note what a member was told of offsets."""
         asked, spec = (member.node, told.session, told.ticket), member.plan.spec
         self.tally.hear(spec.name, told.response)
-        if isinstance(told.response, CommitResponse):
+        if isinstance(told.response, OffsetCommitResponse):
             for commit, error in zip(self._commits.pop(asked), told.response.errors, strict=True):
                 commit.answer(error, now_ms)
-        elif isinstance(told.response, OffsetsResponse):
+        elif isinstance(told.response, OffsetFetchResponse):
             request, start_ms = self._fetches.pop(asked)
             if told.response.error is ErrorCode.NONE:
                 for partition, offset in zip(request.partitions, told.response.offsets, strict=True):
@@ -235,7 +235,7 @@ def service_options(plan: GroupsPlan, seed: int) -> ServiceOptions:
     assignor = OnServer.load(DEFAULTS[Mode.CONSUMER], SplitMix64(derive(seed, _ASSIGNOR_STREAM)))
     return ServiceOptions(
         classic=ClassicOptions(),
-        around=Surroundings(options=ConsumerOptions(), assignors=(assignor,), topics=plan.layout.counts),
+        context=GroupContext(options=ConsumerOptions(), assignors=(assignor,), topics=plan.layout.counts),
         offsets=OffsetOptions(),
     )
 

@@ -15,7 +15,7 @@ from collections import Counter
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.group.messages import CommitResponse
+from broker.group.messages import OffsetCommitResponse
 from broker.ids import Offset, TopicPartition
 from replication.groups.client.messages import (
     Committed,
@@ -85,7 +85,7 @@ class Tally:
     def hear(self, member: str, response: Response) -> None:
         """Count an answer; a commit's for each of its partitions."""
         errors: tuple[ErrorCode, ...] = ()
-        if isinstance(response, CommitResponse):
+        if isinstance(response, OffsetCommitResponse):
             errors = response.errors
         elif not isinstance(response, TopicsTold | Disconnected):
             errors = (response.error,)

@@ -11,7 +11,8 @@ Goals, most important first
 Constraints: one group, one topic "t" of three partitions unless a scenario has others, one partition of
 `__consumer_offsets`, whose replicas begin with broker 0. Seed, plan and faults are fixed.
 
-Example: `GroupLook(40_000, coordinator=1, state="STABLE")`; `Heard("CommitResponse", ErrorCode.UNKNOWN_MEMBER_ID)`.
+Example: `GroupLook(40_000, coordinator=1, state="STABLE")`;
+`Heard("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID)`.
 
 Left out: scenarios whose brokers are well; `replication.groups.alone` has these.
 

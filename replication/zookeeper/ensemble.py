@@ -37,7 +37,7 @@ from broker.registration import (
     zookeeper_step,
 )
 from broker.units import DurationMs, TimeMs
-from broker.zookeeper import Told, ZnodeRefusedError
+from broker.zookeeper import WatchedEvent, ZnodeRefusedError
 from replication.roles.controller import ControllerRole
 from replication.roles.messages import (
     Address,
@@ -145,11 +145,11 @@ class ZooKeeperRole(ControllerRole):
             # The node of a former session is still there: it has to end first.
             out.send(sender, BrokerRegistrationResponse(None))
             return
-        epoch, told = self.nodes.register(broker)
+        epoch, events = self.nodes.register(broker)
         self._step(broker, ZookeeperInput.CREATE_NODE)
         self._heard_at_ms[broker] = now_ms
         self._write(BrokerRecord(broker, BrokerStatus(epoch=epoch)))
-        self._notify(told, out)
+        self._notify(events, out)
         out.send(sender, BrokerRegistrationResponse(epoch))
 
     def _on_ping(self, beat: BrokerHeartbeat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
@@ -230,12 +230,12 @@ class ZooKeeperRole(ControllerRole):
         is_written = name is not None
         if name is not None:
             try:
-                told = self.nodes.write_state(name, state)
+                events = self.nodes.write_state(name, state)
             except ZnodeRefusedError:
                 is_written = False
             else:
                 self._write(PartitionRecord(partition, state, name))
-                self._notify(told, out)
+                self._notify(events, out)
         out.send(sender, StateWritten(partition, state if known is None or is_written else known, is_written))
 
     def _on_isr_write(self, ask: AlterPartition, sender: Address, out: Outbox) -> None:
@@ -250,7 +250,7 @@ class ZooKeeperRole(ControllerRole):
             epoch = PartitionEpoch(request.partition_epoch + 1)
             following = attrs.evolve(known, isr=request.members, partition_epoch=epoch)
             try:
-                told = self.nodes.write_state(self.image.topics[ask.partition], following)
+                events = self.nodes.write_state(self.image.topics[ask.partition], following)
             except ZnodeRefusedError:
                 # An answer may have been lost: what stands there already is what the leader wants (ReplicationUtils).
                 is_done = (known.isr, known.leader, known.leader_epoch) == (
@@ -262,7 +262,7 @@ class ZooKeeperRole(ControllerRole):
             else:
                 known = following
                 self._write(PartitionRecord(ask.partition, known))
-                self._notify((*told, *self.nodes.note_isr_change(request.leader)), out)
+                self._notify((*events, *self.nodes.note_isr_change(request.leader)), out)
         out.send(sender, AlterPartitionResponse(ask.partition, request, Altered(error, known)))
 
     def _on_forget(self, request: ForgetTopic, out: Outbox) -> None:
@@ -270,12 +270,12 @@ class ZooKeeperRole(ControllerRole):
         name = self.nodes.topic_of(request.partition)
         if name is None or not self._is_controller(request.broker, request.controller_epoch):
             return
-        told = self.nodes.remove_topic(name)
+        events = self.nodes.remove_topic(name)
         if request.partition in self.image.partitions:
             self._write(PartitionRemoved(request.partition))
-        self._notify(told, out)
+        self._notify(events, out)
 
-    def _notify(self, told: tuple[Told, ...], out: Outbox) -> None:
+    def _notify(self, events: tuple[WatchedEvent, ...], out: Outbox) -> None:
         """Tell everybody whose watch has fired."""
-        for each in told:
+        for each in events:
             out.send(Address(NodeId(self.nodes.brokers[each.session])), Notified(each.path))

@@ -29,7 +29,7 @@ from typing import Final, TypeAlias
 import attrs
 
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId
-from broker.zookeeper import Kind, Session, Told, ZnodeCode, ZnodeRefusedError, ZnodeTree
+from broker.zookeeper import NodeKind, Session, WatchedEvent, ZnodeCode, ZnodeRefusedError, ZnodeTree
 from replication.roles.messages import CreateTopic
 from replication.rules.partition import PartitionState
 
@@ -66,34 +66,34 @@ class KafkaZnodes:
 
     # Brokers.
 
-    def register(self, broker: BrokerId) -> tuple[BrokerEpoch, tuple[Told, ...]]:
+    def register(self, broker: BrokerId) -> tuple[BrokerEpoch, tuple[WatchedEvent, ...]]:
         """Begin a session, make the broker's node with it, and return the epoch; raise NODE_EXISTS while one stands."""
         session = Session(f"{broker}-{self.tree.transaction}")
         self.tree.open(session)
-        made = self.tree.create(f"{IDS}/{broker}", broker, Kind.EPHEMERAL, session)
+        made = self.tree.create(f"{IDS}/{broker}", broker, NodeKind.EPHEMERAL, session)
         self.brokers[session] = broker
         self._sessions[broker] = session
-        return BrokerEpoch(self.tree.get(made.path).stat.created), made.told
+        return BrokerEpoch(self.tree.get(made.path).stat.created), made.events
 
-    def end_session(self, broker: BrokerId) -> tuple[Told, ...]:
+    def end_session(self, broker: BrokerId) -> tuple[WatchedEvent, ...]:
         """End a broker's session."""
         session = self._sessions.pop(broker)
         del self.brokers[session]
         return self.tree.close(session)
 
-    def take_control(self, broker: BrokerId) -> tuple[Told, ...]:
+    def take_control(self, broker: BrokerId) -> tuple[WatchedEvent, ...]:
         """Make the node /controller a broker's, under the next epoch, unless it is somebody's; watch it in any case."""
         session = self._sessions[broker]
-        told: tuple[Told, ...] = ()
+        events: tuple[WatchedEvent, ...] = ()
         try:
-            told = self.tree.create(CONTROLLER_NODE, broker, Kind.EPHEMERAL, session).told
+            events = self.tree.create(CONTROLLER_NODE, broker, NodeKind.EPHEMERAL, session).events
         except ZnodeRefusedError as refused:
             if refused.code is not ZnodeCode.NODE_EXISTS:
                 raise
         else:
-            told += self.tree.write(CONTROLLER_EPOCH, self.controller_epoch + 1)
+            events += self.tree.write(CONTROLLER_EPOCH, self.controller_epoch + 1)
         self.tree.exists(CONTROLLER_NODE, session)
-        return told
+        return events
 
     @property
     def controller(self) -> BrokerId:
@@ -109,30 +109,30 @@ class KafkaZnodes:
         """How many controllers there have been."""
         return self.tree.get(CONTROLLER_EPOCH).stat.version
 
-    def drop_controller(self) -> tuple[Told, ...]:
+    def drop_controller(self) -> tuple[WatchedEvent, ...]:
         """Remove the node /controller, as an operator does who wants another controller; none is fine."""
         return () if self.controller == NO_LEADER else self.tree.delete(CONTROLLER_NODE)
 
     # Topics.
 
-    def make_topic(self, order: CreateTopic) -> tuple[Told, ...]:
+    def make_topic(self, order: CreateTopic) -> tuple[WatchedEvent, ...]:
         """Write a topic's replicas; a topic that is there stays as it is."""
         path = f"{TOPICS}/{order.topic}"
-        return () if self.tree.exists(path) is not None else self.tree.create(path, order).told
+        return () if self.tree.exists(path) is not None else self.tree.create(path, order).events
 
-    def order_deletion(self, topic: str) -> tuple[Told, ...]:
+    def order_deletion(self, topic: str) -> tuple[WatchedEvent, ...]:
         """Ask for a topic's deletion; one that is asked for already, or is of no topic, is none."""
         path = f"{DELETIONS}/{topic}"
         is_idle = self.tree.exists(f"{TOPICS}/{topic}") is None or self.tree.exists(path) is not None
-        return () if is_idle else self.tree.create(path).told
+        return () if is_idle else self.tree.create(path).events
 
-    def remove_topic(self, topic: str) -> tuple[Told, ...]:
+    def remove_topic(self, topic: str) -> tuple[WatchedEvent, ...]:
         """Remove a topic's nodes, the deepest first, and the wish for its deletion."""
-        told: tuple[Told, ...] = ()
+        events: tuple[WatchedEvent, ...] = ()
         for path in (_state_path(topic), f"{TOPICS}/{topic}/partitions/0", f"{TOPICS}/{topic}/partitions"):
             if self.tree.exists(path) is not None:
-                told += self.tree.delete(path)
-        return told + self.tree.delete(f"{TOPICS}/{topic}") + self.tree.delete(f"{DELETIONS}/{topic}")
+                events += self.tree.delete(path)
+        return events + self.tree.delete(f"{TOPICS}/{topic}") + self.tree.delete(f"{DELETIONS}/{topic}")
 
     def read_topics(self, controller: BrokerId) -> Topics:
         """Read what the controller reads of topics, remove the notes on ISR changes, and watch for whatever comes."""
@@ -158,18 +158,20 @@ class KafkaZnodes:
                 return topic
         return None
 
-    def write_state(self, topic: str, state: PartitionState) -> tuple[Told, ...]:
+    def write_state(self, topic: str, state: PartitionState) -> tuple[WatchedEvent, ...]:
         """Write a partition's state on the version before its own, or its first one; raise NO_NODE or BAD_VERSION."""
         path = _state_path(topic)
         if state.partition_epoch > 0:
             return self.tree.write(path, state, state.partition_epoch - 1)
         self.tree.check(f"{TOPICS}/{topic}", 0)
-        told = self.tree.make_way(path.rpartition("/")[0])
-        return told + self.tree.create(path, state).told
+        events = self.tree.make_way(path.rpartition("/")[0])
+        return events + self.tree.create(path, state).events
 
-    def note_isr_change(self, broker: BrokerId) -> tuple[Told, ...]:
+    def note_isr_change(self, broker: BrokerId) -> tuple[WatchedEvent, ...]:
         """Leave a note for the controller that a leader has written its ISR."""
-        return self.tree.create(f"{ISR_CHANGES}/isr_change_", kind=Kind.SEQUENTIAL, session=self._sessions[broker]).told
+        return self.tree.create(
+            f"{ISR_CHANGES}/isr_change_", kind=NodeKind.SEQUENTIAL, session=self._sessions[broker]
+        ).events
 
 
 def _state_path(topic: str) -> str:

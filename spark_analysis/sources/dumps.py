@@ -32,7 +32,7 @@ from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.tools.history_text import time_text
 from log.tools.sources import metadata_files
 from placement.balance.changes import changes
-from placement.formats.parsed import ParsedDump, Tally
+from placement.formats.parsed import ParsedDump, RowCounts
 from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import read_dump
 from spark_analysis.sources.files import read_chunks
@@ -112,7 +112,7 @@ def read_metadata(path: str, *, name: str, moments: Moments) -> ParsedDump:
         ]
     except CorruptDataError as error:
         raise InputError(error.what, source=path) from None
-    tally = Tally(path, FORMAT, rows_analysed=replay.entry_count, notes=list(replay.disagreements))
+    tally = RowCounts(path, FORMAT, rows_analysed=replay.entry_count, notes=list(replay.disagreements))
     for found in aside.errors:
         tally.reject(found.what, found.source)
     return tally.dump(tuple(_that_differ(views) if moments.by_brokers else views))

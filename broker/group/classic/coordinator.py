@@ -33,14 +33,14 @@ from broker.group.classic.group import ClassicGroup, Member
 from broker.group.classic.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
-    JoinRequest,
-    JoinResponse,
-    LeaveRequest,
-    LeaveResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
     Output,
     Request,
-    SyncRequest,
-    SyncResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
 )
 from broker.group.classic.options import ClassicOptions
 from broker.group.classic.outbox import Outbox
@@ -90,13 +90,13 @@ class ClassicCoordinator:
         """Take a request; the answer may come with a later call."""
         self._fire(now_ms)
         match request:
-            case JoinRequest():
+            case JoinGroupRequest():
                 self._join(request)
-            case SyncRequest():
+            case SyncGroupRequest():
                 self._sync(request)
             case HeartbeatRequest():
                 self._heartbeat(request)
-            case LeaveRequest():
+            case LeaveGroupRequest():
                 self._leave(request)
         return self._outbox.take()
 
@@ -132,7 +132,7 @@ class ClassicCoordinator:
         for member in self.group.ordered():
             self._expect_heartbeat(member, member.session_timeout_ms)
 
-    def heard(self, member_id: MemberId, now_ms: TimeMs) -> None:
+    def renew_session(self, member_id: MemberId, now_ms: TimeMs) -> None:
         """Take a commit of `member_id` for a sign of life; between joining and syncing it is none."""
         assert now_ms == self.now_ms, (now_ms, self.now_ms)
         member = self.group.members.get(member_id)
@@ -148,14 +148,14 @@ class ClassicCoordinator:
 
     # Joining.
 
-    def _join(self, request: JoinRequest) -> None:
+    def _join(self, request: JoinGroupRequest) -> None:
         group, member_id = self.group, request.member_id
         error = join_error(group, self.options, request)
         if error is not ErrorCode.NONE:
             if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
                 group.remove(member_id)
                 member_id = UNKNOWN_MEMBER
-            self._outbox.add(JoinResponse(ticket=request.ticket, error=error, member_id=member_id))
+            self._outbox.add(JoinGroupResponse(ticket=request.ticket, error=error, member_id=member_id))
         elif member_id == UNKNOWN_MEMBER:
             self._join_unnamed(request)
         elif member_id in group.pending_joins:
@@ -163,7 +163,7 @@ class ClassicCoordinator:
         else:
             self._join_again(request, group.members[member_id])
 
-    def _join_unnamed(self, request: JoinRequest) -> None:
+    def _join_unnamed(self, request: JoinGroupRequest) -> None:
         group = self.group
         if request.instance_id is not None:
             member_id = MemberId(f"{request.instance_id}-{random_uuid(self.entropy)}")
@@ -179,9 +179,9 @@ class ClassicCoordinator:
         group.pending_joins.add(member_id)
         self._timers.set(_beat(member_id), self.now_ms, request.session_timeout_ms, lambda: self._expire(member_id))
         error = ErrorCode.MEMBER_ID_REQUIRED
-        self._outbox.add(JoinResponse(ticket=request.ticket, error=error, member_id=member_id))
+        self._outbox.add(JoinGroupResponse(ticket=request.ticket, error=error, member_id=member_id))
 
-    def _join_again(self, request: JoinRequest, member: Member) -> None:
+    def _join_again(self, request: JoinGroupRequest, member: Member) -> None:
         group = self.group
         has_changed = member.protocols != request.protocols
         match group.state:
@@ -199,7 +199,7 @@ class ClassicCoordinator:
             is_leader = group.leader_id == member.member_id
             self._outbox.join(request.ticket, member, members_for_leader=is_leader)
 
-    def _add(self, member_id: MemberId, request: JoinRequest) -> None:
+    def _add(self, member_id: MemberId, request: JoinGroupRequest) -> None:
         group = self.group
         if group.state is GroupState.PREPARING_REBALANCE and group.previous_state is GroupState.EMPTY:
             group.new_member_added = True
@@ -208,7 +208,7 @@ class ClassicCoordinator:
         self._expect_heartbeat(member, NEW_MEMBER_JOIN_TIMEOUT_MS)
         self._rebalance_or_go_on()
 
-    def _replace_static(self, request: JoinRequest, new_id: MemberId) -> None:
+    def _replace_static(self, request: JoinGroupRequest, new_id: MemberId) -> None:
         """A static member's process was started anew: it takes its place, and its assignment if all else stays."""
         group = self.group
         assert request.instance_id is not None
@@ -230,7 +230,7 @@ class ClassicCoordinator:
             self._prepare()
 
     def _replacement_stored(
-        self, request: JoinRequest, old: Member, old_leader_id: MemberId | None, error: ErrorCode
+        self, request: JoinGroupRequest, old: Member, old_leader_id: MemberId | None, error: ErrorCode
     ) -> None:
         """The new process of a static member goes on where the old one was; or, not stored, the old one does."""
         group, instance_id = self.group, old.instance_id
@@ -245,7 +245,7 @@ class ClassicCoordinator:
             reverted.take_over(old)
             self._expect_heartbeat(reverted, reverted.session_timeout_ms)
             self._outbox.add(
-                JoinResponse(
+                JoinGroupResponse(
                     ticket=request.ticket,
                     error=error,
                     generation=group.generation,
@@ -331,11 +331,11 @@ class ClassicCoordinator:
 
     # Syncing.
 
-    def _sync(self, request: SyncRequest) -> None:
+    def _sync(self, request: SyncGroupRequest) -> None:
         group = self.group
         error = sync_error(group, request)
         if error is not ErrorCode.NONE:
-            self._outbox.add(SyncResponse(ticket=request.ticket, error=error))
+            self._outbox.add(SyncGroupResponse(ticket=request.ticket, error=error))
             return
         member = group.members[request.member_id]
         group.pending_syncs.discard(member.member_id)
@@ -420,13 +420,13 @@ class ClassicCoordinator:
         self._timers.cancel(_beat(member.member_id))
         if member.join_ticket is not None:
             error = ErrorCode.UNKNOWN_MEMBER_ID
-            self._outbox.add(JoinResponse(ticket=member.join_ticket, error=error))
+            self._outbox.add(JoinGroupResponse(ticket=member.join_ticket, error=error))
         self.group.remove(member.member_id)
 
-    def _leave(self, request: LeaveRequest) -> None:
+    def _leave(self, request: LeaveGroupRequest) -> None:
         group = self.group
         if group.state is GroupState.DEAD:
-            self._outbox.add(LeaveResponse(ticket=request.ticket, error=ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            self._outbox.add(LeaveGroupResponse(ticket=request.ticket, error=ErrorCode.COORDINATOR_NOT_AVAILABLE))
             return
         errors = tuple(self._leave_one(member_id, instance_id) for member_id, instance_id in request.members)
         if ErrorCode.NONE in errors:
@@ -434,7 +434,7 @@ class ClassicCoordinator:
                 self._prepare()
             else:
                 self._go_on()
-        self._outbox.add(LeaveResponse(ticket=request.ticket, member_errors=errors))
+        self._outbox.add(LeaveGroupResponse(ticket=request.ticket, member_errors=errors))
 
     def _leave_one(self, member_id: MemberId, instance_id: str | None) -> ErrorCode:
         group = self.group

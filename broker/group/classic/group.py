@@ -20,7 +20,7 @@ from typing import Final
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.group.classic.messages import JoinedMember, JoinRequest, Protocol, Ticket
+from broker.group.classic.messages import JoinedMember, JoinGroupRequest, Protocol, Ticket
 from broker.group.classic.states import GROUP_TRANSITIONS, GroupInput, GroupState
 from broker.group.members import (
     GroupRecord,
@@ -55,7 +55,7 @@ class Member:
     sync_ticket: Ticket | None = None
 
     @classmethod
-    def joining(cls, member_id: MemberId, request: JoinRequest) -> Member:
+    def joining(cls, member_id: MemberId, request: JoinGroupRequest) -> Member:
         """Return the new member that `request` asks for."""
         return cls(
             member_id=member_id,
@@ -90,7 +90,7 @@ class Member:
         """Whether it is waiting for the coordinator, and so need not report; a member's first join is bounded."""
         return not self.is_new and (self.join_ticket is not None or self.sync_ticket is not None)
 
-    def update(self, request: JoinRequest) -> None:
+    def update(self, request: JoinGroupRequest) -> None:
         """Take what a member that joins again says of itself."""
         self.protocols = request.protocols
         self.session_timeout_ms = request.session_timeout_ms

@@ -30,7 +30,7 @@ class Protocol:
 
 
 @attrs.frozen(kw_only=True)
-class JoinRequest:
+class JoinGroupRequest:
     """A member wants to be in the group, under the name it was given or under none yet.
 
     `knows_two_steps` is false for clients before KIP-394: they are not asked to come again with their new name.
@@ -60,8 +60,8 @@ class JoinedMember:
 
 
 @attrs.frozen(kw_only=True)
-class JoinResponse:
-    """The answer to a JoinRequest; `members` is filled for the leader alone."""
+class JoinGroupResponse:
+    """The answer to a JoinGroupRequest; `members` is filled for the leader alone."""
 
     ticket: Ticket
     error: ErrorCode = ErrorCode.NONE
@@ -74,7 +74,7 @@ class JoinResponse:
 
 
 @attrs.frozen(kw_only=True)
-class SyncRequest:
+class SyncGroupRequest:
     """A member asks for its assignment; the leader brings everyone's, as pairs of member and bytes."""
 
     ticket: Ticket
@@ -87,8 +87,8 @@ class SyncRequest:
 
 
 @attrs.frozen(kw_only=True)
-class SyncResponse:
-    """The answer to a SyncRequest."""
+class SyncGroupResponse:
+    """The answer to a SyncGroupRequest."""
 
     ticket: Ticket
     error: ErrorCode = ErrorCode.NONE
@@ -115,7 +115,7 @@ class HeartbeatResponse:
 
 
 @attrs.frozen(kw_only=True)
-class LeaveRequest:
+class LeaveGroupRequest:
     """Members go; a static one may be named by its instance alone."""
 
     ticket: Ticket
@@ -123,16 +123,16 @@ class LeaveRequest:
 
 
 @attrs.frozen(kw_only=True)
-class LeaveResponse:
-    """The answer to a LeaveRequest, with an error for each member in the order asked."""
+class LeaveGroupResponse:
+    """The answer to a LeaveGroupRequest, with an error for each member in the order asked."""
 
     ticket: Ticket
     error: ErrorCode = ErrorCode.NONE
     member_errors: tuple[ErrorCode, ...] = ()
 
 
-Request: TypeAlias = JoinRequest | SyncRequest | HeartbeatRequest | LeaveRequest
-Response: TypeAlias = JoinResponse | SyncResponse | HeartbeatResponse | LeaveResponse
+Request: TypeAlias = JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest
+Response: TypeAlias = JoinGroupResponse | SyncGroupResponse | HeartbeatResponse | LeaveGroupResponse
 
 
 @attrs.frozen

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from broker.error_codes import ErrorCode
 from broker.group.classic.group import ClassicGroup, Member
-from broker.group.classic.messages import JoinResponse, Output, Store, SyncResponse, Ticket
+from broker.group.classic.messages import JoinGroupResponse, Output, Store, SyncGroupResponse, Ticket
 from broker.group.members import GroupRecord, MemberId
 
 
@@ -53,7 +53,7 @@ class Outbox:
         """Tell a member that it is in; of another leader than the group's, where it must not take itself for it."""
         group = self._group
         self._outputs.append(
-            JoinResponse(
+            JoinGroupResponse(
                 ticket=ticket,
                 member_id=member.member_id,
                 generation=group.generation,
@@ -71,14 +71,14 @@ class Outbox:
         is_ok = error is ErrorCode.NONE
         name, assignment = (self._group.protocol_name, member.assignment) if is_ok else (None, b"")
         self._outputs.append(
-            SyncResponse(ticket=member.sync_ticket, error=error, protocol_name=name, assignment=assignment)
+            SyncGroupResponse(ticket=member.sync_ticket, error=error, protocol_name=name, assignment=assignment)
         )
         member.sync_ticket = None
 
     def refuse_join(self, member: Member, error: ErrorCode) -> None:
         """Answer the join that `member` waits for, if it does, with `error`."""
         if member.join_ticket is not None:
-            self._outputs.append(JoinResponse(ticket=member.join_ticket, error=error, member_id=member.member_id))
+            self._outputs.append(JoinGroupResponse(ticket=member.join_ticket, error=error, member_id=member.member_id))
             member.join_ticket = None
 
     def store(self, assignments: dict[MemberId, bytes], then: Callable[[ErrorCode], None]) -> None:

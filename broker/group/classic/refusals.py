@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from broker.error_codes import ErrorCode
 from broker.group.classic.group import ClassicGroup
-from broker.group.classic.messages import HeartbeatRequest, JoinRequest, SyncRequest
+from broker.group.classic.messages import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 from broker.group.classic.options import ClassicOptions
 from broker.group.classic.states import GroupState
 from broker.group.members import (
@@ -19,7 +19,7 @@ from broker.group.members import (
 )
 
 
-def join_error(group: ClassicGroup, options: ClassicOptions, request: JoinRequest) -> ErrorCode:
+def join_error(group: ClassicGroup, options: ClassicOptions, request: JoinGroupRequest) -> ErrorCode:
     """Return why `request` is refused; NONE when the member may join."""
     member_id = request.member_id
     if not options.session_timeout_ms_min <= request.session_timeout_ms <= options.session_timeout_ms_max:
@@ -48,7 +48,7 @@ def has_room_for(group: ClassicGroup, options: ClassicOptions, member_id: Member
             return member is not None or len(group.members) < options.size_max
 
 
-def sync_error(group: ClassicGroup, request: SyncRequest) -> ErrorCode:
+def sync_error(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     """Return why `request` is refused; NONE when it is answered, now or with the leader's assignment."""
     if group.state is GroupState.EMPTY:
         return ErrorCode.UNKNOWN_MEMBER_ID
@@ -66,7 +66,7 @@ def heartbeat_error(group: ClassicGroup, request: HeartbeatRequest) -> ErrorCode
     return _generation_error(group, request)
 
 
-def _generation_error(group: ClassicGroup, request: SyncRequest | HeartbeatRequest) -> ErrorCode:
+def _generation_error(group: ClassicGroup, request: SyncGroupRequest | HeartbeatRequest) -> ErrorCode:
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     error = group.member_error(request.member_id, request.instance_id)

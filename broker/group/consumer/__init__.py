@@ -6,26 +6,32 @@
 
 from __future__ import annotations
 
-from broker.group.consumer.coordinator import ConsumerCoordinator, Told
+from broker.group.consumer.coordinator import ConsumerCoordinator, PendingResponse
 from broker.group.consumer.group import ConsumerGroup, ConsumerGroupState
-from broker.group.consumer.heartbeats import Beaten, ConsumerOptions, Surroundings, beat, heartbeat_error
+from broker.group.consumer.heartbeats import (
+    ConsumerOptions,
+    GroupContext,
+    HeartbeatOutcome,
+    handle_heartbeat,
+    heartbeat_error,
+)
 from broker.group.consumer.member import ConsumerMember, MemberState, Partitions, reconciled
-from broker.group.consumer.messages import Heartbeat, HeartbeatAnswer
+from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 __all__ = (
-    "Beaten",
     "ConsumerCoordinator",
     "ConsumerGroup",
+    "ConsumerGroupHeartbeatRequest",
+    "ConsumerGroupHeartbeatResponse",
     "ConsumerGroupState",
     "ConsumerMember",
     "ConsumerOptions",
-    "Heartbeat",
-    "HeartbeatAnswer",
+    "GroupContext",
+    "HeartbeatOutcome",
     "MemberState",
     "Partitions",
-    "Surroundings",
-    "Told",
-    "beat",
+    "PendingResponse",
+    "handle_heartbeat",
     "heartbeat_error",
     "reconciled",
 )

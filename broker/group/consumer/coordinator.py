@@ -3,8 +3,8 @@
 Decides when a member is gone: silent for the session, or too slow to give back what it was asked for. What a
 heartbeat means, `heartbeats` says.
 
-Constraints: an answer may be given only when the group that it tells of is stored: `Told.group` is that group. When
-storing fails, `revert` puts the former one back, and the client tries again.
+Constraints: a response may be sent only after the group that it describes is stored: `PendingResponse.group` is that
+group. When storing fails, `revert` restores the former group, and the client tries again.
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager (scheduleConsumerGroup*), trunk 1eb7644 (2024-10).
 """
@@ -19,9 +19,9 @@ import attrs
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.group.consumer.group import ConsumerGroup
-from broker.group.consumer.heartbeats import Surroundings, beat
+from broker.group.consumer.heartbeats import GroupContext, handle_heartbeat
 from broker.group.consumer.member import STATIC_LEAVING_EPOCH, ConsumerMember, MemberState
-from broker.group.consumer.messages import Heartbeat, HeartbeatAnswer
+from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.ids import random_uuid
 from broker.group.members import Departure, MemberId
 from broker.group.timers import Timers
@@ -32,19 +32,19 @@ RETRY_MS: Final = DurationMs(500)
 
 
 @attrs.frozen
-class Told:
+class PendingResponse:
     """An answer, and the group that must be stored before it is given."""
 
-    answer: HeartbeatAnswer
+    answer: ConsumerGroupHeartbeatResponse
     group: ConsumerGroup
 
 
 class ConsumerCoordinator:
     """One group's coordinator."""
 
-    def __init__(self, group: ConsumerGroup, around: Surroundings, entropy: RandomSource) -> None:
+    def __init__(self, group: ConsumerGroup, context: GroupContext, entropy: RandomSource) -> None:
         self.group = group
-        self.around = around
+        self.context = context
         self.entropy = entropy
         self.now_ms = TimeMs(0)
         self._timers = Timers()
@@ -55,17 +55,17 @@ class ConsumerCoordinator:
         departed, self._departed = tuple(self._departed), []
         return departed
 
-    def handle(self, request: Heartbeat, now_ms: TimeMs) -> Told:
+    def handle(self, request: ConsumerGroupHeartbeatRequest, now_ms: TimeMs) -> PendingResponse:
         """Take a heartbeat, after all that is due by `now_ms`."""
         self.advance(now_ms)
         new_id = MemberId(random_uuid(self.entropy)) if not request.member_id else request.member_id
         before = self.group.members.get(new_id)
         former = self.group.static_member(request.instance_id)
-        beaten = beat(self.group, request, self.around, new_id)
+        beaten = handle_heartbeat(self.group, request, self.context, new_id)
         self.group = beaten.group
         member_id = beaten.answer.member_id
         if beaten.answer.error is not ErrorCode.NONE:
-            return Told(beaten.answer, self.group)
+            return PendingResponse(beaten.answer, self.group)
         if former is not None and former.member_id not in self.group.members and former.member_id != member_id:
             self._departed.append((former, Departure.REPLACED))
         if beaten.member is None:
@@ -74,7 +74,7 @@ class ConsumerCoordinator:
             self._forget(member_id)
         elif beaten.member.epoch != STATIC_LEAVING_EPOCH:
             self._expect(beaten.member, before)
-        return Told(beaten.answer, self.group)
+        return PendingResponse(beaten.answer, self.group)
 
     def advance(self, now_ms: TimeMs) -> None:
         """Remove the members whose time is over by `now_ms`."""
@@ -106,7 +106,7 @@ class ConsumerCoordinator:
     def _expect(self, member: ConsumerMember, before: ConsumerMember | None) -> None:
         """Wait for the member's next heartbeat, and for it to give back what it has just been asked for."""
         member_id, epoch = member.member_id, member.epoch
-        session_ms = self.around.options.session_timeout_ms
+        session_ms = self.context.options.session_timeout_ms
         self._timers.set(
             _session(member_id), self.now_ms, session_ms, lambda: self._fence(member_id, Departure.SESSION)
         )

@@ -39,7 +39,7 @@ from broker.group.consumer.member import (
     Partitions,
     reconciled,
 )
-from broker.group.consumer.messages import Heartbeat, HeartbeatAnswer
+from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.members import UNKNOWN_MEMBER, MemberId
 from broker.java.string_hash import java_map_order
 from broker.units import DurationMs
@@ -64,7 +64,7 @@ class ConsumerOptions:
 
 
 @attrs.frozen(kw_only=True)
-class Surroundings:
+class GroupContext:
     """What a coordinator knows besides the group: settings, assignors (the first is the default), topics."""
 
     options: ConsumerOptions
@@ -77,27 +77,31 @@ class Surroundings:
 
 
 @attrs.frozen
-class Beaten:
+class HeartbeatOutcome:
     """What a heartbeat led to: the next group, and the answer. `member` is None when it is no member any more."""
 
     group: ConsumerGroup
-    answer: HeartbeatAnswer
+    answer: ConsumerGroupHeartbeatResponse
     member: ConsumerMember | None = None
 
 
-def beat(group: ConsumerGroup, request: Heartbeat, around: Surroundings, new_id: MemberId) -> Beaten:
+def handle_heartbeat(
+    group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, context: GroupContext, new_id: MemberId
+) -> HeartbeatOutcome:
     """Take a heartbeat; `new_id` names a member that has no name of its own yet."""
-    error = heartbeat_error(group, request, around)
+    error = heartbeat_error(group, request, context)
     if error is not ErrorCode.NONE:
-        return Beaten(group, HeartbeatAnswer(error=error, member_id=request.member_id, epoch=request.epoch))
+        return HeartbeatOutcome(
+            group, ConsumerGroupHeartbeatResponse(error=error, member_id=request.member_id, epoch=request.epoch)
+        )
     if request.epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
         return _left(group, request)
     member_id = request.member_id or new_id
     entered, member = _entered(group, request, member_id)
     updated = _updated(member, request)
     is_changed = updated.subscribed_topics != member.subscribed_topics
-    following = _with_epoch(entered.with_member(updated), around.topics, is_changed=is_changed)
-    following = _with_target(following, around)
+    following = _with_epoch(entered.with_member(updated), context.topics, is_changed=is_changed)
+    following = _with_target(following, context)
     arrived = updated
     if not updated.is_reconciled_to(following.target_epoch):
         arrived = reconciled(
@@ -109,24 +113,24 @@ def beat(group: ConsumerGroup, request: Heartbeat, around: Surroundings, new_id:
         )
         following = following.with_member(arrived)
     tells_all = request.is_full or arrived.assigned != member.assigned
-    answer = HeartbeatAnswer(
+    answer = ConsumerGroupHeartbeatResponse(
         member_id=member_id,
         epoch=arrived.epoch,
-        heartbeat_interval_ms=around.options.heartbeat_interval_ms,
+        heartbeat_interval_ms=context.options.heartbeat_interval_ms,
         assignment=arrived.assigned if tells_all else None,
     )
-    return Beaten(following, answer, arrived)
+    return HeartbeatOutcome(following, answer, arrived)
 
 
-def heartbeat_error(group: ConsumerGroup, request: Heartbeat, around: Surroundings) -> ErrorCode:
+def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, context: GroupContext) -> ErrorCode:
     """Return why `request` is refused, in the order of Kafka's checks; NONE when it is taken."""
     if not _is_well_formed(request):
         return ErrorCode.INVALID_REQUEST
-    if request.assignor is not None and all(request.assignor != known.name for known in around.assignors):
+    if request.assignor is not None and all(request.assignor != known.name for known in context.assignors):
         return ErrorCode.UNSUPPORTED_ASSIGNOR
     is_leaving = request.epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
     is_member = request.member_id in group.members
-    if not is_leaving and len(group.members) >= around.options.size_max and not is_member:
+    if not is_leaving and len(group.members) >= context.options.size_max and not is_member:
         return ErrorCode.GROUP_MAX_SIZE_REACHED
     static = group.static_member(request.instance_id)
     if request.instance_id is not None and request.epoch == JOINING_EPOCH:
@@ -144,7 +148,7 @@ def heartbeat_error(group: ConsumerGroup, request: Heartbeat, around: Surroundin
     return ErrorCode.NONE if is_leaving or _is_epoch_valid(member, request) else ErrorCode.FENCED_MEMBER_EPOCH
 
 
-def _is_well_formed(request: Heartbeat) -> bool:
+def _is_well_formed(request: ConsumerGroupHeartbeatRequest) -> bool:
     if request.epoch < STATIC_LEAVING_EPOCH or request.instance_id == "" or request.rack == "":
         return False
     if request.epoch == JOINING_EPOCH:
@@ -154,7 +158,7 @@ def _is_well_formed(request: Heartbeat) -> bool:
     return request.member_id != UNKNOWN_MEMBER
 
 
-def _is_epoch_valid(member: ConsumerMember, request: Heartbeat) -> bool:
+def _is_epoch_valid(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> bool:
     """The member's epoch, or the one before when the answer was lost and it owns nothing but what is its own."""
     if request.epoch == member.epoch:
         return True
@@ -162,7 +166,9 @@ def _is_epoch_valid(member: ConsumerMember, request: Heartbeat) -> bool:
     return is_former and request.owned is not None and request.owned <= member.assigned
 
 
-def _entered(group: ConsumerGroup, request: Heartbeat, member_id: MemberId) -> tuple[ConsumerGroup, ConsumerMember]:
+def _entered(
+    group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, member_id: MemberId
+) -> tuple[ConsumerGroup, ConsumerMember]:
     """Return the group and its member, made if it is new; a static one takes the place of the self that left."""
     known = group.members.get(member_id)
     former = group.static_member(request.instance_id)
@@ -176,7 +182,7 @@ def _entered(group: ConsumerGroup, request: Heartbeat, member_id: MemberId) -> t
     return group, known if known is not None else ConsumerMember(member_id=member_id)
 
 
-def _updated(member: ConsumerMember, request: Heartbeat) -> ConsumerMember:
+def _updated(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember:
     timeout_ms, topics = request.rebalance_timeout_ms, request.subscribed_topics
     return attrs.evolve(
         member,
@@ -197,7 +203,7 @@ def _with_epoch(group: ConsumerGroup, known_topics: Mapping[str, int], *, is_cha
     return attrs.evolve(group, topics=topics, epoch=group.epoch + 1)
 
 
-def _with_target(group: ConsumerGroup, around: Surroundings) -> ConsumerGroup:
+def _with_target(group: ConsumerGroup, context: GroupContext) -> ConsumerGroup:
     """Return the group with the target of its epoch."""
     if group.epoch == group.target_epoch:
         return group
@@ -211,7 +217,7 @@ def _with_target(group: ConsumerGroup, around: Surroundings) -> ConsumerGroup:
         )
         for member in group.ordered()
     )
-    target = around.assignor(_preferred_assignor(group)).assign(subscribers, group.topics)
+    target = context.assignor(_preferred_assignor(group)).assign(subscribers, group.topics)
     shares: dict[MemberId, Partitions] = {name: frozenset(target.get(name, NOTHING)) for name in group.members}
     return attrs.evolve(group, target=shares, target_epoch=group.epoch)
 
@@ -222,9 +228,9 @@ def _preferred_assignor(group: ConsumerGroup) -> str | None:
     return max(java_map_order(votes), key=lambda name: votes[str(name)]) if votes else None
 
 
-def _left(group: ConsumerGroup, request: Heartbeat) -> Beaten:
-    answer = HeartbeatAnswer(member_id=request.member_id, epoch=request.epoch)
+def _left(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> HeartbeatOutcome:
+    answer = ConsumerGroupHeartbeatResponse(member_id=request.member_id, epoch=request.epoch)
     if request.epoch == STATIC_LEAVING_EPOCH:
         member = attrs.evolve(group.members[request.member_id], epoch=STATIC_LEAVING_EPOCH, revoking=NOTHING)
-        return Beaten(group.with_member(member), answer, member)
-    return Beaten(group.without_member(request.member_id), answer)
+        return HeartbeatOutcome(group.with_member(member), answer, member)
+    return HeartbeatOutcome(group.without_member(request.member_id), answer)

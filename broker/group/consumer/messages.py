@@ -14,7 +14,7 @@ from broker.units import DurationMs
 
 
 @attrs.frozen(kw_only=True)
-class Heartbeat:
+class ConsumerGroupHeartbeatRequest:
     """A member joins (epoch 0), reports, leaves (-1) or leaves for a while (-2). What is None has not changed."""
 
     member_id: MemberId = UNKNOWN_MEMBER
@@ -38,7 +38,7 @@ class Heartbeat:
 
 
 @attrs.frozen(kw_only=True)
-class HeartbeatAnswer:
+class ConsumerGroupHeartbeatResponse:
     """The answer; `assignment` is None when it has not changed."""
 
     error: ErrorCode = ErrorCode.NONE

@@ -34,7 +34,7 @@ import attrs
 from broker.group.consumer.group import ConsumerGroup
 from broker.group.consumer.member import NOTHING, ConsumerMember, MemberState, Partitions
 from broker.group.members import InstanceId, MemberId
-from broker.group.wire import Reader, Writer
+from broker.group.wire import ByteReader, ByteWriter
 from broker.ids import PartitionId, TopicPartition
 from broker.units import DurationMs
 
@@ -54,7 +54,7 @@ _STATES: Final = (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS, MemberSt
 
 
 @attrs.frozen
-class ConsumerKey:
+class ConsumerGroupKey:
     """What a record tells of: a group, by `version` which part of it, and the member where it is one's."""
 
     version: int
@@ -63,15 +63,15 @@ class ConsumerKey:
 
     def to_bytes(self) -> bytes:
         """Return the key as Kafka writes it."""
-        writer = Writer().int16(self.version).string(self.group_id)
+        writer = ByteWriter().int16(self.version).string(self.group_id)
         return writer.done() if self.member_id is None else writer.string(self.member_id).done()
 
 
 @attrs.frozen
-class ConsumerRecord:
+class ConsumerGroupRecord:
     """One record; no value is a tombstone."""
 
-    key: ConsumerKey
+    key: ConsumerGroupKey
     value: bytes | None
 
 
@@ -92,55 +92,55 @@ class TopicIds:
         return self._names.get(topic_id)
 
 
-def changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> tuple[ConsumerRecord, ...]:
+def changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> tuple[ConsumerGroupRecord, ...]:
     """Return the records that make `after` of `before`, in Kafka's order."""
     return tuple(_changes(before, after, ids))
 
 
-def _changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> Iterator[ConsumerRecord]:
+def _changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> Iterator[ConsumerGroupRecord]:
     group_id = after.group_id
     for name in sorted(before.members.keys() - after.members.keys()):
         for version in (CURRENT, TARGET, MEMBER):
-            yield ConsumerRecord(ConsumerKey(version, group_id, name), None)
+            yield ConsumerGroupRecord(ConsumerGroupKey(version, group_id, name), None)
     members = sorted(after.members.items())
     for name, member in members:
         if name not in before.members or _subscription(member) != _subscription(before.members[name]):
-            yield ConsumerRecord(ConsumerKey(MEMBER, group_id, name), _member_value(member))
+            yield ConsumerGroupRecord(ConsumerGroupKey(MEMBER, group_id, name), _member_value(member))
     if after.topics != before.topics:
-        yield ConsumerRecord(ConsumerKey(TOPICS, group_id), _topics_value(after.topics, ids))
+        yield ConsumerGroupRecord(ConsumerGroupKey(TOPICS, group_id), _topics_value(after.topics, ids))
     if after.epoch != before.epoch:
-        value = Writer().int16(_VALUE_VERSION).int32(after.epoch).done() + b"\0"
-        yield ConsumerRecord(ConsumerKey(EPOCH, group_id), value)
+        value = ByteWriter().int16(_VALUE_VERSION).int32(after.epoch).done() + b"\0"
+        yield ConsumerGroupRecord(ConsumerGroupKey(EPOCH, group_id), value)
     for name in sorted((before.target.keys() - after.target.keys()) & after.members.keys()):
-        yield ConsumerRecord(ConsumerKey(TARGET, group_id, name), None)
+        yield ConsumerGroupRecord(ConsumerGroupKey(TARGET, group_id, name), None)
     for name, share in sorted(after.target.items()):
         if before.target.get(name) != share:
-            value = Writer().int16(_VALUE_VERSION).done() + _partitions(share, ids) + b"\0"
-            yield ConsumerRecord(ConsumerKey(TARGET, group_id, name), value)
+            value = ByteWriter().int16(_VALUE_VERSION).done() + _partitions(share, ids) + b"\0"
+            yield ConsumerGroupRecord(ConsumerGroupKey(TARGET, group_id, name), value)
     if after.target_epoch != before.target_epoch:
-        value = Writer().int16(_VALUE_VERSION).int32(after.target_epoch).done() + b"\0"
-        yield ConsumerRecord(ConsumerKey(TARGET_EPOCH, group_id), value)
+        value = ByteWriter().int16(_VALUE_VERSION).int32(after.target_epoch).done() + b"\0"
+        yield ConsumerGroupRecord(ConsumerGroupKey(TARGET_EPOCH, group_id), value)
     for name, member in members:
         if name not in before.members or _held(member) != _held(before.members[name]):
-            yield ConsumerRecord(ConsumerKey(CURRENT, group_id, name), _current_value(member, ids))
+            yield ConsumerGroupRecord(ConsumerGroupKey(CURRENT, group_id, name), _current_value(member, ids))
 
 
-def read_consumer_key(data: bytes) -> ConsumerKey | None:
+def read_consumer_key(data: bytes) -> ConsumerGroupKey | None:
     """Return what a key names, None if it is no consumer group's; raises CorruptDataError when it is damaged."""
-    reader = Reader(data, what="key of __consumer_offsets")
+    reader = ByteReader(data, what="key of __consumer_offsets")
     version = reader.int16()
     if version not in CONSUMER_KEY_VERSIONS:
         return None
     group_id = reader.string()
-    return ConsumerKey(version, group_id, MemberId(reader.string()) if version in _OF_MEMBERS else None)
+    return ConsumerGroupKey(version, group_id, MemberId(reader.string()) if version in _OF_MEMBERS else None)
 
 
-def applied(group: ConsumerGroup, record: ConsumerRecord, ids: TopicIds) -> ConsumerGroup:
+def applied(group: ConsumerGroup, record: ConsumerGroupRecord, ids: TopicIds) -> ConsumerGroup:
     """Return the group after a record; raises CorruptDataError when the value is none of its key's."""
     version, name, data = record.key.version, record.key.member_id, record.value
     if data is None:
         return _removed(group, version, name)
-    reader = Reader(data, what="record of a consumer group", is_flexible=True)
+    reader = ByteReader(data, what="record of a consumer group", is_flexible=True)
     value_version = reader.int16()
     if value_version != _VALUE_VERSION:
         raise reader.corrupt(f"version is {value_version}; known is {_VALUE_VERSION}")
@@ -191,7 +191,7 @@ def _member_value(member: ConsumerMember) -> bytes:
     topics = sorted(member.subscribed_topics)
     return b"".join(
         (
-            Writer().int16(_VALUE_VERSION).done(),
+            ByteWriter().int16(_VALUE_VERSION).done(),
             _string(member.instance_id),
             _string(member.rack),
             _string(member.client_id),
@@ -199,14 +199,14 @@ def _member_value(member: ConsumerMember) -> bytes:
             _length(len(topics)),
             *(_string(topic) for topic in topics),
             _string(_NO_EXPRESSION),
-            Writer().int32(member.rebalance_timeout_ms).done(),
+            ByteWriter().int32(member.rebalance_timeout_ms).done(),
             _string(member.assignor),
             b"\0",
         )
     )
 
 
-def _read_member(member: ConsumerMember, reader: Reader) -> ConsumerMember:
+def _read_member(member: ConsumerMember, reader: ByteReader) -> ConsumerMember:
     instance_id, rack, client_id = reader.nullable_string(), reader.nullable_string(), reader.string()
     reader.string()
     topics = frozenset(reader.string() for _ in range(reader.array_length(1)))
@@ -223,13 +223,13 @@ def _read_member(member: ConsumerMember, reader: Reader) -> ConsumerMember:
 
 
 def _topics_value(topics: Mapping[str, int], ids: TopicIds) -> bytes:
-    parts = [Writer().int16(_VALUE_VERSION).done(), _length(len(topics))]
+    parts = [ByteWriter().int16(_VALUE_VERSION).done(), _length(len(topics))]
     for name, count in sorted(topics.items()):
-        parts += [ids.id_of(name), _string(name), Writer().int32(count).done(), _length(0), b"\0"]
+        parts += [ids.id_of(name), _string(name), ByteWriter().int32(count).done(), _length(0), b"\0"]
     return b"".join((*parts, b"\0"))
 
 
-def _read_topics(reader: Reader) -> Iterator[tuple[str, int]]:
+def _read_topics(reader: ByteReader) -> Iterator[tuple[str, int]]:
     for _ in range(reader.array_length(_ID_BYTES)):
         reader.take(_ID_BYTES)
         yield reader.string(), reader.int32()
@@ -242,12 +242,12 @@ def _read_topics(reader: Reader) -> Iterator[tuple[str, int]]:
 
 
 def _current_value(member: ConsumerMember, ids: TopicIds) -> bytes:
-    epochs = Writer().int16(_VALUE_VERSION).int32(member.epoch).int32(member.previous_epoch).done()
+    epochs = ByteWriter().int16(_VALUE_VERSION).int32(member.epoch).int32(member.previous_epoch).done()
     state = bytes((_STATES.index(member.state),))
     return epochs + state + _partitions(member.assigned, ids) + _partitions(member.revoking, ids) + b"\0"
 
 
-def _read_current(member: ConsumerMember, reader: Reader, ids: TopicIds) -> ConsumerMember:
+def _read_current(member: ConsumerMember, reader: ByteReader, ids: TopicIds) -> ConsumerMember:
     epoch, previous_epoch, state = reader.int32(), reader.int32(), reader.take(1)[0]
     if state >= len(_STATES):
         raise reader.corrupt(f"state of a member is {state}; known are 0 to {len(_STATES) - 1}")
@@ -265,14 +265,14 @@ def _partitions(partitions: Iterable[TopicPartition], ids: TopicIds) -> bytes:
     topics = [(topic, list(each)) for topic, each in groupby(sorted(partitions), key=lambda one: one.topic)]
     parts = [_length(len(topics))]
     for topic, each in topics:
-        numbers = Writer()
+        numbers = ByteWriter()
         for one in each:
             numbers.int32(one.partition)
         parts += [ids.id_of(topic), _length(len(each)), numbers.done(), b"\0"]
     return b"".join(parts)
 
 
-def _read_partitions(reader: Reader, ids: TopicIds) -> Partitions:
+def _read_partitions(reader: ByteReader, ids: TopicIds) -> Partitions:
     found: list[TopicPartition] = []
     for _ in range(reader.array_length(_ID_BYTES)):
         topic = ids.name_of(reader.take(_ID_BYTES))

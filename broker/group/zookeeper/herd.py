@@ -35,7 +35,7 @@ from broker.draws import exponential
 from broker.entropy import RandomSource
 from broker.errors import UsageError
 from broker.units import DurationMs
-from broker.zookeeper import Kind, Session, Told, ZnodeCode, ZnodeRefusedError, ZnodeTree
+from broker.zookeeper import NodeKind, Session, WatchedEvent, ZnodeCode, ZnodeRefusedError, ZnodeTree
 
 IDS: Final = "/consumers/group/ids"
 OWNERS: Final = "/consumers/group/owners/topic"
@@ -122,7 +122,7 @@ class Herd:
         self._consumers[consumer.session] = consumer
         self.nodes.open(consumer.session)
         self._writes += 1
-        self._tell(self.nodes.create(f"{IDS}/{name}", kind=Kind.EPHEMERAL, session=consumer.session).told)
+        self._tell(self.nodes.create(f"{IDS}/{name}", kind=NodeKind.EPHEMERAL, session=consumer.session).events)
         self._begin(consumer)
 
     def crash(self, name: str) -> None:
@@ -175,8 +175,8 @@ class Herd:
         turn = consumer.turn
         self._after(_TICK + exponential(self.entropy, mean_ms), lambda: action() if consumer.turn == turn else None)
 
-    def _tell(self, told: tuple[Told, ...]) -> None:
-        for each in told:
+    def _tell(self, events: tuple[WatchedEvent, ...]) -> None:
+        for each in events:
             consumer = self._consumers[each.session]
             if consumer.is_alive and not consumer.has_failed:
                 delay_ms = _TICK + exponential(self.entropy, self.options.notice_ms)
@@ -232,7 +232,7 @@ class Herd:
     def _is_claimed(self, consumer: _Consumer, partition: int) -> bool:
         """Try to make a partition's owner node, and return whether that was possible."""
         try:
-            self.nodes.create(f"{OWNERS}/{partition}", kind=Kind.EPHEMERAL, session=consumer.session)
+            self.nodes.create(f"{OWNERS}/{partition}", kind=NodeKind.EPHEMERAL, session=consumer.session)
         except ZnodeRefusedError as refused:
             if refused.code is not ZnodeCode.NODE_EXISTS:
                 raise

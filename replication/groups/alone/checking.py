@@ -16,7 +16,7 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.group.classic import GroupState, Ticket
 from broker.group.consumer import ConsumerGroup
-from broker.group.messages import CommitRequest, CommitResponse
+from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse
 from broker.group.records import CommittedOffset
 from broker.group.service import GroupEntry, GroupService, OffsetRecord, Request, Response
 from broker.ids import TopicPartition
@@ -63,12 +63,12 @@ class Checker(Watcher):
     def asked(self, world: World, ticket: Ticket, request: Request) -> None:
         """Remember the commits that must not be taken."""
         service = world.hosting.service
-        if isinstance(request, CommitRequest) and service is not None and not is_from_current(service, request):
+        if isinstance(request, OffsetCommitRequest) and service is not None and not is_from_current(service, request):
             self._zombies.add(ticket)
 
     def answered(self, world: World, ticket: Ticket, response: Response) -> None:
         """G7: a commit of who is no current member is refused."""
-        if ticket in self._zombies and isinstance(response, CommitResponse):
+        if ticket in self._zombies and isinstance(response, OffsetCommitResponse):
             self._zombies.discard(ticket)
             if ErrorCode.NONE in response.errors:
                 self._note(world, [Broken("G7", "a commit was taken from who is no current member")])
@@ -132,7 +132,7 @@ class Checker(Watcher):
                 self.findings.append(Finding(world.now_ms, broken))
 
 
-def is_from_current(service: GroupService, request: CommitRequest) -> bool:
+def is_from_current(service: GroupService, request: OffsetCommitRequest) -> bool:
     """Whether a commit comes from a member, in the group's own generation; between join and sync from none."""
     if service.is_consumer_group:
         member = service.consumer.group.members.get(request.member_id)

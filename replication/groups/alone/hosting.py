@@ -19,16 +19,16 @@ from broker.error_codes import ErrorCode
 from broker.group.classic import (
     HeartbeatRequest,
     HeartbeatResponse,
-    JoinRequest,
-    JoinResponse,
-    LeaveRequest,
-    LeaveResponse,
-    SyncRequest,
-    SyncResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
     Ticket,
 )
-from broker.group.consumer import Heartbeat, HeartbeatAnswer
-from broker.group.messages import CommitRequest, CommitResponse, OffsetsRequest, OffsetsResponse
+from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.service import Append, GroupEntry, GroupService, Output, Reply, Request, Response, ServiceOptions
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
@@ -120,17 +120,17 @@ class Hosting:
 def refusal(request: Request, ticket: Ticket, error: ErrorCode) -> Response:
     """Return the answer that refuses `request` as a whole."""
     match request:
-        case JoinRequest():
-            return JoinResponse(ticket=ticket, error=error, member_id=request.member_id)
-        case SyncRequest():
-            return SyncResponse(ticket=ticket, error=error)
+        case JoinGroupRequest():
+            return JoinGroupResponse(ticket=ticket, error=error, member_id=request.member_id)
+        case SyncGroupRequest():
+            return SyncGroupResponse(ticket=ticket, error=error)
         case HeartbeatRequest():
             return HeartbeatResponse(ticket=ticket, error=error)
-        case LeaveRequest():
-            return LeaveResponse(ticket=ticket, error=error)
-        case Heartbeat():
-            return HeartbeatAnswer(error=error, member_id=request.member_id, epoch=request.epoch)
-        case CommitRequest():
-            return CommitResponse((error,) * len(request.commits))
-        case OffsetsRequest():
-            return OffsetsResponse(error=error)
+        case LeaveGroupRequest():
+            return LeaveGroupResponse(ticket=ticket, error=error)
+        case ConsumerGroupHeartbeatRequest():
+            return ConsumerGroupHeartbeatResponse(error=error, member_id=request.member_id, epoch=request.epoch)
+        case OffsetCommitRequest():
+            return OffsetCommitResponse((error,) * len(request.commits))
+        case OffsetFetchRequest():
+            return OffsetFetchResponse(error=error)

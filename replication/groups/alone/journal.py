@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from broker.group.consumer import ConsumerGroup
 from broker.group.consumer.records import (
-    ConsumerRecord,
+    ConsumerGroupRecord,
     TopicIds,
     applied,
     changes,
@@ -60,7 +60,7 @@ class Journal:
             consumer_key = read_consumer_key(key_bytes)
             if consumer_key is not None:
                 known = ConsumerGroup(group_id=consumer_key.group_id) if group is None else group
-                group = applied(known, ConsumerRecord(consumer_key, value), ids)
+                group = applied(known, ConsumerGroupRecord(consumer_key, value), ids)
                 continue
             key = read_key(key_bytes)
             if isinstance(key, OffsetKey):

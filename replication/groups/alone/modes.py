@@ -17,7 +17,7 @@ from typing import Final
 from broker.entropy import SplitMix64
 from broker.errors import UsageError
 from broker.group.classic import ClassicOptions
-from broker.group.consumer import ConsumerOptions, Surroundings
+from broker.group.consumer import ConsumerOptions, GroupContext
 from broker.group.offsets import OffsetOptions
 from broker.group.service import ServiceOptions
 from placement.consumer.registry import KAFKAS, load_assignor
@@ -65,6 +65,6 @@ def service_options(scenario: GroupRunScenario, mode: Mode, topics: Mapping[str,
     retention_ms = scenario.offsets_retention_ms
     return ServiceOptions(
         classic=ClassicOptions(),
-        around=Surroundings(options=ConsumerOptions(), assignors=assignors, topics=topics),
+        context=GroupContext(options=ConsumerOptions(), assignors=assignors, topics=topics),
         offsets=OffsetOptions() if retention_ms is None else OffsetOptions(retention_ms=retention_ms),
     )

@@ -26,10 +26,10 @@ from typing import Final
 from broker.draws import exponential
 from broker.entropy import SplitMix64, derive
 from broker.error_codes import ErrorCode
-from broker.group.classic import HeartbeatRequest, JoinResponse, Ticket
-from broker.group.consumer import Heartbeat
+from broker.group.classic import HeartbeatRequest, JoinGroupResponse, Ticket
+from broker.group.consumer import ConsumerGroupHeartbeatRequest
 from broker.group.members import InstanceId
-from broker.group.messages import CommitRequest, CoordinatorFound, FindCoordinator
+from broker.group.messages import FindCoordinatorRequest, FindCoordinatorResponse, OffsetCommitRequest
 from broker.group.service import GroupEntry
 from broker.group.service import Request as ServiceRequest
 from broker.group.service import Response as ServiceResponse
@@ -250,14 +250,14 @@ class World:
 
     def _send(self, process: Process, send: Send) -> None:
         extra_ms = 0
-        if isinstance(send.request, CommitRequest):
+        if isinstance(send.request, OffsetCommitRequest):
             extra_ms = max(process.commits_held_until_ms - self.now_ms, 0)
         at_ms = self._way(process, is_out=True, extra_ms=extra_ms)
         self._at(at_ms, partial(self._arrive, process, send))
 
     def _arrive(self, process: Process, send: Send) -> None:
         request = send.request
-        if isinstance(request, FindCoordinator):
+        if isinstance(request, FindCoordinatorRequest):
             self._reply(process, send.ticket, self._found())
         elif isinstance(request, AskTopics):
             known = {topic: self.topics[topic] for topic in request.topics if topic in self.topics}
@@ -276,10 +276,10 @@ class World:
             if not self.hosting.handle(send.broker, ticket, request, self.now_ms) and ticket in self._asked:
                 self._disconnect(ticket)
 
-    def _found(self) -> CoordinatorFound:
+    def _found(self) -> FindCoordinatorResponse:
         if self.hosting.service is None:
-            return CoordinatorFound(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return CoordinatorFound(self.hosting.coordinator)
+            return FindCoordinatorResponse(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return FindCoordinatorResponse(self.hosting.coordinator)
 
     def _disconnect(self, ticket: Ticket) -> None:
         process, own = self._asked.pop(ticket)
@@ -290,7 +290,7 @@ class World:
         self._at(at_ms, lambda: self._when_awake(process, lambda: self._hear(process, ticket, response)))
 
     def _hear(self, process: Process, ticket: Ticket, response: Response) -> None:
-        if process.dies_leading and isinstance(response, JoinResponse) and response.members:
+        if process.dies_leading and isinstance(response, JoinGroupResponse) and response.members:
             self._end(process)
         else:
             self._take(process, process.client.handle(ticket, response, self.now_ms))
@@ -362,4 +362,6 @@ class World:
 
 def _tells(request: ServiceRequest) -> bool:
     """Whether it is a heartbeat, in a consumer group one that reports what the member owns."""
-    return isinstance(request, HeartbeatRequest) or (isinstance(request, Heartbeat) and request.owned is not None)
+    return isinstance(request, HeartbeatRequest) or (
+        isinstance(request, ConsumerGroupHeartbeatRequest) and request.owned is not None
+    )

@@ -30,12 +30,12 @@ from broker.errors import CorruptDataError, RefusedError
 from broker.group.classic import (
     HeartbeatRequest,
     HeartbeatResponse,
-    JoinRequest,
-    JoinResponse,
-    LeaveRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
     Protocol,
-    SyncRequest,
-    SyncResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
 )
 from broker.group.members import MemberId
 from broker.group.protocol import Subscription, read_assignment, read_subscription
@@ -167,7 +167,7 @@ class ClassicClient(Client):
             self._began_ms = self._now_ms
         sent = self._membership
         ticket = self._link.next_ticket()
-        request = JoinRequest(
+        request = JoinGroupRequest(
             ticket=ticket,
             client_id=self.spec.name,
             protocols=tuple(self._protocol(assignor) for assignor in self._assignors.values()),
@@ -195,7 +195,7 @@ class ClassicClient(Client):
         return Protocol(assignor.name, subscription.to_bytes())
 
     def _on_joined(self, sent: Membership, response: Response) -> None:
-        if not isinstance(response, JoinResponse):
+        if not isinstance(response, JoinGroupResponse):
             self._fail(None)
         elif response.error is ErrorCode.MEMBER_ID_REQUIRED:
             self._membership = Membership(member_id=response.member_id)
@@ -215,7 +215,7 @@ class ClassicClient(Client):
             else:
                 self._sync(())
 
-    def _lead(self, response: JoinResponse) -> None:
+    def _lead(self, response: JoinGroupResponse) -> None:
         """Ask how many partitions there are, assign, and bring the assignment; or only watch the topics (KIP-814)."""
         self.is_leader = True
         topics = sorted({topic for member in response.members for topic in read_subscription(member.metadata).topics})
@@ -243,7 +243,7 @@ class ClassicClient(Client):
             return
         sent = self._membership
         ticket = self._link.next_ticket()
-        request = SyncRequest(
+        request = SyncGroupRequest(
             ticket=ticket,
             member_id=sent.member_id,
             generation=sent.generation,
@@ -255,7 +255,7 @@ class ClassicClient(Client):
         self._link.ask(request, lambda response: self._on_synced(sent, response), ticket=ticket)
 
     def _on_synced(self, sent: Membership, response: Response) -> None:
-        if not isinstance(response, SyncResponse):
+        if not isinstance(response, SyncGroupResponse):
             self._fail(None)
         elif response.error is not ErrorCode.NONE:
             if response.error in _RESETS and self._membership == sent:
@@ -414,7 +414,7 @@ class ClassicClient(Client):
         is_in = self.state is not JoinState.UNJOINED and bool(self.member_id)
         if self.spec.instance_id is None and is_in and self._link.coordinator is not None:
             ticket = self._link.next_ticket()
-            self._link.ask(LeaveRequest(ticket=ticket, members=((self.member_id, None),)), _ignore, ticket=ticket)
+            self._link.ask(LeaveGroupRequest(ticket=ticket, members=((self.member_id, None),)), _ignore, ticket=ticket)
 
     def _refresh_topics(self) -> None:
         """Leaders look at their topics from time to time."""

@@ -27,7 +27,7 @@ from typing import Final
 from broker.error_codes import ErrorCode
 from broker.group.classic import Ticket
 from broker.group.members import MemberId
-from broker.group.messages import CommitRequest, CommitResponse, OffsetsRequest, OffsetsResponse
+from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.offsets import Commit
 from broker.group.timers import Timers
 from broker.ids import Offset, TopicPartition
@@ -232,16 +232,16 @@ class Client(ABC):
         if not partitions or self._is_fetching_offsets or self._link.coordinator is None:
             return
         self._is_fetching_offsets = True
-        request = OffsetsRequest(partitions=partitions, member_id=self.member_id, generation=self.generation)
+        request = OffsetFetchRequest(partitions=partitions, member_id=self.member_id, generation=self.generation)
         self._link.ask(request, lambda response: self._on_offsets(partitions, response))
 
     def _on_offsets(self, partitions: tuple[TopicPartition, ...], response: Response) -> None:
         """Read from what was committed, from the first record (auto.offset.reset=earliest) where nothing was."""
         self._is_fetching_offsets = False
-        if isinstance(response, OffsetsResponse) and response.error is ErrorCode.NONE:
+        if isinstance(response, OffsetFetchResponse) and response.error is ErrorCode.NONE:
             for partition, offset in zip(partitions, response.offsets, strict=True):
                 self.reader.seek(partition, Offset(0) if offset is None else offset)
-        elif not isinstance(response, OffsetsResponse) or response.error in LOOK_AGAIN:
+        elif not isinstance(response, OffsetFetchResponse) or response.error in LOOK_AGAIN:
             self._link.lose_coordinator()
 
     # Commits.
@@ -268,7 +268,7 @@ class Client(ABC):
             then(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return
         generation = self.generation
-        request = CommitRequest(
+        request = OffsetCommitRequest(
             commits=commits, member_id=self.member_id, generation=generation, instance_id=self.spec.instance_id
         )
         self._link.ask(request, lambda response: self._on_committed(commits, generation, response, then))
@@ -277,7 +277,7 @@ class Client(ABC):
         self, commits: tuple[Commit, ...], generation: int, response: Response, then: Callable[[ErrorCode], None]
     ) -> None:
         lost = (ErrorCode.REQUEST_TIMED_OUT,) * len(commits)
-        errors = response.errors if isinstance(response, CommitResponse) else lost
+        errors = response.errors if isinstance(response, OffsetCommitResponse) else lost
         for commit, error in zip(commits, errors, strict=True):
             self._link.note(Committed(commit.partition, commit.offset, error))
         first = next((error for error in errors if error is not ErrorCode.NONE), ErrorCode.NONE)

@@ -28,7 +28,7 @@ from typing import Final
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.group.consumer import Heartbeat, HeartbeatAnswer, Partitions
+from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, Partitions
 from broker.group.consumer.member import JOINING_EPOCH, LEAVING_EPOCH, NOTHING, STATIC_LEAVING_EPOCH
 from broker.group.members import UNKNOWN_MEMBER, MemberId
 from broker.machines import step
@@ -204,15 +204,17 @@ class ConsumerClient(Client):
         elif self.state is EpochState.LEAVING:
             self._after_leaving()
 
-    def _heartbeat(self) -> Heartbeat:
+    def _heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         """Say what has changed since the last time; everything when joining, and after an error."""
         is_joining = self.state is EpochState.JOINING
         says_all = is_joining or self._told is None
         if self.state is EpochState.LEAVING:
-            return Heartbeat(member_id=self._member_id, epoch=self._epoch, instance_id=self.spec.instance_id)
+            return ConsumerGroupHeartbeatRequest(
+                member_id=self._member_id, epoch=self._epoch, instance_id=self.spec.instance_id
+            )
         owned = self._current.partitions if says_all or self._told != self._current else None
         self._told = self._current
-        return Heartbeat(
+        return ConsumerGroupHeartbeatRequest(
             member_id=self._member_id,
             epoch=self._epoch,
             instance_id=self.spec.instance_id,
@@ -226,14 +228,14 @@ class ConsumerClient(Client):
 
     def _on_beat(self, response: Response) -> None:
         self._is_beating = False
-        if isinstance(response, HeartbeatAnswer) and response.error is ErrorCode.NONE:
+        if isinstance(response, ConsumerGroupHeartbeatResponse) and response.error is ErrorCode.NONE:
             if self.state in _IN_GROUP:
                 self._on_answer(response)
         else:
-            self._on_beat_error(response.error if isinstance(response, HeartbeatAnswer) else None)
+            self._on_beat_error(response.error if isinstance(response, ConsumerGroupHeartbeatResponse) else None)
         self._beat()
 
-    def _on_answer(self, answer: HeartbeatAnswer) -> None:
+    def _on_answer(self, answer: ConsumerGroupHeartbeatResponse) -> None:
         self._member_id, self._epoch = answer.member_id, answer.epoch
         if self._interval_ms != answer.heartbeat_interval_ms:
             self._interval_ms = answer.heartbeat_interval_ms

@@ -16,7 +16,7 @@ from typing import Final
 
 from broker.error_codes import ErrorCode
 from broker.group.classic import Ticket
-from broker.group.messages import CoordinatorFound, FindCoordinator
+from broker.group.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from broker.group.timers import Timers
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
@@ -96,11 +96,11 @@ class Link:
         """Look for the coordinator, unless that is under way."""
         if self.coordinator is None and not self._is_looking:
             self._is_looking = True
-            self.ask(FindCoordinator(self._spec.group_id), self._on_found, anyone=True)
+            self.ask(FindCoordinatorRequest(self._spec.group_id), self._on_found, anyone=True)
 
     def _on_found(self, response: Response) -> None:
         self._is_looking = False
-        if isinstance(response, CoordinatorFound) and response.error is ErrorCode.NONE:
+        if isinstance(response, FindCoordinatorResponse) and response.error is ErrorCode.NONE:
             self.coordinator = response.broker
             found, self._found = self._found, []
             for then in found:

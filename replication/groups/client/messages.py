@@ -21,22 +21,22 @@ from broker.error_codes import ErrorCode
 from broker.group.classic import (
     HeartbeatRequest,
     HeartbeatResponse,
-    JoinRequest,
-    JoinResponse,
-    LeaveRequest,
-    LeaveResponse,
-    SyncRequest,
-    SyncResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
     Ticket,
 )
-from broker.group.consumer import Heartbeat, HeartbeatAnswer
+from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.messages import (
-    CommitRequest,
-    CommitResponse,
-    CoordinatorFound,
-    FindCoordinator,
-    OffsetsRequest,
-    OffsetsResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
 )
 from broker.ids import BrokerId, Offset, TopicPartition
 from broker.units import DurationMs
@@ -62,25 +62,25 @@ class Disconnected:
 
 
 Request: TypeAlias = (
-    JoinRequest
-    | SyncRequest
+    JoinGroupRequest
+    | SyncGroupRequest
     | HeartbeatRequest
-    | LeaveRequest
-    | Heartbeat
-    | CommitRequest
-    | OffsetsRequest
-    | FindCoordinator
+    | LeaveGroupRequest
+    | ConsumerGroupHeartbeatRequest
+    | OffsetCommitRequest
+    | OffsetFetchRequest
+    | FindCoordinatorRequest
     | AskTopics
 )
 Response: TypeAlias = (
-    JoinResponse
-    | SyncResponse
+    JoinGroupResponse
+    | SyncGroupResponse
     | HeartbeatResponse
-    | LeaveResponse
-    | HeartbeatAnswer
-    | CommitResponse
-    | OffsetsResponse
-    | CoordinatorFound
+    | LeaveGroupResponse
+    | ConsumerGroupHeartbeatResponse
+    | OffsetCommitResponse
+    | OffsetFetchResponse
+    | FindCoordinatorResponse
     | TopicsTold
     | Disconnected
 )

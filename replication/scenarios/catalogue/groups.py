@@ -107,8 +107,8 @@ S63: Final = GroupScenario(
         ),
     ),
     heard=(
-        Heard("CommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1, member="a"),
-        Heard("CommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0, member="b"),
+        Heard("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1, member="a"),
+        Heard("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0, member="b"),
         Heard("HeartbeatResponse", ErrorCode.NOT_COORDINATOR, member="b"),
     ),
     role_settings=_GIVING_BACK,
@@ -127,7 +127,7 @@ S64: Final = GroupScenario(
         GroupLook(9_900, coordinator=0, state="COMPLETING_REBALANCE", generation=1, owned={"a": (), "b": ()}),
         GroupLook(60_000, coordinator=1, state="STABLE"),
     ),
-    heard=(Heard("JoinResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1),),
+    heard=(Heard("JoinGroupResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1),),
     duration_ms=DurationMs(90_000),
 )
 S65: Final = GroupScenario(
@@ -194,8 +194,8 @@ S67: Final = GroupScenario(
         GroupLook(90_000, coordinator=1, state="STABLE"),
     ),
     heard=(
-        Heard("HeartbeatAnswer", ErrorCode.FENCED_MEMBER_EPOCH, 0, 0),
-        Heard("HeartbeatAnswer", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0),
+        Heard("ConsumerGroupHeartbeatResponse", ErrorCode.FENCED_MEMBER_EPOCH, 0, 0),
+        Heard("ConsumerGroupHeartbeatResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0),
     ),
 )
 S69: Final = GroupScenario(
@@ -215,7 +215,7 @@ S69: Final = GroupScenario(
         GroupLook(37_000, coordinator=0, state="STABLE"),
         GroupLook(80_000, coordinator=1, state="STABLE", owned={"a": ("t-0", "t-1", "t-2")}),
     ),
-    heard=(Heard("HeartbeatAnswer", ErrorCode.FENCED_MEMBER_EPOCH, 0, 0),),
+    heard=(Heard("ConsumerGroupHeartbeatResponse", ErrorCode.FENCED_MEMBER_EPOCH, 0, 0),),
 )
 S71: Final = GroupScenario(
     name="S71",
@@ -235,8 +235,8 @@ S71: Final = GroupScenario(
         GroupLook(80_000, coordinator=1, state="STABLE", owned={"a": ("t-0",), "b": ("t-1",), "c": ("t-2",)}),
     ),
     heard=(
-        Heard("JoinResponse", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-        Heard("CommitResponse", ErrorCode.ILLEGAL_GENERATION, 0, 0),
+        Heard("JoinGroupResponse", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        Heard("OffsetCommitResponse", ErrorCode.ILLEGAL_GENERATION, 0, 0),
     ),
     load_ms_max=DurationMs(10_000),
 )

@@ -14,17 +14,22 @@ from broker.group.classic import (
     GroupState,
     HeartbeatRequest,
     HeartbeatResponse,
-    JoinRequest,
-    JoinResponse,
-    LeaveRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
     Protocol,
-    SyncRequest,
-    SyncResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
     Ticket,
 )
-from broker.group.consumer import ConsumerOptions, Heartbeat, HeartbeatAnswer, Surroundings
+from broker.group.consumer import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerOptions,
+    GroupContext,
+)
 from broker.group.members import Departure, GroupRecord, MemberId
-from broker.group.messages import CommitRequest, CommitResponse, OffsetsRequest, OffsetsResponse
+from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.offsets import Commit, OffsetOptions
 from broker.group.protocol import Subscription, write_assignment
 from broker.group.service import Append, GroupEntry, GroupService, OffsetRecord, Output, Reply, Response, ServiceOptions
@@ -50,7 +55,7 @@ class ToFirst:
 
 OPTIONS = ServiceOptions(
     classic=ClassicOptions(),
-    around=Surroundings(options=ConsumerOptions(), assignors=(ToFirst(),), topics={"t": 1}),
+    context=GroupContext(options=ConsumerOptions(), assignors=(ToFirst(),), topics={"t": 1}),
     offsets=OffsetOptions(retention_ms=DurationMs(RETENTION_MS)),
 )
 
@@ -104,7 +109,7 @@ class Driver:
     def joined(self) -> MemberId:
         """Bring one classic member into generation 1."""
         protocols = (Protocol("range", Subscription(topics=("t",)).to_bytes()),)
-        request = JoinRequest(
+        request = JoinGroupRequest(
             ticket=OWN,
             client_id="c",
             protocols=protocols,
@@ -115,20 +120,20 @@ class Driver:
         ticket = self.send(request)
         self.at(self.now_ms + 3_000)
         answer = self.replies[ticket]
-        assert isinstance(answer, JoinResponse)
+        assert isinstance(answer, JoinGroupResponse)
         me = answer.member_id
         share = ((me, write_assignment([P0])),)
-        self.send(SyncRequest(ticket=OWN, member_id=me, generation=answer.generation, assignments=share))
+        self.send(SyncGroupRequest(ticket=OWN, member_id=me, generation=answer.generation, assignments=share))
         self.store()
         return me
 
     def commit(self, member_id: str, generation: int, offset: int = 7) -> int:
         commits = (Commit(P0, Offset(offset)),)
-        return self.send(CommitRequest(commits=commits, member_id=MemberId(member_id), generation=generation))
+        return self.send(OffsetCommitRequest(commits=commits, member_id=MemberId(member_id), generation=generation))
 
     def committed(self) -> int | None:
-        answer = self.replies[self.send(OffsetsRequest(partitions=(P0,)))]
-        assert isinstance(answer, OffsetsResponse)
+        answer = self.replies[self.send(OffsetFetchRequest(partitions=(P0,)))]
+        assert isinstance(answer, OffsetFetchResponse)
         return answer.offsets[0]
 
 
@@ -139,7 +144,7 @@ def test_an_assignment_and_a_commit_are_answered_when_they_are_stored() -> None:
     assert ticket not in driver.replies
     assert driver.committed() is None
     driver.store()
-    assert driver.replies[ticket] == CommitResponse((ErrorCode.NONE,))
+    assert driver.replies[ticket] == OffsetCommitResponse((ErrorCode.NONE,))
     assert driver.committed() == 7
 
 
@@ -156,15 +161,15 @@ def test_a_commit_that_is_not_stored_is_refused_and_not_known(failure: ErrorCode
     me = driver.joined()
     ticket = driver.commit(me, 1)
     driver.store(failure)
-    assert driver.replies[ticket] == CommitResponse((told,))
+    assert driver.replies[ticket] == OffsetCommitResponse((told,))
     assert driver.committed() is None
 
 
 def test_a_commit_of_another_generation_is_refused_at_once() -> None:
     driver = Driver()
     me = driver.joined()
-    assert driver.replies[driver.commit(me, 2)] == CommitResponse((ErrorCode.ILLEGAL_GENERATION,))
-    assert driver.replies[driver.commit("nobody", 1)] == CommitResponse((ErrorCode.UNKNOWN_MEMBER_ID,))
+    assert driver.replies[driver.commit(me, 2)] == OffsetCommitResponse((ErrorCode.ILLEGAL_GENERATION,))
+    assert driver.replies[driver.commit("nobody", 1)] == OffsetCommitResponse((ErrorCode.UNKNOWN_MEMBER_ID,))
 
 
 def test_a_member_that_commits_needs_no_heartbeat() -> None:
@@ -189,9 +194,9 @@ def test_another_coordinator_goes_on_with_the_generation_and_the_offsets() -> No
     ticket = other.send(HeartbeatRequest(ticket=OWN, member_id=me, generation=1))
     assert other.replies[ticket] == HeartbeatResponse(ticket=Ticket(ticket))
     assert other.committed() == 7
-    sync = other.send(SyncRequest(ticket=OWN, member_id=me, generation=1))
+    sync = other.send(SyncGroupRequest(ticket=OWN, member_id=me, generation=1))
     answer = other.replies[sync]
-    assert isinstance(answer, SyncResponse)
+    assert isinstance(answer, SyncGroupResponse)
     assert answer.assignment == write_assignment([P0])
 
 
@@ -208,12 +213,12 @@ def test_whoever_waits_when_the_coordinator_moves_is_told_to_look_for_it() -> No
     me = driver.joined()
     ticket = driver.commit(me, 1)
     driver.take(driver.service.unload(TimeMs(driver.now_ms)))
-    assert driver.replies[ticket] == CommitResponse((ErrorCode.NOT_COORDINATOR,))
+    assert driver.replies[ticket] == OffsetCommitResponse((ErrorCode.NOT_COORDINATOR,))
 
 
 def beat(driver: Driver, **named: object) -> int:
     full = {"rebalance_timeout_ms": DurationMs(300_000), "subscribed_topics": frozenset({"t"}), "owned": frozenset()}
-    return driver.send(Heartbeat(client_id="c", **{**full, **named}))  # type: ignore[arg-type]  # Named by the tests.
+    return driver.send(ConsumerGroupHeartbeatRequest(client_id="c", **{**full, **named}))  # type: ignore[arg-type]  # Named by the tests.
 
 
 def test_a_consumer_member_is_answered_when_the_group_that_it_is_told_of_is_stored() -> None:
@@ -222,7 +227,7 @@ def test_a_consumer_member_is_answered_when_the_group_that_it_is_told_of_is_stor
     assert ticket not in driver.replies
     driver.store()
     answer = driver.replies[ticket]
-    assert isinstance(answer, HeartbeatAnswer)
+    assert isinstance(answer, ConsumerGroupHeartbeatResponse)
     assert (answer.epoch, answer.assignment) == (1, frozenset({P0}))
     other = driver.took_over()
     assert other.service.consumer.group == driver.service.consumer.group
@@ -235,7 +240,7 @@ def test_a_consumer_group_that_cannot_be_stored_is_again_what_it_was() -> None:
     ticket = beat(driver)
     driver.store(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     answer = driver.replies[ticket]
-    assert isinstance(answer, HeartbeatAnswer)
+    assert isinstance(answer, ConsumerGroupHeartbeatResponse)
     assert answer.error is ErrorCode.NOT_COORDINATOR
     assert dict(driver.service.members) == {}
 
@@ -253,7 +258,7 @@ def test_members_of_the_two_protocols_do_not_meet() -> None:
     driver = Driver()
     driver.joined()
     answer = driver.replies[beat(driver)]
-    assert isinstance(answer, HeartbeatAnswer)
+    assert isinstance(answer, ConsumerGroupHeartbeatResponse)
     assert answer.error is ErrorCode.GROUP_ID_NOT_FOUND
 
 
@@ -262,7 +267,7 @@ def test_offsets_are_forgotten_when_the_group_has_long_been_empty_and_not_before
     me = driver.joined()
     driver.commit(me, 1)
     driver.store()
-    driver.send(LeaveRequest(ticket=OWN, members=((me, None),)))
+    driver.send(LeaveGroupRequest(ticket=OWN, members=((me, None),)))
     driver.store()
     left_ms = driver.now_ms
     driver.at(600_000)

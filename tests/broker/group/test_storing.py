@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker.error_codes import ErrorCode
-from broker.group.consumer import Heartbeat, HeartbeatAnswer
+from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.members import MemberId
 from broker.units import DurationMs, TimeMs
 from tests.broker.group.test_service import Driver
@@ -12,8 +12,8 @@ SESSION_MS = 45_000
 RETRY_MS = 500
 
 
-def joining(name: str) -> Heartbeat:
-    return Heartbeat(
+def joining(name: str) -> ConsumerGroupHeartbeatRequest:
+    return ConsumerGroupHeartbeatRequest(
         member_id=MemberId(name),
         subscribed_topics=frozenset({"t"}),
         rebalance_timeout_ms=DurationMs(300_000),
@@ -37,7 +37,7 @@ def test_what_is_refused_is_gone_and_what_was_appended_before_stays() -> None:
     assert set(driver.service.consumer.group.members) == {"a"}
     store_first(driver, ErrorCode.NONE)
     answers = [driver.replies[ticket] for ticket in (first, second)]
-    assert [answer.error for answer in answers if isinstance(answer, HeartbeatAnswer)] == [
+    assert [answer.error for answer in answers if isinstance(answer, ConsumerGroupHeartbeatResponse)] == [
         ErrorCode.NONE,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ]
@@ -48,7 +48,7 @@ def test_what_is_not_replicated_in_time_stays_as_it_stays_in_the_log() -> None:
     ticket = driver.send(joining("a"))
     store_first(driver, ErrorCode.REQUEST_TIMED_OUT)
     answer = driver.replies[ticket]
-    assert isinstance(answer, HeartbeatAnswer)
+    assert isinstance(answer, ConsumerGroupHeartbeatResponse)
     assert answer.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert set(driver.service.consumer.group.members) == {"a"}
 

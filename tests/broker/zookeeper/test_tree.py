@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from broker.zookeeper import (
     ANY_VERSION,
-    Kind,
+    EventType,
+    NodeKind,
     Session,
-    Told,
-    WatchKind,
+    WatchedEvent,
     ZnodeCode,
     ZnodeRefusedError,
     ZnodeTree,
 )
 
 A, B, GONE = Session("a"), Session("b"), Session("gone")
-EPHEMERAL = Kind.EPHEMERAL
+EPHEMERAL = NodeKind.EPHEMERAL
 Tree = ZnodeTree[int]
 
 
@@ -85,7 +85,7 @@ def test_what_zookeeper_refuses_is_refused_with_its_code_and_changes_nothing(
     assert (refused.value.code, refused.value.path) == (code, path)
     assert seen(tree) == before
     # And no watch was set.
-    assert tree.create("/later").told == ()
+    assert tree.create("/later").events == ()
 
 
 def test_a_refusal_is_told_in_zookeepers_words() -> None:
@@ -132,9 +132,9 @@ def test_sequential_nodes_are_numbered_by_the_children_that_the_parent_ever_had(
     tree.open(A)
     tree.create("/p")
     tree.create("/p/other")
-    paths = [tree.create("/p/n-", kind=Kind.SEQUENTIAL).path for _ in range(2)]
+    paths = [tree.create("/p/n-", kind=NodeKind.SEQUENTIAL).path for _ in range(2)]
     tree.delete(paths[0])
-    paths.append(tree.create("/p/n-", kind=Kind.SEQUENTIAL | EPHEMERAL, session=A).path)
+    paths.append(tree.create("/p/n-", kind=NodeKind.SEQUENTIAL | EPHEMERAL, session=A).path)
     assert paths == ["/p/n-0000000001", "/p/n-0000000002", "/p/n-0000000003"]
     tree.close(A)
     assert tree.children("/p") == ("other", "n-0000000002")
@@ -155,14 +155,14 @@ def test_a_watch_on_data_tells_of_the_next_write_once() -> None:
     tree = grown()
     tree.get("/a", B)
     tree.create("/a/c")
-    assert tree.write("/a", 2) == (Told(B, WatchKind.NODE_DATA_CHANGED, "/a"),)
+    assert tree.write("/a", 2) == (WatchedEvent(B, EventType.NODE_DATA_CHANGED, "/a"),)
     assert tree.write("/a", 3) == ()
 
 
 def test_a_watch_on_what_is_not_there_tells_that_it_comes() -> None:
     tree = grown()
     assert tree.exists("/new", B) is None
-    assert tree.create("/new").told == (Told(B, WatchKind.NODE_CREATED, "/new"),)
+    assert tree.create("/new").events == (WatchedEvent(B, EventType.NODE_CREATED, "/new"),)
     assert tree.delete("/new") == ()
 
 
@@ -171,9 +171,9 @@ def test_a_watch_on_children_tells_of_the_next_that_comes_or_goes_and_of_no_writ
     tree.children("/a", A)
     tree.children("/a", B)
     assert tree.write("/a/b", 7) == ()
-    changed = WatchKind.NODE_CHILDREN_CHANGED
-    assert tree.delete("/a/b") == (Told(A, changed, "/a"), Told(B, changed, "/a"))
-    assert tree.create("/a/c").told == ()
+    changed = EventType.NODE_CHILDREN_CHANGED
+    assert tree.delete("/a/b") == (WatchedEvent(A, changed, "/a"), WatchedEvent(B, changed, "/a"))
+    assert tree.create("/a/c").events == ()
 
 
 def test_who_watches_a_node_and_its_children_is_told_once_that_it_is_gone() -> None:
@@ -183,9 +183,9 @@ def test_who_watches_a_node_and_its_children_is_told_once_that_it_is_gone() -> N
     tree.children("/a/b", B)
     tree.children("/a", B)
     assert tree.delete("/a/b") == (
-        Told(A, WatchKind.NODE_DELETED, "/a/b"),
-        Told(B, WatchKind.NODE_DELETED, "/a/b"),
-        Told(B, WatchKind.NODE_CHILDREN_CHANGED, "/a"),
+        WatchedEvent(A, EventType.NODE_DELETED, "/a/b"),
+        WatchedEvent(B, EventType.NODE_DELETED, "/a/b"),
+        WatchedEvent(B, EventType.NODE_CHILDREN_CHANGED, "/a"),
     )
 
 
@@ -193,13 +193,13 @@ def test_a_session_that_ends_tells_the_others_and_not_itself() -> None:
     tree = grown()
     for session in (A, B):
         tree.exists("/e", session)
-    assert tree.close(A) == (Told(B, WatchKind.NODE_DELETED, "/e"),)
+    assert tree.close(A) == (WatchedEvent(B, EventType.NODE_DELETED, "/e"),)
 
 
 def test_the_way_down_is_made_where_it_is_missing() -> None:
     tree = grown()
     tree.children("/a", B)
-    assert tree.make_way("/a/x/y") == (Told(B, WatchKind.NODE_CHILDREN_CHANGED, "/a"),)
+    assert tree.make_way("/a/x/y") == (WatchedEvent(B, EventType.NODE_CHILDREN_CHANGED, "/a"),)
     assert tree.make_way("/a/x/y") == ()
     assert tree.children("/a/x") == ("y",)
 
@@ -250,7 +250,7 @@ class Plain:
             gone = [each for each, (_, owner) in self.nodes.items() if owner == session]
             for each in gone:
                 del self.nodes[each]
-            return {told for each in gone for told in self.fire(each)}
+            return {events for each in gone for events in self.fire(each)}
         elif session not in self.sessions:
             return None
         elif name == "watch":
@@ -273,7 +273,7 @@ class Plain:
         return set()
 
 
-def done(tree: Tree, name: str, path: str, session: Session, version: int) -> tuple[Told, ...]:
+def done(tree: Tree, name: str, path: str, session: Session, version: int) -> tuple[WatchedEvent, ...]:
     if name == "open":
         tree.open(session)
     elif name == "close":
@@ -281,9 +281,9 @@ def done(tree: Tree, name: str, path: str, session: Session, version: int) -> tu
     elif name == "watch":
         tree.exists(path, session)
     elif name == "create":
-        return tree.create(path, 0, session=session).told
+        return tree.create(path, 0, session=session).events
     elif name == "ephemeral":
-        return tree.create(path, 0, EPHEMERAL, session).told
+        return tree.create(path, 0, EPHEMERAL, session).events
     elif name == "write":
         return tree.write(path, 0, version, session)
     else:
@@ -299,11 +299,11 @@ def test_any_row_of_operations_does_what_a_plain_dictionary_says(
     for action in actions:
         expected = plain.do(*action)
         try:
-            told = done(tree, *action)
+            events = done(tree, *action)
         except ZnodeRefusedError:
             assert expected is None, action
         else:
-            assert {(each.path, each.session) for each in told} == expected, action
+            assert {(each.path, each.session) for each in events} == expected, action
         tree.check_invariants()
         found = {path: stat for path in PATHS if (stat := tree.exists(path)) is not None}
         assert {path: (stat.version, stat.owner) for path, stat in found.items()} == plain.nodes

@@ -17,7 +17,7 @@ from placement.balance.constraints import (
     REGISTERED_BROKERS,
     STANDARD,
     Constraint,
-    Kind,
+    RuleKind,
     Violation,
     check,
     factor_met,
@@ -110,7 +110,7 @@ def test_an_empty_assignment_breaks_nothing() -> None:
 
 
 def test_hard_constraints_are_those_of_kind_hard() -> None:
-    assert [constraint for constraint in STANDARD if constraint.kind is Kind.HARD] == list(HARD)
+    assert [constraint for constraint in STANDARD if constraint.kind is RuleKind.HARD] == list(HARD)
 
 
 @given(st.data())

@@ -11,7 +11,7 @@ from broker.errors import UsageError
 from broker.ids import PartitionId, TopicPartition
 from placement.consumer.assignment import NOBODY, GroupAssignment
 from placement.consumer.group import NO_METADATA, Group, Member, Topic
-from placement.consumer.invariants import Broken, check_assignment
+from placement.consumer.invariants import BrokenRule, check_assignment
 from placement.consumer.racks import ReplicaRacks
 from placement.consumer.ragged import Ragged, count_sort, grouped, inverse
 from placement.consumer.subscribers import same_sets, subscribers_of
@@ -126,13 +126,13 @@ def test_the_owner_of_a_partition_is_the_last_member_that_has_it() -> None:
     ("answered", "broken"),
     [
         ([[0, 1], [2]], []),
-        ([[0, 1], [1, 2]], [Broken("one-member", "t-1 is given to a and b")]),
-        ([[0], [2]], [Broken("every-partition", "t-1 is given to nobody")]),
-        ([[0, 1, 3], [2]], [Broken("existing", "t-9 does not exist")]),
-        ([[0, 1, 2], []], [Broken("balanced", "sizes go from 0 to 3")]),
+        ([[0, 1], [1, 2]], [BrokenRule("one-member", "t-1 is given to a and b")]),
+        ([[0], [2]], [BrokenRule("every-partition", "t-1 is given to nobody")]),
+        ([[0, 1, 3], [2]], [BrokenRule("existing", "t-9 does not exist")]),
+        ([[0, 1, 2], []], [BrokenRule("balanced", "sizes go from 0 to 3")]),
     ],
 )
-def test_a_broken_rule_is_told_with_what_breaks_it(answered: list[list[int]], broken: list[Broken]) -> None:
+def test_a_broken_rule_is_told_with_what_breaks_it(answered: list[list[int]], broken: list[BrokenRule]) -> None:
     asked = group({"t": 3}, {"a": "t", "b": "t"}, {"a": "t-9"})
     balanced = bool(broken) and broken[0].rule == "balanced"
     assert check_assignment(GroupAssignment(asked, Ragged.of(answered)), balanced=balanced) == broken
@@ -141,10 +141,10 @@ def test_a_broken_rule_is_told_with_what_breaks_it(answered: list[list[int]], br
 def test_a_partition_of_a_stranger_and_one_that_could_move_are_told() -> None:
     asked = group({"t": 3, "u": 1}, {"a": "t", "b": "t u"})
     stranger = GroupAssignment(asked, Ragged.of([[0, 3], [1, 2]]))
-    assert check_assignment(stranger) == [Broken("subscribed", "u-0 is given to a, which does not subscribe to it")]
+    assert check_assignment(stranger) == [BrokenRule("subscribed", "u-0 is given to a, which does not subscribe to it")]
     uneven = GroupAssignment(asked, Ragged.of([[], [0, 1, 2, 3]]))
     assert check_assignment(uneven, balanced=True) == [
-        Broken("balanced", "t-0 could go from b to a, which has at least two fewer")
+        BrokenRule("balanced", "t-0 could go from b to a, which has at least two fewer")
     ]
     waiting = GroupAssignment(group({"t": 1}, {"a": "t"}, {"a": "t-0"}), Ragged.of([[]]))
     assert check_assignment(waiting, withheld=True) == []

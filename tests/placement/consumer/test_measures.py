@@ -15,7 +15,7 @@ from placement.consumer.assignment import GroupAssignment
 from placement.consumer.client_range import RangeAssignor
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.measures import Measures, measure
-from placement.consumer.moves import Why, moves_of
+from placement.consumer.moves import MoveReason, moves_of
 from placement.consumer.optimum import held_table, optimum_of
 from placement.consumer.ragged import Ragged
 from placement.consumer.random_assignor import RandomAssignor
@@ -129,12 +129,12 @@ def test_every_move_has_its_reason() -> None:
     }
     after = GroupAssignment(asked, Ragged.of([[0, 1, 2], [3, 4]]))
     assert [(str(move.partition), move.before, move.after, move.why) for move in moves_of(after, held)] == [
-        ("gone-0", "b", None, Why.GONE),
-        ("t-1", "b", "a", Why.CHOSEN),
-        ("t-2", "c", "a", Why.LEFT),
-        ("t-3", None, "b", Why.NEW),
-        ("t-9", "d", None, Why.GONE),
-        ("u-0", "a", None, Why.NO_READER),
+        ("gone-0", "b", None, MoveReason.GONE),
+        ("t-1", "b", "a", MoveReason.CHOSEN),
+        ("t-2", "c", "a", MoveReason.LEFT),
+        ("t-3", None, "b", MoveReason.NEW),
+        ("t-9", "d", None, MoveReason.GONE),
+        ("u-0", "a", None, MoveReason.NO_READER),
     ]
 
 
@@ -143,9 +143,9 @@ def test_disputed_unsubscribed_and_withheld_partitions_have_their_reasons_too() 
     held = {"a": partitions("t-0 u-0"), "b": partitions("t-0 t-1")}
     after = GroupAssignment(asked, Ragged.of([[], [2], [0]]))
     assert [(str(move.partition), move.after, move.why) for move in moves_of(after, held)] == [
-        ("t-0", "c", Why.DISPUTED),
-        ("t-1", None, Why.WITHHELD),
-        ("u-0", "b", Why.UNSUBSCRIBED),
+        ("t-0", "c", MoveReason.DISPUTED),
+        ("t-1", None, MoveReason.WITHHELD),
+        ("u-0", "b", MoveReason.UNSUBSCRIBED),
     ]
 
 

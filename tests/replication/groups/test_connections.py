@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker.group.classic import Ticket
-from broker.group.messages import CoordinatorFound, FindCoordinator
+from broker.group.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.messages import Send
@@ -15,15 +15,15 @@ from replication.roles.outbox import Outbox
 CLIENT = Address(NodeId(2_001))
 BROKER = BrokerId(1)
 SILENCE_MS = DurationMs(2_000)
-ANSWER = CoordinatorFound(BROKER)
+ANSWER = FindCoordinatorResponse(BROKER)
 
 
 def asked(ticket: int, session: int = 1, floor: int = 1) -> Asked:
-    return Asked(CLIENT.node, session, Ticket(ticket), Ticket(floor), "g", FindCoordinator("g"))
+    return Asked(CLIENT.node, session, Ticket(ticket), Ticket(floor), "g", FindCoordinatorRequest("g"))
 
 
 def send(ticket: int, timeout_ms: int = 30_000) -> Send:
-    return Send(Ticket(ticket), FindCoordinator("g"), None, DurationMs(timeout_ms))
+    return Send(Ticket(ticket), FindCoordinatorRequest("g"), None, DurationMs(timeout_ms))
 
 
 def test_a_doubled_request_is_taken_once() -> None:

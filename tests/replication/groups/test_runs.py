@@ -85,8 +85,8 @@ def test_a_coordinator_that_hands_over_sends_its_members_on() -> None:
     outcome = lived(life, Fault(TimeMs(60_000), FaultKind.STOP, 0, DurationMs(20_000)), options=options)
     assert outcome.is_clean
     errors = {(kind, error) for _, kind, error in life.tally.answers}
-    assert ("HeartbeatAnswer", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) in errors
-    assert ("CommitResponse", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) in errors
+    assert ("ConsumerGroupHeartbeatResponse", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) in errors
+    assert ("OffsetCommitResponse", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) in errors
     assert ("HeartbeatResponse", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) not in errors
     assert {error for _, error in errors} >= {ErrorCode.NOT_COORDINATOR}
 
@@ -96,7 +96,7 @@ def test_without_enough_replicas_commits_are_refused_and_nobody_is_dropped() -> 
     faults = [Fault(TimeMs(20_000), FaultKind.KILL, broker, DurationMs(15_000)) for broker in (1, 2)]
     assert lived(life, *faults).is_clean
     errors = {(kind, error) for _, kind, error in life.tally.answers}
-    assert ("CommitResponse", ErrorCode.COORDINATOR_NOT_AVAILABLE) in errors
+    assert ("OffsetCommitResponse", ErrorCode.COORDINATOR_NOT_AVAILABLE) in errors
     assert not any(error is ErrorCode.FENCED_MEMBER_EPOCH for _, error in errors)
 
 
@@ -118,7 +118,7 @@ def test_stories_of_groups_look_and_listen() -> None:
     verdict = attrs.evolve(S71, looks=(look,), heard=(heard,), deaths=1).play()
     assert verdict.differences == (
         "at 29000 ms generation is 1, expected 9",
-        "members heard CommitResponse ILLEGAL_GENERATION (22) 0 times, expected 1 to 2",
+        "members heard OffsetCommitResponse ILLEGAL_GENERATION (22) 0 times, expected 1 to 2",
         "0 programs ended by themselves, expected 1",
     )
     assert len({scenario.name for scenario in OF_GROUPS}) == len(OF_GROUPS)

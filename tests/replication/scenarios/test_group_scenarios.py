@@ -19,7 +19,9 @@ from replication.scenarios.catalogue.groups import INCIDENT, S63, S67, S69, S71
 
 def test_a_zombie_is_refused_because_the_coordinator_fences_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ClassicGroup, "commit_error", lambda *given, **named: ErrorCode.NONE)
-    assert "a heard CommitResponse UNKNOWN_MEMBER_ID (25) 0 times, expected 1 to 1000000" in S63.play().differences
+    assert (
+        "a heard OffsetCommitResponse UNKNOWN_MEMBER_ID (25) 0 times, expected 1 to 1000000" in S63.play().differences
+    )
 
 
 def test_nobody_owns_a_partition_twice_because_what_is_asked_back_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:

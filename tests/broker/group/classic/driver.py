@@ -15,18 +15,18 @@ from broker.group.classic import (
     HeartbeatRequest,
     HeartbeatResponse,
     InstanceId,
-    JoinRequest,
-    JoinResponse,
-    LeaveRequest,
-    LeaveResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
     MemberId,
     Output,
     Protocol,
     Request,
     Response,
     Store,
-    SyncRequest,
-    SyncResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
     Ticket,
 )
 from broker.units import DurationMs, TimeMs
@@ -86,11 +86,11 @@ class Driver:
             "rebalance_timeout_ms": DurationMs(300_000),
             **named,
         }
-        return self.send(JoinRequest(ticket=self.next_ticket(), member_id=MemberId(member_id), **fields))
+        return self.send(JoinGroupRequest(ticket=self.next_ticket(), member_id=MemberId(member_id), **fields))
 
     def enter(self, **named: Any) -> tuple[MemberId, int]:
         """Join in the two steps of a new dynamic member; return its name and the ticket of the second join."""
-        first = self.answer(JoinResponse, self.join(**named))
+        first = self.answer(JoinGroupResponse, self.join(**named))
         assert first.error is ErrorCode.MEMBER_ID_REQUIRED
         return first.member_id, self.join(first.member_id, **named)
 
@@ -99,7 +99,7 @@ class Driver:
     ) -> int:
         given = tuple((MemberId(name), assignment) for name, assignment in assignments)
         return self.send(
-            SyncRequest(
+            SyncGroupRequest(
                 ticket=self.next_ticket(),
                 member_id=MemberId(member_id),
                 generation=generation,
@@ -115,17 +115,17 @@ class Driver:
         )
         return self.answer(HeartbeatResponse, self.send(request)).error
 
-    def leave(self, *members: tuple[str, str | None]) -> LeaveResponse:
+    def leave(self, *members: tuple[str, str | None]) -> LeaveGroupResponse:
         pairs = tuple((MemberId(name), None if at is None else InstanceId(at)) for name, at in members)
-        return self.answer(LeaveResponse, self.send(LeaveRequest(ticket=self.next_ticket(), members=pairs)))
+        return self.answer(LeaveGroupResponse, self.send(LeaveGroupRequest(ticket=self.next_ticket(), members=pairs)))
 
     def answer(self, kind: type[Answer], ticket: int) -> Answer:
         found = self.answers[ticket]
         assert isinstance(found, kind)
         return found
 
-    def joined(self, ticket: int) -> JoinResponse:
-        found = self.answer(JoinResponse, ticket)
+    def joined(self, ticket: int) -> JoinGroupResponse:
+        found = self.answer(JoinGroupResponse, ticket)
         assert found.error is ErrorCode.NONE, found
         return found
 
@@ -141,9 +141,9 @@ class Driver:
         ids = [member_id for member_id, _ in entered]
         return sorted(ids, key=lambda member_id: member_id != leader.leader_id)
 
-    def rejoin_all(self, members: list[MemberId], **named: Any) -> list[JoinResponse]:
+    def rejoin_all(self, members: list[MemberId], **named: Any) -> list[JoinGroupResponse]:
         tickets = [self.join(member_id, **named) for member_id in members]
         return [self.joined(ticket) for ticket in tickets]
 
-    def synced(self, ticket: int) -> SyncResponse:
-        return self.answer(SyncResponse, ticket)
+    def synced(self, ticket: int) -> SyncGroupResponse:
+        return self.answer(SyncGroupResponse, ticket)

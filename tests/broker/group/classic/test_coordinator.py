@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from broker.error_codes import ErrorCode
-from broker.group.classic import GroupState, InstanceId, JoinResponse, MemberId, Protocol
+from broker.group.classic import GroupState, InstanceId, JoinGroupResponse, MemberId, Protocol
 from broker.group.offsets import ExpiryRule
 from broker.units import DurationMs, TimeMs
 from tests.broker.group.classic.driver import RANGE, Driver
@@ -189,7 +189,7 @@ def test_a_replacement_that_cannot_be_stored_leaves_the_old_process_in_its_place
     driver.stores_at_once = False
     again = driver.join(instance_id=InstanceId("i"), session_timeout_ms=DurationMs(10_000))
     driver.stored(driver.stores[-1].token, ErrorCode.REQUEST_TIMED_OUT)
-    refused = driver.answer(JoinResponse, again)
+    refused = driver.answer(JoinGroupResponse, again)
     assert (refused.error, refused.member_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
     assert driver.heartbeat(old, 1, "i") is ErrorCode.NONE
     assert driver.group.members[old].session_timeout_ms == 45_000
@@ -307,14 +307,14 @@ def test_the_protocol_is_the_first_that_all_support_by_votes() -> None:
 def test_a_join_that_does_not_fit_is_refused_and_changes_nothing(named: dict[str, Any], error: ErrorCode) -> None:
     driver = Driver()
     (member,) = driver.stable(1)
-    assert driver.answer(JoinResponse, driver.join(**named)).error is error
+    assert driver.answer(JoinGroupResponse, driver.join(**named)).error is error
     assert (list(driver.group.members), driver.group.state) == ([member], GroupState.STABLE)
 
 
 def test_a_full_group_takes_nobody_in_and_keeps_its_own() -> None:
     driver = Driver(size_max=2)
     leader, follower = driver.stable(2)
-    assert driver.answer(JoinResponse, driver.join()).error is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert driver.answer(JoinGroupResponse, driver.join()).error is ErrorCode.GROUP_MAX_SIZE_REACHED
     assert driver.rejoin_all([follower, leader][:1])[0].generation == 1
 
 
@@ -333,9 +333,9 @@ def test_a_coordinator_that_moves_sends_everybody_to_the_new_one() -> None:
     leader, follower = driver.stable(2)
     joining = driver.join(leader)
     driver.take(driver.coordinator.unload(driver.coordinator.now_ms))
-    assert driver.answer(JoinResponse, joining).error is ErrorCode.NOT_COORDINATOR
+    assert driver.answer(JoinGroupResponse, joining).error is ErrorCode.NOT_COORDINATOR
     assert driver.heartbeat(follower, 1) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert driver.answer(JoinResponse, driver.join()).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert driver.answer(JoinGroupResponse, driver.join()).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert driver.coordinator.next_ms() is None
 
 

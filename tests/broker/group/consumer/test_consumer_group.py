@@ -14,9 +14,9 @@ from broker.error_codes import ErrorCode
 from broker.group.assignors import Subscriber
 from broker.group.consumer.coordinator import ConsumerCoordinator
 from broker.group.consumer.group import ConsumerGroup, ConsumerGroupState
-from broker.group.consumer.heartbeats import ConsumerOptions, Surroundings
+from broker.group.consumer.heartbeats import ConsumerOptions, GroupContext
 from broker.group.consumer.member import ConsumerMember, MemberState, Partitions, reconciled
-from broker.group.consumer.messages import Heartbeat, HeartbeatAnswer
+from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.members import InstanceId, MemberId
 from broker.ids import PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
@@ -57,22 +57,22 @@ class Driver:
     def __init__(self, *, size_max: int = 100) -> None:
         self.plan = Scripted()
         options = ConsumerOptions(size_max=size_max)
-        self.around = Surroundings(options=options, assignors=(self.plan, Dealer()), topics={"t": 2})
-        self.coordinator = ConsumerCoordinator(ConsumerGroup(group_id="g"), self.around, SplitMix64(1))
+        self.context = GroupContext(options=options, assignors=(self.plan, Dealer()), topics={"t": 2})
+        self.coordinator = ConsumerCoordinator(ConsumerGroup(group_id="g"), self.context, SplitMix64(1))
         self.now_ms = 0
 
     @property
     def group(self) -> ConsumerGroup:
         return self.coordinator.group
 
-    def beat(self, member_id: str, epoch: int, **named: Any) -> HeartbeatAnswer:
-        request = Heartbeat(member_id=MemberId(member_id), epoch=epoch, **named)
+    def beat(self, member_id: str, epoch: int, **named: Any) -> ConsumerGroupHeartbeatResponse:
+        request = ConsumerGroupHeartbeatRequest(member_id=MemberId(member_id), epoch=epoch, **named)
         told = self.coordinator.handle(request, TimeMs(self.now_ms))
         assert told.group is self.group
         self.group.check_invariants()
         return told.answer
 
-    def join(self, member_id: str, **named: Any) -> HeartbeatAnswer:
+    def join(self, member_id: str, **named: Any) -> ConsumerGroupHeartbeatResponse:
         first = {
             "subscribed_topics": frozenset({"t"}),
             "rebalance_timeout_ms": DurationMs(300_000),
@@ -198,8 +198,8 @@ def test_a_new_partition_of_a_topic_is_met_at_the_next_heartbeat() -> None:
     driver = Driver()
     driver.plan.plan = {"a": parts(0, 1)}
     driver.join("a")
-    driver.coordinator.around = Surroundings(
-        options=driver.around.options, assignors=driver.around.assignors, topics={"t": 3}
+    driver.coordinator.context = GroupContext(
+        options=driver.context.options, assignors=driver.context.assignors, topics={"t": 3}
     )
     driver.plan.plan = {"a": parts(0, 1, 2)}
     answer = driver.beat("a", 1)
@@ -216,17 +216,25 @@ def test_the_assignor_is_the_one_that_most_members_ask_for() -> None:
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
-        (Heartbeat(member_id=MemberId("x"), epoch=1), ErrorCode.UNKNOWN_MEMBER_ID),
-        (Heartbeat(member_id=MemberId("x"), epoch=-1), ErrorCode.UNKNOWN_MEMBER_ID),
-        (Heartbeat(member_id=MemberId("x"), epoch=-3), ErrorCode.INVALID_REQUEST),
-        (Heartbeat(member_id=MemberId("x"), epoch=-2), ErrorCode.INVALID_REQUEST),
-        (Heartbeat(member_id=MemberId(""), epoch=1), ErrorCode.INVALID_REQUEST),
-        (Heartbeat(member_id=MemberId("x"), epoch=0), ErrorCode.INVALID_REQUEST),
-        (Heartbeat(member_id=MemberId("a"), epoch=1, assignor="mystery"), ErrorCode.UNSUPPORTED_ASSIGNOR),
-        (Heartbeat(member_id=MemberId("x"), epoch=1, instance_id=InstanceId("i")), ErrorCode.UNKNOWN_MEMBER_ID),
+        (ConsumerGroupHeartbeatRequest(member_id=MemberId("x"), epoch=1), ErrorCode.UNKNOWN_MEMBER_ID),
+        (ConsumerGroupHeartbeatRequest(member_id=MemberId("x"), epoch=-1), ErrorCode.UNKNOWN_MEMBER_ID),
+        (ConsumerGroupHeartbeatRequest(member_id=MemberId("x"), epoch=-3), ErrorCode.INVALID_REQUEST),
+        (ConsumerGroupHeartbeatRequest(member_id=MemberId("x"), epoch=-2), ErrorCode.INVALID_REQUEST),
+        (ConsumerGroupHeartbeatRequest(member_id=MemberId(""), epoch=1), ErrorCode.INVALID_REQUEST),
+        (ConsumerGroupHeartbeatRequest(member_id=MemberId("x"), epoch=0), ErrorCode.INVALID_REQUEST),
+        (
+            ConsumerGroupHeartbeatRequest(member_id=MemberId("a"), epoch=1, assignor="mystery"),
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+        ),
+        (
+            ConsumerGroupHeartbeatRequest(member_id=MemberId("x"), epoch=1, instance_id=InstanceId("i")),
+            ErrorCode.UNKNOWN_MEMBER_ID,
+        ),
     ],
 )
-def test_a_heartbeat_that_does_not_fit_is_refused_and_changes_nothing(request_: Heartbeat, error: ErrorCode) -> None:
+def test_a_heartbeat_that_does_not_fit_is_refused_and_changes_nothing(
+    request_: ConsumerGroupHeartbeatRequest, error: ErrorCode
+) -> None:
     driver = Driver()
     driver.join("a")
     before = driver.group
@@ -274,10 +282,10 @@ STEPS = st.tuples(
 @given(st.lists(STEPS, max_size=40))
 def test_no_two_members_ever_own_a_partition_and_all_arrive_when_left_alone(steps: list[tuple[str, str, int]]) -> None:
     driver = Driver()
-    driver.coordinator.around = Surroundings(options=ConsumerOptions(), assignors=(Dealer(),), topics={"t": 5})
+    driver.coordinator.context = GroupContext(options=ConsumerOptions(), assignors=(Dealer(),), topics={"t": 5})
     clients: dict[str, tuple[int, Partitions, Partitions]] = {}  # Epoch, what it owns, what it was told to own.
 
-    def told(name: str, answer: HeartbeatAnswer) -> None:
+    def told(name: str, answer: ConsumerGroupHeartbeatResponse) -> None:
         if answer.error is not ErrorCode.NONE:
             clients.pop(name, None)
             return

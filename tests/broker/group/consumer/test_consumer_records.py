@@ -16,8 +16,8 @@ from broker.group.consumer.records import (
     TARGET,
     TARGET_EPOCH,
     TOPICS,
-    ConsumerKey,
-    ConsumerRecord,
+    ConsumerGroupKey,
+    ConsumerGroupRecord,
     TopicIds,
     applied,
     changes,
@@ -74,9 +74,9 @@ def test_values_are_those_of_kafkas_own_classes() -> None:
 
 
 def test_keys_are_those_of_kafkas_own_classes() -> None:
-    assert ConsumerKey(EPOCH, "g").to_bytes().hex() == "0003000167"
-    assert ConsumerKey(CURRENT, "g", MemberId("m")).to_bytes().hex() == "000800016700016d"
-    assert read_consumer_key(bytes.fromhex("000800016700016d")) == ConsumerKey(CURRENT, "g", MemberId("m"))
+    assert ConsumerGroupKey(EPOCH, "g").to_bytes().hex() == "0003000167"
+    assert ConsumerGroupKey(CURRENT, "g", MemberId("m")).to_bytes().hex() == "000800016700016d"
+    assert read_consumer_key(bytes.fromhex("000800016700016d")) == ConsumerGroupKey(CURRENT, "g", MemberId("m"))
 
 
 def test_a_key_of_another_kind_is_none() -> None:
@@ -113,7 +113,7 @@ def test_partitions_of_a_topic_that_is_gone_are_left_out() -> None:
 @pytest.mark.parametrize("value", ["000100000007", "0000000000", "00"])
 def test_a_damaged_value_is_refused(value: str) -> None:
     with pytest.raises(CorruptDataError):
-        applied(NO_GROUP, ConsumerRecord(ConsumerKey(EPOCH, "g"), bytes.fromhex(value)), IDS)
+        applied(NO_GROUP, ConsumerGroupRecord(ConsumerGroupKey(EPOCH, "g"), bytes.fromhex(value)), IDS)
 
 
 def test_an_unknown_state_of_a_member_is_refused_in_one_sentence() -> None:
@@ -164,6 +164,6 @@ def test_the_records_of_all_changes_make_the_group_again(history: list[ConsumerG
         for record in changes(written, group, IDS):
             key = read_consumer_key(record.key.to_bytes())
             assert key is not None
-            read = applied(read, ConsumerRecord(key, record.value), IDS)
+            read = applied(read, ConsumerGroupRecord(key, record.value), IDS)
         written = group
         assert attrs.evolve(read, topics=dict(read.topics)) == group

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.group.classic import GroupState, Ticket
-from broker.group.consumer import Heartbeat, MemberState
+from broker.group.consumer import ConsumerGroupHeartbeatRequest, MemberState
 from broker.group.service import GroupEntry, OffsetRecord, Request
 from replication.groups.alone.life import Life, live
 from replication.groups.alone.scenario import Mode
@@ -131,7 +131,7 @@ class _Seen(Watcher):
     def asked(self, world: World, ticket: Ticket, request: Request) -> None:
         service = world.hosting.service
         assert service is not None
-        if isinstance(request, Heartbeat):
+        if isinstance(request, ConsumerGroupHeartbeatRequest):
             member = service.consumer.group.members.get(request.member_id)
             if member is not None and request.epoch == member.previous_epoch and 0 < request.epoch < member.epoch:
                 self.former_epochs += 1

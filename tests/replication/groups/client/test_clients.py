@@ -16,22 +16,22 @@ from broker.group.classic import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinedMember,
-    JoinRequest,
-    JoinResponse,
-    LeaveRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
     MemberId,
-    SyncRequest,
-    SyncResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
 )
-from broker.group.consumer import Heartbeat, HeartbeatAnswer
+from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.members import InstanceId
 from broker.group.messages import (
-    CommitRequest,
-    CommitResponse,
-    CoordinatorFound,
-    FindCoordinator,
-    OffsetsRequest,
-    OffsetsResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
 )
 from broker.group.protocol import read_subscription, write_assignment
 from broker.ids import BrokerId, Offset, PartitionId, TopicPartition
@@ -126,9 +126,9 @@ def classic(*assignors: str, instance_id: str | None = None) -> Script:
     return Script(ClassicClient(spec, Ten(), SplitMix64(1)))
 
 
-def in_generation(generation: int, request: JoinRequest) -> JoinResponse:
+def in_generation(generation: int, request: JoinGroupRequest) -> JoinGroupResponse:
     """Return the answer to a follower."""
-    return JoinResponse(
+    return JoinGroupResponse(
         ticket=request.ticket,
         member_id=MemberId("m"),
         generation=generation,
@@ -145,12 +145,12 @@ def hear(script: Script, error: ErrorCode = ErrorCode.NONE) -> None:
 
 def joined(script: Script) -> Script:
     """Bring a member into generation 1 with both partitions."""
-    script.answer(FindCoordinator, CoordinatorFound(BrokerId(1)))
-    request = script.asked(JoinRequest)
+    script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
+    request = script.asked(JoinGroupRequest)
     ticket = request.ticket
-    script.answer(JoinRequest, in_generation(1, request))
-    script.answer(SyncRequest, SyncResponse(ticket=ticket, assignment=write_assignment(BOTH)))
-    script.answer(OffsetsRequest, OffsetsResponse((Offset(4), None)))
+    script.answer(JoinGroupRequest, in_generation(1, request))
+    script.answer(SyncGroupRequest, SyncGroupResponse(ticket=ticket, assignment=write_assignment(BOTH)))
+    script.answer(OffsetFetchRequest, OffsetFetchResponse((Offset(4), None)))
     return script
 
 
@@ -188,7 +188,7 @@ def test_a_classic_member_reads_from_what_was_committed_and_commits_what_it_read
     script.at(600)
     assert script.of(Read) == [Read(P0, Offset(4), Offset(10)), Read(P1, Offset(0), Offset(10))]
     script.at(5_600)
-    request = script.asked(CommitRequest)
+    request = script.asked(OffsetCommitRequest)
     assert ([commit.offset for commit in request.commits], request.generation) == ([10, 10], 1)
 
 
@@ -197,10 +197,10 @@ def test_an_eager_member_commits_and_gives_up_everything_before_it_joins_again()
     script.at(3_100)
     hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
     script.at(3_600)
-    assert not script.has_asked(JoinRequest)
-    script.answer(CommitRequest, CommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    assert not script.has_asked(JoinGroupRequest)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     assert script.of(Taken) == [Taken(BOTH, Why.REVOKED)]
-    assert read_subscription(script.asked(JoinRequest).protocols[0].metadata).owned == ()
+    assert read_subscription(script.asked(JoinGroupRequest).protocols[0].metadata).owned == ()
 
 
 def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_is_not_given() -> None:
@@ -208,16 +208,16 @@ def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_i
     script.at(3_100)
     hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
     script.at(3_600)
-    script.answer(CommitRequest, CommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
-    request = script.asked(JoinRequest)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    request = script.asked(JoinGroupRequest)
     told = read_subscription(request.protocols[0].metadata)
     assert (told.owned, told.generation, script.of(Taken)) == ((P0, P1), 1, [])
-    script.answer(JoinRequest, in_generation(2, request))
-    script.answer(SyncRequest, SyncResponse(ticket=request.ticket, assignment=write_assignment({P0})))
+    script.answer(JoinGroupRequest, in_generation(2, request))
+    script.answer(SyncGroupRequest, SyncGroupResponse(ticket=request.ticket, assignment=write_assignment({P0})))
     script.at(4_200)
     assert script.of(Taken) == [Taken(frozenset({P1}), Why.REVOKED)]
-    script.answer(CommitRequest, CommitResponse((ErrorCode.NONE,)))
-    assert read_subscription(script.asked(JoinRequest).protocols[0].metadata).owned == (P0,)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE,)))
+    assert read_subscription(script.asked(JoinGroupRequest).protocols[0].metadata).owned == (P0,)
 
 
 def test_a_member_that_is_told_that_it_is_none_loses_everything_without_a_commit() -> None:
@@ -226,8 +226,8 @@ def test_a_member_that_is_told_that_it_is_none_loses_everything_without_a_commit
     hear(script, ErrorCode.UNKNOWN_MEMBER_ID)
     script.at(3_600)
     assert script.of(Taken) == [Taken(BOTH, Why.LOST)]
-    assert not script.has_asked(CommitRequest)
-    assert script.asked(JoinRequest).member_id == ""
+    assert not script.has_asked(OffsetCommitRequest)
+    assert script.asked(JoinGroupRequest).member_id == ""
 
 
 @pytest.mark.parametrize("instance_id", [None, "i"])
@@ -235,9 +235,9 @@ def test_a_dynamic_member_says_that_it_leaves_and_a_static_one_does_not(instance
     script = joined(classic(instance_id=instance_id))
     script.at(600)
     script.close()
-    assert not script.has_asked(LeaveRequest)
-    script.answer(CommitRequest, CommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
-    assert script.has_asked(LeaveRequest) == (instance_id is None)
+    assert not script.has_asked(LeaveGroupRequest)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    assert script.has_asked(LeaveGroupRequest) == (instance_id is None)
     assert script.client.is_over
 
 
@@ -250,38 +250,38 @@ def test_a_consumer_whose_application_hangs_leaves_after_max_poll_interval() -> 
     assert script.of(PollExpired) == []
     script.at(300_100)
     assert script.of(PollExpired) == [PollExpired()]
-    assert script.has_asked(LeaveRequest)
+    assert script.has_asked(LeaveGroupRequest)
 
 
 def test_an_answer_that_does_not_come_is_given_up_and_the_coordinator_is_looked_for() -> None:
     script = classic()
-    script.answer(FindCoordinator, CoordinatorFound(BrokerId(1)))
-    script.answer(JoinRequest, Disconnected())
+    script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
+    script.answer(JoinGroupRequest, Disconnected())
     script.at(script.now_ms + 700)
-    assert script.has_asked(FindCoordinator)
+    assert script.has_asked(FindCoordinatorRequest)
 
 
 def test_the_leader_assigns_by_the_partitions_that_it_asks_for() -> None:
     script = classic()
-    script.answer(FindCoordinator, CoordinatorFound(BrokerId(1)))
-    request = script.asked(JoinRequest)
+    script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
+    request = script.asked(JoinGroupRequest)
     me = MemberId("m")
     members = (JoinedMember(me, None, request.protocols[0].metadata),)
-    script.answer(JoinRequest, attrs.evolve(in_generation(1, request), leader_id=me, members=members))
+    script.answer(JoinGroupRequest, attrs.evolve(in_generation(1, request), leader_id=me, members=members))
     script.answer(AskTopics, TopicsTold({"t": 2}))
-    assert script.asked(SyncRequest).assignments == ((me, write_assignment(BOTH)),)
+    assert script.asked(SyncGroupRequest).assignments == ((me, write_assignment(BOTH)),)
 
 
 def consumer(instance_id: str | None = None) -> Script:
     instance = None if instance_id is None else InstanceId(instance_id)
     spec = ClientSpec(name="c", group_id="g", topics=("t",), assignors=("uniform",), instance_id=instance)
     script = Script(ConsumerClient(spec, Ten()))
-    script.answer(FindCoordinator, CoordinatorFound(BrokerId(1)))
+    script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
     return script
 
 
-def told(epoch: int, *partitions: TopicPartition, error: ErrorCode = ErrorCode.NONE) -> HeartbeatAnswer:
-    return HeartbeatAnswer(
+def told(epoch: int, *partitions: TopicPartition, error: ErrorCode = ErrorCode.NONE) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(
         error=error,
         member_id=MemberId("m"),
         epoch=epoch,
@@ -292,49 +292,52 @@ def told(epoch: int, *partitions: TopicPartition, error: ErrorCode = ErrorCode.N
 
 def test_a_consumer_member_acknowledges_what_it_was_given_at_once() -> None:
     script = consumer()
-    first = script.asked(Heartbeat)
+    first = script.asked(ConsumerGroupHeartbeatRequest)
     assert (first.epoch, first.owned, first.subscribed_topics) == (0, frozenset(), frozenset({"t"}))
-    script.answer(Heartbeat, told(1, P0, P1))
-    second = script.asked(Heartbeat)
+    script.answer(ConsumerGroupHeartbeatRequest, told(1, P0, P1))
+    second = script.asked(ConsumerGroupHeartbeatRequest)
     assert (second.epoch, second.owned, second.subscribed_topics) == (1, BOTH, None)
 
 
 def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
     script = consumer()
-    script.answer(Heartbeat, told(1, P0, P1))
-    script.answer(OffsetsRequest, OffsetsResponse((None, None)))
-    script.answer(Heartbeat, HeartbeatAnswer(member_id=MemberId("m"), epoch=1, heartbeat_interval_ms=DurationMs(5_000)))
+    script.answer(ConsumerGroupHeartbeatRequest, told(1, P0, P1))
+    script.answer(OffsetFetchRequest, OffsetFetchResponse((None, None)))
+    script.answer(
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse(member_id=MemberId("m"), epoch=1, heartbeat_interval_ms=DurationMs(5_000)),
+    )
     script.at(5_000)
-    script.answer(CommitRequest, CommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
-    script.answer(Heartbeat, told(1, P0))
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    script.answer(ConsumerGroupHeartbeatRequest, told(1, P0))
     assert script.of(Taken) == []
-    script.answer(CommitRequest, CommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     assert script.of(Taken) == [Taken(frozenset({P1}), Why.REVOKED)]
-    assert script.asked(Heartbeat).owned == frozenset({P0})
+    assert script.asked(ConsumerGroupHeartbeatRequest).owned == frozenset({P0})
 
 
 def test_a_fenced_consumer_member_loses_everything_and_joins_with_epoch_zero_under_its_name() -> None:
     script = consumer()
-    script.answer(Heartbeat, told(1, P0, P1))
-    script.answer(Heartbeat, told(1, error=ErrorCode.FENCED_MEMBER_EPOCH))
+    script.answer(ConsumerGroupHeartbeatRequest, told(1, P0, P1))
+    script.answer(ConsumerGroupHeartbeatRequest, told(1, error=ErrorCode.FENCED_MEMBER_EPOCH))
     assert script.of(Taken) == [Taken(BOTH, Why.LOST)]
-    again = script.asked(Heartbeat)
+    again = script.asked(ConsumerGroupHeartbeatRequest)
     assert (again.epoch, again.member_id) == (0, "m")
 
 
 def test_after_an_error_a_consumer_member_says_everything_again() -> None:
     script = consumer()
-    script.answer(Heartbeat, told(1, P0))
-    script.answer(Heartbeat, told(1, error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+    script.answer(ConsumerGroupHeartbeatRequest, told(1, P0))
+    script.answer(ConsumerGroupHeartbeatRequest, told(1, error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
     script.at(200)
-    again = script.asked(Heartbeat)
+    again = script.asked(ConsumerGroupHeartbeatRequest)
     assert (again.epoch, again.owned, again.subscribed_topics) == (1, frozenset({P0}), frozenset({"t"}))
     assert again.is_full
 
 
 def test_an_unreleased_instance_ends_the_consumer() -> None:
     script = consumer("i")
-    script.answer(Heartbeat, told(0, error=ErrorCode.UNRELEASED_INSTANCE_ID))
+    script.answer(ConsumerGroupHeartbeatRequest, told(0, error=ErrorCode.UNRELEASED_INSTANCE_ID))
     assert script.of(Died) == [Died("UNRELEASED_INSTANCE_ID")]
     assert script.client.next_ms() is None
 
@@ -342,8 +345,10 @@ def test_an_unreleased_instance_ends_the_consumer() -> None:
 def test_a_refused_commit_is_noted_with_its_error() -> None:
     script = joined(classic())
     script.at(5_600)
-    script.answer(CommitRequest, CommitResponse((ErrorCode.ILLEGAL_GENERATION, ErrorCode.ILLEGAL_GENERATION)))
+    script.answer(
+        OffsetCommitRequest, OffsetCommitResponse((ErrorCode.ILLEGAL_GENERATION, ErrorCode.ILLEGAL_GENERATION))
+    )
     assert [note.error for note in script.of(Committed)] == [ErrorCode.ILLEGAL_GENERATION] * 2
     script.at(6_200)
     assert script.of(Taken) == [Taken(BOTH, Why.LOST)]
-    assert script.asked(JoinRequest).member_id == "m", "the name is still good"
+    assert script.asked(JoinGroupRequest).member_id == "m", "the name is still good"
