@@ -11,8 +11,9 @@
     compiled        Compile a loop over arrays with numba on its first call.
     printable       Escape text from outside before it reaches a terminal.
     error_codes     List Kafka's error codes by name and number.
+    drawing/        Draw SVG charts and HTML pages with one writer of markup and one palette.
     machines        Write a state machine as a table of (state, input).
-    diagrams        Draw a state machine as text, Mermaid or DOT.
+    diagrams        Draw a state machine as text, Mermaid, DOT or SVG.
     registration    Decide a broker's registration, fencing and shutdown, as the controller does.
     java/           Reproduce Java's string hash and the iteration order of HashMap and HashSet.
     cluster         Hold brokers, topics and replicas of one cluster at one moment.

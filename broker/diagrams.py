@@ -1,28 +1,27 @@
-"""State machines drawn: the forms in which a table of `broker.machines` can be had.
+"""Draw a state machine as text, Mermaid, Graphviz DOT or an SVG picture.
 
-Decides how a table looks as text, as mermaid, as a Graphviz file and as a picture. The picture shows the states as
-boxes from the top down in the order in which they are declared; steps down run on the right, steps up on the left,
-each in a lane of its own so that no two labels meet. Inside a box stand the inputs that lead to it from every state,
-and those that leave it as it is: as arrows they would bury the others.
+What it decides: the layout of the picture. The states are boxes from the top down in the order in which they are
+declared; steps down run on the right, steps up on the left, each in a lane of its own so that no two labels meet.
+Inputs that lead to a state from every other state, and inputs that leave a state as it is, stand inside its box.
 
-Constraints: the same table gives the same bytes. The picture needs nothing from outside and follows the reader's
-choice of a light or a dark page.
+Constraints: the same table gives the same bytes; the picture needs nothing from outside.
 
-Worked example: drawn({(Light.OFF, Press.ONCE): Light.ON}, "dot") has the line `"off" -> "on" [label="once"];`.
+Example: drawn({(Light.OFF, Press.ONCE): Light.ON}, "dot") has the line `"off" -> "on" [label="once"];`.
 
-Left out: a clever layout. Graphviz makes one of the dot form.
+Left out: a layout that minimises crossings; Graphviz makes one of the DOT form.
 
-Source: ours; the dot language of Graphviz, SVG 1.1.
+Source: the DOT language of Graphviz; SVG 1.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Final
-from xml.sax.saxutils import escape
 
 import attrs
 
+from broker.drawing import svg
+from broker.drawing.element import Markup, node
 from broker.errors import UsageError
 from broker.machines import Input, State, to_mermaid, to_text, word
 
@@ -32,12 +31,13 @@ _LETTER: Final = 6.3
 _LINE: Final = 15
 _GAP: Final = 34
 _TOP: Final = 54
-_STYLE: Final = (
-    "svg{font-family:system-ui,sans-serif;font-size:12px;--ink:#1b1e23;--soft:#5b6470;--line:#8a93a0;--box:#f3f5f8;"
-    "--page:#ffffff}@media(prefers-color-scheme:dark){svg{--ink:#e8eaee;--soft:#a5adb9;--line:#78818e;--box:#262b33;"
-    "--page:#16191e}}text{fill:var(--ink)}.soft{fill:var(--soft);font-size:11px}.name{font-weight:600;font-size:13px}"
-    ".label{paint-order:stroke;stroke:var(--page);stroke-width:4px}.way{fill:none;stroke:var(--line)}"
-    ".page{fill:var(--page)}.box{fill:var(--box);stroke:var(--line)}.tip{fill:var(--line)}"
+_CLASS: Final = "machine"
+_ROLES: Final = ("page", "raised", "ink", "quiet", "bar")
+_RULES: Final = (
+    ".machine .q{font-size:11px}.machine .name{font-weight:600;font-size:13px}"
+    ".machine .label{paint-order:stroke;stroke:var(--page);stroke-width:4px}"
+    ".machine .way{fill:none;stroke:var(--bar)}.machine .tip{fill:var(--bar)}"
+    ".machine .box{fill:var(--raised);stroke:var(--bar)}"
 )
 
 
@@ -79,15 +79,13 @@ def to_svg(table: Mapping[tuple[State, Input], State], title: str) -> str:
     width = middle + box_width / 2 + sum(_width(lane) for lane in right) + 40
     height = max(box.top + box.height for box in boxes.values()) + 24
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}">',
-        f"<title>{escape(title)}</title><style>{_STYLE}</style>",
-        '<rect class="page" width="100%" height="100%"/>',
-        f'<text class="name" x="20" y="28">{escape(title)}</text>',
+        node("text", title, class_="name", x=20, y=28),
         *_ways(left, middle - box_width / 2, -1),
         *_ways(right, middle + box_width / 2, 1),
         *(line for box in boxes.values() for line in box.lines(middle, box_width)),
     ]
-    return "\n".join([*parts, "</svg>"])
+    style = svg.style(_CLASS, *_ROLES, rules=_RULES)
+    return svg.document(_CLASS, title, (round(width), round(height)), style, parts, fixed=True)
 
 
 @attrs.frozen
@@ -106,13 +104,13 @@ class _Box:
     def width(self) -> float:
         return 24 + max(len(text) for text in (self.name + "  ", *self.notes)) * _LETTER
 
-    def lines(self, middle: float, width: float) -> Iterator[str]:
-        place = f'x="{middle - width / 2:.0f}" y="{self.top:.0f}" width="{width:.0f}" height="{self.height:.0f}"'
-        yield f'<rect class="box" {place} rx="5"/>'
-        yield f'<text class="name" x="{middle:.0f}" y="{self.top + 18:.0f}" text-anchor="middle">{self.name}</text>'
+    def lines(self, middle: float, width: float) -> Iterator[Markup]:
+        """Yield the box, centred at `middle`: its frame, its name, its notes."""
+        left, right = f"{middle - width / 2:.0f}", f"{width:.0f}"
+        yield node("rect", class_="box", x=left, y=f"{self.top:.0f}", width=right, height=f"{self.height:.0f}", rx=5)
+        yield _text("name", self.name, middle, self.top + 18)
         for number, note in enumerate(self.notes, start=1):
-            y = self.top + 18 + _LINE * number
-            yield f'<text class="soft" x="{middle:.0f}" y="{y:.0f}" text-anchor="middle">{escape(note)}</text>'
+            yield _text("q", note, middle, self.top + 18 + _LINE * number)
 
 
 @attrs.frozen
@@ -216,25 +214,28 @@ def _width(lane: tuple[_Way, ...]) -> float:
     return 22 + max(len(label) for way in lane for label in way.labels) * _LETTER
 
 
-def _ways(lanes: tuple[tuple[_Way, ...], ...], edge: float, side: int) -> Iterator[str]:
+def _ways(lanes: tuple[tuple[_Way, ...], ...], edge: float, side: int) -> Iterator[Markup]:
     """Yield the arrows of one side; `edge` is where the boxes end, `side` 1 for the right and -1 for the left."""
     x = edge
-    labels: list[str] = []
+    labels: list[Markup] = []
     for lane in lanes:
         near = x + side * 16
         x += side * _width(lane)
         for way in lane:
-            yield (
-                f'<path class="way" d="M{edge:.0f},{way.start:.0f} H{near:.0f} V{way.end:.0f} H{edge + side * 6:.0f}"/>'
-            )
+            d = f"M{edge:.0f},{way.start:.0f} H{near:.0f} V{way.end:.0f} H{edge + side * 6:.0f}"
+            yield node("path", class_="way", d=d)
             tip = edge + side * 7
-            yield f'<path class="tip" d="M{edge:.0f},{way.end:.0f} L{tip:.0f},{way.end - 4:.0f} V{way.end + 4:.0f} Z"/>'
+            d = f"M{edge:.0f},{way.end:.0f} L{tip:.0f},{way.end - 4:.0f} V{way.end + 4:.0f} Z"
+            yield node("path", class_="tip", d=d)
             labels.extend(_labels(way, near + side * 5, "start" if side > 0 else "end"))
     yield from labels
 
 
-def _labels(way: _Way, x: float, anchor: str) -> Iterator[str]:
+def _labels(way: _Way, x: float, anchor: str) -> Iterator[Markup]:
     first = (way.start + way.end) / 2 - _LINE * (len(way.labels) - 1) / 2 + 4
     for number, label in enumerate(way.labels):
-        y = first + _LINE * number
-        yield f'<text class="soft label" x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{label}</text>'
+        yield _text("q label", label, x, first + _LINE * number, anchor)
+
+
+def _text(class_: str, text: str, x: float, y: float, anchor: str = "middle") -> Markup:
+    return node("text", text, class_=class_, x=f"{x:.0f}", y=f"{y:.0f}", text_anchor=anchor)

@@ -1,71 +1,63 @@
-"""One run as a picture: what struck which broker, who led when, how many were in sync, how far records were committed.
+"""Draw one simulated run: planned faults, leaders, ISR sizes and high watermarks on one axis of time.
 
-It decides what a reader sees at a glance, from the top down on one axis of time: a row a broker with the faults
-that were planned for it; then for each partition the leaders (one colour a broker, and its number), the size of the
-ISR with min.insync.replicas as a dashed line, and the high watermark. What was found broken is a heavy line across
-all of it. Of more than `PANEL_COUNT_MAX` partitions each is one band: the leaders, with a stripe below while the
-ISR is too small.
+What it decides: what a reader sees at a glance, from the top down: one row a broker with its planned faults; then for
+each partition its leaders (one colour a broker, and its number), the size of the ISR with min.insync.replicas as a
+dashed line, and the high watermark. A broken invariant is a heavy line across all of them. Of more than
+`PANEL_COUNT_MAX` partitions each is one band: the leaders, with a stripe below while the ISR is too small.
 
-Constraints: SVG without scripts and without anything from outside; the same outcome gives the same bytes; its size is
-bounded by the width of the picture and not by the length of the run. Colours are those of Okabe and Ito, which people
-of every colour vision can tell apart; light and dark follow the reader's choice.
+Constraints: no script and nothing from outside; the same outcome gives the same bytes; the size is bounded by the width
+of the picture, not by the length of the run.
 
-How changes closer than half a pixel are drawn: of bands the last one, of steps the least, the greatest and the last.
+How: of changes closer than half a pixel, bands show the last one, lines of steps the lowest, the highest and the last.
 
 Left out: zooming; partitions beyond `BAND_COUNT_MAX`, of which those that changed most are shown.
-
-Source: ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
-from xml.sax.saxutils import escape
 
+from broker.drawing import svg
+from broker.drawing.element import Markup, join, node
+from broker.drawing.palette import CATEGORIES
+from broker.drawing.time_axis import TimeAxis, stepped
 from broker.ids import NO_LEADER
-from replication.simulation.chart_axis import LEFT, RIGHT, WIDTH, TimeAxis, stepped
-from replication.simulation.chart_faults import fault_rows, rows_height
+from replication.simulation.chart_faults import LEFT, RIGHT, WIDTH, fault_rows, rows_height
 from replication.simulation.recording import StateNote
 from replication.simulation.run import Outcome
 
 PANEL_COUNT_MAX: Final = 8
 BAND_COUNT_MAX: Final = 200
-_COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 _TOP: Final = 98
 _PANEL: Final = 168
 _BAND: Final = 18
-STYLE: Final = (
-    ":root{--page:#ffffff;--ink:#1c2126;--quiet:#59636e;--rule:#dde1e6;--accent:#b3400b;--line:#1f5f99;--none:#e3e6ea}"
-    "@media(prefers-color-scheme:dark){:root{--page:#14171a;--ink:#e4e7ea;--quiet:#9aa5b0;--rule:#30363d;"
-    "--accent:#ff9457;--line:#7db8ee;--none:#3a4048}}"
-    ".run{font:12px system-ui,sans-serif;background:var(--page)}.run text{fill:var(--ink)}.run .q{fill:var(--quiet)}"
-    ".run .h{font-size:14px;font-weight:600}.run .on{fill:#000000;font-size:11px}.run .axis{stroke:var(--rule)}"
+_ROLES: Final = ("page", "ink", "quiet", "rule", "accent", "link", "blank")
+_RULES: Final = (
+    ".run .on{fill:#000000;font-size:11px}.run .axis{stroke:var(--rule)}"
     ".run .min{stroke:var(--quiet);stroke-dasharray:4 3}.run .step{fill:none;stroke:var(--ink);stroke-width:1.4}"
-    ".run .high{fill:none;stroke:var(--line);stroke-width:1.6}.run .none{fill:var(--none)}.run .low{fill:var(--accent)}"
+    ".run .high{fill:none;stroke:var(--link);stroke-width:1.6}.run .none{fill:var(--blank)}"
+    ".run .low{fill:var(--accent)}"
     ".run .broken{stroke:var(--accent);stroke-width:2}.run .tell{fill:var(--accent);font-weight:600}"
     ".run .gone{fill:var(--ink)}.run .cut{fill:none;stroke:var(--ink);stroke-width:1.2}.run .slow{fill:var(--quiet)}"
     ".run .once{fill:none;stroke:var(--quiet);stroke-width:1.6}"
-    + "".join(f".run .b{number}{{fill:{colour}}}" for number, colour in enumerate(_COLOURS))
+    + "".join(f".run .b{number}{{fill:{colour}}}" for number, colour in enumerate(CATEGORIES))
 )
 
 
 def to_svg(outcome: Outcome) -> str:
     """Return the picture of a run as an SVG document."""
-    options, axis = outcome.options, TimeAxis(int(outcome.simulated_ms))
+    options = outcome.options
+    axis = TimeAxis(int(outcome.simulated_ms), left=LEFT, width=WIDTH)
     shown = _shown(outcome)
     is_full = options.partition_count <= PANEL_COUNT_MAX
     panels_top = _TOP + rows_height(outcome)
     bottom = panels_top + (_PANEL if is_full else _BAND) * len(shown)
-    height = bottom + (60 if len(shown) < options.partition_count else 40)
+    hidden_count = options.partition_count - len(shown)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="run" viewBox="0 0 {LEFT + WIDTH + RIGHT} {height}" '
-        f'role="img" aria-label="{escape(heading(outcome))}">',
-        f"<title>{escape(heading(outcome))}</title><style>{STYLE}</style>",
-        '<rect width="100%" height="100%" style="fill:var(--page)"/>',
-        f'<text class="h" x="16" y="24">{escape(heading(outcome))}</text>',
+        node("text", heading(outcome), class_="h", x=16, y=24),
         *_legend(outcome),
-        *axis.lines(_TOP - 14, bottom),
+        *_time_lines(axis, _TOP - 14, bottom),
         *fault_rows(outcome, axis, _TOP),
     ]
     for place, partition in enumerate(shown):
@@ -73,17 +65,15 @@ def to_svg(outcome: Outcome) -> str:
             parts.extend(_panel(outcome, axis, partition, panels_top + place * _PANEL))
         else:
             parts.extend(_band(outcome, axis, partition, panels_top + place * _BAND))
-    if len(shown) < options.partition_count:
-        rest = options.partition_count - len(shown)
-        parts.append(
-            f'<text class="q" x="{LEFT}" y="{bottom + 46}">{rest} partitions that changed less are not shown</text>'
-        )
+    if hidden_count:
+        parts.append(_quiet(LEFT, bottom + 46, f"{hidden_count} partitions that changed less are not shown"))
     parts.extend(_findings(outcome, axis, bottom))
-    return "\n".join([*parts, "</svg>", ""])
+    size = (LEFT + WIDTH + RIGHT, bottom + (60 if hidden_count else 40))
+    return svg.document("run", heading(outcome), size, svg.style("run", *_ROLES, rules=_RULES), parts) + "\n"
 
 
 def heading(outcome: Outcome) -> str:
-    """Return what a run was, and its verdict, in one line."""
+    """Return a run's seed, options and length, and its verdict, in one line."""
     broken = "" if outcome.is_clean else f"BROKEN: {outcome.findings[0].code}"
     return f"seed {outcome.options.seed}, {outcome.options.name}, {outcome.simulated_ms / 1_000:g} s: " + (
         broken or "nothing is broken"
@@ -100,51 +90,63 @@ def _shown(outcome: Outcome) -> list[int]:
     return sorted(sorted(changes, key=lambda each: (-changes[each], each))[:BAND_COUNT_MAX])
 
 
-def _legend(outcome: Outcome) -> Iterator[str]:
-    yield '<text class="q" x="16" y="50">leaders</text>'
+def _quiet(x: float, y: float, text: str, anchor: str | None = None) -> Markup:
+    return node("text", text, class_="q", x=x, y=y, text_anchor=anchor)
+
+
+def _time_lines(axis: TimeAxis, top: int, bottom: int) -> Iterator[Markup]:
+    """Yield thin lines at round times, named below."""
+    for at_ms in axis.ticks():
+        x = axis.x(at_ms)
+        yield node("path", class_="axis", d=f"M{x},{top} V{bottom + 4}")
+        yield _quiet(x, bottom + 20, axis.name(at_ms), "middle")
+
+
+def _legend(outcome: Outcome) -> Iterator[Markup]:
+    yield _quiet(16, 50, "leaders")
     x = LEFT
-    for broker in range(min(outcome.options.brokers, len(_COLOURS))):
-        yield f'<rect class="b{broker}" x="{x}" y="39" width="14" height="14"/>'
-        yield f'<text x="{x + 19}" y="50">broker {broker}</text>'
+    for broker in range(min(outcome.options.brokers, len(CATEGORIES))):
+        yield node("rect", class_=f"b{broker}", x=x, y=39, width=14, height=14)
+        yield node("text", f"broker {broker}", x=x + 19, y=50)
         x += 84
-    if outcome.options.brokers > len(_COLOURS):
-        yield f'<text class="q" x="{x}" y="50">then the colours begin again</text>'
+    if outcome.options.brokers > len(CATEGORIES):
+        yield _quiet(x, 50, "then the colours begin again")
         x += 186
-    yield f'<rect class="none" x="{x}" y="39" width="14" height="14"/><text x="{x + 19}" y="50">nobody</text>'
+    yield join(node("rect", class_="none", x=x, y=39, width=14, height=14), node("text", "nobody", x=x + 19, y=50))
     if outcome.options.partition_count > PANEL_COUNT_MAX:
-        yield f'<rect class="low" x="{LEFT}" y="63" width="14" height="3"/>'
-        yield f'<text class="q" x="{LEFT + 19}" y="68">fewer in sync than min.insync.replicas</text>'
+        yield node("rect", class_="low", x=LEFT, y=63, width=14, height=3)
+        yield _quiet(LEFT + 19, 68, "fewer in sync than min.insync.replicas")
 
 
 def partition_notes(outcome: Outcome, partition: int) -> list[tuple[StateNote, int]]:
-    """Return the states of a partition, each with its end; none for one that could not be made."""
+    """Return each state of a partition with its end in milliseconds; none if the partition was never made."""
     notes = [note for note in outcome.recording.states if note.partition == partition]
     ends = [int(note.at_ms) for note in notes[1:]] + [int(outcome.simulated_ms)] * bool(notes)
     return list(zip(notes, ends, strict=True))
 
 
-def _panel(outcome: Outcome, axis: TimeAxis, partition: int, top: int) -> Iterator[str]:
+def _panel(outcome: Outcome, axis: TimeAxis, partition: int, top: int) -> Iterator[Markup]:
     notes = partition_notes(outcome, partition)
-    yield f'<path class="axis" d="M16,{top + 6} H{LEFT + WIDTH}"/>'
-    yield f'<text class="h" x="16" y="{top + 32}">partition {partition}</text>'
-    yield f'<text class="q" x="{LEFT - 10}" y="{top + 32}" text-anchor="end">led by</text>'
+    yield node("path", class_="axis", d=f"M16,{top + 6} H{LEFT + WIDTH}")
+    yield node("text", f"partition {partition}", class_="h", x=16, y=top + 32)
+    yield _quiet(LEFT - 10, top + 32, "led by", "end")
     yield from _leaders(notes, axis, top + 18, 20)
     yield from _isr(outcome, notes, axis, top + 92)
     yield from _highs(outcome, axis, partition, top + 156)
 
 
-def _band(outcome: Outcome, axis: TimeAxis, partition: int, top: int) -> Iterator[str]:
+def _band(outcome: Outcome, axis: TimeAxis, partition: int, top: int) -> Iterator[Markup]:
     notes = partition_notes(outcome, partition)
-    yield f'<text class="q" x="{LEFT - 10}" y="{top + 14}" text-anchor="end">partition {partition}</text>'
+    yield _quiet(LEFT - 10, top + 14, f"partition {partition}", "end")
     yield from _leaders(notes, axis, top + 4, 8)
     least = outcome.options.settings.min_isr
     for note, end_ms in notes:
         left, width = axis.x(note.at_ms), axis.x(end_ms) - axis.x(note.at_ms)
         if len(note.state.isr) < least and width >= 0.5:
-            yield f'<rect class="low" x="{left}" y="{top + 13}" width="{width:.1f}" height="3"/>'
+            yield node("rect", class_="low", x=left, y=top + 13, width=f"{width:.1f}", height=3)
 
 
-def _leaders(notes: list[tuple[StateNote, int]], axis: TimeAxis, top: int, height: int) -> Iterator[str]:
+def _leaders(notes: list[tuple[StateNote, int]], axis: TimeAxis, top: int, height: int) -> Iterator[Markup]:
     merged: list[tuple[int, int, int]] = []
     for note, end_ms in notes:
         leader = int(note.state.leader)
@@ -154,40 +156,39 @@ def _leaders(notes: list[tuple[StateNote, int]], axis: TimeAxis, top: int, heigh
             merged.append((leader, int(note.at_ms), end_ms))
     for leader, at_ms, end_ms in merged:
         left, width = axis.x(at_ms), axis.x(end_ms) - axis.x(at_ms)
-        kind = "none" if leader == NO_LEADER else f"b{leader % len(_COLOURS)}"
-        yield f'<rect class="{kind}" x="{left}" y="{top}" width="{width:.1f}" height="{height}"/>'
+        kind = "none" if leader == NO_LEADER else f"b{leader % len(CATEGORIES)}"
+        yield node("rect", class_=kind, x=left, y=top, width=f"{width:.1f}", height=height)
         name = "nobody" if leader == NO_LEADER else str(leader)
         if height >= 16 and width > 7 * len(name) + 6:
-            style = "q" if leader == NO_LEADER else "on"
-            yield f'<text class="{style}" x="{left + 4}" y="{top + 14}">{name}</text>'
+            yield node("text", name, class_="q" if leader == NO_LEADER else "on", x=left + 4, y=top + 14)
 
 
-def _isr(outcome: Outcome, notes: list[tuple[StateNote, int]], axis: TimeAxis, bottom: int) -> Iterator[str]:
+def _isr(outcome: Outcome, notes: list[tuple[StateNote, int]], axis: TimeAxis, bottom: int) -> Iterator[Markup]:
     unit = 40 / max(outcome.options.replication_factor, *(len(note.state.isr) for note, _ in notes), 1)
     steps = [(axis.x(note.at_ms), round(bottom - unit * len(note.state.isr), 1)) for note, _ in notes]
     least = round(bottom - unit * outcome.options.settings.min_isr, 1)
-    yield f'<path class="axis" d="M{LEFT},{bottom} H{LEFT + WIDTH}"/>'
-    yield f'<path class="min" d="M{LEFT},{least} H{LEFT + WIDTH}"/>'
-    yield f'<text class="q" x="{LEFT - 10}" y="{bottom - 4}" text-anchor="end">in sync (replicas)</text>'
-    yield f'<text class="q" x="{LEFT + WIDTH + 6}" y="{least + 4}">min {outcome.options.settings.min_isr}</text>'
-    yield f'<path class="step" d="{stepped(steps, LEFT + WIDTH)}"/>'
+    yield node("path", class_="axis", d=f"M{LEFT},{bottom} H{LEFT + WIDTH}")
+    yield node("path", class_="min", d=f"M{LEFT},{least} H{LEFT + WIDTH}")
+    yield _quiet(LEFT - 10, bottom - 4, "in sync (replicas)", "end")
+    yield _quiet(LEFT + WIDTH + 6, least + 4, f"min {outcome.options.settings.min_isr}")
+    yield node("path", class_="step", d=stepped(steps, LEFT + WIDTH))
 
 
-def _highs(outcome: Outcome, axis: TimeAxis, partition: int, bottom: int) -> Iterator[str]:
+def _highs(outcome: Outcome, axis: TimeAxis, partition: int, bottom: int) -> Iterator[Markup]:
     notes = [note for note in outcome.recording.highs if note.partition == partition]
     most = max([1, *(note.high_watermark for note in notes)])
     steps = [(axis.x(note.at_ms), round(bottom - 46 * note.high_watermark / most, 1)) for note in notes]
-    yield f'<path class="axis" d="M{LEFT},{bottom} H{LEFT + WIDTH}"/>'
-    yield f'<text class="q" x="{LEFT - 10}" y="{bottom - 4}" text-anchor="end">committed (records)</text>'
-    yield f'<text class="q" x="{LEFT + WIDTH + 6}" y="{bottom - 42}">{most:,}</text>'
-    yield f'<path class="high" d="{stepped([(LEFT, bottom), *steps], LEFT + WIDTH)}"/>'
+    yield node("path", class_="axis", d=f"M{LEFT},{bottom} H{LEFT + WIDTH}")
+    yield _quiet(LEFT - 10, bottom - 4, "committed (records)", "end")
+    yield _quiet(LEFT + WIDTH + 6, bottom - 42, f"{most:,}")
+    yield node("path", class_="high", d=stepped([(LEFT, bottom), *steps], LEFT + WIDTH))
 
 
-def _findings(outcome: Outcome, axis: TimeAxis, bottom: int) -> Iterator[str]:
+def _findings(outcome: Outcome, axis: TimeAxis, bottom: int) -> Iterator[Markup]:
     seen: set[str] = set()
     for finding in outcome.findings:
         if finding.code not in seen:
             seen.add(finding.code)
             x = axis.x(finding.at_ms)
-            yield f'<path class="broken" d="M{x},{_TOP - 14} V{bottom}"/>'
-            yield f'<text class="tell" x="{x}" y="{_TOP - 18}" text-anchor="middle">{finding.code}</text>'
+            yield node("path", class_="broken", d=f"M{x},{_TOP - 14} V{bottom}")
+            yield node("text", finding.code, class_="tell", x=x, y=_TOP - 18, text_anchor="middle")

@@ -1,10 +1,10 @@
-"""The rows of faults above a chart: for each broker, what was planned to strike it, and for how long.
+"""Draw the rows of planned faults above a run's chart, one row a broker, and how long each fault lasts.
 
-It decides how a kind of fault looks: a filled bar for a broker that is gone, an empty one for one that is cut off,
-a thin one for one that is slow or stands still, and a tick for what happens at an instant. What strikes no single
-broker stands in a row of its own.
+What it decides: how a kind of fault looks: a filled bar for a broker that is down, an empty one for a broker that is
+cut off, a thin one for a broker that is slow or paused, and a tick for an instant. A fault of no single broker stands
+in a row of its own.
 
-Constraints: a plan is what was to happen; a fault that found its broker down already did nothing.
+Constraints: a plan is what was to happen; a fault that finds its broker down does nothing.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from replication.simulation.chart_axis import LEFT, WIDTH, TimeAxis
+from broker.drawing.element import Markup, node
+from broker.drawing.time_axis import TimeAxis
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind
 from replication.simulation.run import Outcome
 
+LEFT: Final = 150
+WIDTH: Final = 960
+RIGHT: Final = 70
 _ROW: Final = 16
 _GONE: Final = frozenset(
     {
@@ -34,34 +38,34 @@ _CUT: Final = frozenset(
 )
 _SLOW: Final = frozenset({FaultKind.PAUSE, FaultKind.SLOW})
 _WIDE: Final = frozenset({FaultKind.CONTROLLER_FAILOVER, FaultKind.HOLD, FaultKind.REASSIGN, FaultKind.DELETE_RECORDS})
-"""What strikes no broker."""
+"""Faults of no single broker."""
 _STYLES: Final = (("gone", _GONE), ("cut", _CUT), ("slow", _SLOW))
 _KEY: Final = (("gone", "gone"), ("cut", "cut off"), ("slow", "slow"), ("once", "at an instant"))
 
 
 def rows_height(outcome: Outcome) -> int:
-    """Return how much room the rows take."""
+    """Return the height of the rows, in units of the picture."""
     return _ROW * (outcome.options.brokers + 2) + 22 if outcome.plan else 8
 
 
-def fault_rows(outcome: Outcome, axis: TimeAxis, top: int) -> Iterator[str]:
-    """Yield the rows; none for a run without faults."""
+def fault_rows(outcome: Outcome, axis: TimeAxis, top: int) -> Iterator[Markup]:
+    """Yield the rows of faults; nothing for a run without faults."""
     if not outcome.plan:
         return
     options = outcome.options
-    yield f'<text class="h" x="16" y="{top + 13}">faults planned</text>'
+    yield node("text", "faults planned", class_="h", x=16, y=top + 13)
     yield from _key(top)
     for row in range(options.brokers + 1):
         y = top + 4 + _ROW * (row + 1)
         name = f"broker {row}" if row < options.brokers else "cluster"
-        yield f'<text class="q" x="{LEFT - 10}" y="{y + 12}" text-anchor="end">{name}</text>'
+        yield node("text", name, class_="q", x=LEFT - 10, y=y + 12, text_anchor="end")
     for fault in outcome.plan:
         for row in rows_of(fault, options.brokers, options.racks):
             yield _mark(fault, axis, top + 4 + _ROW * (row + 1))
 
 
 def rows_of(fault: Fault, brokers: int, racks: int) -> tuple[int, ...]:
-    """Return the rows that a fault stands in: its broker, all brokers of its rack, or the last one."""
+    """Return the rows of a fault: its broker's, those of all brokers of its rack, or the last one for the cluster."""
     if fault.kind is FaultKind.RACK_OUTAGE:
         return tuple(broker for broker in range(brokers) if broker % racks == fault.target)
     if fault.kind in _WIDE or fault.target >= brokers:
@@ -69,23 +73,23 @@ def rows_of(fault: Fault, brokers: int, racks: int) -> tuple[int, ...]:
     return (fault.target,)
 
 
-def _key(top: int) -> Iterator[str]:
+def _key(top: int) -> Iterator[Markup]:
     x = LEFT
     for style, what in _KEY:
         yield _shape(style, x, 22, top + 1)
-        yield f'<text class="q" x="{x + 28}" y="{top + 12}">{what}</text>'
+        yield node("text", what, class_="q", x=x + 28, y=top + 12)
         x += 118
 
 
-def _mark(fault: Fault, axis: TimeAxis, y: int) -> str:
+def _mark(fault: Fault, axis: TimeAxis, y: int) -> Markup:
     style = next((name for name, kinds in _STYLES if fault.kind in kinds), "once")
     left = axis.x(fault.at_ms)
     right = min(axis.x(fault.at_ms + fault.for_ms), LEFT + WIDTH)
     return _shape(style, left, max(2.0, round(right - left, 1)), y)
 
 
-def _shape(style: str, left: float, width: float, y: int) -> str:
+def _shape(style: str, left: float, width: float, y: int) -> Markup:
     if style == "once":
-        return f'<path class="once" d="M{left},{y + 2} V{y + 14}"/>'
+        return node("path", class_="once", d=f"M{left},{y + 2} V{y + 14}")
     top, height = (y + 7, 3) if style == "slow" else (y + 4, 9)
-    return f'<rect class="{style}" x="{left}" y="{top}" width="{width:g}" height="{height}"/>'
+    return node("rect", class_=style, x=left, y=top, width=f"{width:g}", height=height)

@@ -1,60 +1,44 @@
-"""One run as a page: the chart, and below it in words and numbers what the chart shows.
+"""Write one simulated run as an HTML page: verdict, command, chart, partitions, planned faults, words.
 
-It decides what a reader who did not run it needs: the verdict first, the command and the options that make it again,
-the chart, how each partition fared, every fault that was planned, and what the words mean.
+What it decides: the order for a reader who did not run it: the verdict first, then the command and the options that
+repeat the run, the chart, the figures of each partition, every planned fault, and the meaning of the words.
 
-Constraints: one file without scripts and without anything from outside, readable on paper, in light and in dark; the
-same outcome gives the same bytes. What comes from data is escaped.
+Constraints: one file, no script, nothing from outside, readable on paper; the same outcome gives the same bytes; every
+text is escaped.
 
 Left out: the history line by line, which the command prints.
-
-Source: ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from typing import Final
 
+from broker.drawing.element import Markup, tag
+from broker.drawing.page import offline_page, table
 from broker.ids import NO_LEADER
 from replication.checkers import INVARIANTS
 from replication.simulation.chart import heading, partition_notes, to_svg
 from replication.simulation.run import Outcome
 
-_STYLE: Final = (
-    ":root{color-scheme:light dark}body{margin:0 auto;padding:2rem 1.5rem 4rem;max-width:78rem;background:var(--page);"
-    "color:var(--ink);font:15px/1.5 system-ui,sans-serif}h1{margin:0;font-size:1.6rem}h2{margin:2.2rem 0 .5rem;"
-    "font-size:1.15rem}p{max-width:50rem}.alert{color:var(--accent);font-weight:600}.quiet{color:var(--quiet)}"
-    "figure{margin:1.5rem 0;overflow-x:auto}svg.run{display:block;width:100%;min-width:56rem}"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.2rem 1.2rem .2rem 0;"
-    "text-align:right;vertical-align:top}th{color:var(--quiet);font-weight:500;border-bottom:1px solid var(--rule)}"
-    "td.t,th.t{text-align:left}code{font:.9em ui-monospace,monospace}"
-    "@media print{body{max-width:none;padding:0}figure{overflow:visible}svg.run{min-width:0}}"
-)
-
 
 def to_html(outcome: Outcome, command: str, options_lines: Sequence[str]) -> str:
-    """Return a run as an HTML page; `command` makes it again, `options_lines` tell what it was run with."""
-    title = escape(heading(outcome))
-    parts = [
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
-        f"<h1>A simulated cluster: {title}</h1>",
+    """Return a run as an HTML page; `command` repeats the run, `options_lines` name its options."""
+    title = heading(outcome)
+    return offline_page(
+        title,
+        tag("h1", f"A simulated cluster: {title}"),
         *_verdict(outcome),
-        f"<p>Made by <code>{escape(command)}</code>; the same command gives the same page.</p>",
-        f'<p class="quiet">{"<br>".join(map(escape, options_lines))}</p>',
-        f"<figure>\n{to_svg(outcome)}</figure>",
-        "<h2>Partitions</h2>",
-        *_table(_PARTITION_HEADS, _partition_rows(outcome)),
-        "<h2>Faults planned</h2>",
+        tag("p", "Made by ", tag("code", command), "; the same command gives the same page."),
+        tag("p", *((line, tag("br")) for line in options_lines[:-1]), *options_lines[-1:], class_="quiet"),
+        tag("figure", Markup("\n" + to_svg(outcome))),
+        tag("h2", "Partitions"),
+        *table(_PARTITION_HEADS, _partition_rows(outcome)),
+        tag("h2", "Faults planned"),
         *_faults(outcome),
-        "<h2>What the words mean</h2>",
+        tag("h2", "What the words mean"),
         _WORDS,
-        "</body>\n</html>\n",
-    ]
-    return "\n".join(parts)
+    )
 
 
 _PARTITION_HEADS: Final = (
@@ -64,28 +48,30 @@ _PARTITION_HEADS: Final = (
     "under min.insync.replicas (s)",
     "committed (records)",
 )
-_WORDS: Final = (
-    "<p>A <b>leader</b> takes writes; a replica is <b>in sync</b> if it has what the leader has, or had it a short "
-    "while ago (replica.lag.time.max.ms). A record is <b>committed</b> when all that are in sync have it: then "
-    "consumers see it and a producer with acks=all is told. With fewer in sync than <b>min.insync.replicas</b> nothing "
-    "more is committed. A <b>fault planned</b> is what was to happen; a broker that was down already is not struck "
-    "again.</p>"
+_WORDS: Final = tag(
+    "p",
+    *("A ", tag("b", "leader"), " takes writes; a replica is ", tag("b", "in sync")),
+    " if it has what the leader has, or had it a short while ago (replica.lag.time.max.ms). A record is ",
+    *(tag("b", "committed"), " when all that are in sync have it: then consumers see it and a producer with acks=all "),
+    *("is told. With fewer in sync than ", tag("b", "min.insync.replicas"), " nothing more is committed. A "),
+    *(tag("b", "fault planned"), " is what was to happen; a broker that was down already is not struck again."),
 )
 
 
-def _verdict(outcome: Outcome) -> Iterator[str]:
+def _verdict(outcome: Outcome) -> Iterator[Markup]:
     if outcome.is_clean:
-        yield "<p>Nothing is broken: every invariant held at every step, and the cluster became whole again.</p>"
+        yield tag("p", "Nothing is broken: every invariant held at every step, and the cluster became whole again.")
     for finding in outcome.findings[:10]:
-        yield f'<p class="alert">{escape(str(finding))}</p>'
+        yield tag("p", str(finding), class_="alert")
         if (known := INVARIANTS.get(finding.code)) is not None:
-            yield f'<p class="quiet">{finding.code}, {escape(known.name)}: {escape(known.statement)}</p>'
+            yield tag("p", f"{finding.code}, {known.name}: {known.statement}", class_="quiet")
     report = outcome.durability
     by_all = sum(record.acks == -1 for record in report.lost)
-    yield (
-        f"<p>{outcome.event_count:,} events in {outcome.simulated_ms / 1_000:,.0f} s; of {report.acked_count:,} "
+    yield tag(
+        "p",
+        f"{outcome.event_count:,} events in {outcome.simulated_ms / 1_000:,.0f} s; of {report.acked_count:,} "
         f"records acknowledged by all {by_all:,} are lost; {outcome.loss_count} brokers lost records, "
-        f"{outcome.unclean_count} elections were unclean.</p>"
+        f"{outcome.unclean_count} elections were unclean.",
     )
 
 
@@ -109,9 +95,9 @@ def _partition_rows(outcome: Outcome) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _faults(outcome: Outcome) -> Iterator[str]:
+def _faults(outcome: Outcome) -> Iterator[Markup]:
     if not outcome.plan:
-        yield "<p>None.</p>"
+        yield tag("p", "None.")
         return
     rows = (
         (
@@ -123,16 +109,4 @@ def _faults(outcome: Outcome) -> Iterator[str]:
         )
         for fault in outcome.plan
     )
-    yield from _table(("at (s)", "kind", "target", "for (s)", "what happens"), rows, texts=(1, 4))
-
-
-def _table(heads: Sequence[str], rows: Iterator[tuple[str, ...]], texts: tuple[int, ...] = ()) -> Iterator[str]:
-    def cells(row: Sequence[str], tag: str) -> str:
-        return "".join(
-            f"<{tag}{' class=t' if place in texts else ''}>{escape(each)}</{tag}>" for place, each in enumerate(row)
-        )
-
-    yield f"<table>\n<thead><tr>{cells(heads, 'th')}</tr></thead>\n<tbody>"
-    for row in rows:
-        yield f"<tr>{cells(row, 'td')}</tr>"
-    yield "</tbody>\n</table>"
+    yield from table(("at (s)", "kind", "target", "for (s)", "what happens"), rows, texts=(1, 4))

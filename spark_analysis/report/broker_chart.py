@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from spark_analysis.report.charts import WIDTH, clipped, figure, line, number, text
-from spark_analysis.report.element import Content, Markup, tag
+from broker.drawing.element import Content, Markup, tag
+from broker.drawing.figure import WIDTH, figure, line, text
+from broker.drawing.scale import clipped, number
 from spark_analysis.report.figures import quantity as shown_quantity
 from spark_analysis.report.model import BrokerLoad, RackLoad, Spread
 

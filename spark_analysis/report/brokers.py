@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from broker.drawing.element import Markup, tag
 from spark_analysis.report.broker_chart import band, broker_chart, load_of
-from spark_analysis.report.element import Markup, tag
 from spark_analysis.report.figures import plural, quantity
 from spark_analysis.report.model import QUANTITIES, BrokerLoad, ClusterDetail, RackLoad, Spread
 from spark_analysis.report.parts import Cell, Header, chart_box, folded, note, table

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from broker.drawing.element import Markup, tag
 from placement.balance.changes import ISR_SHRUNK, LEADER_LOST, UNCLEAN_ELECTION
-from spark_analysis.report.element import Markup, tag
 from spark_analysis.report.figures import count, plural
 from spark_analysis.report.model import Change, ChangeStep, Kept, Report
 from spark_analysis.report.parts import Header, folded, note, section, table

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from broker.drawing.element import Content, Markup, tag
 from spark_analysis.report.broker_chart import load_of
 from spark_analysis.report.brokers import brokers_part, load_cell
-from spark_analysis.report.element import Content, Markup, tag
 from spark_analysis.report.figures import count, decimal, percent, plural, ppm, quantity, share_of
 from spark_analysis.report.heat_map import heat_map
 from spark_analysis.report.model import (

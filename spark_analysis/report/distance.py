@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from spark_analysis.report.charts import Group, distribution
-from spark_analysis.report.element import Content, Markup, tag
+from broker.drawing.element import Content, Markup, tag
+from spark_analysis.report.distribution_chart import Group, distribution
 from spark_analysis.report.figures import count, percent, ppm
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
 from spark_analysis.report.parts import Header, chart_box, definition_link, folded, note, section, table

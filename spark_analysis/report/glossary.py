@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from broker.drawing.element import Markup, tag
 from placement.balance.definitions import DEFINITIONS, Definition
-from spark_analysis.report.element import Markup, tag
 from spark_analysis.report.parts import Header, note, section, table
 from spark_analysis.report.states import STATES
 

@@ -27,8 +27,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_analysis.report.charts import WIDTH, clipped, figure, line, number, text
-from spark_analysis.report.element import Content, Markup, tag
+from broker.drawing.element import Content, Markup, tag
+from broker.drawing.figure import WIDTH, figure, line, text
+from broker.drawing.palette import LIGHT
+from broker.drawing.scale import clipped, number
 from spark_analysis.report.figures import count, decimal, plural
 from spark_analysis.report.model import BrokerLoad, PairCounts
 from spark_analysis.report.parts import chart_box
@@ -39,7 +41,7 @@ TABLE_BROKERS_MAX: Final = 14
 CELLS_MAX: Final = 120
 LEVELS: Final = 7
 _OPACITIES: Final = (0, 26, 58, 96, 138, 186, 240)
-_COLOUR: Final = bytes((70, 110, 160))
+_COLOUR: Final = bytes(int(part) for part in LIGHT.heat.split())
 _SIDE: Final = 420
 _LEFT: Final = 92
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Final
 
+from broker.drawing.element import Markup, asset, content_hash, page, tag
+from broker.drawing.palette import filled
 from spark_analysis.report.changes import changes_section
 from spark_analysis.report.detail import clusters_section
 from spark_analysis.report.distance import distance_section
-from spark_analysis.report.element import Markup, asset, content_hash, page, tag
 from spark_analysis.report.glossary import glossary_section
 from spark_analysis.report.model import Report
 from spark_analysis.report.now import now_section
@@ -38,7 +39,7 @@ _CONTENTS: Final = (
 
 def report_html(report: Report) -> str:
     """Return the whole page as text."""
-    style, script = _asset("report.css"), _asset("report.js")
+    style, script = filled(_asset("report.css")), _asset("report.js")
     changes = changes_section(report)
     contents = [(name, title) for name, title in _CONTENTS if name != "changes" or changes is not None]
     return page(

@@ -16,7 +16,7 @@ from typing import Final
 
 import attrs
 
-from spark_analysis.report.element import Markup, tag
+from broker.drawing.element import Markup, tag
 from spark_analysis.report.figures import count, plural, share_of
 from spark_analysis.report.model import ClusterRow, Report
 from spark_analysis.report.parts import Cell, Header, brokers_in_racks, cluster_link, folded, note, section, table

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_analysis.report.element import Content, Markup, tag
+from broker.drawing.element import Content, Markup, tag
 from spark_analysis.report.figures import UNKNOWN, count, plural, quantity
 from spark_analysis.report.model import ClusterRow, Kept, Report
 from spark_analysis.report.parts import Cell, Header, folded, note, section, table

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from spark_analysis.report.element import Content, Markup, tag
+from broker.drawing.element import Content, Markup, tag
 from spark_analysis.report.figures import UNKNOWN
 
 

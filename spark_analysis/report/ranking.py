@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import attrs
 
-from spark_analysis.report.element import Content, Markup, json_data, tag, visible
+from broker.drawing.element import Content, Markup, json_data, tag, visible
 from spark_analysis.report.figures import count, percent, plural, ppm
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
 from spark_analysis.report.parts import Cell, Header, cluster_link, note, section, table

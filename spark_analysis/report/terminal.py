@@ -17,8 +17,8 @@ from typing import Any, Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from broker.drawing.element import visible
 from spark_analysis.report.distance import groups_of, quantile
-from spark_analysis.report.element import visible
 from spark_analysis.report.figures import count, percent, plural, ppm, share_of
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
 from spark_analysis.report.now import tally

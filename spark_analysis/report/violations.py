@@ -9,7 +9,7 @@ Left out: the rest of a long list; the table of violations has the first hundred
 
 from __future__ import annotations
 
-from spark_analysis.report.element import Markup, tag
+from broker.drawing.element import Markup, tag
 from spark_analysis.report.figures import count, plural
 from spark_analysis.report.model import ClusterDetail, Kept, Violation
 from spark_analysis.report.parts import Header, brokers_in_racks, folded, note, table

@@ -9,16 +9,14 @@ from xml.etree import ElementTree
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from broker.cli import run as run_command
+from broker.drawing.time_axis import TimeAxis
 from broker.units import DurationMs, TimeMs
 from replication.checkers import Finding
 from replication.cli.simulate import simulate
 from replication.simulation.chart import BAND_COUNT_MAX, PANEL_COUNT_MAX, to_svg
-from replication.simulation.chart_axis import LEFT, WIDTH, TimeAxis, stepped
-from replication.simulation.chart_faults import rows_of
+from replication.simulation.chart_faults import LEFT, WIDTH, rows_of
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind, Options, quiet
 from replication.simulation.page import to_html
@@ -68,7 +66,7 @@ def test_each_fault_has_a_mark_as_long_as_it_lasts(outcome: Outcome) -> None:
     }
     # The first of each is the one in the key.
     assert {kind: len(found) - 1 for kind, found in marks.items()} == {"gone": 1, "cut": 1, "slow": 0, "once": 1}
-    axis = TimeAxis(int(outcome.simulated_ms))
+    axis = TimeAxis(int(outcome.simulated_ms), left=LEFT, width=WIDTH)
     assert float(marks["gone"][1].get("x", "")) == axis.x(5_000)
     width = float(marks["gone"][1].get("width", ""))
     assert width == pytest.approx(axis.x(14_000) - axis.x(5_000), abs=0.11)
@@ -105,24 +103,6 @@ def test_many_partitions_are_bands_and_very_many_are_left_out() -> None:
     shown = texts(to_svg(most))
     assert sum(text.startswith("partition ") for text in shown) == BAND_COUNT_MAX
     assert "30 partitions that changed less are not shown" in shown
-
-
-@given(st.lists(st.tuples(st.floats(0, 960), st.floats(0, 50)), min_size=1, max_size=400))
-def test_a_line_of_steps_has_few_points_and_keeps_its_extremes_and_its_end(steps: list[tuple[float, float]]) -> None:
-    rising = sorted((round(x, 1), round(y, 1)) for x, y in steps)
-    path = stepped(rising, 960)
-    heights = {float(each) for each in re.findall(r"[V,](-?[\d.]+)", path)}
-    assert {min(y for _, y in rising), max(y for _, y in rising), rising[-1][1]} <= heights
-    assert len(re.findall("V", path)) <= min(len(rising), 3 * 2 * 960)
-    assert path.endswith("H960")
-
-
-def test_the_axis_names_a_few_round_times() -> None:
-    for end_ms, last in ((20_000, "20 s"), (632_000, "10 min"), (86_400_000, "24 h"), (6 * 10**12, None)):
-        lines = list(TimeAxis(end_ms).lines(0, 10))
-        assert 4 <= len(lines) // 2 <= 13
-        assert last is None or f">{last}</text>" in lines[-1]
-    assert TimeAxis(1_000).x(500) == LEFT + WIDTH / 2
 
 
 class Page(HTMLParser):

@@ -10,12 +10,10 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from placement.balance import measures as balance
 from spark_analysis.report.broker_chart import band, broker_chart
-from spark_analysis.report.charts import BINS, Group, distribution, nice_axis, number
+from spark_analysis.report.distribution_chart import BINS, Group, distribution
 from spark_analysis.report.heat_map import heat_map, indexed_png, levels_of, pairs_in_words, shared_matrix
 from spark_analysis.report.model import BrokerLoad, PairCounts, Spread
 
@@ -35,19 +33,6 @@ def spread_of(loads: list[int]) -> Spread:
 def pairs_of(counts: dict[tuple[int, int], int]) -> PairCounts:
     ones, others = zip(*counts, strict=True)
     return PairCounts(np.array(ones, np.int32), np.array(others, np.int32), np.array(list(counts.values()), np.int64))
-
-
-@given(st.floats(min_value=1e-6, max_value=1e12))
-def test_an_axis_holds_its_values_in_few_round_steps(value: float) -> None:
-    end, steps = nice_axis(value)
-    assert end >= value * (1 - 1e-6)
-    assert 1 <= steps <= 5
-    leading = f"{end / steps:.0e}"[0]
-    assert leading in "125"
-
-
-def test_coordinates_have_at_most_one_decimal() -> None:
-    assert [number(1.0), number(2.25), number(-0.04), number(10)] == ["1", "2.2", "0", "10"]
 
 
 def test_a_distribution_marks_the_optimum_and_names_its_axes() -> None:

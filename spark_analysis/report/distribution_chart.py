@@ -22,10 +22,11 @@ from typing import Final
 import attrs
 import numpy as np
 
-from spark_analysis.report.element import Content, Markup, tag
+from broker.drawing.element import Content, Markup, tag
+from broker.drawing.figure import figure, line, text
+from broker.drawing.scale import clipped, nice_axis, number
 from spark_analysis.report.figures import percent
 
-WIDTH: Final = 760
 BINS: Final = 36
 _LABEL_WIDTH: Final = 196
 _PLOT_RIGHT: Final = 560
@@ -52,47 +53,6 @@ class Group:
     def median(self) -> int:
         """The middle value; of two middle ones the lower."""
         return self.values[(len(self.values) - 1) // 2]
-
-
-def number(value: float) -> str:
-    """Return a coordinate with at most one decimal."""
-    return "0" if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
-
-
-def nice_axis(value: float) -> tuple[float, int]:
-    """Return the end of an axis that holds `value` and how many equal steps lead there, each 1, 2 or 5 tenfold."""
-    if value <= 0:
-        return 1.0, 4
-    power = 10.0 ** np.floor(np.log10(value / 5))
-    step = next(power * part for part in (1.0, 2.0, 5.0, 10.0) if power * part * 5 >= value * (1 - 1e-9))
-    steps = int(np.ceil(value / step * (1 - 1e-9)))
-    return float(step * steps), steps
-
-
-def text(x: float, y: float, *content: Content, anchor: str = "start", class_: str | None = None) -> Markup:
-    """Return a line of text; `anchor` is start, middle or end."""
-    ends = None if anchor == "start" else anchor
-    return tag("text", *content, x=number(x), y=number(y), text_anchor=ends, class_=class_)
-
-
-def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
-    """Return a straight line."""
-    return tag("path", d=f"M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}", class_=class_)
-
-
-def figure(identifier: str, title: str, description: str, height: float, *content: Content) -> Markup:
-    """Return one drawing that a screen reader announces by its title and description."""
-    return tag(
-        "svg",
-        tag("title", title, id=f"{identifier}-t"),
-        tag("desc", description, id=f"{identifier}-d"),
-        *content,
-        viewBox=f"0 0 {WIDTH} {number(height)}",
-        role="img",
-        aria_labelledby=f"{identifier}-t",
-        aria_describedby=f"{identifier}-d",
-        class_="chart",
-    )
 
 
 def distribution(identifier: str, quantity: str, groups: Sequence[Group]) -> Markup:
@@ -152,11 +112,6 @@ def _dot_row(group: Group, base: float, scale: float) -> Markup:
         line(_LABEL_WIDTH, y, x, y, "stem"),
         tag("circle", cx=number(x), cy=number(y), r=4, class_="bar"),
     )
-
-
-def clipped(name: str, length_max: int) -> str:
-    """Return a label cut to what fits; the full name stands in a table."""
-    return name if len(name) <= length_max else name[: length_max - 1] + "…"
 
 
 def _row_text(group: Group, y: float, dots: bool) -> Markup:

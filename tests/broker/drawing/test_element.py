@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_analysis.report.element import Markup, asset, content_hash, join, json_data, page, tag, visible
+from broker.drawing.element import Markup, asset, content_hash, join, json_data, page, tag, visible
 
 
 class Reader(HTMLParser):

@@ -1,0 +1,146 @@
+"""Write HTML and SVG elements from a tree of calls; escape every text that is not markup.
+
+What it decides: what is markup. A `str` is always text: names of topics, racks, files and clusters come from outside
+and may say `<script>`. Markup is a type of its own, `Markup`, made by this room alone.
+
+Goals, most important first: no string from outside becomes markup; equal input gives equal bytes (attributes stand in
+the order given); the calls read like the page.
+
+How: `tag` writes an element of an HTML page, with an end tag unless HTML forbids one. `node` writes an element of a
+standalone SVG document: XML, in which an element without content is closed in its own tag.
+
+Example:
+    >>> tag("p", "<b>", class_="note").text
+    '<p class="note">&lt;b&gt;</p>'
+    >>> node("rect", x=1, width="2.5").text
+    '<rect x="1" width="2.5"/>'
+
+Left out: parsing, and a table of allowed elements; the names of elements are ours.
+
+Source: HTML Living Standard, 13.1.2 (elements), 13.1.3 (text), 4.12.1.3 (what a script may not hold); XML 1.0, 2.4.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+VOID: Final = frozenset({"br", "col", "input", "link", "meta"})
+"""Elements that HTML closes without an end tag."""
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+@attrs.frozen
+class Markup:
+    """A piece of finished HTML or SVG."""
+
+    text: str
+
+
+Content: TypeAlias = Markup | str | int | Iterable["Content"] | None
+Attribute: TypeAlias = str | int | float | bool | None
+
+
+def visible(text: str) -> str:
+    r"""Return `text` with control, format and lone surrogate characters written as escapes.
+
+    >>> print(visible("a\x1b[31m"))
+    a\x1b[31m
+    >>> print(visible("a right-to-left override: \u202e"))
+    a right-to-left override: \u202e
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
+    if unicodedata.category(character) not in _UNSEEN:
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def escape(text: str) -> str:
+    """Return `text` escaped for HTML text or a quoted attribute, with unseen characters written as escapes."""
+    return html.escape(visible(text), quote=True)
+
+
+def escape_in_element(text: str) -> str:
+    """Return `text` escaped for the content of an XML element, where quotes may stand as they are."""
+    return html.escape(visible(text), quote=False)
+
+
+def tag(name: str, *content: Content, **attributes: Attribute) -> Markup:
+    """Return an HTML element. `class_` stands for class, `aria_label` for aria-label; None and False are left out."""
+    start = f"<{_opened(name, attributes)}>"
+    return Markup(start) if name in VOID else Markup(f"{start}{_flat(content, escape)}</{name}>")
+
+
+def node(name: str, *content: Content, **attributes: Attribute) -> Markup:
+    """Return an element of an SVG document; attributes are named as those of `tag`."""
+    opened, inner = _opened(name, attributes), _flat(content, escape_in_element)
+    return Markup(f"<{opened}>{inner}</{name}>" if inner else f"<{opened}/>")
+
+
+def join(*content: Content) -> Markup:
+    """Return the parts one after another, text among them escaped."""
+    return Markup(_flat(content, escape))
+
+
+def lines(*content: Content) -> Markup:
+    """Return the parts, each on a line of its own, text among them escaped."""
+    return Markup("\n".join(_flat(part, escape) for part in content))
+
+
+def _opened(name: str, attributes: Mapping[str, Attribute]) -> str:
+    opened = [name]
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        shown = key.rstrip("_").replace("_", "-")
+        opened.append(shown if value is True else f'{shown}="{escape(str(value))}"')
+    return " ".join(opened)
+
+
+def _flat(content: Content, escaped: Callable[[str], str]) -> str:
+    if content is None:
+        return ""
+    if isinstance(content, Markup):
+        return content.text
+    if isinstance(content, str):
+        return escaped(content)
+    if isinstance(content, int):
+        return str(content)
+    return "".join(_flat(part, escaped) for part in content)
+
+
+def json_data(identifier: str, value: Any) -> Markup:
+    """Return a block of JSON for the page's script; no value in it can end the block."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(f'<script type="application/json" id="{escape(identifier)}">{safe}</script>')
+
+
+def asset(name: str, text: str) -> Markup:
+    """Return a `script` or `style` element with the project's own text as it is; assert that the text cannot end it."""
+    assert name in {"script", "style"}, name
+    assert f"</{name}" not in text.lower(), name
+    return Markup(f"<{name}>{text}</{name}>")
+
+
+def content_hash(text: str) -> str:
+    """Return the CSP source expression that allows this script or style: 'sha256-' and the digest in base64."""
+    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+    return f"'sha256-{digest}'"
+
+
+def page(root: Markup) -> str:
+    """Return the HTML document whose `html` element is `root`."""
+    return f"<!doctype html>\n{root.text}\n"

@@ -1,0 +1,44 @@
+"""Draw texts, lines and a titled figure inside an HTML page.
+
+Every figure has one coordinate system of `WIDTH` units and scales with the page. Colours come from the page's style
+sheet through classes, so that light pages, dark pages and paper need no drawing of their own.
+
+Example:
+    >>> line(0, 10, 20, 10, "axis").text
+    '<path d="M0 10L20 10" class="axis"></path>'
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.drawing.element import Content, Markup, tag
+from broker.drawing.scale import number
+
+WIDTH: Final = 760
+
+
+def text(x: float, y: float, *content: Content, anchor: str = "start", class_: str | None = None) -> Markup:
+    """Return a line of text; `anchor` is "start", "middle" or "end"."""
+    ends = None if anchor == "start" else anchor
+    return tag("text", *content, x=number(x), y=number(y), text_anchor=ends, class_=class_)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    """Return a straight line."""
+    return tag("path", d=f"M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}", class_=class_)
+
+
+def figure(identifier: str, title: str, description: str, height: float, *content: Content) -> Markup:
+    """Return a drawing that a screen reader announces by its title and description."""
+    return tag(
+        "svg",
+        tag("title", title, id=f"{identifier}-t"),
+        tag("desc", description, id=f"{identifier}-d"),
+        *content,
+        viewBox=f"0 0 {WIDTH} {number(height)}",
+        role="img",
+        aria_labelledby=f"{identifier}-t",
+        aria_describedby=f"{identifier}-d",
+        class_="chart",
+    )

@@ -1,0 +1,118 @@
+"""Hold the colours of every picture and page: a light theme, a dark theme, paper, and a scale of categories.
+
+What it decides: which colour a role has (page, ink, rule, accent, …) and how a style sheet receives it.
+
+Goals, most important first: text and lines keep a contrast of at least 3 to 1 on their page, text of 4.5 to 1;
+categories can be told apart with any colour vision; the same role has the same colour in every picture.
+
+How: a style sheet names a role as the variable `var(--role)`; `themed` writes the variables of the light theme and,
+for readers who ask for a dark page, those of the dark theme. A style sheet in a file names a colour as `$light_ink`,
+which `filled` replaces.
+
+Example:
+    >>> themed(".run", "page", "ink")
+    '.run{--page:#ffffff;--ink:#1c2126}@media(prefers-color-scheme:dark){.run{--page:#14171a;--ink:#e4e7ea}}'
+    >>> filled("a { color: $print_link }")
+    'a { color: #000 }'
+    >>> category(9) == CATEGORIES[1]
+    True
+
+Source: M. Okabe and K. Ito, "Color Universal Design" (2008), for the categories; WCAG 2.2, 1.4.3 and 1.4.11, for the
+contrast.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import Final
+
+import attrs
+
+
+@attrs.frozen(kw_only=True)
+class Theme:
+    """One colour per role, as CSS writes it; `heat` is the three numbers of `rgb()`, to be given an opacity."""
+
+    page: str
+    raised: str
+    ink: str
+    quiet: str
+    rule: str
+    link: str
+    accent: str
+    accent_soft: str
+    best: str
+    band: str
+    bar: str
+    blank: str
+    heat: str
+
+
+LIGHT: Final = Theme(
+    page="#ffffff",
+    raised="#f6f7f8",
+    ink="#1c2126",
+    quiet="#59636e",
+    rule="#dde1e6",
+    link="#1f5f99",
+    accent="#b3400b",
+    accent_soft="#fdf1ea",
+    best="#197858",
+    band="#a9dcc6",
+    bar="#8d99a6",
+    blank="#e3e6ea",
+    heat="70 110 160",
+)
+DARK: Final = Theme(
+    page="#14171a",
+    raised="#1c2024",
+    ink="#e4e7ea",
+    quiet="#9aa5b0",
+    rule="#30363d",
+    link="#7db8ee",
+    accent="#ff9457",
+    accent_soft="#2c1f18",
+    best="#5fcfa3",
+    band="#235c48",
+    bar="#717d89",
+    blank="#3a4048",
+    heat="110 160 220",
+)
+PRINT: Final = attrs.evolve(
+    LIGHT, page="#fff", ink="#000", quiet="#444", rule="#ccc", link="#000", accent_soft="#fff", blank="#ddd"
+)
+"""Paper: black on white, without tinted surfaces."""
+
+CATEGORIES: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+"""Colours of things that have no order, such as brokers and members: Okabe and Ito's seven, and a grey."""
+_DARK_CATEGORIES: Final = frozenset({"#0072B2", "#009E73", "#D55E00"})
+
+
+def category(place: int) -> str:
+    """Return the colour of the category at `place`, from 0 on; after the last one the colours begin again."""
+    return CATEGORIES[place % len(CATEGORIES)]
+
+
+def ink_on(colour: str) -> str:
+    """Return the colour of text on a category's colour: white on the dark ones, otherwise black."""
+    return "#ffffff" if colour in _DARK_CATEGORIES else "#000000"
+
+
+def themed(selector: str, *roles: str) -> str:
+    """Return CSS that sets a variable for each role on `selector`, light by default and dark on request."""
+    light, dark = (_variables(theme, roles) for theme in (LIGHT, DARK))
+    return f"{selector}{{{light}}}@media(prefers-color-scheme:dark){{{selector}{{{dark}}}}}"
+
+
+def filled(style_sheet: str) -> str:
+    """Return a style sheet with `$light_ROLE`, `$dark_ROLE` and `$print_ROLE` replaced by their colours."""
+    themes = {"light": LIGHT, "dark": DARK, "print": PRINT}
+    colours = {
+        f"{name}_{role}": colour for name, theme in themes.items() for role, colour in attrs.asdict(theme).items()
+    }
+    return Template(style_sheet).substitute(colours)
+
+
+def _variables(theme: Theme, roles: tuple[str, ...]) -> str:
+    colours = attrs.asdict(theme)
+    return ";".join(f"--{role.replace('_', '-')}:{colours[role]}" for role in roles)

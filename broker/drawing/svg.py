@@ -1,0 +1,57 @@
+"""Wrap a drawing as an SVG document that stands by itself and follows the reader's light or dark setting.
+
+Constraints: no script, nothing from outside; the same drawing gives the same bytes, one element or group a line.
+
+How: the class of the document scopes its style sheet, so that a document may also stand inside an HTML page. Every
+document has the classes `q` (quiet text) and `h` (heading).
+
+Example:
+    >>> print(document("lamp", "A lamp", (40, 20), "", [node("circle", r=4)]))
+    <svg xmlns="http://www.w3.org/2000/svg" class="lamp" viewBox="0 0 40 20" role="img" aria-label="A lamp">
+    <title>A lamp</title><style></style>
+    <rect width="100%" height="100%" style="fill:var(--page)"/>
+    <circle r="4"/>
+    </svg>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.drawing.element import Markup, asset, lines, node
+from broker.drawing.palette import themed
+
+
+def style(class_: str, *roles: str, rules: str = "") -> str:
+    """Return the style sheet of documents of `class_`: the palette's roles, the common rules, then `rules`."""
+    common = (
+        f".{class_}{{font:12px system-ui,sans-serif;background:var(--page)}}.{class_} text{{fill:var(--ink)}}"
+        f".{class_} .q{{fill:var(--quiet)}}.{class_} .h{{font-size:14px;font-weight:600}}"
+    )
+    return themed(":root", *roles) + common + rules
+
+
+def document(
+    class_: str,
+    title: str,
+    size: tuple[float, float],
+    style_sheet: str,
+    parts: Iterable[Markup],
+    *,
+    fixed: bool = False,
+) -> str:
+    """Return the document, without a final line end; `fixed` gives it a width in pixels instead of the page's."""
+    width, height = size
+    head = Markup(node("title", title).text + asset("style", style_sheet).text)
+    return node(
+        "svg",
+        Markup("\n"),
+        lines(head, node("rect", width="100%", height="100%", style="fill:var(--page)"), *parts),
+        Markup("\n"),
+        xmlns="http://www.w3.org/2000/svg",
+        class_=class_,
+        viewBox=f"0 0 {width} {height}",
+        width=width if fixed else None,
+        role="img",
+        aria_label=title,
+    ).text

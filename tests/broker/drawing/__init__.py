@@ -1,0 +1,1 @@
+"""Tests of the drawing room: markup, palette, scales and the two shells."""
