@@ -1,12 +1,27 @@
 """Bytes in order: one partition's segments on one disk.
 
-`PartitionLog` is the log, on any `log.storage`; `scan` and `batches_in` read any segment file,
-`build_batch` makes its bytes; `LogDir` is a broker's whole log directory.
+`PartitionLog` is the log, on any `log.storage`; `scan` and `batches_in` read any segment file, `build_batch` makes its
+bytes; `LogDir` is a broker's whole log directory.
 
-Rooms, each on those before it: `codecs` (varints, checksums, compression), `columns` (records as columns, by the
-loops in `kernels`), `batches` (all three formats), `storage`, `indexes`, `segments`, `producers`, `files` (what stands
-beside the segments); then the log itself, here; on it `compaction` rewrites, `tools` measure and check, and `metadata`
-plays the KRaft metadata log.
+The rooms in reading order; each imports only what stands above it:
+
+    errors       Raise RefusedError, CorruptDataError or StorageError subclasses, under Kafka's names where it has them.
+    record       Hold one record, its headers and timestamps, and read control records.
+    log_config   Hold a log's settings, parsed from Kafka's topic settings.
+    codecs/      Read and write varints, checksums, compressed payloads and Java's UTF-8.
+    storage/     Keep files on disk, in memory, or on a simulated disk that crashes and fails.
+    batches/     Read and write record batches of magic 0, 1 and 2, as objects and as columns.
+    indexes/     Look up positions by offset and offsets by time; list aborted transactions.
+    segments/    Append to and read one segment: a .log file with its indexes.
+    producers/   Track idempotent producers and transactions, and keep their snapshots.
+    files/       Read and write checkpoints, metadata files and directory names.
+    partition/   Append to, read, recover, truncate and retain one partition's log.
+    compaction/  Remove records that newer ones with the same key supersede.
+    log_dir      Open, create and delete the logs of a broker's log directory.
+    metadata/    Replay the KRaft metadata log to the cluster that it describes.
+    tools/       Dump, verify, measure and rework files without a broker.
+    cli/         Run `brokerside log`, one module a command.
+    strategies   Draw records, batches and logs for property tests with Hypothesis.
 """
 
 from __future__ import annotations
@@ -16,7 +31,7 @@ from log.batches.build import build_batch
 from log.batches.build_columns import PlainColumns, build_batches
 from log.batches.build_spec import BatchSpec
 from log.batches.header_scan import scan_headers
-from log.batches.in_buffer import Reader, batches_in
+from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.record_columns import Damage, RecordColumns
 from log.batches.rewrite import rebuild
 from log.batches.scan import ScanOptions, scan
@@ -45,6 +60,7 @@ __all__ = (
     "AppendInfo",
     "AppendOrigin",
     "BatchPlaces",
+    "BatchReader",
     "BatchSpec",
     "Codec",
     "Damage",
@@ -65,7 +81,6 @@ __all__ = (
     "PartitionLog",
     "PlainColumns",
     "ProducerState",
-    "Reader",
     "Record",
     "RecordBatch",
     "RecordColumns",

@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from log.batches.header_table import as_array, joined, walk
-from log.batches.in_buffer import Reader
+from log.batches.in_buffer import BatchReader
 from log.batches.record_columns import HeaderColumns
 from log.codecs.crc import BytesLike
 
 
 def scan_headers(
-    data: BytesLike, *, start_position: int = 0, end_position: int | None = None, reader: Reader = Reader.FILE
+    data: BytesLike, *, start_position: int = 0, end_position: int | None = None, reader: BatchReader = BatchReader.FILE
 ) -> HeaderColumns:
     """Return the headers of all batches up to the end, or to the first size that no batch can have (`damage`).
 
@@ -31,21 +31,21 @@ def scan_headers(
     """
     array = as_array(data)
     end = len(array) if end_position is None else end_position
-    chunks = [walk(array, start_position, end, reader is Reader.FILE)]
+    chunks = [walk(array, start_position, end, reader is BatchReader.FILE)]
     while chunks[-1].damage is None and chunks[-1].end_position < end:  # Each walk moves on by a batch at least.
-        chunks.append(walk(array, chunks[-1].end_position, end, reader is Reader.FILE))
+        chunks.append(walk(array, chunks[-1].end_position, end, reader is BatchReader.FILE))
     return joined(chunks)
 
 
 def header_chunks(
-    data: BytesLike, *, start_position: int = 0, end_position: int | None = None, reader: Reader = Reader.FILE
+    data: BytesLike, *, start_position: int = 0, end_position: int | None = None, reader: BatchReader = BatchReader.FILE
 ) -> Iterator[HeaderColumns]:
     """Yield what `scan_headers` returns in pieces, for files of any number of batches."""
     array = as_array(data)
     end = len(array) if end_position is None else end_position
     position = start_position
     while True:  # Each turn moves on by a batch at least, or ends.
-        chunk = walk(array, position, end, reader is Reader.FILE)
+        chunk = walk(array, position, end, reader is BatchReader.FILE)
         yield chunk
         position = chunk.end_position
         if chunk.damage is not None or position >= end:

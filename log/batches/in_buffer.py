@@ -33,7 +33,7 @@ MAGIC_POSITION: Final = 16
 BYTES_UP_TO_MAGIC: Final = 17
 
 
-class Reader(enum.Enum):
+class BatchReader(enum.Enum):
     """Which of Kafka's two readers."""
 
     FILE = "FileRecords"
@@ -43,8 +43,8 @@ class Reader(enum.Enum):
 
 
 # Naming a member of an enum takes 0.2 µs in Python 3.11; modules that simulations run a lot name theirs once.
-_FILE: Final = Reader.FILE
-_MEMORY: Final = Reader.MEMORY
+_FILE: Final = BatchReader.FILE
+_MEMORY: Final = BatchReader.MEMORY
 
 
 def batches_in(
@@ -52,7 +52,7 @@ def batches_in(
     *,
     start_position: int = 0,
     end_position: int | None = None,
-    reader: Reader = _FILE,
+    reader: BatchReader = _FILE,
     source: str = "",
 ) -> Iterator[RecordBatch]:
     """Yield the batches that stand in `data` from `start_position` to before `end_position` (default: all of it).
@@ -71,13 +71,13 @@ def batches_in(
 
 
 def batch_at(
-    data: BytesLike, position: int, *, end_position: int | None = None, reader: Reader = _FILE, source: str = ""
+    data: BytesLike, position: int, *, end_position: int | None = None, reader: BatchReader = _FILE, source: str = ""
 ) -> RecordBatch | None:
     """Return the batch at `position`, None where no complete one is left; raises as `batches_in`."""
     return _batch_at(memoryview(data), position, len(data) if end_position is None else end_position, reader, source)
 
 
-def _batch_at(view: memoryview, position: int, end: int, reader: Reader, source: str) -> RecordBatch | None:
+def _batch_at(view: memoryview, position: int, end: int, reader: BatchReader, source: str) -> RecordBatch | None:
     left = end - position
     if left < OFFSET_AND_SIZE.size or (reader is _FILE and left <= BYTES_UP_TO_MAGIC):
         return None

@@ -37,7 +37,7 @@ from log.batches.batch_v2 import CHECKED_POSITION, HEADER
 from log.batches.fill import ColumnFill, plan_of
 from log.batches.fill_messages import MessageSet, columns_of_set
 from log.batches.header_table import as_array, walk
-from log.batches.in_buffer import Reader, batch_at
+from log.batches.in_buffer import BatchReader, batch_at
 from log.batches.legacy import CHECKED_POSITION as CHECKED_POSITION_LEGACY
 from log.batches.legacy import LegacyBatch
 from log.batches.memory import ColumnMemory
@@ -59,7 +59,7 @@ class ScanOptions:
     check_crc: bool = True
     keep_going: bool = False
     """Whether to step over damage (to `RecordColumns.damages`) and read on, instead of raising at it."""
-    reader: Reader = Reader.FILE
+    reader: BatchReader = BatchReader.FILE
     decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX
     """How far one batch may grow."""
 
@@ -112,7 +112,7 @@ class _Scan:
     def pieces(self, position: int) -> Iterator[RecordColumns | Damage]:
         """Yield columns and damages in the order of the file."""
         while position < self.end:  # Each turn moves on by a batch at least.
-            headers = walk(self.array, position, self.end, self.options.reader is Reader.FILE, self.memory)
+            headers = walk(self.array, position, self.end, self.options.reader is BatchReader.FILE, self.memory)
             good = self._good_count(headers) if self.options.check_crc else len(headers)
             yield from self._read(headers.rows(0, good))
             position = headers.end_position

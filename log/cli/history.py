@@ -15,7 +15,7 @@ from broker.cli import EXIT_REFUSED, takes
 from broker.errors import CorruptDataError
 from log.cli.options import JSON, KEEP_GOING
 from log.cli.output import print_error, print_lines
-from log.metadata.durations import Story
+from log.metadata.durations import ClusterHistory
 from log.metadata.reading import Aside
 from log.metadata.replay import Replay
 from log.tools.history_text import event_line, event_row, summary_lines, summary_row
@@ -57,8 +57,8 @@ def command(options: HistoryCommand) -> int:
     """
     aside = Aside() if options.keep_going else None
     replay = Replay(metadata_files(options.path), aside=aside)
-    story = Story(replay)
-    events = (event for event in story.events() if not options.topics or event.topic in options.topics)
+    history = ClusterHistory(replay)
+    events = (event for event in history.events() if not options.topics or event.topic in options.topics)
     lines = (
         json.dumps(event_row(each), ensure_ascii=False) if options.as_json else event_line(each) for each in events
     )
@@ -68,7 +68,7 @@ def command(options: HistoryCommand) -> int:
     except CorruptDataError as error:
         print_error(str(error))
         return EXIT_REFUSED
-    summary = story.summary()
+    summary = history.summary()
     print_lines([json.dumps(summary_row(summary), ensure_ascii=False)] if options.as_json else summary_lines(summary))
     problems = [*replay.disagreements, *map(str, () if aside is None else aside.errors)]
     for line in problems:

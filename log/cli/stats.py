@@ -23,8 +23,8 @@ from log.compaction import CompactionEstimate, SourceLog, estimate_compaction
 from log.indexes.txn_index import AbortedTransaction, aborted_transactions
 from log.segments.file_names import TXN_INDEX
 from log.tools.sources import SourceFolder, expand_all, segment_folders, segments_size_bytes
-from log.tools.stats import SegmentTally, tally_segment
-from log.tools.stats_rows import compaction_json, compaction_row, tally_json, tally_rows
+from log.tools.stats import SegmentStats, measure_segment
+from log.tools.stats_rows import compaction_json, compaction_row, segment_json, segment_rows
 
 
 @attrs.frozen(kw_only=True)
@@ -72,29 +72,29 @@ def command(options: StatsCommand) -> int:
     return 0 if is_whole and not total.damage_count and None not in estimates else EXIT_REFUSED
 
 
-def _measured(folders: Sequence[SourceFolder], options: StatsCommand, advance: Advance) -> tuple[SegmentTally, bool]:
+def _measured(folders: Sequence[SourceFolder], options: StatsCommand, advance: Advance) -> tuple[SegmentStats, bool]:
     """Show the statistics of each segment; return their sum, and whether every segment could be read."""
-    total, is_whole = SegmentTally(), True
+    total, is_whole = SegmentStats(), True
     for file in (file for folder in folders for file in folder.files):
         try:
-            tally = tally_segment(file, advance)
+            stats = measure_segment(file, advance)
         except InputError as refusal:
             print_error(str(refusal))
             is_whole = False
             continue
-        total.merge(tally)
+        total.merge(stats)
         if not options.total_only:
-            _show(file.shown, tally, None, as_json=options.as_json)
+            _show(file.shown, stats, None, as_json=options.as_json)
     return total, is_whole
 
 
-def _show(name: str, tally: SegmentTally, estimate: CompactionEstimate | None, *, as_json: bool) -> None:
+def _show(name: str, stats: SegmentStats, estimate: CompactionEstimate | None, *, as_json: bool) -> None:
     if as_json:
         extra = {} if estimate is None else {"compaction": compaction_json(estimate)}
-        print_lines([json.dumps({"file": name, **tally_json(tally), **extra})])
+        print_lines([json.dumps({"file": name, **segment_json(stats), **extra})])
         return
     table = Table(title=printable(name), title_justify="left", show_header=False)
-    for what, value in (*tally_rows(tally), *(() if estimate is None else (compaction_row(estimate),))):
+    for what, value in (*segment_rows(stats), *(() if estimate is None else (compaction_row(estimate),))):
         table.add_row(what, value)
     Console(highlight=False, markup=False).print(table)
 
@@ -118,10 +118,10 @@ def _summed(estimates: Sequence[CompactionEstimate]) -> CompactionEstimate | Non
     """Return the estimates of several partitions as one."""
     if not estimates:
         return None
-    names = [field.name for field in attrs.fields(type(estimates[0].tally))]
-    sums = {name: sum(getattr(each.tally, name) for each in estimates) for name in names}
+    names = [field.name for field in attrs.fields(type(estimates[0].stats))]
+    sums = {name: sum(getattr(each.stats, name) for each in estimates) for name in names}
     return CompactionEstimate(
-        tally=type(estimates[0].tally)(**sums),
+        stats=type(estimates[0].stats)(**sums),
         distinct_key_count=sum(each.distinct_key_count for each in estimates),
         is_complete=all(each.is_complete for each in estimates),
     )

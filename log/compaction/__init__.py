@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from log.compaction.cleaner import Cleaned, CleanerOptions, clean
+from log.compaction.cleaner_stats import CleanerStats
 from log.compaction.estimate import CompactionEstimate, estimate_compaction
 from log.compaction.manager import CleanedLog, CleanerManager
 from log.compaction.selection import LogToClean, filthiest, log_to_clean
 from log.compaction.source import SourceLog
-from log.compaction.tally import Tally
 
 __all__ = (
     "Cleaned",
     "CleanedLog",
     "CleanerManager",
     "CleanerOptions",
+    "CleanerStats",
     "CompactionEstimate",
     "LogToClean",
     "SourceLog",
-    "Tally",
     "clean",
     "estimate_compaction",
     "filthiest",

@@ -35,6 +35,7 @@ import attrs
 from broker.errors import BrokersideError, UsageError
 from broker.ids import Offset
 from broker.units import SizeBytes, TimeMs
+from log.compaction.cleaner_stats import CleanerStats
 from log.compaction.fates import Fates, LastOfProducer
 from log.compaction.filter import Terms, filter_source
 from log.compaction.grouping import group_segments
@@ -43,7 +44,6 @@ from log.compaction.mapping import LOG_START, map_source
 from log.compaction.offset_map import LOAD_FACTOR, SLOT_COUNT, OffsetMap
 from log.compaction.selection import LogToClean
 from log.compaction.source import SourceLog
-from log.compaction.tally import Tally
 from log.compaction.transactions import CleanedTransactions
 from log.indexes.txn_index import AbortedTransaction
 from log.partition.partition_log import PartitionLog
@@ -71,7 +71,7 @@ class Cleaned:
     """What a pass did, and where it ended, which becomes the cleaner's checkpoint."""
 
     end_offset: Offset
-    tally: Tally
+    stats: CleanerStats
     records_mapped: int
     """Records read while filling the map."""
     map_utilization: float
@@ -96,7 +96,7 @@ def clean(target: LogToClean, *, now_ms: TimeMs, options: CleanerOptions = DEFAU
         rewrite.clean_group(group)
     return Cleaned(
         end_offset=end_offset,
-        tally=rewrite.tally,
+        stats=rewrite.stats,
         records_mapped=offset_map.record_count,
         map_utilization=len(offset_map) / offset_map.slot_count,
     )
@@ -130,7 +130,7 @@ class _Rewrite:
 
     def __init__(self, target: LogToClean, offset_map: OffsetMap, now_ms: TimeMs, options: CleanerOptions) -> None:
         log = target.log
-        self.tally = Tally()
+        self.stats = CleanerStats()
         self._log = log
         self._offset_map = offset_map
         self._now_ms = now_ms
@@ -174,7 +174,7 @@ class _Rewrite:
         appender = Appender(cleaned, self._limits)
         for batches in filter_source(source, self._fates, self._offset_map, terms):
             appender.feed(batches)
-            self.tally = self.tally.plus(batches)
+            self.stats = self.stats.plus(batches)
         appender.finish()
         for transaction in self._fates.take_retained():
             cleaned.txn_index.append(transaction)

@@ -23,12 +23,12 @@ import attrs
 
 from broker.ids import Offset
 from broker.units import DAY_MS, DurationMs, TimeMs
+from log.compaction.cleaner_stats import CleanerStats
 from log.compaction.fates import Fates
 from log.compaction.filter import Terms, filter_source
 from log.compaction.mapping import map_source
 from log.compaction.offset_map import SLOT_COUNT, OffsetMap
 from log.compaction.source import SourceLog
-from log.compaction.tally import Tally
 from log.compaction.transactions import CleanedTransactions
 from log.indexes.txn_index import AbortedTransaction
 
@@ -41,7 +41,7 @@ NO_END_OFFSET: Final = Offset(-1)
 class CompactionEstimate:
     """What one pass of the cleaner over everything would read and leave."""
 
-    tally: Tally
+    stats: CleanerStats
     """Bytes and records read and left; `keyless_count` are records that a cleaner drops for having no key."""
     distinct_key_count: int
     """Keys that were told apart; as many as the map holds if not `is_complete`."""
@@ -51,7 +51,7 @@ class CompactionEstimate:
     @property
     def bytes_saved(self) -> int:
         """How many bytes fewer the segments would have; tombstones may make it negative, by their horizons."""
-        return self.tally.bytes_read - self.tally.bytes_written
+        return self.stats.bytes_read - self.stats.bytes_written
 
 
 def estimate_compaction(
@@ -74,8 +74,8 @@ def estimate_compaction(
     fates = Fates(NO_END_OFFSET, now_ms)
     fates.transactions.add_aborted(aborted)
     terms = Terms.of_pass(now_ms, delete_retention_ms)
-    tally = Tally()
+    stats = CleanerStats()
     for segment in segments:
         for batches in filter_source(segment, fates, offset_map, terms):
-            tally = tally.plus(batches)
-    return CompactionEstimate(tally=tally, distinct_key_count=len(offset_map), is_complete=is_complete)
+            stats = stats.plus(batches)
+    return CompactionEstimate(stats=stats, distinct_key_count=len(offset_map), is_complete=is_complete)

@@ -34,7 +34,7 @@ from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import HEADER, BatchV2
 from log.batches.fill import ColumnFill, plan_of
 from log.batches.header_table import as_array, walk
-from log.batches.in_buffer import Reader, batch_at
+from log.batches.in_buffer import BatchReader, batch_at
 from log.batches.record_columns import ByteArray, HeaderColumns, RecordColumns
 from log.batches.records_kernel import RECORD_COUNT
 from log.codecs.compression import CODEC_MASK, Codec, decompress
@@ -68,7 +68,7 @@ class SourceLog:
 
     def batch_at(self, position: int) -> RecordBatch:
         """Return the batch that begins at `position`, where a walk over the headers has found one."""
-        batch = batch_at(self.data, position, reader=Reader.MEMORY, source=self.name)
+        batch = batch_at(self.data, position, reader=BatchReader.MEMORY, source=self.name)
         assert batch is not None, position
         return batch
 

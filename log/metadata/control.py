@@ -21,7 +21,7 @@ from typing import Final
 import attrs
 
 from log.metadata.fields import Field, Fields, Kind, Schema
-from log.metadata.wire import Reader, encode_fields, read_fields
+from log.metadata.wire import FieldReader, encode_fields, read_fields
 from log.record import CONTROL_VERSION, ControlType, Record, control_type
 
 _KEY: Final = struct.Struct(">hh")
@@ -90,8 +90,8 @@ def decode_control(record: Record) -> ControlRecord:
     if schema is None:
         return ControlRecord(kind, {})
     value = b"" if record.value is None else record.value
-    version = int.from_bytes(Reader(value).take(2), "big", signed=True)
-    return ControlRecord(kind, read_fields(Reader(value), schema.fields, version_read(schema, version)))
+    version = int.from_bytes(FieldReader(value).take(2), "big", signed=True)
+    return ControlRecord(kind, read_fields(FieldReader(value), schema.fields, version_read(schema, version)))
 
 
 def version_read(schema: Schema, version: int) -> int:

@@ -1,4 +1,4 @@
-"""What one record changed: before and after, for whoever tells a story of it.
+"""What one record changed: before and after, for whoever reports it.
 
 Constraints: what is None was not there. A record that changes nothing gives no delta.
 

@@ -33,7 +33,7 @@ from broker.ids import NO_LEADER, BrokerId, PartitionId
 from broker.units import DurationMs, TimeMs
 from log.metadata.deltas import BrokerDelta, ConfigDelta, PartitionDelta
 from log.metadata.events import Event, What
-from log.metadata.history import History
+from log.metadata.history import StepEvents
 from log.metadata.image import CLUSTER_DEFAULT, RESOURCE_BROKER, RESOURCE_TOPIC, PartitionImage, Resource
 from log.metadata.replay import Replay, Step
 from log.metadata.state import MetadataState
@@ -101,12 +101,12 @@ class Summary:
     brokers: tuple[BrokerTimes, ...]
 
 
-class Story:
+class ClusterHistory:
     """One log, told: its events, and when they were all told, its sums."""
 
     def __init__(self, replay: Replay) -> None:
         self._replay = replay
-        self._history = History()
+        self._history = StepEvents()
         self._durations = Durations(replay.state)
 
     def events(self) -> Iterator[Event]:

@@ -48,7 +48,7 @@ _ACCESS: Final = {
 
 
 @attrs.define
-class History:
+class StepEvents:
     """Turns steps into events. It keeps since when things have been as they are, to tell how long they lasted."""
 
     _fenced_since: dict[BrokerId, TimeMs] = attrs.field(factory=dict)

@@ -21,7 +21,7 @@ import attrs
 from broker.errors import CorruptDataError, UsageError
 from log.metadata.fields import Fields
 from log.metadata.schemas import SCHEMAS, RecordType
-from log.metadata.wire import Reader, encode_fields, read_fields, unsigned_varint
+from log.metadata.wire import FieldReader, encode_fields, read_fields, unsigned_varint
 
 FRAME_VERSION: Final = 1
 _INT16_MAX: Final = 2**15 - 1
@@ -47,7 +47,7 @@ class MetadataRecord:
 
 def decode_record(data: bytes) -> MetadataRecord:
     """Return the record that `data` is; raises CorruptDataError, with the position in `data`."""
-    reader = Reader(data)
+    reader = FieldReader(data)
     frame_version = _int16(reader, "frame version")
     if frame_version == 0:
         raise reader.corrupt(
@@ -85,7 +85,7 @@ class RecordFieldsError(CorruptDataError):
         super().__init__(f"{kind.name}: {error.what}", position=error.position)
 
 
-def _int16(reader: Reader, entity: str) -> int:
+def _int16(reader: FieldReader, entity: str) -> int:
     try:
         number = reader.unsigned_varint()
     except CorruptDataError:

@@ -39,7 +39,7 @@ _NUMBERS: Final[Mapping[Kind, struct.Struct]] = {
 }
 
 
-class Reader:
+class FieldReader:
     """Takes values off the front of `data`; raises CorruptDataError with the byte's position in it."""
 
     __slots__ = ("_data", "_end", "_position")
@@ -88,7 +88,7 @@ class Reader:
         return CorruptDataError(what, position=self._position)
 
 
-def read_fields(reader: Reader, fields: tuple[Field, ...], version: int) -> dict[str, Any]:
+def read_fields(reader: FieldReader, fields: tuple[Field, ...], version: int) -> dict[str, Any]:
     """Take a structure; fields that `version` has not are left out. Raises CorruptDataError."""
     plain, tagged, values = _plan(fields, version)
     values = dict(values)
@@ -123,13 +123,13 @@ def _plan(fields: tuple[Field, ...], version: int) -> tuple[tuple[Any, ...], dic
     return plain, tagged, {field.name: field.default for field in present}
 
 
-def _reading(field: Field, version: int) -> Callable[[Reader], Any]:
+def _reading(field: Field, version: int) -> Callable[[FieldReader], Any]:
     """Return what takes the value of a field."""
     one = _reading_one(field, version)
     if not field.is_array:
         return one
 
-    def array(reader: Reader) -> tuple[Any, ...] | None:
+    def array(reader: FieldReader) -> tuple[Any, ...] | None:
         count = reader.length()
         if count < 0:
             _ensure_nullable(reader, field)
@@ -139,7 +139,7 @@ def _reading(field: Field, version: int) -> Callable[[Reader], Any]:
     return array
 
 
-def _reading_one(field: Field, version: int) -> Callable[[Reader], Any]:
+def _reading_one(field: Field, version: int) -> Callable[[FieldReader], Any]:
     if field.kind in _NUMBERS:
         number = _NUMBERS[field.kind]
         size_bytes, unpack = number.size, number.unpack
@@ -152,7 +152,7 @@ def _reading_one(field: Field, version: int) -> Callable[[Reader], Any]:
         return lambda reader: read_fields(reader, field.fields, version)
     decode: Callable[[bytes], Any] = decode_java_utf8 if field.kind is Kind.STRING else bytes
 
-    def sized(reader: Reader) -> Any:
+    def sized(reader: FieldReader) -> Any:
         size_bytes = reader.length()
         if size_bytes < 0:
             _ensure_nullable(reader, field)
@@ -162,7 +162,7 @@ def _reading_one(field: Field, version: int) -> Callable[[Reader], Any]:
     return sized
 
 
-def _ensure_nullable(reader: Reader, field: Field) -> None:
+def _ensure_nullable(reader: FieldReader, field: Field) -> None:
     if not field.is_nullable:
         raise reader.corrupt(f"non-nullable field {field.name} was serialized as null")
 

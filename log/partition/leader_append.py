@@ -34,7 +34,7 @@ from broker.units import TimeMs
 from log.batches.batch import RecordBatch
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
-from log.batches.in_buffer import Reader, batches_in
+from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.stamping import Stamp, stamped
 from log.codecs.compression import Codec
 from log.errors import UnsupportedForMessageFormatError
@@ -45,7 +45,7 @@ from log.record import NO_TIMESTAMP, Record, TimestampOffset
 from log.storage.protocol import Buffer
 
 # Named once, as in `log.batches.in_buffer`.
-_MEMORY: Final = Reader.MEMORY
+_MEMORY: Final = BatchReader.MEMORY
 _NO_CODEC: Final = Codec.NONE
 
 

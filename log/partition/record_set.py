@@ -27,7 +27,7 @@ from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes
 from broker.values import value
 from log.batches.batch import RecordBatch
-from log.batches.in_buffer import Reader, batches_in
+from log.batches.in_buffer import BatchReader, batches_in
 from log.codecs.compression import CODEC_MASK, Codec, codec_of
 from log.errors import CorruptBatchError, InvalidAppendError, OffsetsOutOfOrderError, RecordTooLargeError
 from log.producers.append import AppendOrigin
@@ -38,7 +38,7 @@ from log.storage.protocol import Buffer
 _CLIENT: Final = AppendOrigin.CLIENT
 _RAFT_LEADER: Final = AppendOrigin.RAFT_LEADER
 _REPLICATION: Final = AppendOrigin.REPLICATION
-_MEMORY: Final = Reader.MEMORY
+_MEMORY: Final = BatchReader.MEMORY
 
 
 @value

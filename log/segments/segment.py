@@ -40,7 +40,7 @@ from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.batch import RecordBatch
 from log.batches.batch_run import BatchRun
-from log.batches.in_buffer import Reader, batch_at, batches_in
+from log.batches.in_buffer import BatchReader, batch_at, batches_in
 from log.errors import IllegalArgumentError, SegmentOffsetOverflowError
 from log.log_config import LogConfig
 from log.record import NO_TIMESTAMP, TimestampOffset
@@ -121,7 +121,7 @@ class Segment(SegmentFiles):
             self.records.view(),
             start_position=start_position,
             end_position=end_position,
-            reader=Reader.FILE,
+            reader=BatchReader.FILE,
             source=self.place.path(LOG),
         )
 

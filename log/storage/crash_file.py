@@ -31,7 +31,7 @@ NOTHING: Final[Part] = (0, 0)
 
 
 @attrs.frozen
-class Change:
+class UnsyncedChange:
     """A change of a file, whether it is sure, the size that it met, and the sizes it passes through."""
 
     done: Write | Resize
@@ -56,7 +56,7 @@ class FileHistory:
     """A file's content that is sure, and what was done since."""
 
     start: bytes
-    changes: tuple[Change, ...]
+    changes: tuple[UnsyncedChange, ...]
     block_size_bytes: int
 
     @property
@@ -127,7 +127,7 @@ class FileHistory:
 
 def changes_of(
     start_size_bytes: int, done: Sequence[Write | Resize], is_sure: Sequence[bool], block_size_bytes: int
-) -> tuple[Change, ...]:
+) -> tuple[UnsyncedChange, ...]:
     """Return the changes of a file of that size, with the steps that its size makes at each."""
     size_bytes = start_size_bytes
     changes = []
@@ -137,7 +137,7 @@ def changes_of(
         else:
             end = change.position + len(change.data)
             steps = (*boundaries(size_bytes, end, block_size_bytes), end) if end > size_bytes else ()
-        changes.append(Change(change, sure, size_bytes, steps))
+        changes.append(UnsyncedChange(change, sure, size_bytes, steps))
         size_bytes = steps[-1] if steps else size_bytes
     return tuple(changes)
 

@@ -28,7 +28,7 @@ from typing import Final
 
 from broker.errors import InputError
 from log.batches.batch import RecordBatch
-from log.batches.in_buffer import Reader, batches_in
+from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.legacy import LegacyBatch
 from log.files.snapshot_names import SNAPSHOT, snapshot_id
 from log.metadata.control import CONTROL_SCHEMAS, decode_control
@@ -155,7 +155,7 @@ def _metadata(batch: RecordBatch, records: Sequence[Record]) -> list[str]:
 
 def _checks(batch: LegacyBatch) -> Iterator[str]:
     """Yield what Kafka's tool says of each message's own checksum; the stray brace is the tool's."""
-    for message in batches_in(batch.payload(), reader=Reader.MEMORY):
+    for message in batches_in(batch.payload(), reader=BatchReader.MEMORY):
         yield f"isValid: {_bool(message.is_valid())} crc: {message.crc}}}"
 
 

@@ -15,7 +15,7 @@ How: the log is opened with what the checkpoints beside it say, uncleanly unless
 there. To compact, everything up to the last offset is taken as replicated; with `include_active` the active segment is
 rolled, as a cleaner never touches it.
 
-Example: compact_partition(storage, "t-0", LogConfig(), CompactionTerms(now_ms=…)).after.record_count
+Example: compact_partition(storage, "t-0", LogConfig(), CompactionRequest(now_ms=…)).after.record_count
 
 Left out: several passes; a tombstone goes in a pass after its horizon.
 
@@ -56,7 +56,7 @@ class Extent:
 
 
 @attrs.frozen
-class Change:
+class ReworkResult:
     """What was done to one partition: before and after, where the log ends now, and what there is to say."""
 
     directory: str
@@ -68,7 +68,7 @@ class Change:
 
 
 @attrs.frozen(kw_only=True)
-class CompactionTerms:
+class CompactionRequest:
     """When the pass is, what it may use, and whether the active segment is rolled for it."""
 
     now_ms: TimeMs
@@ -116,31 +116,31 @@ def last_shutdown_of(storage: Storage, directory: str) -> LastShutdown:
 
 
 def compact_partition(
-    storage: Storage, directory: str, config: LogConfig, last_shutdown: LastShutdown, terms: CompactionTerms
-) -> Change:
+    storage: Storage, directory: str, config: LogConfig, last_shutdown: LastShutdown, request: CompactionRequest
+) -> ReworkResult:
     """Do one pass of the cleaner over a whole partition; raises CorruptDataError, RefusedError as a cleaner does."""
     before = extent(storage, directory)
-    log = PartitionLog.open(storage, directory, config, last_shutdown, now_ms=terms.now_ms)
+    log = PartitionLog.open(storage, directory, config, last_shutdown, now_ms=request.now_ms)
     log.update_high_watermark(log.log_end_offset)
-    if terms.include_active and log.active_segment.size_bytes > 0:
-        log.roll(now_ms=terms.now_ms)
-    target = log_to_clean(log, None, now_ms=terms.now_ms)
+    if request.include_active and log.active_segment.size_bytes > 0:
+        log.roll(now_ms=request.now_ms)
+    target = log_to_clean(log, None, now_ms=request.now_ms)
     remarks = []
     if target.cleanable_bytes > 0:
-        cleaned = clean(target, now_ms=terms.now_ms, options=terms.options)
+        cleaned = clean(target, now_ms=request.now_ms, options=request.options)
         remarks.append(f"cleaned up to offset {cleaned.end_offset}")
-        if cleaned.tally.keyless_count:
-            remarks.append(f"{cleaned.tally.keyless_count} records without a key were dropped")
+        if cleaned.stats.keyless_count:
+            remarks.append(f"{cleaned.stats.keyless_count} records without a key were dropped")
         if cleaned.end_offset < target.end_offset:
             remarks.append("the map was full: more passes clean the rest")
     else:
         remarks.append("nothing to clean: every segment but the active one ends the clean part, or an open transaction")
-    return _closed(log, before, terms.now_ms, tuple(remarks))
+    return _closed(log, before, request.now_ms, tuple(remarks))
 
 
 def recover_partition(
     storage: Storage, directory: str, config: LogConfig, last_shutdown: LastShutdown, now_ms: TimeMs
-) -> Change:
+) -> ReworkResult:
     """Open a partition as after a crash, from its recovery point on, and close it; raises CorruptDataError."""
     before = extent(storage, directory)
     names = set(storage.list(directory))
@@ -159,11 +159,11 @@ def recover_partition(
     return attrs.evolve(change, remarks=tuple(remarks))
 
 
-def _closed(log: PartitionLog, before: Extent, now_ms: TimeMs, remarks: tuple[str, ...]) -> Change:
+def _closed(log: PartitionLog, before: Extent, now_ms: TimeMs, remarks: tuple[str, ...]) -> ReworkResult:
     log.flush(now_ms=now_ms, include_active_end=True)
     log.run_scheduled(TimeMs(now_ms + log.config.file_delete_delay_ms + 1))
     log.close(now_ms=now_ms)
-    return Change(
+    return ReworkResult(
         directory=log.directory,
         before=before,
         after=extent(log.storage, log.directory),

@@ -34,9 +34,9 @@ from log.segments.file_names import LOG, TXN_INDEX
 from log.storage import FileStorage, Storage
 from log.tools.findings import counted
 from log.tools.rework import (
-    Change,
-    CompactionTerms,
+    CompactionRequest,
     Extent,
+    ReworkResult,
     compact_partition,
     copy_folder,
     extent,
@@ -151,11 +151,11 @@ def run_plans(plans: Sequence[Plan], rework: Rework, advance: Advance) -> Iterat
         yield from _change_lines(change)
 
 
-def _changed(storage: Storage, plan: Plan, rework: Rework) -> Change:
+def _changed(storage: Storage, plan: Plan, rework: Rework) -> ReworkResult:
     last_shutdown = last_shutdown_of(FileStorage(plan.log_dir, read_only=True), plan.name)
     if rework.kind == "compact":
-        terms = CompactionTerms(now_ms=rework.now_ms, options=rework.cleaner, include_active=rework.include_active)
-        return compact_partition(storage, plan.name, rework.config, last_shutdown, terms)
+        request = CompactionRequest(now_ms=rework.now_ms, options=rework.cleaner, include_active=rework.include_active)
+        return compact_partition(storage, plan.name, rework.config, last_shutdown, request)
     if rework.recovery_point is not None:
         last_shutdown = attrs.evolve(last_shutdown, recovery_point=rework.recovery_point)
     return recover_partition(storage, plan.name, rework.config, last_shutdown, rework.now_ms)
@@ -172,7 +172,7 @@ def _removed_unless_finished(storage: Storage, directory: str) -> Iterator[None]
         raise
 
 
-def _change_lines(change: Change) -> Iterator[str]:
+def _change_lines(change: ReworkResult) -> Iterator[str]:
     yield f"{change.directory}: before {_extent_text(change.before)}; after {_extent_text(change.after)}"
     yield f"  log from offset {change.log_start_offset} to before {change.log_end_offset}"
     yield from (f"  {remark}" for remark in change.remarks)
@@ -197,8 +197,8 @@ def _expected(plan: Plan, rework: Rework) -> str:
         found = estimate_compaction(sources, now_ms=rework.now_ms, aborted=aborted)
     except CorruptDataError as damage:
         return f"cannot be compacted: {damage}"
-    before, after = found.tally.bytes_read, found.tally.bytes_written
+    before, after = found.stats.bytes_read, found.stats.bytes_written
     return (
         f"{len(taken)} of {len(files)} segments are cleaned: about {format_size(before)} become {format_size(after)},"
-        f" {found.tally.records_written:,} of {found.tally.records_read:,} records stay"
+        f" {found.stats.records_written:,} of {found.stats.records_read:,} records stay"
     )

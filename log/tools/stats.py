@@ -9,10 +9,10 @@ Goals, most important first
 
 Constraints: control records are no user's: they count as records of the log, but not among keys and values.
 
-How: `SegmentTally` takes chunks of a scan and is merged into the total. Distributions are kept by powers of two: class
+How: `SegmentStats` takes chunks of a scan and is merged into the total. Distributions are kept by powers of two: class
 k counts what is from 2^(k-1) to less than 2^k.
 
-Example: tally.codecs["lz4"].ratio is 2.7 where 61 bytes of header and 100 of records took 60 in all.
+Example: stats.codecs["lz4"].ratio is 2.7 where 61 bytes of header and 100 of records took 60 in all.
 
 Left out: what compaction would save, which needs all segments of a partition: see `log.compaction.estimate_compaction`.
 
@@ -46,7 +46,7 @@ NOTHING_BEFORE: Final = np.iinfo(np.int64).min
 
 
 @attrs.define
-class CodecTally:
+class CodecStats:
     """Batches compressed in one way: how many, their records, and their bytes stored and unpacked (headers too)."""
 
     batch_count: int = 0
@@ -59,7 +59,7 @@ class CodecTally:
         """How many bytes one stored byte stands for."""
         return self.unpacked_size_bytes / self.stored_size_bytes if self.stored_size_bytes else 1.0
 
-    def merge(self, other: CodecTally) -> None:
+    def merge(self, other: CodecStats) -> None:
         """Add what `other` counted."""
         self.batch_count += other.batch_count
         self.record_count += other.record_count
@@ -72,7 +72,7 @@ def _classes() -> Int64Array:
 
 
 @attrs.define(eq=False)
-class SegmentTally:
+class SegmentStats:
     """The figures of one segment, or of several merged. Offsets and timestamps are None where nothing was read."""
 
     size_bytes: int = 0
@@ -80,7 +80,7 @@ class SegmentTally:
     record_count: int = 0
     first_offset: int | None = None
     last_offset: int | None = None
-    codecs: dict[str, CodecTally] = attrs.field(factory=dict)
+    codecs: dict[str, CodecStats] = attrs.field(factory=dict)
     keys: Cardinality = attrs.field(factory=Cardinality)
     null_key_count: int = 0
     tombstone_count: int = 0
@@ -122,7 +122,7 @@ class SegmentTally:
         if len(chunk):
             self._take_records(chunk)
 
-    def merge(self, other: SegmentTally) -> None:
+    def merge(self, other: SegmentStats) -> None:
         """Add the figures of another segment."""
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -131,8 +131,8 @@ class SegmentTally:
         for name, pick in _EXTREMES.items():
             found = [value for value in (getattr(self, name), getattr(other, name)) if value is not None]
             setattr(self, name, pick(found) if found else None)
-        for codec, tally in other.codecs.items():
-            self.codecs.setdefault(codec, CodecTally()).merge(tally)
+        for codec, stats in other.codecs.items():
+            self.codecs.setdefault(codec, CodecStats()).merge(stats)
         self.keys.merge(other.keys)
         self._note_producers(other.producer_ids)
 
@@ -143,11 +143,11 @@ class SegmentTally:
         self.last_offset = max(self.last_offset or 0, int(batches.last_offset.max()))
         codecs = batches.attributes & CODEC_MASK
         for code in np.unique(codecs).tolist():
-            tally = self.codecs.setdefault(_codec_name(code), CodecTally())
+            stats = self.codecs.setdefault(_codec_name(code), CodecStats())
             rows = codecs == code
-            tally.batch_count += int(rows.sum())
-            tally.stored_size_bytes += int(batches.size_bytes[rows].sum(dtype=np.int64))
-            tally.unpacked_size_bytes += int((batches.magic[rows] >= 2).sum()) * HEADER.size
+            stats.batch_count += int(rows.sum())
+            stats.stored_size_bytes += int(batches.size_bytes[rows].sum(dtype=np.int64))
+            stats.unpacked_size_bytes += int((batches.magic[rows] >= 2).sum()) * HEADER.size
         self.batch_size_classes += _classed(batches.size_bytes)
         self.batch_record_classes += _classed(batches.record_count)
         self.batch_size_bytes_max = max(self.batch_size_bytes_max, int(batches.size_bytes.max()))
@@ -161,10 +161,10 @@ class SegmentTally:
         self.record_count += len(chunk)
         codecs = (chunk.batches.attributes & CODEC_MASK)[chunk.batch_index]
         for code in np.unique(codecs).tolist():
-            tally = self.codecs.setdefault(_codec_name(code), CodecTally())
+            stats = self.codecs.setdefault(_codec_name(code), CodecStats())
             rows = codecs == code
-            tally.record_count += int(rows.sum())
-            tally.unpacked_size_bytes += int(chunk.record_size[rows].sum(dtype=np.int64))
+            stats.record_count += int(rows.sum())
+            stats.unpacked_size_bytes += int(chunk.record_size[rows].sum(dtype=np.int64))
         self._take_timestamps(chunk.timestamp)
         is_control = (chunk.batches.magic >= 2) & (chunk.batches.attributes & CONTROL_BIT != 0)
         control = is_control[chunk.batch_index]
@@ -235,18 +235,18 @@ _MAXIMA: Final = ("batch_size_bytes_max", "batch_record_count_max", "lateness_ms
 _EXTREMES: Final = {"first_offset": min, "last_offset": max, "timestamp_min": min, "timestamp_max": max}
 
 
-def tally_segment(file: SourceFile, advance: Callable[[int], None]) -> SegmentTally:
+def measure_segment(file: SourceFile, advance: Callable[[int], None]) -> SegmentStats:
     """Read one segment whole; `advance` is told the bytes that were read as they are."""
-    tally = SegmentTally(size_bytes=file.size_bytes)
+    stats = SegmentStats(size_bytes=file.size_bytes)
     read_to = 0
     for chunk in scan(file.view(), options=ScanOptions(keep_going=True), source=file.shown):
-        tally.take(chunk)
+        stats.take(chunk)
         if len(chunk.batches):
             end = int(chunk.batches.position[-1] + chunk.batches.size_bytes[-1])
             advance(end - read_to)
             read_to = end
-    advance(tally.size_bytes - read_to)
-    return tally
+    advance(stats.size_bytes - read_to)
+    return stats
 
 
 def _classed(values: NDArray[np.integer[Any]]) -> Int64Array:

@@ -10,9 +10,6 @@ from tests.architecture.house import PACKAGES, ROOT, modules
 from tests.architecture.imports import check_arrows, check_cycles, check_third_party
 from tests.architecture.rooms import all_complaints
 
-ROOMS_NOT_YET_HELD = frozenset({"log"})
-"""Packages whose rooms are still being sorted."""
-
 
 def lines(complaints: object) -> list[str]:
     assert hasattr(complaints, "__iter__")
@@ -39,7 +36,7 @@ def test_no_package_imports_itself_in_a_circle(package: str) -> None:
     assert lines(check_cycles(modules(ROOT, packages=(package,)))) == []
 
 
-@pytest.mark.parametrize("package", [package for package in PACKAGES if package not in ROOMS_NOT_YET_HELD])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_rooms_are_drawn_as_they_stand_and_no_import_runs_back_up(package: str) -> None:
     assert lines(all_complaints(ROOT, package)) == []
 

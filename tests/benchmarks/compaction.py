@@ -83,13 +83,13 @@ def measure(codec: Codec, record_count: int, key_count: int, rounds: int) -> dic
         measured = [clean_copy(prepared, Path(name) / "copy") for _ in range(rounds + 1)][1:]
     wall_s = statistics.median(one.wall_s for one in measured)
     cpu_s = statistics.median(one.cpu_s for one in measured)
-    tally = measured[0].cleaned.tally
+    stats = measured[0].cleaned.stats
     kafka = KAFKA_RECORDS_PER_S.get(codec)
     return {
         "codec": codec.label,
-        "MB in": round(tally.bytes_read / 1e6, 1),
-        "MB out": round(tally.bytes_written / 1e6, 1),
-        "survivors": tally.records_written,
+        "MB in": round(stats.bytes_read / 1e6, 1),
+        "MB out": round(stats.bytes_written / 1e6, 1),
+        "survivors": stats.records_written,
         "wall ms": round(1000 * wall_s),
         "CPU ms": round(1000 * cpu_s),
         "M records/s": round(record_count / wall_s / 1e6, 2),

@@ -13,7 +13,7 @@ import numpy as np
 
 from broker.units import TimeMs
 from log.batches.batch import RecordBatch
-from log.batches.in_buffer import Reader, batches_in
+from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.rewrite import emptied, rebuild
 from log.compaction.fates import LastOfProducer
 from log.indexes.txn_index import AbortedTransaction
@@ -37,7 +37,7 @@ class SlowCleaner:
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         """Yield what stands in the place of each batch, b"" for nothing."""
-        for batch in batches_in(data, reader=Reader.MEMORY):
+        for batch in batches_in(data, reader=BatchReader.MEMORY):
             yield self._piece(batch)
 
     def _piece(self, batch: RecordBatch) -> bytes:

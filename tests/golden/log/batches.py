@@ -14,7 +14,7 @@ from typing import Final
 
 from broker.errors import CorruptDataError
 from log.batches.batch import RecordBatch
-from log.batches.in_buffer import Reader, batches_in
+from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.scan import scan
 from log.record import NO_SEQUENCE, ControlType, Record, control_type, marker_of
 from tests.golden.log.cases import Json
@@ -151,7 +151,7 @@ def _run_bitflips(case: Mapping[str, Json], data: bytes) -> str | None:
 def _outcome(data: bytearray) -> str:
     try:
         count = 0
-        for batch in batches_in(data, reader=Reader.MEMORY):
+        for batch in batches_in(data, reader=BatchReader.MEMORY):
             batch.ensure_valid()
             batch.records()
             count += 1

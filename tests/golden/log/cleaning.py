@@ -60,16 +60,16 @@ def _target_facts(target: LogToClean) -> dict[str, Json]:
 
 
 def _pass_facts(done: CleanedLog) -> dict[str, Json]:
-    tally = done.cleaned.tally
+    stats = done.cleaned.stats
     return {
         "needCompactionNow": done.target.is_overdue,
         "endOffset": done.cleaned.end_offset,
-        "messagesRead": tally.records_read,
-        "messagesWritten": tally.records_written,
-        "bytesRead": tally.bytes_read,
-        "bytesWritten": tally.bytes_written,
+        "messagesRead": stats.records_read,
+        "messagesWritten": stats.records_written,
+        "bytesRead": stats.bytes_read,
+        "bytesWritten": stats.bytes_written,
         "mapMessagesRead": done.cleaned.records_mapped,
-        "invalidMessagesRead": tally.keyless_count,
+        "invalidMessagesRead": stats.keyless_count,
     }
 
 

@@ -19,7 +19,7 @@ from broker.clock import ManualClock
 from broker.errors import CorruptDataError, RefusedError
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.batches.in_buffer import Reader, batches_in
+from log.batches.in_buffer import BatchReader, batches_in
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
@@ -206,7 +206,7 @@ def recovered(files: Files, config: LogConfig) -> Json:
         log = opened(files, config, LastShutdown(clean=False))
         state = log.state()
         for segment in log.segments:
-            deque(batches_in(segment.records.view(), reader=Reader.MEMORY), maxlen=0)
+            deque(batches_in(segment.records.view(), reader=BatchReader.MEMORY), maxlen=0)
     except (CorruptDataError, RefusedError) as refusal:
         return {"exception": getattr(refusal, "kafka_class", type(refusal).__name__)}
     rows = [

@@ -14,7 +14,7 @@ from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import BatchV2
 from log.batches.build import build_batch, build_marker, sealed
 from log.batches.build_spec import BatchSpec, spec_of
-from log.batches.in_buffer import Reader, batch_at, batches_in
+from log.batches.in_buffer import BatchReader, batch_at, batches_in
 from log.batches.record_columns import RecordColumns
 from log.batches.records_v2 import read_many
 from log.batches.rewrite import emptied, rebuild
@@ -98,7 +98,7 @@ def test_building_a_batch_from_what_was_read_gives_the_same_bytes(written: Writt
 @given(streams(magics=(2,)))
 def test_batches_stand_one_after_the_other(stream: tuple[Written, ...]) -> None:
     data = b"".join(written.data for written in stream)
-    for reader in Reader:
+    for reader in BatchReader:
         found = list(batches_in(data, reader=reader))
         assert [bytes(batch.data) for batch in found] == [written.data for written in stream]
         assert [batch.position for batch in found] == [0, *np.cumsum([len(w.data) for w in stream]).tolist()][:-1]
@@ -237,22 +237,22 @@ def test_an_unknown_codec_and_broken_compression_are_told_apart() -> None:
 @pytest.mark.parametrize("left", range(18))
 def test_what_is_left_at_the_end_is_no_batch(left: int) -> None:
     data = build_batch(BatchSpec(Offset(5)), RECORDS)
-    for reader in Reader:
+    for reader in BatchReader:
         assert len(list(batches_in(data + data[:left], reader=reader))) == 1
 
 
 def test_the_two_readers_part_at_seventeen_bytes_and_at_unknown_magics() -> None:
     message = bytes(8) + (5).to_bytes(4, "big") + bytes(5)
     with pytest.raises(CorruptBatchError, match=r"Record size 5 is less than the minimum record overhead"):
-        batch_at(message, 0, reader=Reader.MEMORY)
-    assert batch_at(message, 0, reader=Reader.FILE) is None
+        batch_at(message, 0, reader=BatchReader.MEMORY)
+    assert batch_at(message, 0, reader=BatchReader.FILE) is None
     data = bytearray(build_batch(BatchSpec(Offset(5)), RECORDS))
     data[16] = 18
     assert [batch.magic for batch in batches_in(data)] == [18]
     data[16] = 0xFE
     assert [batch.magic for batch in batches_in(data)] == [-2]
     with pytest.raises(CorruptBatchError, match=r"^x at byte 0: Invalid magic found in record: -2$"):
-        batch_at(data, 0, reader=Reader.MEMORY, source="x")
+        batch_at(data, 0, reader=BatchReader.MEMORY, source="x")
 
 
 def test_a_marker_has_78_bytes_and_says_how_the_transaction_ended() -> None:

@@ -18,7 +18,7 @@ from log.batches.build_spec import BatchSpec
 from log.batches.fill import ROWS_MAX
 from log.batches.header_scan import header_chunks, scan_headers
 from log.batches.header_table import BATCHES_MAX
-from log.batches.in_buffer import Reader, batches_in
+from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.record_columns import Damage, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import Codec
@@ -208,7 +208,7 @@ def test_the_memory_reader_stops_at_an_unknown_magic() -> None:
     data[len(batch(0)) + 16] = 18
     assert offsets(scan(data)) == [0, 1, 2, 3, 4, 5]
     with pytest.raises(CorruptBatchError, match="Invalid magic found in record"):
-        list(scan(data, options=ScanOptions(reader=Reader.MEMORY)))
+        list(scan(data, options=ScanOptions(reader=BatchReader.MEMORY)))
 
 
 @given(streams(magics=(2,), count_max=3), st.data())

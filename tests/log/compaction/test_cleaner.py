@@ -41,7 +41,7 @@ def test_of_each_key_the_latest_record_stays_where_it_was(codec: Codec) -> None:
     cleaned = written.clean()
     assert pairs_of(written.log) == [(2, b"a", b"3"), (3, b"c", b"4"), (4, b"b", b"5")]
     assert (cleaned.end_offset, cleaned.records_mapped) == (5, 5)
-    assert (cleaned.tally.records_read, cleaned.tally.records_written) == (5, 3)
+    assert (cleaned.stats.records_read, cleaned.stats.records_written) == (5, 3)
 
 
 def test_a_batch_that_keeps_all_its_records_is_copied_byte_for_byte() -> None:
@@ -128,7 +128,7 @@ def test_records_without_a_key_go_and_are_counted() -> None:
     written.append((None, b"3"))
     written.append((b"b", b"4"))
     written.roll()
-    assert written.clean().tally.keyless_count == 2
+    assert written.clean().stats.keyless_count == 2
     assert pairs_of(written.log) == [(1, b"a", b"2"), (3, b"b", b"4")]
 
 

@@ -23,9 +23,9 @@ def test_an_estimate_says_what_a_pass_would_read_and_leave_and_changes_nothing()
     segments = written.log.segments[:-1]
     aborted = [entry for segment in segments for entry in segment.txn_index.entries()]
     estimate = estimate_compaction([source_of(segment) for segment in segments], now_ms=written.now_ms, aborted=aborted)
-    assert (estimate.tally.records_written, estimate.tally.keyless_count) == (3, 1)  # b, a and the marker.
+    assert (estimate.stats.records_written, estimate.stats.keyless_count) == (3, 1)  # b, a and the marker.
     assert (estimate.distinct_key_count, estimate.is_complete) == (2, True)
-    assert estimate.bytes_saved == estimate.tally.bytes_read - estimate.tally.bytes_written > 0
+    assert estimate.bytes_saved == estimate.stats.bytes_read - estimate.stats.bytes_written > 0
     assert bytes_of(written.log) == before
 
 
@@ -37,8 +37,8 @@ def test_a_map_that_is_too_small_makes_the_estimate_one_of_a_part() -> None:
         estimate_compaction([source_of(written.log.segments[0])], now_ms=written.now_ms, map_slot_count=slot_count)
         for slot_count in (100, 6)
     )
-    assert (whole.is_complete, whole.tally.records_written) == (True, 10)
-    assert (part.is_complete, part.distinct_key_count, part.tally.records_written) == (False, 5, 20)
+    assert (whole.is_complete, whole.stats.records_written) == (True, 10)
+    assert (part.is_complete, part.distinct_key_count, part.stats.records_written) == (False, 5, 20)
 
 
 def test_no_segments_save_nothing() -> None:
@@ -68,5 +68,5 @@ def test_an_estimate_is_what_a_pass_writes_but_for_the_empty_batches(steps: list
     )
     cleaned = written.clean()
     empty = [batch for one in written.log.segments for batch in one.batches() if batch.record_count == 0]
-    assert estimate.tally.records_written == cleaned.tally.records_written
-    assert estimate.tally.bytes_written == cleaned.tally.bytes_written - 61 * len(empty)
+    assert estimate.stats.records_written == cleaned.stats.records_written
+    assert estimate.stats.bytes_written == cleaned.stats.bytes_written - 61 * len(empty)

@@ -352,7 +352,7 @@ def between(contents: Contents, start_offset: int, end_offset: int) -> Contents:
 
 
 @attrs.frozen
-class Tally:
+class ProgramCounts:
     """How many disks were checked, how many of them were drawn, and how many logs have a gap as Kafka's would."""
 
     state_count: int
@@ -360,12 +360,12 @@ class Tally:
     gap_count: int
 
 
-def sweep(name: str, *, stride: int = 1) -> Tally:
+def sweep(name: str, *, stride: int = 1) -> ProgramCounts:
     """Check every `stride`th disk that a program of `PROGRAMS` may leave."""
     return sweep_steps(PROGRAMS[name], stride=stride)
 
 
-def sweep_steps(steps: tuple[str, ...], *, stride: int = 1) -> Tally:
+def sweep_steps(steps: tuple[str, ...], *, stride: int = 1) -> ProgramCounts:
     """Check every `stride`th disk that a program of these steps may leave."""
     crashed = run(steps)
     state_count = sampled_count = gap_count = 0
@@ -377,4 +377,4 @@ def sweep_steps(steps: tuple[str, ...], *, stride: int = 1) -> Tally:
                 raise AssertionError(f"{steps}: disk {number}, after {last} steps: {finding}") from finding
             state_count += 1
             sampled_count += not is_complete
-    return Tally(state_count, sampled_count, gap_count)
+    return ProgramCounts(state_count, sampled_count, gap_count)

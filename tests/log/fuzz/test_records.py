@@ -20,7 +20,7 @@ from log.batches.build_spec import BatchSpec
 from log.batches.fill import ColumnFill, plan_of
 from log.batches.header_scan import scan_headers
 from log.batches.header_table import as_array, walk
-from log.batches.in_buffer import Reader, batches_in
+from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.legacy import LegacyBatch
 from log.batches.record_columns import RecordColumns
 from log.batches.records_v2 import read_many
@@ -87,9 +87,9 @@ def test_headers_are_walked_alike_by_kernel_and_careful_reader() -> None:
 
 def walk_both(data: bytes) -> bool:
     """Compare the two, and tell whether there was damage."""
-    reader = Reader.FILE if len(data) % 2 else Reader.MEMORY
+    reader = BatchReader.FILE if len(data) % 2 else BatchReader.MEMORY
     span = np.array((0, len(data), len(data)), np.int64)
-    count, position, code = headers.scan_rows(as_array(data), span, reader is Reader.FILE, TABLE)
+    count, position, code = headers.scan_rows(as_array(data), span, reader is BatchReader.FILE, TABLE)
     careful = []
     refusal = None
     try:

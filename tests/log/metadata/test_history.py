@@ -23,7 +23,7 @@ from log.metadata import (
     live_moments,
     snapshot_id,
 )
-from log.metadata.durations import BrokerTimes, PartitionTimes, Story, Summary
+from log.metadata.durations import BrokerTimes, ClusterHistory, PartitionTimes, Summary
 from log.metadata.events import Event, What
 from log.metadata.play_order import MetadataFiles
 from tests.log.metadata.made import (
@@ -48,9 +48,9 @@ START = (broker(1), broker(2), broker(3), topic(), partition(1, 2, 3))
 
 def told(*appends: Change) -> tuple[list[Event], Summary]:
     """Return the events after the first append, and the sums."""
-    story = Story(Replay(arrange([log_file(START, *appends)])))
-    events = [event for event in story.events() if event.time_ms > START_MS]
-    return events, story.summary()
+    history = ClusterHistory(Replay(arrange([log_file(START, *appends)])))
+    events = [event for event in history.events() if event.time_ms > START_MS]
+    return events, history.summary()
 
 
 def said(*records: MetadataRecord) -> list[tuple[What, str, str]]:
@@ -140,8 +140,8 @@ def test_brokers_topics_settings_and_access_are_told() -> None:
 
 
 def test_a_created_topic_is_one_event_with_all_its_partitions() -> None:
-    story = Story(Replay(arrange([log_file((broker(1),), (topic(), partition(1), partition(1, number=1)))])))
-    assert [event.what for event in story.events()] == [What.BROKER_REGISTERED, What.TOPIC_CREATED]
+    history = ClusterHistory(Replay(arrange([log_file((broker(1),), (topic(), partition(1), partition(1, number=1)))])))
+    assert [event.what for event in history.events()] == [What.BROKER_REGISTERED, What.TOPIC_CREATED]
 
 
 def test_what_ended_with_its_topic_has_no_part_in_a_later_topic_of_the_name() -> None:
@@ -199,9 +199,9 @@ def test_a_new_default_counts_for_topics_without_a_setting_of_their_own() -> Non
 def test_nothing_lasts_less_than_no_time_when_the_clock_of_the_next_controller_is_behind() -> None:
     lost, back = (change(isr=(), leader=-1), fenced(3)), (change(isr=(1, 2, 3), leader=1), fenced(3, False))
     data = batches(START, lost, back, step_ms=-1000)
-    story = Story(Replay(arrange([MetadataFile("0.log", "0.log", data)])))
-    assert {event.duration_ms for event in story.events() if event.time_ms == START_MS - 2000} == {None, 0}
-    summary = story.summary()
+    history = ClusterHistory(Replay(arrange([MetadataFile("0.log", "0.log", data)])))
+    assert {event.duration_ms for event in history.events() if event.time_ms == START_MS - 2000} == {None, 0}
+    summary = history.summary()
     assert (summary.partitions, summary.brokers) == ((), (BrokerTimes(3, fenced_count=1, fenced_ms=0),))
 
 
@@ -219,20 +219,20 @@ def test_what_a_snapshot_says_is_no_event_and_lasts_from_then_at_least() -> None
         ),
         log_file((change(leader=1, isr=(1,)), change(1, addingReplicas=()), fenced(1, False)), start_offset=9),
     ]
-    story = Story(Replay(arrange(files)))
-    assert [(event.what, event.duration_ms, event.duration_ms_min) for event in story.events()] == [
+    history = ClusterHistory(Replay(arrange(files)))
+    assert [(event.what, event.duration_ms, event.duration_ms_min) for event in history.events()] == [
         (What.UNCLEAN_ELECTION, None, 5000),
         (What.ISR_GROWN, None, None),
         (What.REASSIGNMENT_ENDED, None, 5000),
         (What.BROKER_UNFENCED, None, 5000),
     ]
-    summary = story.summary()
+    summary = history.summary()
     assert (summary.partitions[0].leaderless_ms, summary.brokers) == (5000, (BrokerTimes(1, 1, 5000),))
 
 
 def test_a_partition_is_added_to_a_topic_of_the_snapshot_even_at_its_time() -> None:
     files = [snapshot_file(2, broker(1), topic(), partition(1)), log_file((partition(1, number=1),), start_offset=2)]
-    assert [event.what for event in Story(Replay(arrange(files))).events()] == [What.PARTITION_ADDED]
+    assert [event.what for event in ClusterHistory(Replay(arrange(files))).events()] == [What.PARTITION_ADDED]
 
 
 def test_a_snapshot_whose_header_is_damaged_is_of_the_time_at_which_it_was_written() -> None:
@@ -243,9 +243,9 @@ def test_a_snapshot_whose_header_is_damaged_is_of_the_time_at_which_it_was_writt
     written_ms = START_MS + 1000  # The header is the first append, the broker the second.
     for file, start_ms in ((whole, START_MS - 5000), (damaged, written_ms)):
         aside = Aside()
-        story = Story(Replay(arrange([file]), aside=aside))
-        assert list(story.events()) == []
-        assert story.summary().start_ms == start_ms
+        history = ClusterHistory(Replay(arrange([file]), aside=aside))
+        assert list(history.events()) == []
+        assert history.summary().start_ms == start_ms
         assert bool(aside.errors) == (file is damaged)
 
 
@@ -262,10 +262,10 @@ def real_snapshots() -> list[tuple[SnapshotId, MetadataFile]]:
 
 def test_a_log_that_begins_with_a_snapshot_tells_of_what_follows_what_the_whole_log_tells() -> None:
     (segment,) = (file for file in real_files() if file.name.endswith(".log"))
-    whole = list(Story(Replay(arrange([segment]))).events())
+    whole = list(ClusterHistory(Replay(arrange([segment]))).events())
     at_least = 0
     for found, file in real_snapshots():
-        told = list(Story(begun_with(found, file, segment)).events())
+        told = list(ClusterHistory(begun_with(found, file, segment)).events())
         expected = [event for event in whole if event.offset >= found.end_offset]
         assert len(told) == len(expected) > 0
         for ours, theirs in zip(told, expected, strict=True):
@@ -281,8 +281,8 @@ def test_a_log_that_begins_with_a_snapshot_tells_of_what_follows_what_the_whole_
 
 
 def test_the_real_log_tells_of_four_unclean_elections_of_which_three_recovered() -> None:
-    story = Story(Replay(arrange(real_files())))
-    events = list(story.events())
+    history = ClusterHistory(Replay(arrange(real_files())))
+    events = list(history.events())
     unclean = [event for event in events if event.what is What.UNCLEAN_ELECTION]
     assert [(event.subject, event.offset) for event in unclean] == [
         ("audit-1", 123),
@@ -292,7 +292,7 @@ def test_the_real_log_tells_of_four_unclean_elections_of_which_three_recovered()
     ]
     recovered = {event.subject for event in events if event.what is What.RECOVERED}
     assert recovered == {"audit-0", "clicks-0", "clicks-1"}
-    summary = story.summary()
+    summary = history.summary()
     assert sum(each.unclean_election_count for each in summary.partitions) == 4
     assert sorted(each.broker for each in summary.brokers) == [1, 3, 4]
     assert dict(summary.event_counts)[What.TOPIC_CREATED] == 6

@@ -13,8 +13,8 @@ from log.record import ControlType, control_type
 from log.segments.file_names import LOG
 from log.tools.cardinality import EXACT_MAX, Cardinality
 from log.tools.sources import SourceFile, expand
-from log.tools.stats import SegmentTally, tally_segment
-from log.tools.stats_rows import tally_json, tally_rows
+from log.tools.stats import SegmentStats, measure_segment
+from log.tools.stats_rows import segment_json, segment_rows
 from tests.log.samples import SAMPLES, write_sample
 
 
@@ -22,10 +22,10 @@ def files_of(path: Path) -> list[SourceFile]:
     return [file for folder in expand(path) for file in folder.of_kind(LOG)]
 
 
-def total_of(path: Path) -> SegmentTally:
-    total = SegmentTally()
+def total_of(path: Path) -> SegmentStats:
+    total = SegmentStats()
     for file in files_of(path):
-        total.merge(tally_segment(file, lambda _: None))
+        total.merge(measure_segment(file, lambda _: None))
     return total
 
 
@@ -36,7 +36,7 @@ def test_every_figure_is_what_counting_record_by_record_gives(tmp_path: Path, sa
     records = [(batch, record) for batch in batches for record in batch.records()]
     user = [record for batch, record in records if not batch.is_control]
     ends = [control_type(record.key) for batch, record in records if batch.is_control]
-    found = tally_json(total_of(tmp_path))
+    found = segment_json(total_of(tmp_path))
     assert found["batches"] == len(batches)
     assert found["records"] == len(records)
     assert (found["firstOffset"], found["lastOffset"]) == (batches[0].base_offset, batches[-1].last_offset)
@@ -92,7 +92,7 @@ def test_damage_is_passed_over_and_counted(tmp_path: Path) -> None:
     path.write_bytes(content)
     total = total_of(tmp_path)
     assert (total.damage_count, total.record_count) == (1, 177)
-    assert ("damage", f"1 place, {total.damaged_size_bytes:,} bytes passed over") in list(tally_rows(total))
+    assert ("damage", f"1 place, {total.damaged_size_bytes:,} bytes passed over") in list(segment_rows(total))
 
 
 def test_the_progress_adds_up_to_the_file(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_the_progress_adds_up_to_the_file(tmp_path: Path) -> None:
     assert files
     for file in files:
         told: list[int] = []
-        tally_segment(file, told.append)
+        measure_segment(file, told.append)
         assert sum(told) == file.size_bytes > 0
 
 

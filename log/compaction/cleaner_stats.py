@@ -16,7 +16,7 @@ NOTHING: Final = SizeBytes(0)
 
 
 @attrs.frozen(kw_only=True)
-class Tally:
+class CleanerStats:
     """Sums over the batches and records of a walk; records of batches that go whole without a look are not read."""
 
     bytes_read: SizeBytes = NOTHING
@@ -26,9 +26,9 @@ class Tally:
     keyless_count: int = 0
     """Records dropped for having no key."""
 
-    def plus(self, batches: FilteredBatches) -> Tally:
+    def plus(self, batches: FilteredBatches) -> CleanerStats:
         """Return the sums with one more chunk."""
-        return Tally(
+        return CleanerStats(
             bytes_read=SizeBytes(self.bytes_read + batches.bytes_read),
             bytes_written=SizeBytes(self.bytes_written + batches.bytes_kept),
             records_read=self.records_read + batches.records_read,
