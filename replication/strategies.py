@@ -45,7 +45,7 @@ from broker.ids import NO_LEADER, BrokerId
 from broker.units import DurationMs, TimeMs
 from placement.strategies import searching
 from replication.roles.settings import RoleSettings
-from replication.rules.controller_events import fenced, restarted_uncleanly, unfenced
+from replication.rules.controller_events import directories_assigned, fenced, restarted_uncleanly, unfenced
 from replication.rules.election import Ballot, Elected, Election, ElectionPolicy, elect
 from replication.rules.partition import PartitionState
 from replication.rules.settings import PartitionSettings
@@ -66,6 +66,7 @@ class EventKind(enum.Enum):
     FENCE = "its session ends"
     UNFENCE = "it is back, its log whole"
     RESTART_UNCLEANLY = "it is back, the end of its log perhaps lost"
+    MOVE_REPLICA = "its replica moves to another of its log directories"
 
 
 @attrs.frozen
@@ -141,9 +142,13 @@ def applied(
     active = frozenset(state.replicas)
     states = [state]
     for event in sequence:
-        if (event.kind is EventKind.FENCE) is not (event.broker in active):
+        is_of_active = event.kind in (EventKind.FENCE, EventKind.MOVE_REPLICA)
+        if is_of_active is not (event.broker in active):
             continue
-        if event.kind is EventKind.FENCE:
+        following: PartitionState | None
+        if event.kind is EventKind.MOVE_REPLICA:
+            following = directories_assigned(states[-1], settings)
+        elif event.kind is EventKind.FENCE:
             following = fenced(states[-1], event.broker, active, settings, policy)
             active = active - {event.broker}
         else:

@@ -28,7 +28,7 @@ from replication.rules import controller_events
 from replication.rules.alter_partition import alter, react
 from replication.rules.election import ElectionPolicy
 from replication.rules.epochs import assigned, latest_epoch
-from replication.rules.fetch import FetchRequest, after_answer, answer_fetch, recorded
+from replication.rules.fetch import FetchRequest, after_answer, decide_fetch, recorded
 from replication.rules.high_watermark import leader_high_watermark
 from replication.rules.isr import is_caught_up, may_join, propose_expand, propose_shrink
 from replication.rules.leadership import become_leader, unassigned
@@ -135,13 +135,14 @@ class ElrWorld:
             last_fetched_epoch=latest_epoch(log.epochs),
             broker_epoch=status.epoch,
         )
-        answer = answer_fetch(leader, served, request, rules)
+        decision = decide_fetch(leader, served, request, Moment(NOW, {BrokerId(broker): status}), rules)
+        answer = decision.answer
         if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             cut_to = out_of_range(log, served.start_offset, served.end_offset).cut_to
             return None if cut_to is None else (leader, _cut(disk, truncated(log, cut_to, rules)))
         if answer.error is not ErrorCode.NONE:
             return None
-        if answer.diverging is None or not rules.diverging_fetch_ignored:
+        if decision.is_recorded:
             leader = self._learned(leader, request, served)
         if answer.diverging is None:
             disk = disk._replace(log=source.log[: len(disk.log) + 1])

@@ -25,7 +25,7 @@ from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from replication.explore.tiny_log import LATER, Record, epochs_of
 from replication.rules.alter_partition import validate
 from replication.rules.epochs import assigned, latest_epoch
-from replication.rules.fetch import FetchAnswer, FetchRequest, after_answer, answer_fetch
+from replication.rules.fetch import FetchDecision, FetchRequest, after_answer, decide_fetch
 from replication.rules.high_watermark import leader_high_watermark
 from replication.rules.isr import is_caught_up, may_join, propose_expand, propose_shrink
 from replication.rules.partition import (
@@ -138,7 +138,7 @@ class TruncationWorld:
     def fetched(self, broker: int, replica: Replica, leader: int, led: Replica) -> list[tuple[str, Replica]]:
         """Return the step in which a follower fetches and takes one record, or learns that it must cut its log."""
         log, source = self.log_of(broker, replica), self.log_of(leader, led)
-        answer = self._answer(broker, replica, leader, led, self.rules)
+        answer = self._decided(broker, replica, leader, led, self.rules).answer
         words = f"{broker} fetches from {leader} at {log.end_offset}"
         if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             cut_to = out_of_range(log, source.start_offset, source.end_offset).cut_to
@@ -225,14 +225,15 @@ class TruncationWorld:
                 return log
         raise AssertionError(f"{broker} truncates for ever: {replica}, {led}")
 
-    def _answer(self, broker: int, replica: Replica, leader: int, led: Replica, rules: Rules) -> FetchAnswer:
+    def _decided(self, broker: int, replica: Replica, leader: int, led: Replica, rules: Rules) -> FetchDecision:
         request = FetchRequest(
             replica=BrokerId(broker),
             offset=Offset(len(replica.log)),
             leader_epoch=LeaderEpoch(replica.epoch),
             last_fetched_epoch=LeaderEpoch(replica.log[-1].epoch if replica.log else -1),
         )
-        return answer_fetch(self._leader_state(leader, led, {}), self.log_of(leader, led), request, rules)
+        state = self._leader_state(leader, led, {})
+        return decide_fetch(state, self.log_of(leader, led), request, self._moment, rules)
 
     def _leader_state(self, leader: int, led: Replica, others: dict[int, Replica]) -> LeaderState:
         start_offset = next((at for at, record in enumerate(led.log) if record.epoch == led.epoch), len(led.log))
@@ -254,8 +255,7 @@ class TruncationWorld:
         if replica.leader != leader:
             return unknown
         # What a leader knows may stem from a fetch in an epoch before; whether that counts is for the rules to say.
-        answer = self._answer(broker, replica, leader, led, self._any_epoch)
-        if answer.error is not ErrorCode.NONE or (answer.diverging is not None and self.rules.diverging_fetch_ignored):
+        if not self._decided(broker, replica, leader, led, self._any_epoch).is_recorded:
             return unknown
         return attrs.evolve(unknown, end_offset=Offset(len(replica.log)), leader_epoch=LeaderEpoch(replica.epoch))
 

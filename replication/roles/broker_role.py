@@ -83,7 +83,7 @@ from replication.roles.states.life import LIFE_TRANSITIONS, LifeInput, LifeState
 from replication.roles.states.part import PART_TRANSITIONS, PartInput, PartState
 from replication.roles.states.write import REFUSALS, WriteInput, WriteState, end_of_write
 from replication.rules.epochs import UNDEFINED_END
-from replication.rules.fetch import FetchAnswer, check_leader_epoch
+from replication.rules.fetch import FetchAnswer, answer_fetch
 from replication.rules.leadership import become_follower, become_leader, unassigned
 from replication.rules.partition import UNKNOWN_OFFSET, PartitionState
 from replication.rules.produce import ACKS_ALL
@@ -174,7 +174,7 @@ class BrokerRole:
         elif isinstance(message, Produce):
             self._on_produce(message, sender, moment, out)
         elif isinstance(message, ConsumerFetch):
-            self._on_consume(message, sender, out)
+            self._on_consume(message, sender, moment, out)
         elif isinstance(message, MetadataRequest):
             self._on_ask_leader(message, sender, out)
         else:
@@ -253,7 +253,10 @@ class BrokerRole:
     # Registration and metadata.
 
     def _register(self, out: Outbox) -> None:
-        out.send(Address(CONTROLLER), BrokerRegistration(self.broker, self.start.incarnation, self.start.proof))
+        out.send(
+            Address(CONTROLLER),
+            BrokerRegistration(self.broker, self.start.incarnation, self.start.proof, self.start.rack),
+        )
         out.wake(self.role_settings.answer_ms_max, RegistrationDue())
 
     def _on_registered(self, told: BrokerRegistrationResponse, out: Outbox) -> None:
@@ -350,8 +353,7 @@ class BrokerRole:
         leading = become_leader(known, news, log.state, moment.now_ms, self.role_settings.settings.rules)
         if leading is None:
             return
-        if news.leader_epoch > known.leader_epoch:
-            log.begin_epoch(news.leader_epoch)
+        log.take_epochs(leading.log)
         if isinstance(role, LeaderRole):
             role.renew(leading.state, moment, out)
             return
@@ -459,10 +461,11 @@ class BrokerRole:
         if isinstance(role, LeaderRole):
             role.on_fetch(fetch, sender, moment, out)
             return
-        error = self._absence(fetch.partition)
-        if role is not None:
-            error = check_leader_epoch(role.state, fetch.request.leader_epoch, self.role_settings.settings.rules)
-        out.send(sender, FetchResponse(fetch.partition, fetch.number, FetchAnswer(error=error), b""))
+        if role is None:
+            answer = FetchAnswer(error=self._absence(fetch.partition))
+        else:
+            answer = answer_fetch(role.state, role.log.state, fetch.request, self.role_settings.settings.rules)
+        out.send(sender, FetchResponse(fetch.partition, fetch.number, answer, b""))
 
     def _on_produce(self, write: Produce, sender: Address, moment: Moment, out: Outbox) -> None:
         role = self.roles.get(write.partition)
@@ -474,17 +477,13 @@ class BrokerRole:
                 sender, ProduceResponse(write.partition, write.number, write.acks, error, Offset(-1), appended=False)
             )
 
-    def _on_consume(self, ask: ConsumerFetch, sender: Address, out: Outbox) -> None:
+    def _on_consume(self, ask: ConsumerFetch, sender: Address, moment: Moment, out: Outbox) -> None:
         role = self.roles.get(ask.partition)
         if role is None:
             error = self._absence(ask.partition)
             out.send(sender, ConsumerFetchResponse(ask.partition, ask.number, error, b"", Offset(-1), Offset(-1)))
             return
-        role_settings = self.role_settings
-        out.send(
-            sender,
-            answer_consumer(role.state, role.log, ask, role_settings.settings.rules, role_settings.fetch_bytes_max),
-        )
+        out.send(sender, answer_consumer(role.state, role.log, ask, moment, self.role_settings))
 
     @property
     def _lag_check_ms(self) -> DurationMs:

@@ -53,3 +53,5 @@ class BrokerStart:
     """Removes the logs on disk that belong to no partition of this broker."""
     tell: Callable[[str], None] = _say_nothing
     """Takes a line of the process's log."""
+    rack: str = ""
+    """The broker's broker.rack, "" for none."""

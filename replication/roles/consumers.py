@@ -8,22 +8,29 @@ Source: Kafka core ReplicaManager.fetchMessages for consumers, commit 1eb7644 (2
 from __future__ import annotations
 
 from broker.error_codes import ErrorCode
-from broker.units import SizeBytes
 from log.partition.reading import Isolation
 from replication.roles.messages import ConsumerFetch, ConsumerFetchResponse
 from replication.roles.replica_log import ReplicaLog
-from replication.rules.follower_read import check_consumer_fetch
+from replication.roles.settings import RoleSettings
+from replication.rules.follower_read import check_consumer_fetch, preferred_replica
 from replication.rules.partition import FollowerState, LeaderState
-from replication.rules.switches import Rules
+from replication.rules.settings import Moment
 
 
 def answer_consumer(
-    role: LeaderState | FollowerState, log: ReplicaLog, ask: ConsumerFetch, rules: Rules, bytes_max: SizeBytes
+    role: LeaderState | FollowerState, log: ReplicaLog, ask: ConsumerFetch, moment: Moment, role_settings: RoleSettings
 ) -> ConsumerFetchResponse:
-    """Return what a consumer is shown by this replica."""
-    state = log.state
+    """Return a replica's answer to a consumer's fetch: records, an error, or the replica to fetch from instead."""
+    state, rules = log.state, role_settings.settings.rules
+    if ask.rack and isinstance(role, LeaderState):
+        preferred = preferred_replica(role, ask.offset, ask.rack, moment, rules)
+        if preferred is not None:
+            bounds = (state.start_offset, state.high_watermark)
+            return ConsumerFetchResponse(ask.partition, ask.number, ErrorCode.NONE, b"", *bounds, preferred)
     error = check_consumer_fetch(role, state, ask.offset, rules)
     records = b""
     if error is ErrorCode.NONE and ask.offset < state.high_watermark:
-        records = bytes(log.log.read(ask.offset, bytes_max, isolation=Isolation.HIGH_WATERMARK).records)
+        records = bytes(
+            log.log.read(ask.offset, role_settings.fetch_bytes_max, isolation=Isolation.HIGH_WATERMARK).records
+        )
     return ConsumerFetchResponse(ask.partition, ask.number, error, records, state.start_offset, state.high_watermark)

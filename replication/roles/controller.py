@@ -182,7 +182,7 @@ class ControllerRole:
         self.registrations[broker] = registration
         self._sessions[broker] = Session(now_ms)
         if is_new_life:
-            self._write(BrokerRecord(broker, BrokerStatus(epoch=registration.epoch, fenced=True)))
+            self._write(BrokerRecord(broker, BrokerStatus(epoch=registration.epoch, fenced=True, rack=request.rack)))
         out.send(sender, BrokerRegistrationResponse(registration.epoch))
 
     def _forget_former_life(self, request: BrokerRegistration) -> None:
@@ -281,6 +281,7 @@ class ControllerRole:
             fenced=state not in SESSION_STATES,
             shutting_down=state is BrokerState.CONTROLLED_SHUTDOWN,
             offline=self.image.brokers[broker].offline,
+            rack=self.image.brokers[broker].rack,
         )
         if status != self.image.brokers.get(broker):
             self._write(BrokerRecord(broker, status))

@@ -161,19 +161,15 @@ class FollowerRole:
         if answer.error is not _NO_ERROR:
             self._on_error(answer.error, out)
             return
+        if told.records and not self._append(told.records, moment, out):
+            return
+        # The rule decides what the log is after the answer; what follows makes the log so.
+        after = after_answer(self.log.state, answer, self._role_settings.settings.rules)
         if answer.diverging is not None:
-            rules = self._role_settings.settings.rules
-            after = after_answer(self.log.state, answer, rules)
-            self.log.cut(cut_for(self.log.state, answer.diverging, rules).end_offset, moment.now_ms)
-            self.log.set_high_watermark(after.high_watermark)
-        else:
-            if told.records and not self._append(told.records, moment, out):
-                return
-            # `follower_high_watermark`, which the log keeps by itself.
-            self.log.set_high_watermark(answer.high_watermark)
-            if answer.start_offset > self.log.state.start_offset:
-                # Never above the high watermark: the leader's starts at or below the offset that was fetched.
-                self.log.raise_start(answer.start_offset)
+            self.log.cut(after.end_offset, moment.now_ms)
+        self.log.set_high_watermark(after.high_watermark)
+        if after.start_offset > self.log.state.start_offset:
+            self.log.raise_start(after.start_offset)
         self._ask(out)
 
     def _append(self, records: bytes, moment: Moment, out: Outbox) -> bool:

@@ -62,7 +62,8 @@ from replication.roles.states.write import (
     end_of_write,
 )
 from replication.rules.alter_partition import Reaction, react
-from replication.rules.fetch import FetchAnswer, FollowerDesk, check_leader_epoch
+from replication.rules.fetch import FetchAnswer, FollowerFetchHandler, check_leader_epoch
+from replication.rules.follower_read import latest_offset
 from replication.rules.high_watermark import leader_high_watermark
 from replication.rules.isr import lagging, propose_shrink
 from replication.rules.partition import UNKNOWN_BROKER_EPOCH, LeaderState, PartitionState
@@ -111,7 +112,7 @@ class LeaderRole:
         self.state = state
         self.log = log
         self._role_settings = role_settings
-        self._desk = FollowerDesk(role_settings.settings)
+        self._fetches = FollowerFetchHandler(role_settings.settings)
         self._held: dict[BrokerId, HeldFetch] = {}
         self._waiting: list[WaitingWrite] = []
         self._attempts = 0
@@ -143,9 +144,9 @@ class LeaderRole:
 
     def _serve(self, fetch: Fetch, sender: Address, moment: Moment, out: Outbox, *, may_wait: bool) -> bool:
         request = fetch.request
-        served = self._desk.serve(self.state, self.log.state, request, moment)
-        answer = served.answer
-        self._learn(served.leader, served.high_watermark, out)
+        outcome = self._fetches.handle(self.state, self.log.state, request, moment)
+        answer = outcome.answer
+        self._learn(outcome.leader, outcome.high_watermark, out)
         records = b""
         if answer.error is _NO_ERROR:
             has_data = answer.diverging is None and request.offset < answer.end_offset
@@ -165,10 +166,13 @@ class LeaderRole:
         out.send(sender, OffsetsForLeaderEpochResponse(self.partition, ask.number, error, end))
 
     def on_ask_bounds(self, ask: ListOffsets, sender: Address, out: Outbox) -> None:
-        """Tell a follower that is out of range where the log starts and ends."""
+        """Answer a ListOffsets: a follower is told the log's start and end, a client its start and high watermark."""
         error = check_leader_epoch(self.state, ask.believed, self._role_settings.settings.rules)
         log = self.log.state
-        out.send(sender, ListOffsetsResponse(self.partition, ask.number, error, log.start_offset, log.end_offset))
+        end_offset = log.end_offset
+        if ask.is_of_client:
+            error, end_offset = latest_offset(self.state, log, self._role_settings.settings.rules)
+        out.send(sender, ListOffsetsResponse(self.partition, ask.number, error, log.start_offset, end_offset))
 
     # Clients.
 

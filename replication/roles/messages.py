@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import Final, NewType, TypeAlias
 
 from broker.error_codes import ErrorCode
-from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.registration import BrokerState, Heartbeat
 from broker.values import value
 from replication.rules.alter_partition import Altered
@@ -94,11 +94,12 @@ class OffsetsForLeaderEpochResponse:
 
 @value
 class ListOffsets:
-    """A follower out of range asks where the leader's log starts and ends."""
+    """A follower out of range asks where the leader's log starts and ends; or a client, which has no leader epoch."""
 
     partition: int
     number: int
-    believed: LeaderEpoch
+    believed: LeaderEpoch = UNKNOWN_EPOCH
+    is_of_client: bool = False
 
 
 @value
@@ -133,11 +134,12 @@ class AlterPartitionResponse:
 
 @value
 class BrokerRegistration:
-    """A broker that starts asks for an epoch; `proof` is what its disk says of its last stop."""
+    """A starting broker registers; `proof` is its clean shutdown file, `rack` its broker.rack."""
 
     broker: BrokerId
     incarnation: str
     proof: StopProof
+    rack: str = ""
 
 
 @value
@@ -240,16 +242,17 @@ class ProduceResponse:
 
 @value
 class ConsumerFetch:
-    """A consumer asks a leader for records below the high watermark."""
+    """A consumer asks a replica for records below the high watermark; `rack` is its client.rack, "" for none."""
 
     partition: int
     number: int
     offset: Offset
+    rack: str = ""
 
 
 @value
 class ConsumerFetchResponse:
-    """The answer to ConsumerFetch."""
+    """The answer to ConsumerFetch; `preferred` is the replica to fetch from instead, -1 for the one that answers."""
 
     partition: int
     number: int
@@ -257,6 +260,7 @@ class ConsumerFetchResponse:
     records: bytes
     start_offset: Offset
     high_watermark: Offset
+    preferred: BrokerId = NO_LEADER
 
 
 @value

@@ -19,8 +19,10 @@ from broker.values import value
 from log.files.checkpoints import EpochEntry
 from log.partition.appending import AppendInfo
 from log.partition.partition_log import PartitionLog
+from replication.rules.high_watermark import follower_high_watermark
 from replication.rules.partition import EpochStart, LogState
 from replication.rules.switches import Rules
+from replication.rules.truncation import start_raised, started_anew, truncated
 
 
 @value
@@ -85,16 +87,19 @@ class ReplicaLog:
         state = self.state
         if offset == state.high_watermark:
             return  # As with most answers: it lies within the log already.
-        offset = max(state.start_offset, min(offset, state.end_offset))
+        offset = follower_high_watermark(state, offset)
         if offset != state.high_watermark:
             self.log.update_high_watermark(offset)
             self._changed()
 
     def raise_start(self, offset: Offset) -> None:
-        """Let the log begin at `offset`, which lies at or below its high watermark, unless it begins later."""
-        if self.log.increment_log_start_offset(offset):
+        """Raise the log's start to `offset`, which lies at or below its high watermark, unless it starts later."""
+        after = start_raised(self.state, offset)
+        if after is not self.state:
+            self.log.increment_log_start_offset(offset)
             self._write_epochs()
             self._changed()
+            assert self.state == after, (self.state, after)
 
     def forget_old(self, now_ms: TimeMs) -> None:
         """Delete the segments that retention lets go; the log begins behind them."""
@@ -107,25 +112,32 @@ class ReplicaLog:
         self.cleaning_count += 1
         self._changed()
 
-    def begin_epoch(self, epoch: LeaderEpoch) -> None:
-        """Note that `epoch` begins at the log's end, where the rules say that this is noted."""
-        if self._rules.epoch_cached_on_election:
-            self.log.assign_epoch_start(epoch, self.log.log_end_offset)
+    def take_epochs(self, decided: LogState) -> None:
+        """Write the newest epoch of `decided` into the epoch cache, if that is not what the cache holds."""
+        if decided is not self.state:
+            newest = decided.epochs[-1]
+            self.log.assign_epoch_start(newest.epoch, newest.start_offset)
             self._changed()
+            assert self.state == decided, (self.state, decided)
 
     def cut(self, end_offset: Offset, now_ms: TimeMs) -> None:
         """Cut the log to `end_offset`; at or past the end only the epochs are trimmed."""
         end_before = self.log.log_end_offset
-        if end_offset >= end_before and not self._rules.epoch_cache_always_trimmed:
+        after = truncated(self.state, end_offset, self._rules)
+        if after is self.state:
             return
         self.log.truncate_to(end_offset, now_ms=now_ms)
         self._write_epochs()
         self._noted_cut(self.log.log_end_offset, end_before)
+        assert self.state == after, (self.state, after)
 
     def start_anew(self, offset: Offset, now_ms: TimeMs) -> None:
         """Drop everything and begin at `offset`."""
+        after = started_anew(self.state, offset, self._rules)
         self.log.truncate_fully_and_start_at(offset, now_ms=now_ms)
         self._noted_cut(Offset(0), Offset(1))
+        # A PartitionLog bounds its high watermark by itself: with KAFKA-9491 open, too, it ends within the log.
+        self.set_high_watermark(after.high_watermark)
 
     def read(self, offset: Offset, bytes_max: SizeBytes) -> bytes:
         """Return whole batches from `offset` on, at least one if there is one."""

@@ -107,18 +107,9 @@ def validate(
         return ErrorCode.INVALID_REQUEST
     if request.recovering and (len(members) > 1 or not partition.recovering):
         return ErrorCode.INVALID_REQUEST
-    if not all(is_eligible_member(member, brokers.get(member.broker), rules) for member in request.isr):
+    if not all(_is_eligible_member(member, brokers.get(member.broker), rules) for member in request.isr):
         return ErrorCode.INELIGIBLE_REPLICA if rules.isr_join_eligibility else ErrorCode.OPERATION_NOT_ATTEMPTED
     return ErrorCode.NONE
-
-
-def is_eligible_member(member: IsrMember, status: BrokerStatus | None, rules: Rules) -> bool:
-    """Return whether the controller lets a replica be in a proposed ISR."""
-    if rules.isr_join_eligibility and (status is None or not status.is_active):
-        return False
-    if rules.isr_join_broker_epoch and member.epoch != UNKNOWN_BROKER_EPOCH:
-        return status is not None and status.epoch == member.epoch
-    return True
 
 
 def alter(
@@ -168,3 +159,11 @@ def _check_epochs(partition: PartitionState, request: AlterPartitionRequest, rul
     if request.partition_epoch < partition.partition_epoch:
         return ErrorCode.INVALID_UPDATE_VERSION
     return ErrorCode.NONE
+
+
+def _is_eligible_member(member: IsrMember, status: BrokerStatus | None, rules: Rules) -> bool:
+    if rules.isr_join_eligibility and (status is None or not status.is_active):
+        return False
+    if rules.isr_join_broker_epoch and member.epoch != UNKNOWN_BROKER_EPOCH:
+        return status is not None and status.epoch == member.epoch
+    return True

@@ -13,7 +13,7 @@ Constraints: a refused fetch changes nothing. The leader's end that counts is th
 appends during the read do not make a follower late. The high watermark is looked at again only if the follower's
 recorded end changed, and a follower may be added to the ISR before that.
 
-How: `answer_fetch` decides without changing anything; a `FollowerDesk` does all of it for a follower's fetch.
+How: `decide_fetch` decides without changing anything; a `FollowerFetchHandler` also records the follower's fetch.
 
 Worked example: a leader in epoch 4 (epochs 1 at 0, 4 at 10) gets a fetch at 12 with last fetched epoch 3. Epoch 3 is
 answered as epoch 1 ending at 10; 1 < 3, so the logs part: the follower gets (1, 10), no records, and stays where
@@ -50,7 +50,7 @@ from replication.rules.partition import (
 )
 from replication.rules.settings import Moment, PartitionSettings
 from replication.rules.switches import Rules, Truncation
-from replication.rules.truncation import cut_for, truncated
+from replication.rules.truncation import cut_for, start_raised, truncated
 
 _NONE: Final = ErrorCode.NONE
 """Looked up once: a member of an enum costs as much as making a value, and this is asked for at every fetch."""
@@ -83,10 +83,18 @@ class FetchAnswer:
 
 
 @value
-class Served:
-    """A follower's fetch dealt with: the answer, the leader's state after it, its high watermark after it.
+class FetchDecision:
+    """A leader's answer to a follower's fetch, and whether the leader records the follower's fetch state."""
 
-    The answer carries the high watermark of before; a new one reaches the follower with the next.
+    answer: FetchAnswer
+    is_recorded: bool
+
+
+@value
+class FetchOutcome:
+    """A leader's answer to a follower's fetch, and the leader's state and high watermark after it.
+
+    The answer carries the high watermark from before the fetch; a higher one reaches the follower with its next fetch.
     """
 
     answer: FetchAnswer
@@ -95,31 +103,23 @@ class Served:
 
 
 @value
-class _Told:
-    """An answer, and what it follows from; `counts` says that the leader learns from the question."""
+class _CachedDecision:
+    """A decision with the values that it was made from."""
 
     request: FetchRequest
     log: LogState
     leader_epoch: LeaderEpoch
     brokers: Mapping[BrokerId, BrokerStatus]
-    answer: FetchAnswer
-    counts: bool
+    decision: FetchDecision
 
     def holds(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> bool:
-        """Whether a follower of the leader is told the same again: these values are replaced, never changed."""
+        """Return whether the decision still stands: these values are replaced, never changed in place."""
         return (
             request is self.request
             and log is self.log
             and moment.brokers is self.brokers
             and leader.leader_epoch == self.leader_epoch
         )
-
-
-def check_topic_id(asked: str, local: str, rules: Rules) -> ErrorCode:
-    """Return INCONSISTENT_TOPIC_ID if the request is for another topic of the same name; "" is no id given."""
-    if rules.topic_id_check and asked and local and asked != local:
-        return ErrorCode.INCONSISTENT_TOPIC_ID
-    return _NONE
 
 
 def check_leader_epoch(role: LeaderState | FollowerState, leader_epoch: LeaderEpoch, rules: Rules) -> ErrorCode:
@@ -161,46 +161,55 @@ def answer_fetch(role: LeaderState | FollowerState, log: LogState, request: Fetc
     )
 
 
-class FollowerDesk:
-    """Serves the followers of one leader, and remembers what it told each last.
+def decide_fetch(
+    leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment, rules: Rules
+) -> FetchDecision:
+    """Return the answer to a follower's fetch, and whether the leader records the follower's fetch state.
 
-    An idle follower asks the same again and again. An answer follows from the leader's epoch, its log, the question and
-    the registered brokers; while these are what they were, so is the answer.
+    The answer is that of `answer_fetch`, unless the request carries the broker epoch of an earlier incarnation.
+    """
+    answer = answer_fetch(leader, log, request, rules)
+    is_recorded = answer.error is _NONE and (answer.diverging is None or not rules.diverging_fetch_ignored)
+    if is_recorded and _is_of_former_life(request, moment, rules):
+        return FetchDecision(FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER), is_recorded=False)
+    return FetchDecision(answer, is_recorded)
+
+
+class FollowerFetchHandler:
+    """Answers followers' fetches for one leader, and caches the last decision for each follower.
+
+    An idle follower sends the same request again and again. A decision follows from the leader's epoch, its log, the
+    request and the registered brokers; while these are the same values, the cached decision stands.
     """
 
     def __init__(self, settings: PartitionSettings) -> None:
         self._settings = settings
-        self._told: dict[BrokerId, _Told] = {}
+        self._cached: dict[BrokerId, _CachedDecision] = {}
 
-    def serve(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> Served:
-        """Return the answer to a follower's fetch and what the leader learned: ends, ISR, high watermark.
+    def handle(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> FetchOutcome:
+        """Return the answer to a follower's fetch, and the leader's follower states, ISR and high watermark after it.
 
-        If `Served.leader.pending` is new, its request is to be sent to the controller.
+        If `FetchOutcome.leader.pending` is new, the caller sends that AlterPartition request to the controller.
         """
         before = leader.follower(request.replica)
         if before is None:
-            return Served(answer_fetch(leader, log, request, self._settings.rules), leader, log.high_watermark)
-        told = self._told.get(request.replica)
-        if told is None or not told.holds(leader, log, request, moment):
-            told = self._told[request.replica] = self._answer(leader, log, request, moment)
-        if not told.counts:
-            return Served(told.answer, leader, log.high_watermark)
+            return FetchOutcome(answer_fetch(leader, log, request, self._settings.rules), leader, log.high_watermark)
+        cached = self._cached.get(request.replica)
+        if cached is None or not cached.holds(leader, log, request, moment):
+            decision = decide_fetch(leader, log, request, moment, self._settings.rules)
+            cached = _CachedDecision(request, log, leader.leader_epoch, moment.brokers, decision)
+            self._cached[request.replica] = cached
+        decision = cached.decision
+        if not decision.is_recorded:
+            return FetchOutcome(decision.answer, leader, log.high_watermark)
         follower = recorded(before, request, leader.leader_epoch, log.end_offset, moment.now_ms)
         leader = leader.with_follower(follower)
         if may_join(leader, log, follower, moment, self._settings):
             own = moment.brokers.get(leader.broker)
             leader = propose_expand(leader, follower.broker, UNKNOWN_BROKER_EPOCH if own is None else own.epoch)
         if follower.end_offset == before.end_offset:
-            return Served(told.answer, leader, log.high_watermark)
-        return Served(told.answer, leader, leader_high_watermark(leader, log, moment, self._settings))
-
-    def _answer(self, leader: LeaderState, log: LogState, request: FetchRequest, moment: Moment) -> _Told:
-        rules = self._settings.rules
-        answer = answer_fetch(leader, log, request, rules)
-        counts = answer.error is _NONE and (answer.diverging is None or not rules.diverging_fetch_ignored)
-        if counts and _is_of_former_life(request, moment, rules):
-            answer, counts = FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER), False
-        return _Told(request, log, leader.leader_epoch, moment.brokers, answer, counts)
+            return FetchOutcome(decision.answer, leader, log.high_watermark)
+        return FetchOutcome(decision.answer, leader, leader_high_watermark(leader, log, moment, self._settings))
 
 
 def recorded(
@@ -236,9 +245,10 @@ def after_answer(log: LogState, answer: FetchAnswer, rules: Rules) -> LogState:
     assert answer.error is _NONE, answer
     if answer.diverging is not None:
         if not rules.truncate_before_high_watermark:
-            log = _raised(log, answer.high_watermark)
+            log = _with_high_watermark(log, answer.high_watermark)
         return truncated(log, cut_for(log, answer.diverging, rules).end_offset, rules)
-    return _raised(log, answer.high_watermark)
+    # The high watermark first: the leader's log start lies at or below it, and is never raised above the follower's.
+    return start_raised(_with_high_watermark(log, answer.high_watermark), answer.start_offset)
 
 
 def _is_of_former_life(request: FetchRequest, moment: Moment, rules: Rules) -> bool:
@@ -248,6 +258,8 @@ def _is_of_former_life(request: FetchRequest, moment: Moment, rules: Rules) -> b
     return status is not None and not status.fenced and status.epoch > request.broker_epoch
 
 
-def _raised(log: LogState, leader_high_watermark: Offset) -> LogState:
+def _with_high_watermark(log: LogState, leader_high_watermark: Offset) -> LogState:
     high_watermark = follower_high_watermark(log, leader_high_watermark)
+    if high_watermark == log.high_watermark:
+        return log  # As with most answers.
     return LogState(log.start_offset, log.end_offset, high_watermark, log.epochs)

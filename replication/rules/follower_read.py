@@ -24,10 +24,6 @@ RackAwareReplicaSelector, commit 1eb7644 (2024-10); KIP-207, KIP-392, KAFKA-1539
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import attrs
-
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId, Offset
 from replication.rules.partition import Follower, FollowerState, LeaderState, LogState
@@ -35,24 +31,19 @@ from replication.rules.settings import Moment
 from replication.rules.switches import Rules
 
 
-@attrs.frozen
-class Reader:
-    """A consumer that asks for records: where it wants to go on, and the rack that it says it is in, "" for none."""
-
-    offset: Offset
-    rack: str = ""
-
-
 def preferred_replica(
-    leader: LeaderState, reader: Reader, racks: Mapping[BrokerId, str], moment: Moment, rules: Rules
+    leader: LeaderState, offset: Offset, client_rack: str, moment: Moment, rules: Rules
 ) -> BrokerId | None:
-    """Return the follower that a consumer shall read from; None to read from the leader."""
-    if not rules.follower_reads or not reader.rack or racks.get(leader.broker) == reader.rack:
+    """Return the follower that a consumer shall fetch `offset` from; None to fetch from the leader.
+
+    `client_rack` is the consumer's client.rack, "" for none; the brokers' racks are those of their registrations.
+    """
+    if not rules.follower_reads or not client_rack or _rack_of(leader.broker, moment) == client_rack:
         return None
     near = [
         follower
         for follower in leader.followers
-        if racks.get(follower.broker) == reader.rack and _can_serve(leader, follower, reader.offset, moment, rules)
+        if _rack_of(follower.broker, moment) == client_rack and _can_serve(leader, follower, offset, moment, rules)
     ]
     if not near:
         return None
@@ -76,6 +67,11 @@ def latest_offset(leader: LeaderState, log: LogState, rules: Rules) -> tuple[Err
     if rules.offset_not_available and leader.epoch_start_offset > log.high_watermark:
         return ErrorCode.OFFSET_NOT_AVAILABLE, Offset(-1)
     return ErrorCode.NONE, log.high_watermark
+
+
+def _rack_of(broker: BrokerId, moment: Moment) -> str:
+    status = moment.brokers.get(broker)
+    return "" if status is None else status.rack
 
 
 def _can_serve(leader: LeaderState, follower: Follower, offset: Offset, moment: Moment, rules: Rules) -> bool:

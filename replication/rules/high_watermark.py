@@ -29,6 +29,7 @@ from replication.rules.isr import is_caught_up, is_eligible, maximal_isr
 from replication.rules.min_isr import is_under_min_isr
 from replication.rules.partition import Follower, LeaderState, LogState
 from replication.rules.settings import Moment, PartitionSettings
+from replication.rules.switches import Rules
 
 
 def leader_high_watermark(leader: LeaderState, log: LogState, moment: Moment, settings: PartitionSettings) -> Offset:
@@ -63,9 +64,9 @@ def truncated_high_watermark(high_watermark: Offset, end_offset: Offset) -> Offs
     return min(high_watermark, end_offset)
 
 
-def restarted_high_watermark(high_watermark: Offset, start_offset: Offset, settings: PartitionSettings) -> Offset:
-    """Return the high watermark after all was dropped and the log starts anew, empty, at `start_offset`."""
-    return start_offset if settings.rules.high_watermark_follows_full_truncation else high_watermark
+def restarted_high_watermark(high_watermark: Offset, start_offset: Offset, rules: Rules) -> Offset:
+    """Return the high watermark after the whole log was truncated and starts again, empty, at `start_offset`."""
+    return start_offset if rules.high_watermark_follows_full_truncation else high_watermark
 
 
 def _is_joining(follower: Follower, log: LogState, moment: Moment, settings: PartitionSettings) -> bool:

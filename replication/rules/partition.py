@@ -90,13 +90,14 @@ class LogState:
 class BrokerStatus:
     """What metadata says of a registered broker; a broker that is not registered has none.
 
-    `offline` are the partitions whose replica lies in a directory that has failed.
+    `offline` are the partitions whose replica lies in a directory that has failed; `rack` is broker.rack, "" for none.
     """
 
     epoch: BrokerEpoch
     fenced: bool = False
     shutting_down: bool = False
     offline: frozenset[int] = frozenset()
+    rack: str = ""
 
     @property
     def is_active(self) -> bool:

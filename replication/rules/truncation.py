@@ -34,8 +34,8 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import LeaderEpoch, Offset
-from replication.rules.epochs import UNDEFINED_END, end_offset_for, trimmed_at_end
-from replication.rules.high_watermark import truncated_high_watermark
+from replication.rules.epochs import UNDEFINED_END, end_offset_for, trimmed_at_end, trimmed_at_start
+from replication.rules.high_watermark import restarted_high_watermark, truncated_high_watermark
 from replication.rules.partition import (
     UNKNOWN_EPOCH,
     UNKNOWN_OFFSET,
@@ -139,6 +139,21 @@ def truncated(log: LogState, end_offset: Offset, rules: Rules) -> LogState:
         high_watermark=truncated_high_watermark(log.high_watermark, end_offset),
         epochs=trimmed_at_end(log.epochs, end_offset),
     )
+
+
+def started_anew(log: LogState, start_offset: Offset, rules: Rules) -> LogState:
+    """Return the log after all of it was truncated and it starts again, empty, at `start_offset`."""
+    high_watermark = restarted_high_watermark(log.high_watermark, start_offset, rules)
+    return LogState(start_offset, start_offset, high_watermark)
+
+
+def start_raised(log: LogState, start_offset: Offset) -> LogState:
+    """Return the log after its start was raised to `start_offset`; the same value if it starts there or later."""
+    if start_offset <= log.start_offset:
+        return log
+    assert start_offset <= log.high_watermark, (start_offset, log)
+    epochs = trimmed_at_start(log.epochs, start_offset)
+    return LogState(start_offset, log.end_offset, log.high_watermark, epochs)
 
 
 def out_of_range(log: LogState, leader_start_offset: Offset, leader_end_offset: Offset) -> OutOfRange:

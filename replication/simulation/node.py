@@ -108,6 +108,7 @@ class Node:
             drop_strays=self._drop_strays,
             hosted_roles=tuple(self.hosted_roles),
             tell=self.tell,
+            rack=f"rack-{self.rack}",
         )
         self.role = (ZooKeeperBrokerRole if self._role_settings.has_zookeeper else BrokerRole)(
             start, self._role_settings

@@ -148,7 +148,7 @@ class ZooKeeperRole(ControllerRole):
         epoch, events = self.nodes.register(broker)
         self._step(broker, ZookeeperInput.CREATE_NODE)
         self._heard_at_ms[broker] = now_ms
-        self._write(BrokerRecord(broker, BrokerStatus(epoch=epoch)))
+        self._write(BrokerRecord(broker, BrokerStatus(epoch=epoch, rack=request.rack)))
         self._notify(events, out)
         out.send(sender, BrokerRegistrationResponse(epoch))
 

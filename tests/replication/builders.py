@@ -109,13 +109,20 @@ NOBODY = int(NO_LEADER)
 
 
 def statuses(
-    *, fenced: Iterable[int] = (), stopping: Iterable[int] = (), lives: Mapping[int, int] | None = None
+    *,
+    fenced: Iterable[int] = (),
+    stopping: Iterable[int] = (),
+    lives: Mapping[int, int] | None = None,
+    racks: Mapping[int, str] | None = None,
 ) -> dict[BrokerId, BrokerStatus]:
     """Brokers 1 to 4, all active in their first life if nothing else is said."""
     out, leaving, ages = set(fenced), set(stopping), lives or {}
     return {
         BrokerId(broker): BrokerStatus(
-            epoch=BrokerEpoch(ages.get(broker, 0)), fenced=broker in out, shutting_down=broker in leaving
+            epoch=BrokerEpoch(ages.get(broker, 0)),
+            fenced=broker in out,
+            shutting_down=broker in leaving,
+            rack=(racks or {}).get(broker, ""),
         )
         for broker in (1, 2, 3, 4)
     }

@@ -14,14 +14,15 @@ from replication.rules.alter_partition import alter
 from replication.rules.controller_events import directories_assigned, fenced, fenced_together, restarted_uncleanly
 from replication.rules.epochs import UNDEFINED_END, end_offset_for
 from replication.rules.fencing import StopProof, check_control_request, is_clean_registration, proof_while_loading
-from replication.rules.fetch import FetchAnswer, FollowerDesk, after_answer, answer_fetch, check_topic_id
-from replication.rules.follower_read import Reader, latest_offset, preferred_replica
+from replication.rules.fetch import FetchAnswer, FollowerFetchHandler, after_answer, answer_fetch
+from replication.rules.follower_read import latest_offset, preferred_replica
 from replication.rules.high_watermark import leader_high_watermark, restarted_high_watermark
 from replication.rules.isr import lagging, may_join, propose_expand, propose_shrink
 from replication.rules.leadership import become_leader, unassigned
 from replication.rules.min_isr import effective_min_isr
 from replication.rules.partition import BrokerStatus, EpochEnd
 from replication.rules.partition_change import change, target_of
+from replication.rules.stray import StoredReplica, is_stray
 from replication.rules.switches import Rules
 from replication.rules.truncation import answer_epoch_end, truncated
 from tests.replication.builders import (
@@ -77,7 +78,7 @@ def a_fetch_below_the_start_is_out_of_range_though_logs_part(rules: Rules) -> No
 
 
 def the_end_of_a_log_that_parts_is_not_counted(rules: Rules) -> None:
-    served = FollowerDesk(settings(rules)).serve(
+    served = FollowerFetchHandler(settings(rules)).handle(
         leader(), log(4, (1, 0), (5, 2)), fetch(2, 3, last=3, life=0), moment()
     )
     assert served.answer.diverging == EpochEnd(LeaderEpoch(1), Offset(2))
@@ -89,11 +90,12 @@ def a_follower_cuts_before_it_raises_its_high_watermark(rules: Rules) -> None:
 
 
 def a_log_that_starts_anew_is_committed_up_to_its_start(rules: Rules) -> None:
-    assert restarted_high_watermark(Offset(9), Offset(4), settings(rules)) == 4
+    assert restarted_high_watermark(Offset(9), Offset(4), rules) == 4
 
 
 def a_topic_created_anew_is_not_the_old_one(rules: Rules) -> None:
-    assert check_topic_id("new", "old", rules) is ErrorCode.INCONSISTENT_TOPIC_ID
+    old, new = StoredReplica("a", topic_id=1), {2: partition((1, 2))}
+    assert is_stray(old, BrokerId(1), {2: "a"}, new, rules)
 
 
 def a_silent_follower_that_has_everything_stays(rules: Rules) -> None:
@@ -159,17 +161,17 @@ def a_new_leader_does_not_tell_an_end_that_goes_back(rules: Rules) -> None:
     assert error is ErrorCode.OFFSET_NOT_AVAILABLE
 
 
-NEAR = {BrokerId(1): "b", BrokerId(2): "a", BrokerId(3): "a"}
+RACKS = {1: "b", 2: "a", 3: "a"}
 
 
 def a_consumer_is_sent_to_a_follower_in_its_rack(rules: Rules) -> None:
     state = leader(follower(2, 9), follower(3, 8))
-    assert preferred_replica(state, Reader(Offset(8), "a"), NEAR, moment(), rules) == 2
+    assert preferred_replica(state, Offset(8), "a", moment(statuses(racks=RACKS)), rules) == 2
 
 
 def a_consumer_is_not_sent_to_a_fenced_broker(rules: Rules) -> None:
     state = leader(follower(2, 9), follower(3, 8))
-    assert preferred_replica(state, Reader(Offset(8), "a"), NEAR, moment(statuses(fenced=(2,))), rules) == 3
+    assert preferred_replica(state, Offset(8), "a", moment(statuses(fenced=(2,), racks=RACKS)), rules) == 3
 
 
 def a_leader_of_an_older_epoch_does_not_change_the_isr(rules: Rules) -> None:

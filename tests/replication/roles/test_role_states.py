@@ -38,6 +38,7 @@ from replication.roles.messages import (
     BrokerRegistration,
     BrokerRegistrationResponse,
     ConsumerFetch,
+    ConsumerFetchResponse,
     Fetch,
     FetchDue,
     FetchResponse,
@@ -82,6 +83,7 @@ from replication.roles.states import (
     standing_of,
 )
 from replication.rules.alter_partition import Altered
+from replication.rules.epochs import assigned
 from replication.rules.fencing import StopProof
 from replication.rules.fetch import FetchAnswer, FetchRequest
 from replication.rules.partition import AlterPartitionRequest, BrokerStatus, EpochEnd, PartitionEpoch, PartitionState
@@ -400,6 +402,28 @@ def test_a_consumer_is_turned_away_by_a_broker_without_a_replica_only() -> None:
         assert answer.error is (NOT_LEADER if part is PartState.NONE else ErrorCode.NONE)  # type: ignore[union-attr] # the answer to what was asked.
 
 
+def test_a_leader_sends_a_consumer_to_the_follower_in_its_rack() -> None:
+    stage = Stage(PartState.LEADING)
+    status = {broker: BrokerStatus(epoch=BrokerEpoch(1), rack=f"rack-{broker}") for broker in (OWN, LEADER)}
+    records = tuple(BrokerRecord(broker, each) for broker, each in status.items())
+    stage.tell(MetadataFetchResponse(2, stage.role.image.offset, records))
+    stage.tell(Fetch(0, 1, attrs.evolve(FOLLOWING, replica=LEADER, broker_epoch=BrokerEpoch(1))))
+    for rack, preferred in (("rack-2", LEADER), ("rack-1", NO_LEADER), ("", NO_LEADER)):
+        (answer,) = stage.tell(ConsumerFetch(0, 2, Offset(0), rack))
+        assert isinstance(answer, ConsumerFetchResponse)
+        assert (answer.error, answer.preferred) == (ErrorCode.NONE, preferred)
+
+
+def test_a_client_is_told_the_high_watermark_and_a_follower_the_end() -> None:
+    stage = Stage(PartState.LEADING)
+    record = Record(Offset(0), NOW, None, b"x")
+    stage.tell(Produce(0, 1, 1, build_batch(BatchSpec(), (record,))))
+    (to_client,) = stage.tell(ListOffsets(0, 1, is_of_client=True))
+    (to_follower,) = stage.tell(ListOffsets(0, 2, EPOCH))
+    assert to_client == ListOffsetsResponse(0, 1, ErrorCode.NONE, Offset(0), Offset(0))
+    assert to_follower == ListOffsetsResponse(0, 2, ErrorCode.NONE, Offset(0), Offset(1))
+
+
 def test_a_message_that_is_not_for_brokers_is_refused_and_changes_nothing() -> None:
     stage = Stage(PartState.FETCHING)
     before = stage.snapshot()
@@ -529,7 +553,7 @@ def test_an_epoch_without_records_that_was_cut_stays_cut_after_a_crash() -> None
     log = ReplicaLog(opened(), CURRENT)
     record = Record(Offset(0), now, None, b"x")
     log.append_as_leader(build_batch(BatchSpec(), (record,)), LeaderEpoch(9), now)
-    log.begin_epoch(LeaderEpoch(10))
+    log.take_epochs(attrs.evolve(log.state, epochs=assigned(log.state.epochs, LeaderEpoch(10), Offset(1))))
     log.cut(Offset(1), now)
     log.append_as_leader(build_batch(BatchSpec(), (record,)), LeaderEpoch(9), now)
     assert [entry.epoch for entry in ReplicaLog(opened(), CURRENT).state.epochs] == [9]

@@ -7,7 +7,7 @@ import pytest
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId, LeaderEpoch, Offset
-from replication.rules.fetch import FetchAnswer, FetchRequest, FollowerDesk, after_answer, answer_fetch, check_topic_id
+from replication.rules.fetch import FetchAnswer, FetchRequest, FollowerFetchHandler, after_answer, answer_fetch
 from replication.rules.leadership import unassigned
 from replication.rules.partition import EpochEnd
 from replication.rules.switches import CURRENT, rules_of
@@ -60,13 +60,13 @@ def test_before_truncation_on_fetch_the_last_epoch_is_not_looked_at() -> None:
 
 
 def test_a_refused_fetch_changes_nothing() -> None:
-    served = FollowerDesk(settings()).serve(leader(), LOG, fetch(2, 9, epoch=4), moment())
+    served = FollowerFetchHandler(settings()).handle(leader(), LOG, fetch(2, 9, epoch=4), moment())
     assert (served.leader, served.high_watermark) == (leader(), 4)
 
 
 def test_a_fetch_is_recorded_and_raises_the_high_watermark() -> None:
     state = leader(follower(2, 6), follower(3, 8))
-    served = FollowerDesk(settings()).serve(state, LOG, fetch(2, 7, last=5, life=0), moment())
+    served = FollowerFetchHandler(settings()).handle(state, LOG, fetch(2, 7, last=5, life=0), moment())
     assert served.leader.follower(BrokerId(2)) == follower(2, 7, fetched_at=NOW, leader_end=9)
     assert served.high_watermark == 7
     assert served.answer.high_watermark == 4
@@ -74,12 +74,14 @@ def test_a_fetch_is_recorded_and_raises_the_high_watermark() -> None:
 
 def test_a_fetch_at_the_same_place_leaves_the_high_watermark() -> None:
     state = leader(follower(2, 7), follower(3, 8))
-    assert FollowerDesk(settings()).serve(state, LOG, fetch(2, 7, last=5, life=0), moment()).high_watermark == 4
+    assert (
+        FollowerFetchHandler(settings()).handle(state, LOG, fetch(2, 7, last=5, life=0), moment()).high_watermark == 4
+    )
 
 
 def test_a_fetch_that_reaches_the_high_watermark_asks_for_the_isr() -> None:
     state = leader(isr=(1, 3))
-    served = FollowerDesk(settings()).serve(state, LOG, fetch(2, 7, last=5, life=0), moment())
+    served = FollowerFetchHandler(settings()).handle(state, LOG, fetch(2, 7, last=5, life=0), moment())
     pending = served.leader.pending
     assert pending is not None
     assert pending.members == (1, 3, 2)
@@ -87,7 +89,7 @@ def test_a_fetch_that_reaches_the_high_watermark_asks_for_the_isr() -> None:
 
 def test_a_fetch_of_a_former_life_is_refused() -> None:
     reborn = moment(statuses(lives={2: 4}))
-    served = FollowerDesk(settings()).serve(leader(), LOG, fetch(2, 7, last=5, life=3), reborn)
+    served = FollowerFetchHandler(settings()).handle(leader(), LOG, fetch(2, 7, last=5, life=3), reborn)
     assert served.answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert served.leader == leader()
 
@@ -95,33 +97,34 @@ def test_a_fetch_of_a_former_life_is_refused() -> None:
 @pytest.mark.parametrize("life", [4, 5, -1])
 def test_a_fetch_of_this_life_or_none_is_served(life: int) -> None:
     reborn = moment(statuses(lives={2: 4}))
-    served = FollowerDesk(settings()).serve(leader(), LOG, fetch(2, 7, last=5, life=life), reborn)
+    served = FollowerFetchHandler(settings()).handle(leader(), LOG, fetch(2, 7, last=5, life=life), reborn)
     assert served.answer.error is ErrorCode.NONE
 
 
 def test_before_2_8_a_diverging_end_was_never_seen_and_until_3_0_it_was_counted() -> None:
-    served = FollowerDesk(settings(rules_of("2.8"))).serve(leader(), LOG, fetch(2, 8, last=4, life=0), moment())
+    served = FollowerFetchHandler(settings(rules_of("2.8"))).handle(
+        leader(), LOG, fetch(2, 8, last=4, life=0), moment()
+    )
     known = served.leader.follower(BrokerId(2))
     assert known is not None
     assert known.end_offset == 8
 
 
-@pytest.mark.parametrize(
-    ("asked", "local", "error"),
-    [
-        ("a", "a", ErrorCode.NONE),
-        ("a", "b", ErrorCode.INCONSISTENT_TOPIC_ID),
-        ("", "b", ErrorCode.NONE),
-        ("a", "", ErrorCode.NONE),
-    ],
-)
-def test_topic_ids(asked: str, local: str, error: ErrorCode) -> None:
-    assert check_topic_id(asked, local, CURRENT) is error
-
-
 def test_a_follower_takes_the_high_watermark_with_the_records() -> None:
     answer = FetchAnswer(high_watermark=Offset(7), start_offset=Offset(0), end_offset=Offset(9))
     assert after_answer(log(6, (5, 0), committed=3), answer, CURRENT).high_watermark == 6
+
+
+def test_a_follower_takes_the_log_start_of_its_leader() -> None:
+    answer = FetchAnswer(high_watermark=Offset(7), start_offset=Offset(5), end_offset=Offset(9))
+    after = after_answer(log(6, (3, 0), (5, 4), committed=3), answer, CURRENT)
+    assert after == log(6, (5, 5), start=5, committed=6)
+
+
+def test_an_answer_that_says_nothing_new_leaves_the_log_the_same_value() -> None:
+    own = log(6, (5, 0), committed=6)
+    answer = FetchAnswer(high_watermark=Offset(6), start_offset=Offset(0), end_offset=Offset(6))
+    assert after_answer(own, answer, CURRENT) is own
 
 
 def test_a_follower_may_fall_back_after_an_election() -> None:
@@ -140,13 +143,13 @@ def test_until_3_5_uncommitted_records_were_shown_for_a_moment() -> None:
 
 def test_no_second_request_while_one_is_under_way() -> None:
     state = attrs.evolve(leader(isr=(1,)), pending=request(1, 3))
-    served = FollowerDesk(settings()).serve(state, LOG, fetch(2, 7, last=5, life=0), moment())
+    served = FollowerFetchHandler(settings()).handle(state, LOG, fetch(2, 7, last=5, life=0), moment())
     assert served.leader.pending == state.pending
 
 
-def test_a_desk_that_remembers_says_what_a_new_one_would() -> None:
+def test_a_handler_with_cached_decisions_answers_as_a_new_one_does() -> None:
     state, asked, brokers = leader(follower(2, 7), follower(3, 8)), fetch(2, 7, last=5, life=3), moment()
-    desk = FollowerDesk(settings())
+    handler = FollowerFetchHandler(settings())
     raised = attrs.evolve(LOG, high_watermark=Offset(7))
     later = attrs.evolve(brokers, brokers=statuses(lives={2: 4}))
     for how in (
@@ -160,4 +163,4 @@ def test_a_desk_that_remembers_says_what_a_new_one_would() -> None:
         (leader(follower(3, 8)), raised, asked, brokers),
         (state, LOG, asked, brokers),
     ):
-        assert desk.serve(*how) == FollowerDesk(settings()).serve(*how)
+        assert handler.handle(*how) == FollowerFetchHandler(settings()).handle(*how)

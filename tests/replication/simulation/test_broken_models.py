@@ -28,7 +28,7 @@ from replication.roles.leader import LeaderRole
 from replication.roles.messages import MetadataFetchResponse, PartitionRecord
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.states.write import WriteInput
-from replication.rules.partition import AlterPartitionRequest, IsrMember, PartitionState
+from replication.rules.partition import AlterPartitionRequest, IsrMember, LogState, PartitionState
 from replication.scenarios import SCENARIOS, Scenario
 from replication.scenarios.script import Script
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, harsh, quiet, run
@@ -86,11 +86,11 @@ def other_bytes_are_copied(patch: Patch) -> None:
 
 
 def epoch_begins_too_early(patch: Patch) -> None:
-    def begin(_original: Any, self: ReplicaLog, epoch: LeaderEpoch) -> None:
-        self.log.assign_epoch_start(epoch, Offset(max(self.log.log_end_offset - 1, 0)))
+    def begin(_original: Any, self: ReplicaLog, decided: LogState) -> None:
+        self.log.assign_epoch_start(decided.epochs[-1].epoch, Offset(max(self.log.log_end_offset - 1, 0)))
         self._changed()
 
-    around(patch, ReplicaLog, "begin_epoch", begin)
+    around(patch, ReplicaLog, "take_epochs", begin)
 
 
 def high_watermark_passes_the_end(patch: Patch) -> None:
@@ -124,7 +124,9 @@ def the_record_before_is_shown(patch: Patch) -> None:
 
 def the_tail_is_shown(patch: Patch) -> None:
     def answer(original: Any, role: Any, replica: ReplicaLog, ask: Any, *given: Any) -> Any:
-        return attrs.evolve(original(role, replica, ask, *given), records=replica.read(ask.offset, given[-1]))
+        return attrs.evolve(
+            original(role, replica, ask, *given), records=replica.read(ask.offset, given[-1].fetch_bytes_max)
+        )
 
     around(patch, BROKER, "answer_consumer", answer)
 

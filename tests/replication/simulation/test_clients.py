@@ -18,7 +18,7 @@ from replication.rules.fencing import (
     proof_at_stop,
     proof_while_loading,
 )
-from replication.rules.follower_read import Reader, check_consumer_fetch, latest_offset, preferred_replica
+from replication.rules.follower_read import check_consumer_fetch, latest_offset, preferred_replica
 from replication.rules.isr import propose_expand
 from replication.rules.leadership import unassigned
 from replication.rules.partition import BrokerStatus
@@ -83,7 +83,8 @@ def test_what_a_producer_may_believe(answer: ErrorCode | None, appended: bool, e
     assert fate(answer, appended=appended) is expected
 
 
-RACKS = {BrokerId(1): "b", BrokerId(2): "a", BrokerId(3): "a"}
+RACKS = {1: "b", 2: "a", 3: "a"}
+IN_RACKS = moment(statuses(racks=RACKS))
 STATE = leader(follower(2, 9), follower(3, 12), isr=(1, 2))
 
 
@@ -92,24 +93,24 @@ STATE = leader(follower(2, 9), follower(3, 12), isr=(1, 2))
     [(9, "a", 2), (10, "a", None), (9, "b", None), (9, "", None), (9, "c", None)],
 )
 def test_where_a_consumer_reads(offset: int, rack: str, replica: int | None) -> None:
-    assert preferred_replica(STATE, Reader(Offset(offset), rack), RACKS, moment(), CURRENT) == replica
+    assert preferred_replica(STATE, Offset(offset), rack, IN_RACKS, CURRENT) == replica
 
 
 def test_of_two_near_replicas_the_one_that_has_more_is_read() -> None:
     both = attrs.evolve(STATE, isr=(*STATE.isr, BrokerId(3)))
-    assert preferred_replica(both, Reader(Offset(4), "a"), RACKS, moment(), CURRENT) == 3
+    assert preferred_replica(both, Offset(4), "a", IN_RACKS, CURRENT) == 3
     equal = leader(follower(2, 9), follower(3, 9))
-    assert preferred_replica(equal, Reader(Offset(4), "a"), RACKS, moment(), CURRENT) == 2
+    assert preferred_replica(equal, Offset(4), "a", IN_RACKS, CURRENT) == 2
 
 
 def test_nobody_is_sent_to_a_replica_whose_log_starts_later() -> None:
     late = leader(attrs.evolve(follower(2, 9), start_offset=Offset(5)), isr=(1, 2))
-    assert preferred_replica(late, Reader(Offset(4), "a"), RACKS, moment(), CURRENT) is None
+    assert preferred_replica(late, Offset(4), "a", IN_RACKS, CURRENT) is None
 
 
 def test_nobody_is_sent_to_a_dead_broker() -> None:
-    for brokers in (statuses(fenced=(2,)), {}):
-        assert preferred_replica(STATE, Reader(Offset(9), "a"), RACKS, moment(brokers), CURRENT) is None
+    for brokers in (statuses(fenced=(2,), racks=RACKS), {}):
+        assert preferred_replica(STATE, Offset(9), "a", moment(brokers), CURRENT) is None
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_what_a_follower_tells_a_consumer(offset: int, error: ErrorCode) -> None
 def test_before_2_4_consumers_read_from_leaders() -> None:
     rules = rules_of("2.3")
     assert check_consumer_fetch(FOLLOWS, log(9), Offset(0), rules) is E.NOT_LEADER_OR_FOLLOWER
-    assert preferred_replica(STATE, Reader(Offset(9), "a"), RACKS, moment(), rules) is None
+    assert preferred_replica(STATE, Offset(9), "a", IN_RACKS, rules) is None
 
 
 @pytest.mark.parametrize(("committed", "answer"), [(5, (E.OFFSET_NOT_AVAILABLE, -1)), (6, (E.NONE, 6))])
