@@ -9,7 +9,7 @@ import click
 from broker.cli import CommandGroup, run
 from replication.cli.simulate import simulate
 from replication.explore.cli import explore
-from replication.groups.alone.cli import groups
+from replication.groups.cli import groups
 from replication.mirror.cli import mirror
 from replication.scenarios.cli import scenario
 

@@ -28,7 +28,7 @@ from placement.placers.registry import load_placer
 from placement.spec import ReplicaPlacer
 from replication.checkers import INVARIANTS, told
 from replication.cli.retention import RetentionChoice, retention_choices
-from replication.groups import GROUP_INVARIANTS, GroupLife, with_groups
+from replication.groups import GROUP_INVARIANTS, GroupsExtension, with_groups
 from replication.groups.plan import GROUP_COUNT_MAX
 from replication.roles.states import Machine, find_machines
 from replication.rules.switches import rules_of, without
@@ -139,7 +139,7 @@ def simulate(
         click.echo(line)
     outcome = run(cast.options, tell=click.echo, extension=life)
     _tell_verdict(outcome)
-    for line in () if life is None else life.tally.lines():
+    for line in () if life is None else life.counts.lines():
         click.echo(line)
     if chart is not None:
         page = to_html(outcome, f"{command} --seed {seed}", options_lines(cast.options))
@@ -160,9 +160,9 @@ class _Cast:
         self.options = options if placer is None else placed(options, placer)
         self._groups = groups
 
-    def life(self) -> GroupLife | None:
+    def life(self) -> GroupsExtension | None:
         """Return the groups, to live once; None without."""
-        return GroupLife.drawn(self.options, self._groups) if self._groups else None
+        return GroupsExtension.drawn(self.options, self._groups) if self._groups else None
 
 
 def _check_chart(chart: Path | None, seeds: int) -> None:

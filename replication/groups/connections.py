@@ -31,7 +31,7 @@ from broker.group.classic import Ticket
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.messages import Disconnected, Response, Send
-from replication.groups.messages import Answered, Asked, Probe, Probed
+from replication.groups.connection_messages import GroupRequest, GroupResponse, ProbeResult, RequestProbe
 from replication.roles.messages import Address, NodeId
 from replication.roles.outbox import Outbox
 
@@ -61,7 +61,7 @@ class BrokerEnds:
         self._broker = broker
         self._ends: dict[NodeId, _BrokerEnd] = {}
 
-    def take(self, asked: Asked, sender: Address) -> Caller | None:
+    def take(self, asked: GroupRequest, sender: Address) -> Caller | None:
         """Return who waits for the answer to a request; None for one that was taken before."""
         end = self._end(sender, asked.session)
         if end is None or asked.ticket in end.answers or asked.ticket < min(end.answers, default=Ticket(0)):
@@ -75,9 +75,9 @@ class BrokerEnds:
         end = self._ends.get(caller.sender.node)
         if end is not None and end.session == caller.session and caller.ticket in end.answers:
             end.answers[caller.ticket] = response
-        out.send(caller.sender, Answered(self._broker, caller.session, caller.ticket, response))
+        out.send(caller.sender, GroupResponse(self._broker, caller.session, caller.ticket, response))
 
-    def probe(self, probe: Probe, sender: Address, out: Outbox) -> None:
+    def probe(self, probe: RequestProbe, sender: Address, out: Outbox) -> None:
         """Tell a client what is under way, after what was answered already."""
         end = self._end(sender, probe.session)
         if end is None:
@@ -86,10 +86,10 @@ class BrokerEnds:
         for ticket in probe.tickets:
             response = end.answers.get(ticket)
             if response is not None:
-                out.send(sender, Answered(self._broker, probe.session, ticket, response))
+                out.send(sender, GroupResponse(self._broker, probe.session, ticket, response))
             elif ticket in end.answers:
                 waiting.add(ticket)
-        out.send(sender, Probed(self._broker, probe.session, probe.tickets, frozenset(waiting)))
+        out.send(sender, ProbeResult(self._broker, probe.session, probe.tickets, frozenset(waiting)))
 
     def _end(self, sender: Address, session: int) -> _BrokerEnd | None:
         """Return the end of a client's session, None for one that is over."""
@@ -127,15 +127,15 @@ class ClientEnds:
         """Send a request to a broker."""
         self._under_way[send.ticket] = _UnderWay(broker, now_ms, send.timeout_ms)
         floor = min(self._under_way)
-        asked = Asked(self._node, self.session, send.ticket, floor, self._group_id, send.request)
+        asked = GroupRequest(self._node, self.session, send.ticket, floor, self._group_id, send.request)
         out.send(Address(NodeId(broker)), asked)
 
-    def hear(self, told: Answered) -> bool:
+    def hear(self, told: GroupResponse) -> bool:
         """Take an answer; return whether it is one that was waited for."""
         self._silent_since.pop(told.broker, None)
         return told.session == self.session and self._under_way.pop(told.ticket, None) is not None
 
-    def hear_probed(self, told: Probed) -> Iterator[Ticket]:
+    def hear_probed(self, told: ProbeResult) -> Iterator[Ticket]:
         """Take the answer to a probe, and yield the requests that are lost."""
         if told.session != self.session:
             return
@@ -160,7 +160,7 @@ class ClientEnds:
                     del self._under_way[ticket]
                     yield ticket
             else:
-                out.send(Address(NodeId(broker)), Probe(self.session, tuple(tickets)))
+                out.send(Address(NodeId(broker)), RequestProbe(self.session, tuple(tickets)))
 
 
 LOST: Final = Disconnected()

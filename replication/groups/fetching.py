@@ -27,9 +27,9 @@ from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
 from log.batches.in_buffer import batches_in
-from replication.groups.client.reading import Reader
+from replication.groups.client.subscription_state import SubscriptionState
+from replication.groups.connection_messages import FetchNext
 from replication.groups.layout import Layout
-from replication.groups.messages import FetchNext
 from replication.roles.messages import (
     Address,
     ConsumerFetch,
@@ -71,7 +71,7 @@ class Fetcher:
         fetched = self._fetched.get(self._layout.number_of(partition))
         return Offset(0) if fetched is None else fetched.end
 
-    def follow(self, reader: Reader, out: Outbox) -> None:
+    def follow(self, reader: SubscriptionState, out: Outbox) -> None:
         """Fetch what the consumer holds now, from its positions on; forget the rest."""
         positions = {self._layout.number_of(commit.partition): commit.offset for commit in reader.commits()}
         self._fetched = {number: fetched for number, fetched in self._fetched.items() if number in positions}

@@ -8,8 +8,8 @@ the same leader leaves it as it is. Who coordinates is told from the broker's ow
 
 Time is steady here, as Kafka's timers are: a broker's clock may jump, and nobody's session is over for it.
 
-Example: FindCoordinatorRequest("g") is answered with the leader of the group's partition, or with
-COORDINATOR_NOT_AVAILABLE when it has none.
+Example: FindCoordinator for "g" is answered with the leader of the group's partition, with
+COORDINATOR_NOT_AVAILABLE where it has none.
 
 Left out: creating `__consumer_offsets` when it is first asked for.
 
@@ -26,16 +26,16 @@ from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.group.classic import Ticket
 from broker.group.messages import FindCoordinatorRequest, FindCoordinatorResponse
-from broker.group.service import Request as GroupRequest
-from broker.group.service import Response as GroupResponse
+from broker.group.service import Request as ServiceRequest
+from broker.group.service import Response as ServiceResponse
 from broker.group.service import ServiceOptions
 from broker.ids import NO_LEADER, BrokerId, LeaderEpoch
 from broker.units import DurationMs, TimeMs
-from replication.groups.alone.hosting import refusal
-from replication.groups.client.messages import AskTopics, Request, Response, TopicsTold
+from replication.groups.client.messages import Request, Response, TopicMetadataRequest, TopicMetadataResponse
+from replication.groups.common.coordinator import refusal
+from replication.groups.connection_messages import GroupRequest, RequestProbe, ShardDue, ShardRead
 from replication.groups.connections import BrokerEnds, Caller
 from replication.groups.layout import Layout
-from replication.groups.messages import Asked, Probe, ShardDue, ShardRead
 from replication.groups.shard import Shard
 from replication.roles.hosted import Host
 from replication.roles.messages import Address, Message, ProduceResponse
@@ -62,7 +62,6 @@ class HostedCoordinator:
         self.host = host
         self.shards: dict[int, Shard] = {}
         self._options = options
-        self._ids = options.layout.topic_ids()
         self._clock = clock
         self._entropy = entropy
         self._ends = BrokerEnds(host.broker)
@@ -75,11 +74,11 @@ class HostedCoordinator:
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         """Take a message."""
-        if isinstance(message, Asked):
+        if isinstance(message, GroupRequest):
             caller = self._ends.take(message, sender)
             if caller is not None:
                 self._on_asked(caller, message.group_id, message.request, out)
-        elif isinstance(message, Probe):
+        elif isinstance(message, RequestProbe):
             self._ends.probe(message, sender, out)
         elif isinstance(message, ProduceResponse | ShardDue | ShardRead):
             shard = self.shards.get(message.partition)
@@ -92,8 +91,8 @@ class HostedCoordinator:
             return
         self._shard_count += 1
         number = self._shard_count
-        options = self._options
-        self.shards[partition] = Shard(partition, number, options.service, self._ids, self._entropy, self._ends.answer)
+        options, topics = self._options, self._options.layout.counts
+        self.shards[partition] = Shard(partition, number, options.service, topics, self._entropy, self._ends.answer)
         delay_ms = 1 + self._entropy.next_int_bound(options.load_ms_max)
         out.wake(DurationMs(delay_ms), ShardRead(partition, number))
 
@@ -118,15 +117,15 @@ class HostedCoordinator:
     def _on_asked(self, caller: Caller, group_id: str, request: Request, out: Outbox) -> None:
         if isinstance(request, FindCoordinatorRequest):
             self._ends.answer(caller, self._found(request.group_id), out)
-        elif isinstance(request, AskTopics):
+        elif isinstance(request, TopicMetadataRequest):
             self._ends.answer(caller, self._topics(request), out)
         else:
             self._on_group_request(caller, group_id, request, out)
 
-    def _on_group_request(self, caller: Caller, group_id: str, request: GroupRequest, out: Outbox) -> None:
+    def _on_group_request(self, caller: Caller, group_id: str, request: ServiceRequest, out: Outbox) -> None:
         shard = self.shards.get(self._options.layout.of_group(group_id))
         if shard is None:
-            response: GroupResponse = refusal(request, _NO_TICKET, ErrorCode.NOT_COORDINATOR)
+            response: ServiceResponse = refusal(request, _NO_TICKET, ErrorCode.NOT_COORDINATOR)
             self._ends.answer(caller, response, out)
         else:
             shard.handle(self.host, (caller, group_id, request), self._now_ms, out)
@@ -137,6 +136,6 @@ class HostedCoordinator:
             return FindCoordinatorResponse(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return FindCoordinatorResponse(known.leader)
 
-    def _topics(self, ask: AskTopics) -> Response:
+    def _topics(self, ask: TopicMetadataRequest) -> Response:
         counts = self._options.layout.counts
-        return TopicsTold({topic: counts[topic] for topic in ask.topics if topic in counts})
+        return TopicMetadataResponse({topic: counts[topic] for topic in ask.topics if topic in counts})

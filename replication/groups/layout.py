@@ -17,10 +17,8 @@ from collections.abc import Mapping
 
 import attrs
 
-from broker.group.consumer.records import TopicIds
 from broker.group.routing import offsets_partition
 from broker.ids import TopicPartition
-from placement.consumer.topic_ids import topic_id
 
 
 @attrs.frozen
@@ -53,7 +51,3 @@ class Layout:
     def of_group(self, group_id: str) -> int:
         """Return the cluster's number of the partition that keeps a group."""
         return self.first_internal + offsets_partition(group_id, self.offsets_partition_count)
-
-    def topic_ids(self) -> TopicIds:
-        """Return the ids of the topics."""
-        return TopicIds({name: topic_id(name, None) for name, _ in self.topics})

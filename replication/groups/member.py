@@ -19,16 +19,15 @@ from broker.entropy import RandomSource
 from broker.group.classic import Ticket
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
-from replication.groups.alone.scenario import Mode
-from replication.groups.client.classic_client import ClassicClient
 from replication.groups.client.client import Client
-from replication.groups.client.consumer_client import ConsumerClient
 from replication.groups.client.messages import Died, Note, Output, Send
+from replication.groups.client.protocols import new_client
+from replication.groups.common.events import Event, EventKind
+from replication.groups.connection_messages import ActDue, FetchNext, GroupResponse, MemberDue, ProbeDue, ProbeResult
 from replication.groups.connections import LOST, PROBE_MS, ClientEnds
 from replication.groups.fetching import Fetcher
 from replication.groups.layout import Layout
-from replication.groups.messages import ActDue, Answered, FetchNext, MemberDue, Probed, ProbeDue
-from replication.groups.plan import Act, ActKind, MemberPlan
+from replication.groups.plan import TRACE_TEXTS, MemberPlan
 from replication.roles.messages import ConsumerFetchResponse, Message, MetadataResponse, NodeId
 from replication.roles.outbox import Outbox
 from replication.simulation.options import Options
@@ -51,7 +50,7 @@ class Observer(Protocol):
         """A member asks something."""
         ...
 
-    def heard(self, member: Member, told: Answered, now_ms: TimeMs) -> None:
+    def heard(self, member: Member, told: GroupResponse, now_ms: TimeMs) -> None:
         """A member was answered."""
         ...
 
@@ -97,7 +96,7 @@ class Member:
 
     def begin(self, out: Outbox) -> None:
         """Start with the plan."""
-        for place, act in enumerate(self.plan.acts):
+        for place, act in enumerate(self.plan.events):
             out.wake(DurationMs(act.at_ms), ActDue(place))
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
@@ -117,11 +116,11 @@ class Member:
             if message.number == self._number:
                 self._wakes_ms = None
                 self._do(lambda client: client.advance(now_ms), now_ms, out)
-        elif isinstance(message, Answered):
+        elif isinstance(message, GroupResponse):
             if self._ends.hear(message):
                 self._eye.heard(self, message, now_ms)
                 self._do(lambda client: client.handle(message.ticket, message.response, now_ms), now_ms, out)
-        elif isinstance(message, Probed):
+        elif isinstance(message, ProbeResult):
             for ticket in list(self._ends.hear_probed(message)):
                 self._lose(ticket, now_ms, out)
         elif isinstance(message, ProbeDue):
@@ -151,7 +150,7 @@ class Member:
                 self._eye.noted(self, output, now_ms)
                 if isinstance(output, Died):
                     out.wake(RESTART_MS, ActDue(_RESTART))
-        self._fetcher.follow(client.reader, out)
+        self._fetcher.follow(client.subscriptions, out)
 
     def _receiver(self, send: Send) -> BrokerId:
         if send.broker is not None:
@@ -181,23 +180,23 @@ class Member:
             if self.client is not None and self.client.is_over:
                 self._start(now_ms, out)
         else:
-            self._act(self.plan.acts[place], now_ms, out)
+            self._act(self.plan.events[place], now_ms, out)
 
-    def _act(self, act: Act, now_ms: TimeMs, out: Outbox) -> None:
+    def _act(self, act: Event, now_ms: TimeMs, out: Outbox) -> None:
         kind = act.kind
-        if kind is ActKind.START:
+        if kind is EventKind.START:
             self._start(now_ms, out)
             return
         if not self.is_alive:
             return
-        lasting = f" for {act.for_ms} ms" if kind in (ActKind.STALL, ActKind.FREEZE) else ""
-        self._eye.acted(self, f"{kind.value}{lasting}", now_ms)
-        if kind is ActKind.CRASH:
+        lasting = f" for {act.for_ms} ms" if kind in (EventKind.STALL, EventKind.FREEZE) else ""
+        self._eye.acted(self, f"{TRACE_TEXTS[kind]}{lasting}", now_ms)
+        if kind is EventKind.CRASH:
             self.client = None
             self._begin_session()
-        elif kind is ActKind.CLOSE:
+        elif kind is EventKind.CLOSE:
             self._do(lambda client: client.close(now_ms), now_ms, out)
-        elif kind is ActKind.STALL:
+        elif kind is EventKind.STALL:
             self._do(lambda client: client.stall(act.for_ms, now_ms), now_ms, out)
         else:
             self.is_frozen = True
@@ -205,12 +204,8 @@ class Member:
 
     def _start(self, now_ms: TimeMs, out: Outbox) -> None:
         self._begin_session()
-        spec = self.plan.spec
-        if self.plan.mode is Mode.CONSUMER:
-            self.client = ConsumerClient(spec, self._fetcher)
-        else:
-            self.client = ClassicClient(spec, self._fetcher, self._entropy)
-        self._eye.acted(self, ActKind.START.value, now_ms)
+        self.client = new_client(self.plan.spec, self.plan.protocol, self._fetcher, self._entropy)
+        self._eye.acted(self, TRACE_TEXTS[EventKind.START], now_ms)
         self._do(lambda client: client.start(now_ms), now_ms, out)
 
     def _thaw(self, now_ms: TimeMs, out: Outbox) -> None:

@@ -12,8 +12,8 @@ Source: ours; the kinds are those of replication.groups.alone's scenarios.
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -23,9 +23,9 @@ from broker.entropy import RandomSource, SplitMix64, derive
 from broker.errors import UsageError
 from broker.group.members import InstanceId
 from broker.units import DurationMs, TimeMs
-from replication.groups.alone.modes import DEFAULTS
-from replication.groups.alone.scenario import Mode
 from replication.groups.client.options import ClientOptions, ClientSpec
+from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
+from replication.groups.common.events import CLUSTER_KINDS, Event, EventKind
 from replication.groups.layout import Layout
 from replication.simulation.options import Options
 
@@ -43,23 +43,16 @@ _MAX_POLL_MS: Final = DurationMs(30_000)
 """Less than members may dawdle, so that some of them are too late."""
 
 
-class ActKind(enum.Enum):
-    """What can befall a member; the value is told in traces."""
-
-    START = "starts"
-    CRASH = "dies"
-    CLOSE = "leaves"
-    STALL = "does not poll"
-    FREEZE = "stands still"
-
-
-@attrs.frozen
-class Act:
-    """One thing that befalls a member; stalls and freezes last `for_ms`."""
-
-    at_ms: TimeMs
-    kind: ActKind
-    for_ms: DurationMs = attrs.field(default=DurationMs(0))
+TRACE_TEXTS: Final[Mapping[EventKind, str]] = MappingProxyType(
+    {
+        EventKind.START: "starts",
+        EventKind.CRASH: "dies",
+        EventKind.CLOSE: "leaves",
+        EventKind.STALL: "does not poll",
+        EventKind.FREEZE: "stands still",
+    }
+)
+"""What a run's trace says of each kind of event of a member."""
 
 
 @attrs.frozen
@@ -67,14 +60,14 @@ class MemberPlan:
     """A member of a group: what it is, by which protocol, and what befalls it, in order of time."""
 
     spec: ClientSpec
-    mode: Mode
-    acts: tuple[Act, ...]
+    protocol: GroupProtocol
+    events: tuple[Event, ...]
 
     @property
     def stays(self) -> bool:
         """Whether it is there in the end, by the plan."""
-        ends = [act.kind for act in self.acts if act.kind in (ActKind.START, ActKind.CRASH, ActKind.CLOSE)]
-        return bool(ends) and ends[-1] is ActKind.START
+        ends = [act.kind for act in self.events if act.kind in (EventKind.START, EventKind.CRASH, EventKind.CLOSE)]
+        return bool(ends) and ends[-1] is EventKind.START
 
 
 @attrs.frozen(kw_only=True)
@@ -95,7 +88,7 @@ class GroupsPlan:
         for group_id in self.group_ids:
             members = [member for member in self.members if member.spec.group_id == group_id]
             yield (
-                f"{group_id}: {members[0].mode.value}, {len(members)} members, kept by partition "
+                f"{group_id}: {members[0].protocol.value}, {len(members)} members, kept by partition "
                 f"{self.layout.of_group(group_id)}"
             )
 
@@ -128,7 +121,7 @@ def _topics(partition_count: int) -> tuple[tuple[str, int], ...]:
 
 def _members(number: int, layout: Layout, options: Options, entropy: RandomSource) -> Iterator[MemberPlan]:
     """Yield a group's members: two to four, of one protocol, each on the first topic or on all."""
-    mode = list(Mode)[entropy.next_int_bound(len(Mode))]
+    protocol = list(GroupProtocol)[entropy.next_int_bound(len(GroupProtocol))]
     names = tuple(name for name, _ in layout.topics)
     for place in range(2 + entropy.next_int_bound(3)):
         is_static = entropy.next_int_bound(_STATIC_ONE_IN) == 0
@@ -137,25 +130,25 @@ def _members(number: int, layout: Layout, options: Options, entropy: RandomSourc
             name=f"group-{number}-member-{place}",
             group_id=f"group-{number}",
             topics=names if reads_all else names[:1],
-            assignors=(DEFAULTS[mode],),
+            assignors=(DEFAULT_ASSIGNORS[protocol],),
             instance_id=InstanceId(f"instance-{number}-{place}") if is_static else None,
             options=ClientOptions(max_poll_interval_ms=_MAX_POLL_MS),
         )
-        yield MemberPlan(spec, mode, tuple(_acts(options, entropy)))
+        yield MemberPlan(spec, protocol, tuple(_acts(options, entropy)))
 
 
-def _acts(options: Options, entropy: RandomSource) -> Iterator[Act]:
+def _acts(options: Options, entropy: RandomSource) -> Iterator[Event]:
     at_ms = _START_MS + entropy.next_int_bound(_START_MS_SPREAD)
-    yield Act(TimeMs(at_ms), ActKind.START)
-    kinds = [kind for kind in ActKind if kind is not ActKind.START]
+    yield Event(TimeMs(at_ms), EventKind.START)
+    kinds = [kind for kind in CLUSTER_KINDS if kind is not EventKind.START]
     while True:
         at_ms += _BETWEEN_MS + exponential(entropy, _ACT_MS_MEAN)
         kind = kinds[entropy.next_int_bound(len(kinds))]
-        least, most = _FREEZE_MS if kind in (ActKind.FREEZE, ActKind.STALL) else _LASTING_MS
+        least, most = _FREEZE_MS if kind in (EventKind.FREEZE, EventKind.STALL) else _LASTING_MS
         for_ms = DurationMs(least + entropy.next_int_bound(most - least + 1))
         if at_ms + for_ms >= options.duration_ms:
             return
-        yield Act(TimeMs(at_ms), kind, for_ms)
+        yield Event(TimeMs(at_ms), kind, for_ms)
         at_ms += for_ms
-        if kind in (ActKind.CRASH, ActKind.CLOSE):
-            yield Act(TimeMs(at_ms), ActKind.START)
+        if kind in (EventKind.CRASH, EventKind.CLOSE):
+            yield Event(TimeMs(at_ms), EventKind.START)

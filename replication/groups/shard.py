@@ -23,14 +23,13 @@ Source: Kafka CoordinatorRuntime, GroupCoordinatorService, CoordinatorPartitionW
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import attrs
 
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.group.classic import HeartbeatRequest, HeartbeatResponse, Ticket
-from broker.group.consumer.records import TopicIds
 from broker.group.service import (
     Append,
     GroupService,
@@ -42,10 +41,11 @@ from broker.group.service import (
     ServiceOptions,
 )
 from broker.units import DurationMs, TimeMs
-from replication.groups.alone.hosting import refusal
+from replication.groups.common.coordinator import refusal
+from replication.groups.common.journal import Journal, Uncommitted
+from replication.groups.connection_messages import ShardDue
 from replication.groups.connections import Caller
-from replication.groups.journal import Journal, Uncommitted
-from replication.groups.messages import ShardDue
+from replication.groups.offsets_log import batch_of, read_groups
 from replication.roles.hosted import Host
 from replication.roles.messages import ProduceResponse
 from replication.roles.outbox import Outbox
@@ -70,7 +70,7 @@ class Shard:
         partition: int,
         number: int,
         options: ServiceOptions,
-        ids: TopicIds,
+        topics: Collection[str],
         entropy: RandomSource,
         tell: Callable[[Caller, Response, Outbox], None],
     ) -> None:
@@ -79,7 +79,7 @@ class Shard:
         self.is_loading = True
         self.services: dict[str, GroupService] = {}
         self._options = options
-        self._journal = Journal(ids)
+        self._journal = Journal(topics)
         self._entropy = entropy
         self._tell = tell
         self._waiting: dict[int, _Waiting] = {}
@@ -92,7 +92,7 @@ class Shard:
         """Read the partition, and begin to coordinate."""
         led = host.led_log(self.partition)
         assert led is not None, self.partition
-        for group_id, read in sorted(self._journal.read(led.log).items()):
+        for group_id, read in sorted(read_groups(self._journal, led.log).items()):
             service = self.services[group_id] = self._new_service(group_id)
             service.load(read.entries(), now_ms)
             self._uncommitted += read.uncommitted
@@ -164,7 +164,7 @@ class Shard:
         self, host: Host, service: GroupService, append: Append, now_ms: TimeMs, out: Outbox
     ) -> ErrorCode | None:
         """Append, and return what is known of it at once: None when that comes later."""
-        batch = self._journal.batch(append.entries, now_ms)
+        batch = batch_of(self._journal.records(append.entries), now_ms)
         if not batch:
             return ErrorCode.NONE
         appended = host.append(self.partition, batch, now_ms, out)

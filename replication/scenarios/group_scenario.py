@@ -31,8 +31,8 @@ from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import MINUTE_MS, DurationMs
 from replication.checkers import Finding
+from replication.groups.extension import GroupsExtension
 from replication.groups.layout import Layout
-from replication.groups.life import GroupLife
 from replication.groups.plan import GroupsPlan, MemberPlan
 from replication.roles.messages import NodeId
 from replication.roles.settings import RoleSettings
@@ -114,40 +114,40 @@ class GroupScenario:
         """Run the scenario and hold it against what it says."""
         options = self.options()
         plan = GroupsPlan(layout=Layout(self.topics, 1), members=self.members, load_ms_max=self.load_ms_max)
-        life = GroupLife(options, plan)
-        stage = _Stage(self, life)
+        groups = GroupsExtension(options, plan)
+        stage = _Stage(self, groups)
         outcome = run(options, self.faults, tell, extension=stage)
-        told = f"{outcome.event_count:,} events; {'; '.join(life.tally.lines())}"
+        told = f"{outcome.event_count:,} events; {'; '.join(groups.counts.lines())}"
         findings = tuple(str(finding) for finding in outcome.findings[:1])
-        return Verdict(told, (*stage.differences, *_heard(self, life), *findings))
+        return Verdict(told, (*stage.differences, *_heard(self, groups), *findings))
 
 
 class _Stage:
     """A scenario's groups, with what befalls the network, and the looks."""
 
-    def __init__(self, scenario: GroupScenario, life: GroupLife) -> None:
+    def __init__(self, scenario: GroupScenario, groups: GroupsExtension) -> None:
         self.differences: list[str] = []
         self._scenario = scenario
-        self._life = life
+        self._groups = groups
 
     def join(self, cluster: Cluster) -> None:
         """Take part in a run."""
-        self._life.join(cluster)
+        self._groups.join(cluster)
         for look in self._scenario.looks:
             cluster.at(look.at_ms, partial(self._look, cluster, look))
         for unheard in self._scenario.unheard:
-            node = next(each.node for each in self._life.members if each.plan.spec.name == unheard.member)
+            node = next(each.node for each in self._groups.members if each.plan.spec.name == unheard.member)
             way = NodeId(unheard.broker), node
             cluster.at(unheard.at_ms, partial(cluster.network.cut, *way))
             cluster.at(unheard.until_ms, partial(cluster.network.heal, *way))
 
     def missing(self, cluster: Cluster) -> str | None:
         """Return what the groups miss."""
-        return self._life.missing(cluster)
+        return self._groups.missing(cluster)
 
     def findings(self, cluster: Cluster) -> Sequence[Finding]:
         """Return what was found in the groups."""
-        return self._life.findings(cluster)
+        return self._groups.findings(cluster)
 
     def _look(self, cluster: Cluster, look: GroupLook) -> None:
         seen = self._seen(cluster)
@@ -157,26 +157,26 @@ class _Stage:
                 self.differences.append(f"at {look.at_ms} ms {name} is {getattr(seen, name)}, expected {expected}")
 
     def _seen(self, cluster: Cluster) -> GroupLook:
-        life = self._life
-        leader = cluster.controller.image.partitions[life.plan.layout.of_group(GROUP_ID)].leader
-        service = life.checker.authority(cluster, GROUP_ID)
+        groups = self._groups
+        leader = cluster.controller.image.partitions[groups.plan.layout.of_group(GROUP_ID)].leader
+        service = groups.checker.authority(cluster, GROUP_ID)
         state, generation = None, None
         if service is not None and service.is_consumer_group:
             state, generation = service.consumer.group.state.name, service.consumer.group.epoch
         elif service is not None:
             state, generation = service.classic.group.state.name, service.classic.group.generation
         owned = {
-            member.plan.spec.name: tuple(sorted(map(str, member.client.reader.owned)))
-            for member in life.members
+            member.plan.spec.name: tuple(sorted(map(str, member.client.subscriptions.owned)))
+            for member in groups.members
             if member.client is not None and member.is_alive
         }
         coordinator = None if leader == NO_LEADER or service is None else int(BrokerId(leader))
         return GroupLook(cluster.now_ms, coordinator, state, generation, owned)
 
 
-def _heard(scenario: GroupScenario, life: GroupLife) -> Iterator[str]:
+def _heard(scenario: GroupScenario, groups: GroupsExtension) -> Iterator[str]:
     """Yield which answers were heard too rarely or too often, and deaths that were not expected."""
-    answers = life.tally.answers
+    answers = groups.counts.answers
     for wanted in scenario.heard:
         count = sum(
             number
@@ -189,5 +189,5 @@ def _heard(scenario: GroupScenario, life: GroupLife) -> Iterator[str]:
                 f"{who} heard {wanted.kind} {wanted.error.name} ({wanted.error.value}) {count} times, "
                 f"expected {wanted.count_min} to {wanted.count_max}"
             )
-    if life.tally.death_count != scenario.deaths:
-        yield f"{life.tally.death_count} programs ended by themselves, expected {scenario.deaths}"
+    if groups.counts.death_count != scenario.deaths:
+        yield f"{groups.counts.death_count} programs ended by themselves, expected {scenario.deaths}"

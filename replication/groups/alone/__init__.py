@@ -1,45 +1,14 @@
-"""A consumer group's life: clients of each protocol as machines without I/O, and the world that plays them.
+"""Run one consumer group and its coordinator on a virtual clock, without a cluster.
 
-`ClassicClient` and `ConsumerClient` take answers and time, and give requests and notes. `ClientSpec` says who they are.
-`live(scenario, mode, seed)` plays a `GroupRunScenario`, named (`SCENARIOS`) or drawn (`seeded_scenario`), and says
-what came of it.
+`run_group(scenario, protocol, seed)` runs a `SingleGroupScenario`, named (`SCENARIOS`) or drawn (`seeded_scenario`),
+and returns a `GroupRun`: its counts, its history, and the invariants that were broken.
 """
 
-from replication.groups.alone.life import Life, live
-from replication.groups.alone.plan import Shape, seeded_scenario
-from replication.groups.alone.scenario import Event, EventKind, GroupRunScenario, Mode, Person
-from replication.groups.alone.scenarios import SCENARIOS
-from replication.groups.client.assigning import ClientAssignor, OnServer
-from replication.groups.client.classic_client import ClassicClient
-from replication.groups.client.client import Client
-from replication.groups.client.consumer_client import ConsumerClient
-from replication.groups.client.messages import Disconnected, Output, Request, Response, Send, TopicsTold
-from replication.groups.client.options import ClientOptions, ClientSpec
-from replication.groups.client.reading import Feed
+from __future__ import annotations
 
-__all__ = [
-    "SCENARIOS",
-    "ClassicClient",
-    "Client",
-    "ClientAssignor",
-    "ClientOptions",
-    "ClientSpec",
-    "ConsumerClient",
-    "Disconnected",
-    "Event",
-    "EventKind",
-    "Feed",
-    "GroupRunScenario",
-    "Life",
-    "Mode",
-    "OnServer",
-    "Output",
-    "Person",
-    "Request",
-    "Response",
-    "Send",
-    "Shape",
-    "TopicsTold",
-    "live",
-    "seeded_scenario",
-]
+from replication.groups.alone.group_run import GroupRun, run_group
+from replication.groups.alone.scenario import MemberSpec, SingleGroupScenario
+from replication.groups.alone.scenarios import SCENARIOS
+from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
+
+__all__ = ("SCENARIOS", "GroupRun", "MemberSpec", "Shape", "SingleGroupScenario", "run_group", "seeded_scenario")

@@ -24,9 +24,9 @@ from broker.drawing.time_axis import TimeAxis
 from broker.ids import TopicPartition
 from broker.printable import printable
 from broker.units import SECOND_MS
-from replication.groups.alone.ledger import Mark, Spell
-from replication.groups.alone.life import Life
-from replication.groups.alone.telling import figures
+from replication.groups.alone.group_run import GroupRun
+from replication.groups.alone.ledger import Mark, OwnershipSpan
+from replication.groups.alone.table import figures
 
 ROWS_MAX: Final = 120
 _LEFT: Final = 120
@@ -53,22 +53,22 @@ _RULES: Final = (
 )
 
 
-def to_svg(lives: Sequence[Life]) -> str:
+def to_svg(group_runs: Sequence[GroupRun]) -> str:
     """Return the picture of one scenario under several protocols as an SVG document."""
-    scenario = lives[0].scenario
-    partitions = sorted({spell.partition for life in lives for spell in life.spells})
-    members = sorted({spell.member for life in lives for spell in life.spells})
+    scenario = group_runs[0].scenario
+    partitions = sorted({span.partition for group_run in group_runs for span in group_run.spans})
+    members = sorted({span.member for group_run in group_runs for span in group_run.spans})
     shown = partitions[:ROWS_MAX]
     panel = _PANEL_HEAD + _ROW * len(shown) + _PANEL_FOOT
-    marks = lives[0].marks
-    foot = _HEAD + panel * len(lives)
+    marks = group_runs[0].marks
+    foot = _HEAD + panel * len(group_runs)
     height = foot + _AXIS + _LINE * (len(marks) + 2)
     colours = {member: category(place) for place, member in enumerate(members)}
     axis = TimeAxis(scenario.duration_ms, left=_LEFT, width=_WIDTH, ticks_s=_TICKS_S)
     name, title = printable(scenario.name), printable(scenario.title)
     parts = [node("text", f"{name}: {title}", class_="title", x=20, y=24), *_legend(colours)]
-    for place, life in enumerate(lives):
-        parts.extend(_panel(life, shown, colours, axis, _HEAD + place * panel))
+    for place, group_run in enumerate(group_runs):
+        parts.extend(_panel(group_run, shown, colours, axis, _HEAD + place * panel))
     parts.extend(_numbers(axis, marks))
     parts.extend(_axis(axis, foot))
     parts.extend(_list(marks, len(partitions) - len(shown), foot + _AXIS))
@@ -77,14 +77,17 @@ def to_svg(lives: Sequence[Life]) -> str:
     return svg.document("run", heading, (_LEFT + _WIDTH + _RIGHT, height), style, parts) + "\n"
 
 
-def to_html(lives: Sequence[Life]) -> str:
+def to_html(group_runs: Sequence[GroupRun]) -> str:
     """Return the picture with the scenario and its figures as a page that opens offline."""
-    scenario = lives[0].scenario
-    heads = [join(life.mode.value, tag("br"), tag("small", printable(life.assignor))) for life in lives]
-    rows = [(printable(name), *cells) for name, cells in figures(lives)]
+    scenario = group_runs[0].scenario
+    heads = [
+        join(group_run.protocol.value, tag("br"), tag("small", printable(group_run.assignor)))
+        for group_run in group_runs
+    ]
+    rows = [(printable(name), *cells) for name, cells in figures(group_runs)]
     return offline_page(
         printable(scenario.name),
-        tag("figure", Markup("\n" + to_svg(lives))),
+        tag("figure", Markup("\n" + to_svg(group_runs))),
         tag("p", printable(scenario.how)),
         *table(("", *heads), rows, texts=(0,)),
     )
@@ -104,44 +107,43 @@ def _legend(colours: dict[str, str]) -> Iterator[Markup]:
 
 
 def _panel(
-    life: Life, partitions: Sequence[TopicPartition], colours: dict[str, str], axis: TimeAxis, top: int
+    group_run: GroupRun, partitions: Sequence[TopicPartition], colours: dict[str, str], axis: TimeAxis, top: int
 ) -> Iterator[Markup]:
-    summary = f"{life.assignor}; unowned {life.unowned_ms / SECOND_MS:,.1f} s over all partitions"
-    summary += (
-        f"; {life.rebalance_count} rebalances, {life.move_count} moves, {life.return_count} given up and got back"
-    )
+    summary = f"{group_run.assignor}; unowned {group_run.unowned_ms / SECOND_MS:,.1f} s over all partitions"
+    summary += f"; {group_run.rebalance_count} rebalances, {group_run.move_count} moves"
+    summary += f", {group_run.return_count} given up and got back"
     shown = node("tspan", printable(summary), class_="q")
-    yield node("text", f"{life.mode.value} ", shown, class_="mode", x=20, y=top + 16)
+    yield node("text", f"{group_run.protocol.value} ", shown, class_="mode", x=20, y=top + 16)
     first = top + _PANEL_HEAD
     bottom = first + _ROW * len(partitions) - (_ROW - _BAR)
     yield node("rect", class_="frame", x=_LEFT, y=first - 2, width=_WIDTH, height=bottom - first + 4)
-    for at_ms in life.generations_ms:
+    for at_ms in group_run.generations_ms:
         yield node("path", class_="rebalance", d=f"M{axis.exact(at_ms) - 3:.1f} {first - 8}h6l-3 5z")
-    spells: dict[TopicPartition, list[Spell]] = {}
-    for spell in life.spells:
-        spells.setdefault(spell.partition, []).append(spell)
+    spans: dict[TopicPartition, list[OwnershipSpan]] = {}
+    for span in group_run.spans:
+        spans.setdefault(span.partition, []).append(span)
     for place, partition in enumerate(partitions):
         y = first + place * _ROW
         yield node("text", printable(_short(str(partition))), x=_LEFT - 8, y=y + 10, text_anchor="end")
-        for spell in spells.get(partition, []):
-            yield from _spell(spell, colours[spell.member], axis, y)
-        yield from _zombies(spells.get(partition, []), colours, axis, y)
-    for mark in life.marks:
+        for span in spans.get(partition, []):
+            yield from _span(span, colours[span.member], axis, y)
+        yield from _zombies(spans.get(partition, []), colours, axis, y)
+    for mark in group_run.marks:
         yield node("path", class_="event", d=f"M{axis.exact(mark.at_ms):.1f} {first - 2}V{bottom + 2}")
 
 
-def _spell(spell: Spell, colour: str, axis: TimeAxis, y: int) -> Iterator[Markup]:
-    left, right = axis.exact(spell.start_ms), axis.exact(spell.end_ms)
+def _span(span: OwnershipSpan, colour: str, axis: TimeAxis, y: int) -> Iterator[Markup]:
+    left, right = axis.exact(span.start_ms), axis.exact(span.end_ms)
     yield node("rect", x=f"{left:.1f}", y=y, width=f"{right - left:.1f}", height=_BAR, fill=colour)
-    name = printable(spell.member)
+    name = printable(span.member)
     if right - left > _LETTER * len(name) + 8:
         yield node("text", name, class_="name", x=f"{left + 4:.1f}", y=y + 9.5, style=f"fill:{ink_on(colour)}")
 
 
-def _zombies(spells: Sequence[Spell], colours: dict[str, str], axis: TimeAxis, y: int) -> Iterator[Markup]:
+def _zombies(spans: Sequence[OwnershipSpan], colours: dict[str, str], axis: TimeAxis, y: int) -> Iterator[Markup]:
     """Yield the strip of the older owner for as long as a newer one owns the partition too."""
-    for older in spells:
-        for newer in spells:
+    for older in spans:
+        for newer in spans:
             if older.start_ms < newer.start_ms < older.end_ms:
                 left, right = axis.exact(newer.start_ms), axis.exact(min(older.end_ms, newer.end_ms))
                 yield node(

@@ -1,9 +1,10 @@
-"""`brokerside groups simulate`: a group's life under each protocol, side by side.
+"""Run `brokerside groups simulate`: one group under each protocol, side by side.
 
-Plays a seeded plan, a named scenario, or the events of a file, and prints what they cost: rebalances and latencies,
-time without an owner, moves, duplicates, commits refused, members dropped. With --json, everything counted.
+What it decides: what is run (a scenario drawn from a seed, a named one, or the events of a file) and what is printed:
+rebalances and latencies, time without an owner, moves, duplicates, commits refused, members dropped. With --json,
+everything counted.
 
-Exit status: 0, or 1 where an invariant was broken, 2 for what cannot be played.
+Constraints: the exit status is 0, 1 where an invariant was broken, 2 for what cannot be run.
 
 Source: ours.
 """
@@ -11,8 +12,9 @@ Source: ours.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import click
@@ -20,18 +22,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from broker.cli import EXIT_REFUSED, CommandGroup, check_chart, printable
+from broker.cli import EXIT_REFUSED, check_chart, printable, takes
 from broker.errors import UsageError
 from broker.ids import INT64_MAX
-from placement.consumer.cli import assign_command
 from replication.groups.alone.chart import to_html, to_svg
-from replication.groups.alone.life import Life, live
-from replication.groups.alone.modes import assignor_of
-from replication.groups.alone.plan import Shape, seeded_scenario
-from replication.groups.alone.scenario import MEMBER_COUNT_MAX, PARTITION_COUNT_MAX, GroupRunScenario, Mode
+from replication.groups.alone.group_run import GroupRun, run_group
+from replication.groups.alone.scenario import MEMBER_COUNT_MAX, PARTITION_COUNT_MAX, SingleGroupScenario
 from replication.groups.alone.scenario_file import read_scenario
 from replication.groups.alone.scenarios import SCENARIOS
-from replication.groups.alone.telling import figures, lines
+from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
+from replication.groups.alone.table import figures, lines
+from replication.groups.client.protocols import GroupProtocol
 
 _ALL: Final = "all"
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -39,39 +40,106 @@ MINUTES_MAX: Final = 24 * 60
 _SHAPE: Final = Shape()
 
 
-@click.group(cls=CommandGroup)
-def groups() -> None:
-    """Consumer groups: who gets which partitions, and why; and a group's life on a virtual clock."""
+@attrs.frozen(kw_only=True)
+class SimulateOptions:
+    """The options of `groups simulate`, as they were given."""
+
+    seed: int
+    protocol: str | None
+    assignor: str | None
+    members: int
+    partitions: int
+    minutes: int
+    scenario: str | None
+    list_scenarios: bool
+    events: Path | None
+    json: bool
+    chart: Path | None
+
+    def chosen_scenario(self) -> SingleGroupScenario:
+        """Return the scenario to run; raises UsageError for one that there is not, or for two."""
+        return attrs.evolve(self._scenario_without_assignor(), assignor=self.assignor)
+
+    def _scenario_without_assignor(self) -> SingleGroupScenario:
+        if self.scenario is not None and self.events is not None:
+            raise UsageError("--scenario and --events cannot both be played")
+        if self.events is not None:
+            return read_scenario(self.events.read_bytes(), source=self.events.name)
+        if self.scenario is None:
+            shape = Shape(members=self.members, partitions=self.partitions, minutes=self.minutes)
+            return seeded_scenario(self.seed, shape)
+        if self.scenario not in SCENARIOS:
+            raise UsageError(f"there is no scenario {self.scenario!r}; there are {', '.join(SCENARIOS)}")
+        return SCENARIOS[self.scenario]
+
+    def chosen_protocols(self, scenario: SingleGroupScenario) -> tuple[GroupProtocol, ...]:
+        """Return the protocols to run; raises UsageError where one does not take the assignor."""
+        if self.protocol is None:
+            chosen = scenario.protocols
+        else:
+            chosen = tuple(GroupProtocol) if self.protocol == _ALL else (GroupProtocol(self.protocol),)
+        if scenario.assignor is not None and len(chosen) > 1:
+            raise UsageError("--assignor needs one --protocol: they do not share any")
+        for protocol in chosen:
+            scenario.assignor_of(protocol)
+        return chosen
 
 
-groups.add_command(assign_command)
-
-
-@groups.command("simulate")
-@click.option("--seed", type=click.IntRange(0, INT64_MAX), default=0, show_default=True, help="Decides everything.")
+@click.command("simulate")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, INT64_MAX),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of the random generator; the same seed gives the same run.",
+)
 @click.option(
     "--protocol",
-    type=click.Choice([*(mode.value for mode in Mode), _ALL]),
-    help="One protocol, or all side by side; a scenario knows which it is about.",
+    type=click.Choice([*(protocol.value for protocol in GroupProtocol), _ALL]),
+    help="Protocol of the group, or all side by side (default: those that the scenario is about).",
 )
-@click.option("--assignor", help="Of one protocol; each has Kafka's default: range, cooperative-sticky, uniform.")
-@click.option("--members", type=click.IntRange(1, MEMBER_COUNT_MAX), default=_SHAPE.members, show_default=True)
-@click.option("--partitions", type=click.IntRange(1, PARTITION_COUNT_MAX), default=_SHAPE.partitions, show_default=True)
-@click.option("--minutes", type=click.IntRange(1, MINUTES_MAX), default=_SHAPE.minutes, show_default=True)
-@click.option("--scenario", "name", metavar="NAME", help="A named scenario instead of a seeded plan.")
-@click.option("--list-scenarios", "lists", is_flag=True, help="List the named scenarios.")
-@click.option("--events", type=_FILE, help="A scenario in JSON instead of a seeded plan.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything counted as JSON.")
+@click.option(
+    "--assignor",
+    metavar="NAME",
+    help="Assignor of the one --protocol (default range, cooperative-sticky or uniform, as Kafka's).",
+)
+@click.option(
+    "--members",
+    type=click.IntRange(1, MEMBER_COUNT_MAX),
+    default=_SHAPE.members,
+    show_default=True,
+    help="Members of the drawn scenario.",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(1, PARTITION_COUNT_MAX),
+    default=_SHAPE.partitions,
+    show_default=True,
+    help="Partitions of the drawn scenario's topic.",
+)
+@click.option(
+    "--minutes",
+    type=click.IntRange(1, MINUTES_MAX),
+    default=_SHAPE.minutes,
+    show_default=True,
+    help="Simulated minutes of the drawn scenario, at least 5.",
+)
+@click.option("--scenario", metavar="NAME", help="Run a named scenario instead of a drawn one.")
+@click.option("--list-scenarios", is_flag=True, help="List the named scenarios and end.")
+@click.option("--events", type=_FILE, help="Run the scenario of a JSON file instead of a drawn one.")
+@click.option("--json", is_flag=True, help="Print everything counted as JSON instead of a table.")
 @click.option(
     "--chart",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write who owned which partition when, as .svg or .html.",
+    help="Write a chart of the partitions' owners over time; FILE ends in .svg or .html.",
 )
-def simulate_command(
-    seed: int, protocol: str | None, assignor: str | None, lists: bool, as_json: bool, chart: Path | None, **plan: Any
-) -> int:
-    """Play a group's life: members join, leave, crash, dawdle and come back, under each protocol.
+@takes(SimulateOptions)
+def simulate_command(options: SimulateOptions) -> int:
+    """Run one group under each protocol, on a virtual clock, and compare what rebalances cost.
+
+    Members join, leave, crash, stop polling and come back; partitions are added, coordinators fail over.
 
     \b
     Examples:
@@ -89,65 +157,40 @@ def simulate_command(
                   {"at_ms": 90000, "kind": "freeze", "target": "a", "for_ms": 40000},
                   {"at_ms": 99000, "kind": "add-partitions", "target": "orders", "count": 8}]}
     """
-    if lists:
+    if options.list_scenarios:
         for scenario in SCENARIOS.values():
             click.echo(f"{scenario.name:<16}{scenario.title}")
         return 0
-    check_chart(chart)
-    scenario = attrs.evolve(_scenario(seed, **plan), assignor=assignor)
-    modes = _modes(scenario, protocol)
-    lives = [live(scenario, mode, seed) for mode in modes]
-    _show(lives, as_json=as_json)
-    if chart is not None:
-        chart.write_text(to_svg(lives) if chart.suffix == ".svg" else to_html(lives), encoding="utf-8")
-    return 0 if all(life.is_clean for life in lives) else EXIT_REFUSED
+    check_chart(options.chart)
+    scenario = options.chosen_scenario()
+    group_runs = [run_group(scenario, protocol, options.seed) for protocol in options.chosen_protocols(scenario)]
+    _show(group_runs, as_json=options.json)
+    if options.chart is not None:
+        drawn = to_svg(group_runs) if options.chart.suffix == ".svg" else to_html(group_runs)
+        options.chart.write_text(drawn, encoding="utf-8")
+    return 0 if all(group_run.is_clean for group_run in group_runs) else EXIT_REFUSED
 
 
-def _scenario(
-    seed: int, *, members: int, partitions: int, minutes: int, name: str | None, events: Path | None
-) -> GroupRunScenario:
-    if name is not None and events is not None:
-        raise UsageError("--scenario and --events cannot both be played")
-    if events is not None:
-        return read_scenario(events.read_bytes(), source=events.name)
-    if name is None:
-        return seeded_scenario(seed, Shape(members=members, partitions=partitions, minutes=minutes))
-    if name not in SCENARIOS:
-        raise UsageError(f"there is no scenario {name!r}; there are {', '.join(SCENARIOS)}")
-    return SCENARIOS[name]
-
-
-def _modes(scenario: GroupRunScenario, protocol: str | None) -> tuple[Mode, ...]:
-    """Return the protocols asked for; raises UsageError where one does not take the assignor."""
-    modes = scenario.modes if protocol is None else tuple(Mode) if protocol == _ALL else (Mode(protocol),)
-    if scenario.assignor is not None and len(modes) > 1:
-        raise UsageError("--assignor needs one --protocol: they do not share any")
-    for mode in modes:
-        assignor_of(scenario, mode)
-    return modes
-
-
-def _show(lives: list[Life], *, as_json: bool) -> None:
+def _show(group_runs: Sequence[GroupRun], *, as_json: bool) -> None:
+    scenario = group_runs[0].scenario
     if as_json:
-        click.echo(
-            json.dumps({"version": 1, "scenario": lives[0].scenario.name, "lives": [one.figures() for one in lives]})
-        )
+        figures_of_runs = [group_run.figures() for group_run in group_runs]
+        click.echo(json.dumps({"version": 1, "scenario": scenario.name, "lives": figures_of_runs}))
         return
-    scenario = lives[0].scenario
     if scenario.how:
         click.echo(scenario.how)
-    Console(soft_wrap=True).print(_table(lives))
-    for line in lines(lives):
+    Console(soft_wrap=True).print(_table(group_runs))
+    for line in lines(group_runs):
         click.echo(line)
 
 
-def _table(lives: list[Life]) -> Table:
-    scenario = lives[0].scenario
+def _table(group_runs: Sequence[GroupRun]) -> Table:
+    scenario = group_runs[0].scenario
     # A plain text: in a string, rich would take brackets for markup.
     shown = Table(title=Text(f"{printable(scenario.name)}: {printable(scenario.title)}"), title_justify="left")
     shown.add_column("", no_wrap=True)
-    for life in lives:
-        shown.add_column(Text(f"{life.mode.value}\n{printable(life.assignor)}"), justify="right")
-    for name, cells in figures(lives):
+    for group_run in group_runs:
+        shown.add_column(Text(f"{group_run.protocol.value}\n{printable(group_run.assignor)}"), justify="right")
+    for name, cells in figures(group_runs):
         shown.add_row(name, *cells)
     return shown

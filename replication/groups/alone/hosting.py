@@ -16,23 +16,12 @@ from typing import Final, Protocol
 
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
-from broker.group.classic import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    SyncGroupRequest,
-    SyncGroupResponse,
-    Ticket,
-)
-from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
+from broker.group.classic import Ticket
 from broker.group.service import Append, GroupEntry, GroupService, Output, Reply, Request, Response, ServiceOptions
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
-from replication.groups.alone.journal import Journal
+from replication.groups.alone.stored_records import StoredRecords
+from replication.groups.common.coordinator import refusal
 
 BROKER_COUNT: Final = 3
 
@@ -64,7 +53,7 @@ class Hosting:
         self.coordinator = BrokerId(0)
         self.service: GroupService | None = GroupService("group", options, entropy)
         """None while nobody coordinates."""
-        self.journal = Journal()
+        self.records = StoredRecords()
         self.store_ms = DurationMs(3)
         self._options = options
         self._entropy = entropy
@@ -97,12 +86,12 @@ class Hosting:
         """Let the next broker coordinate: it has read all that was stored."""
         self.coordinator = BrokerId((self.coordinator + 1) % BROKER_COUNT)
         self.service = GroupService("group", self._options, self._entropy)
-        self.service.load(self.journal.entries(), now_ms)
+        self.service.load(self.records.entries(), now_ms)
 
     def finish(self, service: GroupService, append: Append, now_ms: TimeMs) -> None:
         """Make an append safe, if the coordinator that asked for it is still there."""
         if service is self.service:
-            self.journal.append(append.entries)
+            self.records.append(append.entries)
             self._outside.stored(append.entries)
             self._do(service.stored(append.token, ErrorCode.NONE, now_ms))
 
@@ -115,22 +104,3 @@ class Hosting:
             else:
                 self._outside.appended(output.entries)
                 self._outside.later(self.store_ms, partial(self.finish, service, output))
-
-
-def refusal(request: Request, ticket: Ticket, error: ErrorCode) -> Response:
-    """Return the answer that refuses `request` as a whole."""
-    match request:
-        case JoinGroupRequest():
-            return JoinGroupResponse(ticket=ticket, error=error, member_id=request.member_id)
-        case SyncGroupRequest():
-            return SyncGroupResponse(ticket=ticket, error=error)
-        case HeartbeatRequest():
-            return HeartbeatResponse(ticket=ticket, error=error)
-        case LeaveGroupRequest():
-            return LeaveGroupResponse(ticket=ticket, error=error)
-        case ConsumerGroupHeartbeatRequest():
-            return ConsumerGroupHeartbeatResponse(error=error, member_id=request.member_id, epoch=request.epoch)
-        case OffsetCommitRequest():
-            return OffsetCommitResponse((error,) * len(request.commits))
-        case OffsetFetchRequest():
-            return OffsetFetchResponse(error=error)

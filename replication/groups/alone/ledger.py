@@ -21,25 +21,21 @@ from typing import Final
 
 import attrs
 
-from broker.error_codes import ErrorCode
 from broker.ids import TopicPartition
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.optimum import optimum_of
 from replication.groups.alone.processes import Process
-from replication.groups.alone.scenario import Event
-from replication.groups.alone.world import Watcher, World
+from replication.groups.alone.simulation import GROUP_ID, GroupSimulation, Watcher
 from replication.groups.client.messages import (
-    Committed,
     Died,
-    Given,
     Note,
+    PartitionsAssigned,
+    PartitionsRevoked,
     PollExpired,
-    Read,
-    Rebalanced,
-    RebalanceFailed,
-    Taken,
 )
-from replication.groups.client.views import fingerprint, is_settled
+from replication.groups.common.counts import GroupCounts
+from replication.groups.common.events import Event
+from replication.groups.common.views import fingerprint, is_settled
 
 _SAMPLE_MS: Final = 1_000
 _POLL: Final = "max.poll.interval.ms"
@@ -47,7 +43,7 @@ _POLL: Final = "max.poll.interval.ms"
 
 
 @attrs.frozen
-class Spell:
+class OwnershipSpan:
     """One member held one partition, from start_ms to end_ms (exclusive)."""
 
     partition: TopicPartition
@@ -58,7 +54,7 @@ class Spell:
 
 @attrs.frozen
 class Mark:
-    """Something that happened, for people."""
+    """Something that happened, for members."""
 
     at_ms: int
     text: str
@@ -68,28 +64,22 @@ class Ledger(Watcher):
     """A watcher that counts."""
 
     def __init__(self) -> None:
-        self.spells: list[Spell] = []
+        self.spans: list[OwnershipSpan] = []
         self.marks: list[Mark] = []
-        self.latencies_ms: list[int] = []
-        self.failed_count = 0
-        self.read_count = 0
-        self.duplicate_count = 0
+        self.counts = GroupCounts()
         self.move_count = 0
         self.return_count = 0
         self.least_move_count = 0
-        self.commits: Counter[ErrorCode] = Counter()
         self.departures: Counter[str] = Counter()
         self.deaths: list[Mark] = []
         self.generation_count = 0
         self.generations_ms: list[int] = []
         self.unowned_ms: Counter[TopicPartition] = Counter()
         self.shared_ms: Counter[TopicPartition] = Counter()
-        self.lag_max = 0
         self.settled_ms: int | None = None
         self._holders: dict[TopicPartition, dict[str, int]] = {}
         self._last_owner: dict[TopicPartition, str] = {}
         self._changed_ms: dict[TopicPartition, int] = {}
-        self._high: dict[TopicPartition, int] = {}
         self._expired: set[str] = set()
         self._seen: object = None
         self._generation = 0
@@ -99,40 +89,33 @@ class Ledger(Watcher):
 
     # What the world tells.
 
-    def noted(self, world: World, process: Process, note: Note) -> None:
+    def noted(self, simulation: GroupSimulation, process: Process, note: Note) -> None:
         """Count what a client did."""
+        self.counts.note(GROUP_ID, note)
         match note:
-            case Read():
-                self._count_read(note)
-            case Given():
+            case PartitionsAssigned():
                 self._has_changed = True
                 for partition in sorted(note.partitions):
-                    self._give(partition, process.name, world.now_ms)
-            case Taken():
+                    self._give(partition, process.name, simulation.now_ms)
+            case PartitionsRevoked():
                 self._has_changed = True
                 for partition in sorted(note.partitions):
-                    self._take(partition, process.name, world.now_ms)
-            case Committed():
-                self.commits[note.error] += 1
-            case Rebalanced():
-                self.latencies_ms.append(note.latency_ms)
-            case RebalanceFailed():
-                self.failed_count += 1
+                    self._take(partition, process.name, simulation.now_ms)
             case PollExpired():
                 self._expired.add(process.name)
             case Died():
-                self.deaths.append(Mark(world.now_ms, f"{process.name}: {note.reason}"))
+                self.deaths.append(Mark(simulation.now_ms, f"{process.name}: {note.reason}"))
 
-    def happened(self, world: World, event: Event) -> None:
+    def happened(self, simulation: GroupSimulation, event: Event) -> None:
         """Mark what the scenario did."""
-        self.marks.append(Mark(world.now_ms, str(event)))
+        self.marks.append(Mark(simulation.now_ms, str(event)))
 
-    def stepped(self, world: World) -> None:
+    def stepped(self, simulation: GroupSimulation) -> None:
         """Look at the group after each event."""
-        if world.now_ms - self._sampled_ms >= _SAMPLE_MS:
-            self._sampled_ms = world.now_ms
-            self._sample_lag(world)
-        service = world.hosting.service
+        if simulation.now_ms - self._sampled_ms >= _SAMPLE_MS:
+            self._sampled_ms = simulation.now_ms
+            self._sample_lag(simulation)
+        service = simulation.hosting.service
         if service is None:
             return
         for name, why in service.take_departed():
@@ -141,22 +124,22 @@ class Ledger(Watcher):
         generation = service.generation
         if generation > self._generation:
             self.generation_count += generation - self._generation
-            self.generations_ms.append(world.now_ms)
+            self.generations_ms.append(simulation.now_ms)
         self._generation = generation
         seen = fingerprint(service)
         if self._has_changed or seen != self._seen:
             self._has_changed, self._seen = False, seen
-            clients = [process.client for process in world.alive()]
-            if is_settled(service, clients, world.topics):
-                self._settle(world)
+            clients = [process.client for process in simulation.alive()]
+            if is_settled(service, clients, simulation.topics):
+                self._settle(simulation)
 
-    def finish(self, world: World) -> None:
+    def finish(self, simulation: GroupSimulation) -> None:
         """Close what is open at the end of the scenario."""
         for partition, holders in sorted(self._holders.items()):
-            self._account(partition, world.now_ms)
+            self._account(partition, simulation.now_ms)
             for name, start_ms in sorted(holders.items()):
-                self.spells.append(Spell(partition, name, start_ms, world.now_ms))
-        self.spells.sort(key=lambda spell: (spell.partition, spell.start_ms, spell.member))
+                self.spans.append(OwnershipSpan(partition, name, start_ms, simulation.now_ms))
+        self.spans.sort(key=lambda span: (span.partition, span.start_ms, span.member))
 
     # Ownership.
 
@@ -175,7 +158,7 @@ class Ledger(Watcher):
     def _take(self, partition: TopicPartition, name: str, now_ms: int) -> None:
         self._account(partition, now_ms)
         start_ms = self._holders[partition].pop(name)
-        self.spells.append(Spell(partition, name, start_ms, now_ms))
+        self.spans.append(OwnershipSpan(partition, name, start_ms, now_ms))
 
     def _account(self, partition: TopicPartition, now_ms: int) -> None:
         """Add the time since the last change to what the partition was all the while: owned by none, or by several."""
@@ -187,27 +170,26 @@ class Ledger(Watcher):
         elif count > 1:
             self.shared_ms[partition] += elapsed_ms
 
-    def _count_read(self, read: Read) -> None:
-        self.read_count += read.end_offset - read.start_offset
-        high = self._high.get(read.partition, 0)
-        self.duplicate_count += max(0, min(high, read.end_offset) - read.start_offset)
-        self._high[read.partition] = max(high, read.end_offset)
-
-    def _sample_lag(self, world: World) -> None:
+    def _sample_lag(self, simulation: GroupSimulation) -> None:
         lag = sum(
-            world.records.end_offset(partition, world.now_ms) - self._high.get(partition, 0)
-            for partition in world.records.made_ms
+            simulation.records.end_offset(partition, simulation.now_ms)
+            - self.counts.highs.get((GROUP_ID, partition), 0)
+            for partition in simulation.records.made_ms
         )
-        self.lag_max = max(self.lag_max, lag)
+        self.counts.lag_max = max(self.counts.lag_max, lag)
 
     # Membership, and what a settled group holds.
 
-    def _settle(self, world: World) -> None:
+    def _settle(self, simulation: GroupSimulation) -> None:
         """Count the moves that were needed since the group was last settled."""
-        held = {partition: process.name for process in world.alive() for partition in process.client.reader.owned}
-        self.settled_ms = world.now_ms
-        subscriptions = {process.name: process.client.spec.topics for process in world.alive()}
-        topics = [Topic(name=name, partition_count=count) for name, count in sorted(world.topics.items())]
+        held = {
+            partition: process.name
+            for process in simulation.alive()
+            for partition in process.client.subscriptions.owned
+        }
+        self.settled_ms = simulation.now_ms
+        subscriptions = {process.name: process.client.spec.topics for process in simulation.alive()}
+        topics = [Topic(name=name, partition_count=count) for name, count in sorted(simulation.topics.items())]
         members = [
             Member(
                 id=name,

@@ -10,14 +10,17 @@ Source: ours.
 
 from __future__ import annotations
 
-import enum
 from typing import Final
 
 import attrs
 
 from broker.errors import UsageError
-from broker.units import MINUTE_MS, DurationMs, TimeMs
+from broker.units import MINUTE_MS, DurationMs
+from placement.consumer.registry import load_assignor
+from replication.groups.client.assigning import SERVER_NAMES
 from replication.groups.client.options import ClientOptions
+from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol, takes
+from replication.groups.common.events import Event, EventKind
 
 MEMBER_COUNT_MAX: Final = 200
 PARTITION_COUNT_MAX: Final = 2_000
@@ -25,77 +28,8 @@ DURATION_MS_MAX: Final = 7 * 24 * 60 * MINUTE_MS
 """A week, as offsets are kept: what a virtual clock walks through while somebody waits."""
 
 
-class Mode(enum.Enum):
-    """A protocol that a group can live by; the value is its name for users."""
-
-    EAGER = "eager"
-    """Classic; everybody gives up everything and joins."""
-
-    COOPERATIVE = "cooperative"
-    """Classic; members keep what nobody else gets (KIP-429)."""
-
-    CONSUMER = "consumer"
-    """The coordinator assigns, each member follows at its own pace (KIP-848)."""
-
-
-class EventKind(enum.Enum):
-    """What can happen; the value is its name in files."""
-
-    START = "start"
-    """A member's process starts, or starts anew."""
-
-    CLOSE = "close"
-    """It ends cleanly: it leaves its group, unless it is static."""
-
-    CRASH = "crash"
-    """It is gone from one moment to the next."""
-
-    BOUNCE = "bounce"
-    """It ends cleanly, and starts anew after `for_ms`."""
-
-    STALL = "stall"
-    """Its application does not poll for `for_ms`; the consumer's own threads go on."""
-
-    FREEZE = "freeze"
-    """The whole process stands still for `for_ms`, as in a long garbage collection."""
-
-    CRASH_LEADING = "crash-leading"
-    """It is gone as soon as it is told that it leads its group, before it assigns."""
-
-    TWIN = "twin"
-    """A second process starts with the same group.instance.id."""
-
-    HOLD_COMMITS = "hold-commits"
-    """Its commits of the next `for_ms` arrive only after that."""
-
-    LOSE_ANSWER = "lose-answer"
-    """The answer to its next heartbeat is lost, in a consumer group to the next that reports what it owns."""
-
-    ADD_PARTITIONS = "add-partitions"
-    """The topic has `count` partitions from now on."""
-
-    FAILOVER = "failover"
-    """The coordinator's broker dies; after `for_ms` another one has read its records."""
-
-
 @attrs.frozen(kw_only=True)
-class Event:
-    """One thing that happens; `target` is a member or a topic."""
-
-    at_ms: TimeMs
-    kind: EventKind
-    target: str = ""
-    for_ms: DurationMs = attrs.field(default=DurationMs(0))
-    count: int = 0
-
-    def __str__(self) -> str:
-        lasting = f" for {self.for_ms:,} ms" if self.for_ms else ""
-        count = f" to {self.count}" if self.count else ""
-        return f"{self.kind.value} {self.target}{count}{lasting}".replace("  ", " ")
-
-
-@attrs.frozen(kw_only=True)
-class Person:
+class MemberSpec:
     """A member of the scenario; it appears with its first START."""
 
     name: str
@@ -115,17 +49,17 @@ class Person:
 
 
 @attrs.frozen(kw_only=True)
-class GroupRunScenario:
+class SingleGroupScenario:
     """Topics with their numbers of partitions, members, events; settings that are not Kafka's defaults."""
 
     name: str
     title: str
     topics: tuple[tuple[str, int], ...]
-    people: tuple[Person, ...]
+    members: tuple[MemberSpec, ...]
     events: tuple[Event, ...]
     duration_ms: DurationMs
     how: str = ""
-    modes: tuple[Mode, ...] = tuple(Mode)
+    protocols: tuple[GroupProtocol, ...] = tuple(GroupProtocol)
     """The protocols that it is about."""
     client: ClientOptions = attrs.field(factory=ClientOptions)
     offsets_retention_ms: DurationMs | None = None
@@ -135,9 +69,31 @@ class GroupRunScenario:
     assignor: str | None = None
     """Of the eager and the consumer protocol, where it is not the default."""
 
+    def assignor_of(self, protocol: GroupProtocol) -> str:
+        """Return the name of the assignor; raises UsageError where the protocol does not take the one asked for."""
+        if self.assignor is None:
+            return DEFAULT_ASSIGNORS[protocol]
+        load_assignor(self.assignor)
+        if not takes(protocol, self.assignor):
+            raise UsageError(f"a group of the {protocol.value} protocol cannot be assigned by {self.assignor!r}")
+        return self.assignor
+
+    def client_assignors(self, protocol: GroupProtocol) -> tuple[str, ...]:
+        """Return the assignors that members name: their own, or the coordinator's by Kafka's name for it."""
+        name = self.assignor_of(protocol)
+        return (SERVER_NAMES.get(name, name),) if protocol is GroupProtocol.CONSUMER else (name,)
+
+    def server_assignor(self, protocol: GroupProtocol) -> str:
+        """Return the name of the coordinator's assignor; a classic group never asks it."""
+        return (
+            self.assignor_of(protocol)
+            if protocol is GroupProtocol.CONSUMER
+            else DEFAULT_ASSIGNORS[GroupProtocol.CONSUMER]
+        )
+
     def check(self) -> None:
         """Raise UsageError for what cannot be played: who is not there, what is too many."""
-        names = [person.name for person in self.people]
+        names = [member.name for member in self.members]
         if len(names) != len(set(names)):
             raise UsageError(f"scenario {self.name!r}: a member is there twice")
         _check_count("members", len(names), MEMBER_COUNT_MAX)

@@ -33,11 +33,10 @@ from replication.groups.alone.scenario import (
     DURATION_MS_MAX,
     MEMBER_COUNT_MAX,
     PARTITION_COUNT_MAX,
-    Event,
-    EventKind,
-    GroupRunScenario,
-    Person,
+    MemberSpec,
+    SingleGroupScenario,
 )
+from replication.groups.common.events import Event, EventKind
 
 EVENT_COUNT_MAX: Final = 10_000
 _RATE_MAX: Final = 100_000
@@ -48,7 +47,7 @@ _MEMBER: Final = frozenset(
 _EVENT: Final = frozenset({"at_ms", "kind", "target", "for_ms", "count"})
 
 
-def read_scenario(data: bytes, *, source: str) -> GroupRunScenario:
+def read_scenario(data: bytes, *, source: str) -> SingleGroupScenario:
     """Return the scenario that a JSON text tells; raises InputError saying what is wrong, and where."""
     document = parse_object(collect([data], source=source), source=source)
     reader = _Reader(source)
@@ -56,11 +55,11 @@ def read_scenario(data: bytes, *, source: str) -> GroupRunScenario:
     minutes = reader.number(document, "minutes", "minutes", high=DURATION_MS_MAX // MINUTE_MS)
     restart_ms = reader.optional_ms(document, "restart_ms", "restart_ms")
     rate = reader.number(document, "records_per_second", "records_per_second", high=_RATE_MAX, default=20)
-    scenario = GroupRunScenario(
+    scenario = SingleGroupScenario(
         name=source,
         title="events of a file",
         topics=reader.topics(document.get("topics")),
-        people=tuple(reader.person(one, place) for place, one in reader.items(document, "members", MEMBER_COUNT_MAX)),
+        members=tuple(reader.member(one, place) for place, one in reader.items(document, "members", MEMBER_COUNT_MAX)),
         events=tuple(
             sorted(
                 (reader.event(one, place) for place, one in reader.items(document, "events", EVENT_COUNT_MAX)),
@@ -110,7 +109,7 @@ class _Reader:
             (name, self.number(value, name, f"topics.{name}", low=1, high=PARTITION_COUNT_MAX)) for name in value
         )
 
-    def person(self, entry: Mapping[str, Any], place: str) -> Person:
+    def member(self, entry: Mapping[str, Any], place: str) -> MemberSpec:
         """Return one member."""
         self.check_keys(entry, _MEMBER, place)
         topics = entry.get("topics")
@@ -119,7 +118,7 @@ class _Reader:
         clings = entry.get("remembers_partitions", False)
         if not isinstance(clings, bool):
             raise self.wrong(f"{place}.remembers_partitions is neither true nor false", clings)
-        return Person(
+        return MemberSpec(
             name=self._text(entry, "name", place),
             topics=tuple(self._topic(topic, f"{place}.topics") for topic in topics),
             instance_id=self._text(entry, "instance_id", place) if "instance_id" in entry else None,

@@ -14,22 +14,24 @@ from typing import Final
 import attrs
 
 from broker.units import MINUTE_MS, SECOND_MS, DurationMs, TimeMs
-from replication.groups.alone.scenario import Event, EventKind, GroupRunScenario, Mode, Person
+from replication.groups.alone.scenario import MemberSpec, SingleGroupScenario
 from replication.groups.client.options import ClientOptions
+from replication.groups.client.protocols import GroupProtocol
+from replication.groups.common.events import Event, EventKind
 
-_CLASSIC: Final = (Mode.EAGER, Mode.COOPERATIVE)
+_CLASSIC: Final = (GroupProtocol.EAGER, GroupProtocol.COOPERATIVE)
 
 
 def _event(at_ms: int, kind: EventKind, target: str = "", for_ms: int = 0, count: int = 0) -> Event:
     return Event(at_ms=TimeMs(at_ms), kind=kind, target=target, for_ms=DurationMs(for_ms), count=count)
 
 
-def _people(*names: str) -> tuple[Person, ...]:
-    return tuple(Person(name=name, topics=("t",)) for name in names)
+def _members(*names: str) -> tuple[MemberSpec, ...]:
+    return tuple(MemberSpec(name=name, topics=("t",)) for name in names)
 
 
-def _static(*names: str) -> tuple[Person, ...]:
-    return tuple(Person(name=name, topics=("t",), instance_id=f"i-{name}") for name in names)
+def _static(*names: str) -> tuple[MemberSpec, ...]:
+    return tuple(MemberSpec(name=name, topics=("t",), instance_id=f"i-{name}") for name in names)
 
 
 def _starts(*names: str) -> tuple[Event, ...]:
@@ -37,14 +39,14 @@ def _starts(*names: str) -> tuple[Event, ...]:
 
 
 def _scenario(
-    name: str, title: str, people: tuple[Person, ...], events: tuple[Event, ...], *, minutes: int = 4
-) -> GroupRunScenario:
+    name: str, title: str, members: tuple[MemberSpec, ...], events: tuple[Event, ...], *, minutes: int = 4
+) -> SingleGroupScenario:
     """Return a scenario on the six partitions of one topic."""
-    return GroupRunScenario(
+    return SingleGroupScenario(
         name=name,
         title=title,
         topics=(("t", 6),),
-        people=people,
+        members=members,
         events=events,
         duration_ms=DurationMs(minutes * MINUTE_MS),
     )
@@ -53,15 +55,15 @@ def _scenario(
 _THREE: Final = ("a", "b", "c")
 
 S60: Final = attrs.evolve(
-    _scenario("S60", "a group's first members", _people(*_THREE), _starts(*_THREE), minutes=1),
+    _scenario("S60", "a group's first members", _members(*_THREE), _starts(*_THREE), minutes=1),
     how="Three members come 1 s apart. The first waits 3 s for others, and as they come 3 s more: one generation.",
-    modes=_CLASSIC,
+    protocols=_CLASSIC,
 )
 S61: Final = attrs.evolve(
     _scenario(
         "S61",
         "a member dies",
-        _people(*_THREE),
+        _members(*_THREE),
         (*_starts(*_THREE), _event(MINUTE_MS, EventKind.CRASH, "b")),
     ),
     how="b is silent from 60 s on; 45 s after its last heartbeat it is out, and the others share what it had.",
@@ -70,7 +72,7 @@ S62: Final = attrs.evolve(
     _scenario(
         "S62",
         "an application that does not poll",
-        _people(*_THREE),
+        _members(*_THREE),
         (*_starts(*_THREE), _event(MINUTE_MS, EventKind.STALL, "b", 400 * SECOND_MS)),
         minutes=10,
     ),
@@ -81,8 +83,8 @@ S63: Final = attrs.evolve(
         "S63",
         "a zombie commits",
         (
-            Person(name="a", topics=("t",), instance_id="i-a", max_poll_interval_ms=DurationMs(20 * SECOND_MS)),
-            Person(name="b", topics=("t",), max_poll_interval_ms=DurationMs(20 * SECOND_MS)),
+            MemberSpec(name="a", topics=("t",), instance_id="i-a", max_poll_interval_ms=DurationMs(20 * SECOND_MS)),
+            MemberSpec(name="b", topics=("t",), max_poll_interval_ms=DurationMs(20 * SECOND_MS)),
         ),
         (
             _event(0, EventKind.START, "a"),
@@ -91,17 +93,17 @@ S63: Final = attrs.evolve(
         ),
     ),
     how="a, static, stands still while b's joining makes a new generation; when it goes on its commit is refused.",
-    modes=_CLASSIC,
+    protocols=_CLASSIC,
 )
 S64: Final = attrs.evolve(
     _scenario(
         "S64",
         "the leader dies before it assigns",
-        tuple(attrs.evolve(each, max_poll_interval_ms=DurationMs(20 * SECOND_MS)) for each in _people(*_THREE)),
+        tuple(attrs.evolve(each, max_poll_interval_ms=DurationMs(20 * SECOND_MS)) for each in _members(*_THREE)),
         (*_starts(*_THREE), _event(2 * SECOND_MS, EventKind.CRASH_LEADING, "a")),
     ),
     how="a is told that it leads, and dies. Its time to sync is max.poll.interval.ms, 20 s here; then another leads.",
-    modes=_CLASSIC,
+    protocols=_CLASSIC,
 )
 S65: Final = attrs.evolve(
     _scenario(
@@ -125,7 +127,7 @@ S66: Final = attrs.evolve(
     _scenario(
         "S66",
         "partitions move to a new member",
-        _people(*_THREE),
+        _members(*_THREE),
         (*_starts("a", "b"), _event(MINUTE_MS, EventKind.START, "c")),
     ),
     how="c comes at 60 s. Cooperative: a and b give up one partition each, and in a second rebalance c gets them.",
@@ -134,17 +136,17 @@ S67: Final = attrs.evolve(
     _scenario(
         "S67",
         "a partition is waited for",
-        (attrs.evolve(_people("a")[0], revoke_ms=DurationMs(10 * SECOND_MS)), *_people("b")),
+        (attrs.evolve(_members("a")[0], revoke_ms=DurationMs(10 * SECOND_MS)), *_members("b")),
         (_event(0, EventKind.START, "a"), _event(MINUTE_MS, EventKind.START, "b")),
     ),
     how="a takes 10 s to let three partitions go; b has its epoch at once, and the partitions when a reports.",
-    modes=(Mode.CONSUMER,),
+    protocols=(GroupProtocol.CONSUMER,),
 )
 S68: Final = attrs.evolve(
     _scenario(
         "S68",
         "given back before it was given up",
-        (attrs.evolve(_people("a")[0], revoke_ms=DurationMs(30 * SECOND_MS)), *_people("b", "c")),
+        (attrs.evolve(_members("a")[0], revoke_ms=DurationMs(30 * SECOND_MS)), *_members("b", "c")),
         (
             _event(0, EventKind.START, "a"),
             _event(MINUTE_MS, EventKind.START, "b"),
@@ -153,13 +155,13 @@ S68: Final = attrs.evolve(
         ),
     ),
     how="While a is still letting go what b shall have, b leaves and a shall keep it, then c comes. Nobody shares.",
-    modes=(Mode.CONSUMER,),
+    protocols=(GroupProtocol.CONSUMER,),
 )
 S69: Final = attrs.evolve(
     _scenario(
         "S69",
         "the answer that brings a new epoch is lost",
-        _people("a", "b"),
+        _members("a", "b"),
         (
             _event(0, EventKind.START, "a"),
             _event(MINUTE_MS, EventKind.START, "b"),
@@ -167,24 +169,24 @@ S69: Final = attrs.evolve(
         ),
     ),
     how="a's answer is lost with the epoch that it was to have; it reports in its former epoch, and is not fenced.",
-    modes=(Mode.CONSUMER,),
+    protocols=(GroupProtocol.CONSUMER,),
 )
 S70: Final = attrs.evolve(
     _scenario(
         "S70",
         "too slow to let go",
-        (attrs.evolve(_people("a")[0], revoke_ms=DurationMs(400 * SECOND_MS)), *_people("b")),
+        (attrs.evolve(_members("a")[0], revoke_ms=DurationMs(400 * SECOND_MS)), *_members("b")),
         (_event(0, EventKind.START, "a"), _event(MINUTE_MS, EventKind.START, "b")),
         minutes=12,
     ),
     how="a takes 400 s to let go. After 300 s it is fenced and b has everything; a is back with epoch 0 later.",
-    modes=(Mode.CONSUMER,),
+    protocols=(GroupProtocol.CONSUMER,),
 )
 S72: Final = attrs.evolve(
     _scenario(
         "S72",
         "a rebalance outlasts the retention of offsets",
-        tuple(attrs.evolve(each, max_poll_interval_ms=DurationMs(20 * MINUTE_MS)) for each in _people("a", "b", "c")),
+        tuple(attrs.evolve(each, max_poll_interval_ms=DurationMs(20 * MINUTE_MS)) for each in _members("a", "b", "c")),
         (
             *_starts("a", "b"),
             _event(2 * MINUTE_MS, EventKind.STALL, "a", 16 * MINUTE_MS),
@@ -194,18 +196,18 @@ S72: Final = attrs.evolve(
     ),
     how="Offsets are kept for 1 minute. While a keeps the group rebalancing for 15, nothing is forgotten.",
     offsets_retention_ms=DurationMs(MINUTE_MS),
-    modes=(Mode.EAGER,),
+    protocols=(GroupProtocol.EAGER,),
 )
-INCIDENT: Final = GroupRunScenario(
+INCIDENT: Final = SingleGroupScenario(
     name="shared-group-id",
     title="three programs of different topics under one group.id",
     how="reads-c comes while reads-b works on a batch of 30 s and cannot follow. reads-a has given up its partitions, "
     "and asks at its next batch for one of them. Where nothing is given up that need not be, nothing happens.",
     topics=(("a", 2), ("b", 2), ("c", 2)),
-    people=(
-        Person(name="reads-a", topics=("a",), remembers_partitions=True),
-        Person(name="reads-b", topics=("b",), poll_ms=DurationMs(30 * SECOND_MS)),
-        Person(name="reads-c", topics=("c",)),
+    members=(
+        MemberSpec(name="reads-a", topics=("a",), remembers_partitions=True),
+        MemberSpec(name="reads-b", topics=("b",), poll_ms=DurationMs(30 * SECOND_MS)),
+        MemberSpec(name="reads-c", topics=("c",)),
     ),
     events=(
         _event(0, EventKind.START, "reads-a"),
@@ -219,7 +221,7 @@ FAILOVER: Final = attrs.evolve(
     _scenario(
         "failover",
         "the coordinator dies, and another one reads its records",
-        _people(*_THREE),
+        _members(*_THREE),
         (*_starts(*_THREE), _event(MINUTE_MS, EventKind.FAILOVER, for_ms=8 * SECOND_MS)),
         minutes=3,
     ),
@@ -229,7 +231,7 @@ JOIN_AND_CRASH: Final = attrs.evolve(
     _scenario(
         "join-and-crash",
         "one member joins, another dies",
-        _people("a", "b", "c"),
+        _members("a", "b", "c"),
         (
             *_starts("a", "b"),
             _event(MINUTE_MS, EventKind.START, "c"),
@@ -242,5 +244,5 @@ JOIN_AND_CRASH: Final = attrs.evolve(
 )
 
 _ALL: Final = (S60, S61, S62, S63, S64, S65, S65_TWIN, S66, S67, S68, S69, S70, S72, FAILOVER, INCIDENT, JOIN_AND_CRASH)
-SCENARIOS: Final[Mapping[str, GroupRunScenario]] = {scenario.name: scenario for scenario in _ALL}
+SCENARIOS: Final[Mapping[str, SingleGroupScenario]] = {scenario.name: scenario for scenario in _ALL}
 """Every named scenario."""

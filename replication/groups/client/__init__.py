@@ -1,1 +1,1 @@
-"""Consumers of each group protocol as machines without I/O."""
+"""Model a consumer of each group protocol as a machine without I/O."""

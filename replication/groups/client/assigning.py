@@ -92,7 +92,7 @@ class ClientAssignor:
 
 
 @attrs.define
-class OnServer:
+class ServerSideAssignor:
     """A `ServerAssignor` of `broker.group`, by Kafka's name, around one of `placement.consumer`."""
 
     name: str
@@ -100,7 +100,7 @@ class OnServer:
     entropy: RandomSource
 
     @classmethod
-    def load(cls, name: str, entropy: RandomSource) -> OnServer:
+    def load(cls, name: str, entropy: RandomSource) -> ServerSideAssignor:
         """Return a new one; `name` as in the registry. Raises UsageError for a name that there is not."""
         return cls(SERVER_NAMES.get(name, name), load_assignor(name), entropy)
 

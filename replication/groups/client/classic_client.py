@@ -16,7 +16,7 @@ and join again when there are more.
 
 Left out: topics by pattern, more than one protocol type, reasons.
 
-Source: AbstractCoordinator, ConsumerCoordinator, Heartbeat, trunk 1eb7644 (2024-10).
+Source: AbstractCoordinator, ConsumerCoordinator, ConsumerGroupHeartbeatRequest, trunk 1eb7644 (2024-10).
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from replication.groups.client.client import RETRIABLE, Client
 from replication.groups.client.joining import JOIN_TRANSITIONS, NO_MEMBERSHIP, JoinInput, JoinState, Membership
 from replication.groups.client.link import LOOK_AGAIN
 from replication.groups.client.messages import (
-    AskTopics,
     PollExpired,
     Rebalanced,
     RebalanceFailed,
     Response,
-    TopicsTold,
+    TopicMetadataRequest,
+    TopicMetadataResponse,
     Why,
 )
 from replication.groups.client.options import ClientSpec
-from replication.groups.client.reading import Feed
+from replication.groups.client.subscription_state import Feed
 
 JOIN_TIMEOUT_LAPSE_MS: Final = 5_000
 """How much longer than the rebalance may take a client waits for its JoinGroup; a constant of Kafka's."""
@@ -126,7 +126,7 @@ class ClassicClient(Client):
 
     def _commit_before_joining(self) -> None:
         if not self._is_cooperative:
-            self.reader.pause(self.reader.owned)
+            self.subscriptions.pause(self.subscriptions.owned)
         self._commit(self._on_committed_before_joining)
 
     def _on_committed_before_joining(self, error: ErrorCode) -> None:
@@ -139,7 +139,7 @@ class ClassicClient(Client):
 
     def _let_go(self) -> None:
         """Give up what may not be held while joining, then join."""
-        owned = self.reader.owned
+        owned = self.subscriptions.owned
         self.is_leader = False
         if self._membership.generation < 0 or not self._membership.member_id:
             self._own(frozenset(), Why.LOST)
@@ -187,7 +187,7 @@ class ClassicClient(Client):
     def _protocol(self, assignor: ClientAssignor) -> Protocol:
         subscription = Subscription(
             topics=self.spec.topics,
-            owned=tuple(sorted(self.reader.owned)),
+            owned=tuple(sorted(self.subscriptions.owned)),
             generation=self._membership.generation,
             rack=self.spec.rack,
             user_data=assignor.user_data(),
@@ -222,7 +222,7 @@ class ClassicClient(Client):
         sent = self._membership
 
         def assign(told: Response) -> None:
-            if not isinstance(told, TopicsTold) or self._membership != sent:
+            if not isinstance(told, TopicMetadataResponse) or self._membership != sent:
                 self._fail(ErrorCode.ILLEGAL_GENERATION)
                 return
             self._partition_counts = self._assigned_counts = dict(told.partition_counts)
@@ -235,7 +235,7 @@ class ClassicClient(Client):
             except RefusedError as error:
                 self._die(str(error))
 
-        self._link.ask(AskTopics(tuple(topics)), assign, anyone=True)
+        self._link.ask(TopicMetadataRequest(tuple(topics)), assign, anyone=True)
 
     def _sync(self, assignments: tuple[tuple[MemberId, bytes], ...]) -> None:
         if self._link.coordinator is None:
@@ -286,10 +286,10 @@ class ClassicClient(Client):
             return
         if not self.is_leader:
             self._assigned_counts = None
-        revoked = self.reader.owned - assigned
+        revoked = self.subscriptions.owned - assigned
         if revoked:
             self._must_join = True
-            self.reader.pause(revoked)
+            self.subscriptions.pause(revoked)
         self._must_prepare = True
         if revoked:
             self._is_joining = True
@@ -427,12 +427,16 @@ class ClassicClient(Client):
     def _ask_topics(self) -> None:
         if self._assigned_counts is not None:
             topics = tuple(sorted(self._assigned_counts))
-            self._link.ask(AskTopics(topics), self._on_topics, anyone=True)
+            self._link.ask(TopicMetadataRequest(topics), self._on_topics, anyone=True)
             self._refresh_topics()
 
     def _on_topics(self, told: Response) -> None:
         counts = self._assigned_counts
-        if isinstance(told, TopicsTold) and counts is not None and dict(told.partition_counts) != dict(counts):
+        if (
+            isinstance(told, TopicMetadataResponse)
+            and counts is not None
+            and dict(told.partition_counts) != dict(counts)
+        ):
             self._must_join = True
             self._on_application(self._poll_group)
 

@@ -33,9 +33,17 @@ from broker.group.timers import Timers
 from broker.ids import Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.link import LOOK_AGAIN, Link
-from replication.groups.client.messages import Committed, Died, Given, Output, Response, Taken, Why
+from replication.groups.client.messages import (
+    Committed,
+    Died,
+    Output,
+    PartitionsAssigned,
+    PartitionsRevoked,
+    Response,
+    Why,
+)
 from replication.groups.client.options import ClientSpec
-from replication.groups.client.reading import Feed, Reader
+from replication.groups.client.subscription_state import Feed, SubscriptionState
 
 _POLL: Final = "poll"
 _POLL_TIMEOUT: Final = "max poll"
@@ -49,7 +57,7 @@ class Client(ABC):
 
     def __init__(self, spec: ClientSpec, feed: Feed) -> None:
         self.spec = spec
-        self.reader = Reader(feed)
+        self.subscriptions = SubscriptionState(feed)
         self.is_over = False
         """Whether the application has ended; nothing comes of it any more."""
         self._timers = Timers()
@@ -169,7 +177,7 @@ class Client(ABC):
         if not self._is_held and not self.is_over:
             self._commit_if_due()
             self._fetch_offsets()
-            reads = self.reader.read(options.max_poll_records, self._now_ms)
+            reads = self.subscriptions.read(options.max_poll_records, self._now_ms)
             for read in reads:
                 self._link.note(read)
             self._is_busy = bool(reads)
@@ -204,10 +212,10 @@ class Client(ABC):
         """A program that clings to the partitions of its first batch fails when one is not its own (SPARK-22968)."""
         if not self.spec.remembers_partitions:
             return
-        missing = sorted(self._remembered - self.reader.owned)
+        missing = sorted(self._remembered - self.subscriptions.owned)
         if missing:
             self._die(f"IllegalStateException: No current assignment for partition {missing[0]}")
-        self._remembered = self._remembered or self.reader.owned
+        self._remembered = self._remembered or self.subscriptions.owned
 
     def _die(self, reason: str) -> None:
         """End without a word to the coordinator."""
@@ -219,16 +227,16 @@ class Client(ABC):
 
     def _own(self, partitions: frozenset[TopicPartition], why: Why = Why.REVOKED) -> None:
         """Own exactly these from now on."""
-        owned = self.reader.owned
+        owned = self.subscriptions.owned
         if owned - partitions:
-            self._link.note(Taken(owned - partitions, why))
+            self._link.note(PartitionsRevoked(owned - partitions, why))
         if partitions - owned:
-            self._link.note(Given(partitions - owned))
-        self.reader.assign(partitions)
+            self._link.note(PartitionsAssigned(partitions - owned))
+        self.subscriptions.assign(partitions)
 
     def _fetch_offsets(self) -> None:
         """Ask from where to read what has been given, unless that is under way or nobody can be asked."""
-        partitions = self.reader.without_position()
+        partitions = self.subscriptions.without_position()
         if not partitions or self._is_fetching_offsets or self._link.coordinator is None:
             return
         self._is_fetching_offsets = True
@@ -240,7 +248,7 @@ class Client(ABC):
         self._is_fetching_offsets = False
         if isinstance(response, OffsetFetchResponse) and response.error is ErrorCode.NONE:
             for partition, offset in zip(partitions, response.offsets, strict=True):
-                self.reader.seek(partition, Offset(0) if offset is None else offset)
+                self.subscriptions.seek(partition, Offset(0) if offset is None else offset)
         elif not isinstance(response, OffsetFetchResponse) or response.error in LOOK_AGAIN:
             self._link.lose_coordinator()
 
@@ -259,7 +267,7 @@ class Client(ABC):
 
         An answer that does not come is REQUEST_TIMED_OUT, the first error among the partitions stands for all.
         """
-        commits = self.reader.commits()
+        commits = self.subscriptions.commits()
         if not commits or not self.can_commit:
             then(ErrorCode.NONE)
             return

@@ -38,7 +38,7 @@ from replication.groups.client.epochs import EPOCH_TRANSITIONS, EpochInput, Epoc
 from replication.groups.client.link import LOOK_AGAIN
 from replication.groups.client.messages import PollExpired, Rebalanced, Response, Why
 from replication.groups.client.options import ClientSpec
-from replication.groups.client.reading import Feed
+from replication.groups.client.subscription_state import Feed
 
 _HEARTBEAT: Final = "heartbeat"
 _RETRY: Final = "retry"
@@ -285,8 +285,8 @@ class ConsumerClient(Client):
             backoff_ms = options.retry_backoff_ms
             self._timers.set(_RETRY, self._now_ms, backoff_ms, lambda: self._commit_and_revoke(wanted))
         elif not self._is_aborted():
-            revoked = self.reader.owned - wanted.partitions
-            self.reader.pause(revoked)
+            revoked = self.subscriptions.owned - wanted.partitions
+            self.subscriptions.pause(revoked)
             self._with_listener(lambda: self._revoke(wanted))
 
     def _with_listener(self, action: Callable[[], None]) -> None:
@@ -299,7 +299,7 @@ class ConsumerClient(Client):
     def _revoke(self, wanted: LocalAssignment) -> None:
         if self._is_aborted():
             return
-        if self.reader.owned - wanted.partitions:
+        if self.subscriptions.owned - wanted.partitions:
             self._call_back(lambda: self._own_wanted(wanted))
         else:
             self._own_wanted(wanted)

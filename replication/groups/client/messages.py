@@ -43,15 +43,15 @@ from broker.units import DurationMs
 
 
 @attrs.frozen
-class AskTopics:
+class TopicMetadataRequest:
     """How many partitions do these topics have? Any broker answers."""
 
     topics: tuple[str, ...]
 
 
 @attrs.frozen
-class TopicsTold:
-    """The answer to AskTopics; topics that do not exist are left out."""
+class TopicMetadataResponse:
+    """The answer to TopicMetadataRequest; topics that do not exist are left out."""
 
     partition_counts: Mapping[str, int]
 
@@ -70,7 +70,7 @@ Request: TypeAlias = (
     | OffsetCommitRequest
     | OffsetFetchRequest
     | FindCoordinatorRequest
-    | AskTopics
+    | TopicMetadataRequest
 )
 Response: TypeAlias = (
     JoinGroupResponse
@@ -81,7 +81,7 @@ Response: TypeAlias = (
     | OffsetCommitResponse
     | OffsetFetchResponse
     | FindCoordinatorResponse
-    | TopicsTold
+    | TopicMetadataResponse
     | Disconnected
 )
 
@@ -115,14 +115,14 @@ class Read:
 
 
 @attrs.frozen
-class Given:
+class PartitionsAssigned:
     """The client takes these partitions for its own from now on."""
 
     partitions: frozenset[TopicPartition]
 
 
 @attrs.frozen
-class Taken:
+class PartitionsRevoked:
     """The client does not read these partitions any more."""
 
     partitions: frozenset[TopicPartition]
@@ -162,5 +162,7 @@ class Died:
     reason: str
 
 
-Note: TypeAlias = Read | Given | Taken | Committed | Rebalanced | RebalanceFailed | PollExpired | Died
+Note: TypeAlias = (
+    Read | PartitionsAssigned | PartitionsRevoked | Committed | Rebalanced | RebalanceFailed | PollExpired | Died
+)
 Output: TypeAlias = Send | Note

@@ -17,10 +17,10 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.group.members import InstanceId
 from broker.units import MINUTE_MS, DurationMs, TimeMs
-from replication.groups.alone.modes import DEFAULTS
-from replication.groups.alone.scenario import Mode
 from replication.groups.client.options import ClientOptions, ClientSpec
-from replication.groups.plan import Act, ActKind, MemberPlan
+from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
+from replication.groups.common.events import Event, EventKind
+from replication.groups.plan import MemberPlan
 from replication.roles.settings import RoleSettings
 from replication.scenarios.group_scenario import GROUP_ID, GroupLook, GroupScenario, Heard, Unheard
 from replication.simulation.faults import Fault
@@ -33,8 +33,8 @@ _GIVING_BACK: Final = attrs.evolve(_SETTINGS, balance_ms=DurationMs(90_000))
 
 def _member(
     name: str,
-    mode: Mode,
-    *acts: Act,
+    protocol: GroupProtocol,
+    *events: Event,
     start_ms: int = 3_000,
     topic: str = "t",
     options: ClientOptions | None = None,
@@ -44,11 +44,11 @@ def _member(
         name=name,
         group_id=GROUP_ID,
         topics=(topic,),
-        assignors=(DEFAULTS[mode],),
+        assignors=(DEFAULT_ASSIGNORS[protocol],),
         options=ClientOptions() if options is None else options,
         remembers_partitions=remembers_partitions,
     )
-    return MemberPlan(spec, mode, (Act(TimeMs(start_ms), ActKind.START), *acts))
+    return MemberPlan(spec, protocol, (Event(TimeMs(start_ms), EventKind.START), *events))
 
 
 def _slow(member: MemberPlan, revoke_ms: int) -> MemberPlan:
@@ -72,9 +72,9 @@ S61: Final = GroupScenario(
     "its taking over, and only then do a and b join again and share what c had.",
     source="Kafka GroupMetadataManager.onLoaded (rescheduleClassicGroupMemberHeartbeat)",
     members=(
-        _member("a", Mode.EAGER),
-        _member("b", Mode.EAGER, start_ms=3_100),
-        _member("c", Mode.EAGER, Act(TimeMs(20_000), ActKind.CRASH), start_ms=3_200),
+        _member("a", GroupProtocol.EAGER),
+        _member("b", GroupProtocol.EAGER, start_ms=3_100),
+        _member("c", GroupProtocol.EAGER, Event(TimeMs(20_000), EventKind.CRASH), start_ms=3_200),
     ),
     faults=(_killed(25_000, 0, 30_000),),
     looks=(
@@ -92,8 +92,8 @@ S63: Final = GroupScenario(
     "a goes on with its old generation, and broker 0 knows from the log that a is no member.",
     source="Kafka ClassicGroup.validateOffsetCommit, GroupMetadataManager.replay",
     members=(
-        _member("a", Mode.EAGER, Act(TimeMs(20_000), ActKind.FREEZE, DurationMs(100_000))),
-        _member("b", Mode.EAGER, start_ms=3_100),
+        _member("a", GroupProtocol.EAGER, Event(TimeMs(20_000), EventKind.FREEZE, DurationMs(100_000))),
+        _member("b", GroupProtocol.EAGER, start_ms=3_100),
     ),
     faults=(_killed(22_000, 0, 15_000),),
     looks=(
@@ -120,7 +120,7 @@ S64: Final = GroupScenario(
     how="The answers of broker 0 to the leader of the group are lost, so that nobody is assigned; then broker 0 dies. "
     "Broker 1 knows of no generation, and everybody joins anew.",
     source="Kafka GroupMetadataManager: a generation is stored with its assignment only",
-    members=(_member("a", Mode.EAGER), _member("b", Mode.EAGER, start_ms=3_100)),
+    members=(_member("a", GroupProtocol.EAGER), _member("b", GroupProtocol.EAGER, start_ms=3_100)),
     unheard=(Unheard(8_000, 20_000, 0, "a"),),
     faults=(_killed(10_000, 0, 15_000),),
     looks=(
@@ -137,10 +137,14 @@ S65: Final = GroupScenario(
     "session, gets what it had, and there is no rebalance.",
     source="KIP-345; Kafka GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin, GroupMetadataValue",
     members=(
-        _static(_member("a", Mode.EAGER)),
+        _static(_member("a", GroupProtocol.EAGER)),
         _static(
             _member(
-                "b", Mode.EAGER, Act(TimeMs(20_000), ActKind.CRASH), Act(TimeMs(40_000), ActKind.START), start_ms=3_100
+                "b",
+                GroupProtocol.EAGER,
+                Event(TimeMs(20_000), EventKind.CRASH),
+                Event(TimeMs(40_000), EventKind.START),
+                start_ms=3_100,
             )
         ),
     ),
@@ -158,9 +162,9 @@ S66: Final = GroupScenario(
     "first of the two generations; a joins again without the partition, and in the second c gets it.",
     source="KIP-429; Kafka GroupMetadataManager.onLoaded",
     members=(
-        _slow(_member("a", Mode.COOPERATIVE), 15_000),
-        _member("b", Mode.COOPERATIVE, start_ms=3_100),
-        _member("c", Mode.COOPERATIVE, start_ms=30_500),
+        _slow(_member("a", GroupProtocol.COOPERATIVE), 15_000),
+        _member("b", GroupProtocol.COOPERATIVE, start_ms=3_100),
+        _member("c", GroupProtocol.COOPERATIVE, start_ms=30_500),
     ),
     faults=(_killed(38_000, 0, 30_000),),
     looks=(
@@ -183,8 +187,8 @@ S67: Final = GroupScenario(
     "still to give it back, and b waits; at no time do both own it.",
     source="KIP-848; Kafka CurrentAssignmentBuilder, ConsumerGroupCurrentMemberAssignmentValue",
     members=(
-        _slow(_member("a", Mode.CONSUMER), 20_000),
-        _member("b", Mode.CONSUMER, start_ms=20_000),
+        _slow(_member("a", GroupProtocol.CONSUMER), 20_000),
+        _member("b", GroupProtocol.CONSUMER, start_ms=20_000),
     ),
     faults=(_killed(27_000, 0, 30_000),),
     looks=(
@@ -205,8 +209,8 @@ S69: Final = GroupScenario(
     "has read that a is in the new epoch; a comes with the one before and what it owns, and is taken.",
     source="Kafka GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid",
     members=(
-        _member("a", Mode.CONSUMER),
-        _member("b", Mode.CONSUMER, Act(TimeMs(30_000), ActKind.CLOSE, DurationMs(0)), start_ms=3_100),
+        _member("a", GroupProtocol.CONSUMER),
+        _member("b", GroupProtocol.CONSUMER, Event(TimeMs(30_000), EventKind.CLOSE, DurationMs(0)), start_ms=3_100),
     ),
     unheard=(Unheard(29_900, 60_000, 0, "a"),),
     faults=(_killed(38_000, 0, 30_000),),
@@ -224,9 +228,9 @@ S71: Final = GroupScenario(
     "stable, says that it is loading meanwhile, and the rebalance begins anew; no commit is lost.",
     source="Kafka CoordinatorRuntime, GroupMetadataManager.onLoaded",
     members=(
-        _member("a", Mode.EAGER, start_ms=12_000),
-        _member("b", Mode.EAGER, start_ms=12_100),
-        _member("c", Mode.EAGER, start_ms=30_500),
+        _member("a", GroupProtocol.EAGER, start_ms=12_000),
+        _member("b", GroupProtocol.EAGER, start_ms=12_100),
+        _member("c", GroupProtocol.EAGER, start_ms=30_500),
     ),
     faults=(_killed(32_000, 0, 30_000),),
     looks=(
@@ -244,7 +248,9 @@ S71_COOPERATIVE: Final = attrs.evolve(
     S71,
     name="S71-coop",
     title="the same, cooperative: who keeps its partitions reads on while there is no coordinator",
-    members=tuple(_member(member.spec.name, Mode.COOPERATIVE, start_ms=member.acts[0].at_ms) for member in S71.members),
+    members=tuple(
+        _member(member.spec.name, GroupProtocol.COOPERATIVE, start_ms=member.events[0].at_ms) for member in S71.members
+    ),
     looks=(
         GroupLook(29_000, coordinator=0, state="STABLE", generation=1),
         GroupLook(80_000, coordinator=1, state="STABLE"),
@@ -257,9 +263,11 @@ INCIDENT: Final = GroupScenario(
     "of them at its next batch, and ends; then the coordinator dies. Everybody finds the next one, and goes on.",
     source="SPARK-22968",
     members=(
-        _member("reads-a", Mode.EAGER, topic="a", remembers_partitions=True),
-        _member("reads-b", Mode.EAGER, topic="b", start_ms=3_100, options=ClientOptions(poll_ms=DurationMs(30_000))),
-        _member("reads-c", Mode.EAGER, topic="c", start_ms=36_000),
+        _member("reads-a", GroupProtocol.EAGER, topic="a", remembers_partitions=True),
+        _member(
+            "reads-b", GroupProtocol.EAGER, topic="b", start_ms=3_100, options=ClientOptions(poll_ms=DurationMs(30_000))
+        ),
+        _member("reads-c", GroupProtocol.EAGER, topic="c", start_ms=36_000),
     ),
     faults=(_killed(41_000, 1, 30_000),),
     topics=(("a", 2), ("b", 1), ("c", 1)),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from broker.cli import run
-from replication.groups.alone.cli import groups
+from replication.groups.cli import groups
 
 ALL_FOUR = ["t0", "t1", "t2", "t3"]
 FOUR: dict[str, Any] = {

@@ -16,7 +16,7 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.units import MINUTE_MS, DurationMs
-from replication.groups import GroupLife, with_groups
+from replication.groups import GroupsExtension, with_groups
 from replication.simulation import harsh, run, swarm
 
 
@@ -40,19 +40,19 @@ def one(task: tuple[int, float, str, int]) -> Seed:
     number, minutes, kind, groups = task
     began = time.process_time()
     options = with_groups((harsh if kind == "harsh" else swarm)(number, DurationMs(int(minutes * MINUTE_MS))))
-    life = GroupLife.drawn(options, groups)
+    life = GroupsExtension.drawn(options, groups)
     outcome = run(options, extension=life)
-    tally = life.tally
+    counts = life.counts
     return Seed(
         number,
         outcome.event_count,
         time.process_time() - began,
         "" if outcome.is_clean else str(outcome.findings[0]),
-        tally.read_count,
-        tally.duplicate_count,
-        tally.rebalance_count,
-        tally.load_count,
-        dict(tally.commits),
+        counts.read_count,
+        counts.duplicate_count,
+        counts.rebalance_count,
+        counts.load_count,
+        dict(counts.commits),
     )
 
 

@@ -6,10 +6,10 @@ import attrs
 
 from broker.ids import Offset, TopicPartition, partition_id
 from broker.units import DurationMs, TimeMs
-from replication.groups import Act, ActKind, GroupLife, GroupsPlan, Layout, MemberPlan
-from replication.groups.alone.modes import DEFAULTS
-from replication.groups.alone.scenario import Mode
+from replication.groups import GroupsExtension, GroupsPlan, Layout, MemberPlan
 from replication.groups.client.options import ClientOptions, ClientSpec
+from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
+from replication.groups.common.events import Event, EventKind
 from replication.simulation import Fault, Outcome, quiet, run
 from replication.simulation.options import Options
 
@@ -26,23 +26,27 @@ def offset(number: int) -> Offset:
     return Offset(number)
 
 
-def act(at_ms: int, kind: ActKind, for_ms: int = 0) -> Act:
-    return Act(TimeMs(at_ms), kind, DurationMs(for_ms))
+def act(at_ms: int, kind: EventKind, for_ms: int = 0) -> Event:
+    return Event(TimeMs(at_ms), kind, DurationMs(for_ms))
 
 
-def member(name: str, mode: Mode, *acts: Act, start_ms: int = FIRST_ACT_MS, **client: int) -> MemberPlan:
+def member(
+    name: str, protocol: GroupProtocol, *events: Event, start_ms: int = FIRST_ACT_MS, **client: int
+) -> MemberPlan:
     """Return a member of the group "group" that reads topic t; `client` are options of its consumer."""
     options = ClientOptions(**{key: DurationMs(value) for key, value in client.items()})
-    spec = ClientSpec(name=name, group_id="group", topics=("t",), assignors=(DEFAULTS[mode],), options=options)
-    return MemberPlan(spec, mode, (act(start_ms, ActKind.START), *acts))
+    spec = ClientSpec(
+        name=name, group_id="group", topics=("t",), assignors=(DEFAULT_ASSIGNORS[protocol],), options=options
+    )
+    return MemberPlan(spec, protocol, (act(start_ms, EventKind.START), *events))
 
 
-def life_of(*members: MemberPlan, options: Options = OPTIONS) -> GroupLife:
-    return GroupLife(options, GroupsPlan(layout=LAYOUT, members=members))
+def groups_of(*members: MemberPlan, options: Options = OPTIONS) -> GroupsExtension:
+    return GroupsExtension(options, GroupsPlan(layout=LAYOUT, members=members))
 
 
-def lived(life: GroupLife, *faults: Fault, options: Options = OPTIONS) -> Outcome:
-    return run(options, faults, extension=life)
+def ran(groups: GroupsExtension, *faults: Fault, options: Options = OPTIONS) -> Outcome:
+    return run(options, faults, extension=groups)
 
 
 def codes(outcome: Outcome) -> set[str]:

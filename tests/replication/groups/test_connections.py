@@ -7,8 +7,8 @@ from broker.group.messages import FindCoordinatorRequest, FindCoordinatorRespons
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.messages import Send
+from replication.groups.connection_messages import GroupRequest, GroupResponse, ProbeResult, RequestProbe
 from replication.groups.connections import PROBE_MS, BrokerEnds, ClientEnds
-from replication.groups.messages import Answered, Asked, Probe, Probed
 from replication.roles.messages import Address, NodeId
 from replication.roles.outbox import Outbox
 
@@ -18,8 +18,8 @@ SILENCE_MS = DurationMs(2_000)
 ANSWER = FindCoordinatorResponse(BROKER)
 
 
-def asked(ticket: int, session: int = 1, floor: int = 1) -> Asked:
-    return Asked(CLIENT.node, session, Ticket(ticket), Ticket(floor), "g", FindCoordinatorRequest("g"))
+def asked(ticket: int, session: int = 1, floor: int = 1) -> GroupRequest:
+    return GroupRequest(CLIENT.node, session, Ticket(ticket), Ticket(floor), "g", FindCoordinatorRequest("g"))
 
 
 def send(ticket: int, timeout_ms: int = 30_000) -> Send:
@@ -44,7 +44,7 @@ def test_a_former_process_is_not_served_any_more() -> None:
     assert ends.take(asked(1, session=2), CLIENT) is not None
     assert ends.take(asked(9, session=1), CLIENT) is None
     out = Outbox()
-    ends.probe(Probe(1, (Ticket(9),)), CLIENT, out)
+    ends.probe(RequestProbe(1, (Ticket(9),)), CLIENT, out)
     assert out.sent == []
 
 
@@ -55,10 +55,10 @@ def test_a_probe_tells_what_is_under_way_and_says_answers_again() -> None:
         assert caller is not None
         if ticket == 1:
             ends.answer(caller, ANSWER, Outbox())
-    ends.probe(Probe(1, (Ticket(1), Ticket(2), Ticket(3))), CLIENT, out)
+    ends.probe(RequestProbe(1, (Ticket(1), Ticket(2), Ticket(3))), CLIENT, out)
     assert [message for _, message in out.sent] == [
-        Answered(BROKER, 1, Ticket(1), ANSWER),
-        Probed(BROKER, 1, (Ticket(1), Ticket(2), Ticket(3)), frozenset({Ticket(2)})),
+        GroupResponse(BROKER, 1, Ticket(1), ANSWER),
+        ProbeResult(BROKER, 1, (Ticket(1), Ticket(2), Ticket(3)), frozenset({Ticket(2)})),
     ]
 
 
@@ -67,7 +67,7 @@ def test_what_the_broker_does_not_know_is_lost() -> None:
     for ticket in (1, 2):
         ends.send(send(ticket), BROKER, TimeMs(0), Outbox())
     tickets = (Ticket(1), Ticket(2))
-    assert list(ends.hear_probed(Probed(BROKER, 1, tickets, frozenset({Ticket(2)})))) == [Ticket(1)]
+    assert list(ends.hear_probed(ProbeResult(BROKER, 1, tickets, frozenset({Ticket(2)})))) == [Ticket(1)]
     assert not ends.is_idle
 
 
@@ -78,7 +78,7 @@ def test_a_silent_broker_is_given_up_and_one_that_works_is_waited_for() -> None:
     assert out.sent == []
     assert list(ends.probe(TimeMs(1_000), out)) == []
     assert len(out.sent) == 1
-    assert list(ends.hear_probed(Probed(BROKER, 1, (Ticket(1),), frozenset({Ticket(1)})))) == []
+    assert list(ends.hear_probed(ProbeResult(BROKER, 1, (Ticket(1),), frozenset({Ticket(1)})))) == []
     assert list(ends.probe(TimeMs(2_000), out)) == []
     assert list(ends.probe(TimeMs(3_000), out)) == []
     assert list(ends.probe(TimeMs(4_000), out)) == [Ticket(1)]
@@ -88,9 +88,9 @@ def test_a_silent_broker_is_given_up_and_one_that_works_is_waited_for() -> None:
 def test_an_answer_is_heard_once_and_of_its_session_only() -> None:
     ends = ClientEnds(CLIENT.node, 2, "g", SILENCE_MS)
     ends.send(send(1), BROKER, TimeMs(0), Outbox())
-    assert not ends.hear(Answered(BROKER, 1, Ticket(1), ANSWER))
-    assert ends.hear(Answered(BROKER, 2, Ticket(1), ANSWER))
-    assert not ends.hear(Answered(BROKER, 2, Ticket(1), ANSWER))
+    assert not ends.hear(GroupResponse(BROKER, 1, Ticket(1), ANSWER))
+    assert ends.hear(GroupResponse(BROKER, 2, Ticket(1), ANSWER))
+    assert not ends.hear(GroupResponse(BROKER, 2, Ticket(1), ANSWER))
 
 
 def test_what_the_consumer_has_given_up_is_not_asked_after() -> None:

@@ -12,26 +12,28 @@ from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.storage import MemoryStorage
-from replication.groups import ActKind, GroupLife
-from replication.groups.alone.scenario import Mode
-from replication.groups.journal import GroupRead, Journal, records_of
+from replication.groups import GroupsExtension
+from replication.groups.client.protocols import GroupProtocol
+from replication.groups.common.events import EventKind
+from replication.groups.common.journal import Journal, StoredGroup
+from replication.groups.offsets_log import read_groups, records_of
 from replication.simulation import Simulation
-from tests.replication.groups.builders import LAYOUT, OPTIONS, act, life_of, member
+from tests.replication.groups.builders import LAYOUT, OPTIONS, act, groups_of, member
 
 NOW_MS = TimeMs(0)
 MEMBERS = {
-    mode: life_of(
-        member("a", mode),
-        member("b", mode, act(20_000, ActKind.CLOSE), act(30_000, ActKind.START), start_ms=3_100),
-        member("c", mode, act(25_000, ActKind.CRASH), act(35_000, ActKind.START), start_ms=9_000),
+    protocol: groups_of(
+        member("a", protocol),
+        member("b", protocol, act(20_000, EventKind.CLOSE), act(30_000, EventKind.START), start_ms=3_100),
+        member("c", protocol, act(25_000, EventKind.CRASH), act(35_000, EventKind.START), start_ms=9_000),
     )
-    for mode in Mode
+    for protocol in GroupProtocol
 }
 
 
-def written_by(life: GroupLife) -> PartitionLog:
+def written_by(groups: GroupsExtension) -> PartitionLog:
     """Return the log that the coordinator has written after a minute."""
-    simulation = Simulation(OPTIONS, (), extension=life)
+    simulation = Simulation(OPTIONS, (), extension=groups)
     simulation.run_until(60_000)
     leader = simulation.cluster.controller.image.partitions[LAYOUT.first_internal].leader
     return simulation.cluster.nodes[leader].logs[LAYOUT.first_internal].log
@@ -50,7 +52,11 @@ def compacted(log: PartitionLog) -> PartitionLog:
     return copy
 
 
-def comparable(groups: dict[str, GroupRead]) -> dict[str, object]:
+def read(log: PartitionLog) -> dict[str, StoredGroup]:
+    return read_groups(Journal(LAYOUT.counts), log)
+
+
+def comparable(groups: dict[str, StoredGroup]) -> dict[str, object]:
     """Return what was read, in no order."""
     return {
         name: (
@@ -62,25 +68,25 @@ def comparable(groups: dict[str, GroupRead]) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_a_compacted_partition_reads_as_the_whole_one(mode: Mode) -> None:
-    log = written_by(MEMBERS[mode])
+@pytest.mark.parametrize("protocol", GroupProtocol)
+def test_a_compacted_partition_reads_as_the_whole_one(protocol: GroupProtocol) -> None:
+    log = written_by(MEMBERS[protocol])
     short = compacted(log)
     assert len(list(records_of(short))) < len(list(records_of(log))) // 2
-    read = Journal(LAYOUT.topic_ids()).read(log)
-    assert comparable(Journal(LAYOUT.topic_ids()).read(short)) == comparable(read)
-    assert len(read["group"].offsets) == 3
-    assert (read["group"].consumer is not None) == (mode is Mode.CONSUMER)
+    groups = read(log)
+    assert comparable(read(short)) == comparable(groups)
+    assert len(groups["group"].offsets) == 3
+    assert (groups["group"].consumer is not None) == (protocol is GroupProtocol.CONSUMER)
 
 
 def test_what_is_not_committed_is_told_apart() -> None:
-    log = written_by(life_of(member("a", Mode.EAGER)))
+    log = written_by(groups_of(member("a", GroupProtocol.EAGER)))
     high = log.high_watermark
-    assert not Journal(LAYOUT.topic_ids()).read(log)["group"].uncommitted
+    assert not read(log)["group"].uncommitted
     low = compacted(log)
-    offsets = [offset for offset, key, _ in records_of(low) if key[:2] == b"\0\1"]
+    offsets = [offset for offset, record in records_of(low) if record.key[:2] == b"\0\1"]
     low.update_high_watermark(offsets[-1])
-    read = Journal(LAYOUT.topic_ids()).read(low)["group"]
-    assert [each.offset for each in read.uncommitted] == [offsets[-1]]
-    assert len(read.offsets) == 2
+    group = read(low)["group"]
+    assert [each.offset for each in group.uncommitted] == [offsets[-1]]
+    assert len(group.offsets) == 2
     assert offsets[-1] < high

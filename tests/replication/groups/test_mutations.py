@@ -18,32 +18,33 @@ from broker.group.offsets import Commit, CommittedOffsets, ExpiryRule
 from broker.group.protocol import write_assignment
 from broker.ids import Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
-from replication.groups import GROUP_INVARIANTS, ActKind, GroupLife
-from replication.groups.alone.scenario import Mode
-from replication.groups.client.assigning import ClientAssignor, OnServer
-from replication.groups.client.reading import Reader
-from replication.groups.journal import Journal
+from replication.groups import GROUP_INVARIANTS, GroupsExtension
+from replication.groups.client.assigning import ClientAssignor, ServerSideAssignor
+from replication.groups.client.protocols import GroupProtocol
+from replication.groups.client.subscription_state import SubscriptionState
+from replication.groups.common.events import EventKind
+from replication.groups.common.journal import Journal
 from replication.groups.shard import Shard
 from replication.simulation import Fault, FaultKind
-from tests.replication.groups.builders import OPTIONS, act, codes, life_of, lived, member, t
+from tests.replication.groups.builders import OPTIONS, act, codes, groups_of, member, ran, t
 
 KILL = Fault(TimeMs(20_000), FaultKind.KILL, 0, DurationMs(20_000))
 
 
-def two(mode: Mode) -> GroupLife:
-    return life_of(member("a", mode), member("b", mode, start_ms=10_000))
+def two(protocol: GroupProtocol) -> GroupsExtension:
+    return groups_of(member("a", protocol), member("b", protocol, start_ms=10_000))
 
 
-def restarted(*, crash_ms: int, start_ms: int) -> GroupLife:
+def restarted(*, crash_ms: int, start_ms: int) -> GroupsExtension:
     """Return a life of one member that dies, and asks for its offsets when it starts again."""
-    acts = act(crash_ms, ActKind.CRASH), act(start_ms, ActKind.START)
-    return life_of(member("a", Mode.EAGER, *acts, session_timeout_ms=10_000))
+    events = act(crash_ms, EventKind.CRASH), act(start_ms, EventKind.START)
+    return groups_of(member("a", GroupProtocol.EAGER, *events, session_timeout_ms=10_000))
 
 
 def test_two_members_under_a_fault_break_nothing() -> None:
     """The same lives as below, with the model as it is."""
-    for mode in Mode:
-        assert codes(lived(two(mode), KILL)) == set()
+    for protocol in GroupProtocol:
+        assert codes(ran(two(protocol), KILL)) == set()
 
 
 def test_g1_a_leader_that_gives_everything_to_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +54,7 @@ def test_g1_a_leader_that_gives_everything_to_everybody(monkeypatch: pytest.Monk
         return tuple((one.member_id, write_assignment(t(number) for number in range(3))) for one in members)
 
     monkeypatch.setattr(ClientAssignor, "assign", assign)
-    assert {"G1", "G2"} <= codes(lived(two(Mode.EAGER)))
+    assert {"G1", "G2"} <= codes(ran(two(GroupProtocol.EAGER)))
 
 
 def test_g2_g4_a_coordinator_that_withholds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,19 +62,19 @@ def test_g2_g4_a_coordinator_that_withholds_nothing(monkeypatch: pytest.MonkeyPa
         return reconciled(*given, **{**named, "owner_epoch": lambda partition: -1})
 
     monkeypatch.setattr(heartbeats, "reconciled", without_waiting)
-    assert {"G2", "G4"} <= codes(lived(two(Mode.CONSUMER)))
+    assert {"G2", "G4"} <= codes(ran(two(GroupProtocol.CONSUMER)))
 
 
 def test_g3_an_assignor_that_forgets_a_partition(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = OnServer.assign
+    real = ServerSideAssignor.assign
 
     def assign(
-        self: OnServer, members: Sequence[Subscriber], counts: Mapping[str, int]
+        self: ServerSideAssignor, members: Sequence[Subscriber], counts: Mapping[str, int]
     ) -> dict[MemberId, frozenset[TopicPartition]]:
         return {name: share - {t(0)} for name, share in real(self, members, counts).items()}
 
-    monkeypatch.setattr(OnServer, "assign", assign)
-    assert "G3" in codes(lived(two(Mode.CONSUMER)))
+    monkeypatch.setattr(ServerSideAssignor, "assign", assign)
+    assert "G3" in codes(ran(two(GroupProtocol.CONSUMER)))
 
 
 def test_g5_an_epoch_of_a_partition_that_is_forgotten_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,39 +82,39 @@ def test_g5_an_epoch_of_a_partition_that_is_forgotten_too_early(monkeypatch: pyt
         return next((one.epoch for one in self.members.values() if partition in one.assigned), -1)
 
     monkeypatch.setattr(ConsumerGroup, "owner_epoch", owner_epoch)
-    assert "G5" in codes(lived(two(Mode.CONSUMER)))
+    assert "G5" in codes(ran(two(GroupProtocol.CONSUMER)))
 
 
 def test_g6_a_member_that_is_taken_for_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ConsumerMember, "is_reconciled_to", lambda self, epoch: True)
-    assert "G6" in codes(lived(two(Mode.CONSUMER)))
+    assert "G6" in codes(ran(two(GroupProtocol.CONSUMER)))
 
 
 def test_g7_a_coordinator_that_takes_every_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    life = life_of(
-        member("a", Mode.EAGER, act(15_000, ActKind.FREEZE, 80_000), session_timeout_ms=10_000),
-        member("b", Mode.EAGER, session_timeout_ms=10_000),
+    groups = groups_of(
+        member("a", GroupProtocol.EAGER, act(15_000, EventKind.FREEZE, 80_000), session_timeout_ms=10_000),
+        member("b", GroupProtocol.EAGER, session_timeout_ms=10_000),
     )
     options = attrs.evolve(OPTIONS, duration_ms=DurationMs(120_000))
-    assert codes(lived(life, options=options)) == set()
+    assert codes(ran(groups, options=options)) == set()
     monkeypatch.setattr(ClassicGroup, "commit_error", lambda *given, **named: ErrorCode.NONE)
-    again = life_of(*life.plan.members)
-    assert "G7" in codes(lived(again, options=options))
+    again = groups_of(*groups.plan.members)
+    assert "G7" in codes(ran(again, options=options))
 
 
 def test_g7_a_coordinator_that_reads_no_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Journal.read
 
-    def read(self: Journal, log: Any) -> Any:
-        groups = real(self, log)
+    def read(self: Journal, *given: Any) -> Any:
+        groups = real(self, *given)
         for group in groups.values():
             group.offsets.clear()
         return groups
 
     monkeypatch.setattr(Journal, "read", read)
-    life = restarted(crash_ms=19_500, start_ms=31_000)
-    assert "G7" in codes(lived(life, KILL))
-    assert [each for each in life.history.impossible() if "was acknowledged to" in each.why]
+    groups = restarted(crash_ms=19_500, start_ms=31_000)
+    assert "G7" in codes(ran(groups, KILL))
+    assert [each for each in groups.history.impossible() if "was acknowledged to" in each.why]
 
 
 def test_g7_a_coordinator_that_answers_before_the_others_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,16 +127,16 @@ def test_g7_a_coordinator_that_answers_before_the_others_have_it(monkeypatch: py
 
     cut = Fault(TimeMs(20_000), FaultKind.CUT_PEERS, 0, DurationMs(30_000))
     end = Fault(TimeMs(35_000), FaultKind.KILL, 0, DurationMs(20_000))
-    assert codes(lived(restarted(crash_ms=34_000, start_ms=46_000), cut, end)) == set()
+    assert codes(ran(restarted(crash_ms=34_000, start_ms=46_000), cut, end)) == set()
     monkeypatch.setattr(Shard, "_append", append)
-    assert "G7" in codes(lived(restarted(crash_ms=34_000, start_ms=46_000), cut, end))
+    assert "G7" in codes(ran(restarted(crash_ms=34_000, start_ms=46_000), cut, end))
 
 
 def test_g8_offsets_that_are_forgotten_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_module, "EXPIRY_CHECK_MS", 20_000)
     monkeypatch.setattr(ClassicGroup, "expiry_rule", lambda self, subscribed: ExpiryRule())
     monkeypatch.setattr(CommittedOffsets, "_is_expired", lambda *given: True)
-    assert "G8" in codes(lived(two(Mode.EAGER)))
+    assert "G8" in codes(ran(two(GroupProtocol.EAGER)))
 
 
 def test_g9_an_epoch_that_falls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,18 +146,20 @@ def test_g9_an_epoch_that_falls(monkeypatch: pytest.MonkeyPatch) -> None:
         return attrs.evolve(real(self, member_id), epoch=self.epoch - 1, target_epoch=self.epoch - 1)
 
     monkeypatch.setattr(ConsumerGroup, "without_member", without_member)
-    life = life_of(member("a", Mode.CONSUMER), member("b", Mode.CONSUMER, act(20_000, ActKind.CLOSE)))
-    assert "G9" in codes(lived(life))
+    groups = groups_of(
+        member("a", GroupProtocol.CONSUMER), member("b", GroupProtocol.CONSUMER, act(20_000, EventKind.CLOSE))
+    )
+    assert "G9" in codes(ran(groups))
 
 
 def test_gs_a_consumer_that_commits_what_it_has_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Reader.commits
+    real = SubscriptionState.commits
 
-    def commits(self: Reader) -> tuple[Commit, ...]:
+    def commits(self: SubscriptionState) -> tuple[Commit, ...]:
         return tuple(attrs.evolve(one, offset=Offset(one.offset + 3)) for one in real(self))
 
-    monkeypatch.setattr(Reader, "commits", commits)
-    assert "GS" in codes(lived(two(Mode.EAGER)))
+    monkeypatch.setattr(SubscriptionState, "commits", commits)
+    assert "GS" in codes(ran(two(GroupProtocol.EAGER)))
 
 
 def test_l8_a_leader_that_gives_nothing_to_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +170,7 @@ def test_l8_a_leader_that_gives_nothing_to_anybody(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(ClientAssignor, "assign", assign)
     options = attrs.evolve(OPTIONS, heal_ms_max=DurationMs(5_000))
-    findings = lived(two(Mode.EAGER), options=options).findings
+    findings = ran(two(GroupProtocol.EAGER), options=options).findings
     assert [finding.what for finding in findings] == ["group: not every partition is given to somebody (L8)"]
 
 

@@ -14,7 +14,7 @@ from broker.error_codes import ErrorCode
 from broker.units import DurationMs, SizeBytes
 from replication.checkers import Rare
 from replication.cli.simulate import simulate
-from replication.groups import GroupLife, with_groups
+from replication.groups import GroupsExtension, with_groups
 from replication.retention import RecordsDeleted, Reset, Retention
 from replication.roles.messages import (
     CONTROLLER,
@@ -69,7 +69,7 @@ def test_what_broke_once_holds_now(options: Options, scenario: str) -> None:
 
 def test_groups_pass_over_what_has_expired() -> None:
     options = with_retention(with_groups(swarm(3, DurationMs(180_000))))
-    outcome = run(options, extension=GroupLife.drawn(options, 2))
+    outcome = run(options, extension=GroupsExtension.drawn(options, 2))
     assert outcome.findings == (), outcome.findings[0]
 
 

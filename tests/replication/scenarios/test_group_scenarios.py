@@ -12,7 +12,7 @@ from broker.error_codes import ErrorCode
 from broker.group.classic import ClassicGroup
 from broker.group.consumer import ConsumerGroup, heartbeats
 from broker.group.consumer.member import NOTHING
-from replication.groups.journal import GroupRead, Journal
+from replication.groups.common.journal import Journal, StoredGroup
 from replication.groups.shard import Shard
 from replication.scenarios.catalogue.groups import INCIDENT, S63, S67, S69, S71
 
@@ -27,8 +27,8 @@ def test_a_zombie_is_refused_because_the_coordinator_fences_it(monkeypatch: pyte
 def test_nobody_owns_a_partition_twice_because_what_is_asked_back_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Journal.read
 
-    def read(self: Journal, log: Any) -> dict[str, GroupRead]:
-        groups = real(self, log)
+    def read(self: Journal, *given: Any) -> dict[str, StoredGroup]:
+        groups = real(self, *given)
         for group in groups.values():
             if isinstance(group.consumer, ConsumerGroup):
                 members = {name: attrs.evolve(one, revoking=NOTHING) for name, one in group.consumer.members.items()}
@@ -45,7 +45,7 @@ def test_a_lost_answer_fences_nobody_because_the_former_epoch_is_taken(monkeypat
 
 
 def test_a_rebalance_goes_on_because_the_next_coordinator_reads_its_partition(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Journal, "read", lambda self, log: {})
+    monkeypatch.setattr(Journal, "read", lambda self, *given: {})
     assert any("G7" in difference for difference in S71.play().differences)
 
 

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from broker.units import DurationMs
-from replication.groups import GroupLife, with_groups
+from replication.groups import GroupsExtension, with_groups
 from replication.rules.switches import rules_of
 from replication.scenarios.catalogue.zookeeper import OLDER_MODE
 from replication.simulation import FaultKind, Options, harsh, run, swarm
@@ -61,14 +61,14 @@ def test_the_end_of_another_log_is_counted_under_the_rules_of_2_8() -> None:
 def test_a_controller_that_missed_its_end_learns_of_it_when_it_writes() -> None:
     """456: deaf, it wrote, was refused and read again without end, as nothing told it of the next controller."""
     options = with_groups(_harsh(456, LOSING))
-    assert run(options, extension=GroupLife.drawn(options, 2)).event_count < 50_000
+    assert run(options, extension=GroupsExtension.drawn(options, 2)).event_count < 50_000
 
 
 def test_groups_have_coordinators_in_a_cluster_with_zookeeper() -> None:
     options = with_groups(_with_zookeeper(4, "3.5"))
-    life = GroupLife.drawn(options, 2)
+    life = GroupsExtension.drawn(options, 2)
     assert run(options, extension=life).findings == ()
-    assert life.tally.read_count > 0
+    assert life.counts.read_count > 0
 
 
 def test_a_topic_of_the_same_name_is_made_only_when_every_replica_of_the_former_is_deleted() -> None:

@@ -62,9 +62,9 @@ def test_json_has_every_count_and_is_the_same_each_time(capsys: pytest.CaptureFi
     first = capsys.readouterr().out
     assert simulate(*arguments) == 0
     assert capsys.readouterr().out == first
-    (life,) = json.loads(first)["lives"]
-    assert (life["protocol"], life["assignor"], life["findings"]) == ("eager", "range", [])
-    assert life["commits"]["NONE"] > 0
+    (group_run,) = json.loads(first)["lives"]
+    assert (group_run["protocol"], group_run["assignor"], group_run["findings"]) == ("eager", "range", [])
+    assert group_run["commits"]["NONE"] > 0
 
 
 def test_the_stories_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,9 +77,9 @@ def test_events_of_a_file_are_played_in_order_of_time(tmp_path: Path, capsys: py
     file = tmp_path / "events.json"
     file.write_text(json.dumps(EVENTS))
     assert simulate("--events", str(file), "--protocol", "consumer", "--json") == 0
-    (life,) = json.loads(capsys.readouterr().out)["lives"]
-    assert life["rebalance_count"] == 3
-    assert life["settled_ms"] > 90_000
+    (group_run,) = json.loads(capsys.readouterr().out)["lives"]
+    assert group_run["rebalance_count"] == 3
+    assert group_run["settled_ms"] > 90_000
 
 
 @pytest.mark.parametrize("suffix", ["svg", "html"])
@@ -98,9 +98,9 @@ def test_a_chart_is_written_that_holds_a_row_for_each_partition(
 
 def test_names_of_others_are_escaped_in_tables_and_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, chart = tmp_path / "[red]e\x1b.json", tmp_path / "chart.svg"
-    person = {"name": "<b>\x1b[31m", "topics": ["t"], "remembers_partitions": True}
-    events = [{"at_ms": 0, "kind": "start", "target": person["name"]}]
-    file.write_text(json.dumps({"minutes": 1, "topics": {"t": 1}, "members": [person], "events": events}))
+    member = {"name": "<b>\x1b[31m", "topics": ["t"], "remembers_partitions": True}
+    events = [{"at_ms": 0, "kind": "start", "target": member["name"]}]
+    file.write_text(json.dumps({"minutes": 1, "topics": {"t": 1}, "members": [member], "events": events}))
     assert simulate("--events", str(file), "--chart", str(chart)) == 0
     printed = capsys.readouterr().out
     assert "\x1b" not in printed

@@ -37,33 +37,31 @@ from broker.group.protocol import read_subscription, write_assignment
 from broker.ids import BrokerId, Offset, PartitionId, TopicPartition
 from broker.machines import step
 from broker.units import DurationMs, TimeMs
-from replication.groups.alone import (
-    ClassicClient,
-    Client,
-    ClientSpec,
-    ConsumerClient,
-    Disconnected,
-    Output,
-    Request,
-    Send,
-)
+from replication.groups.client.classic_client import ClassicClient
+from replication.groups.client.client import Client
+from replication.groups.client.consumer_client import ConsumerClient
 from replication.groups.client.epochs import EPOCH_TRANSITIONS, EpochInput, EpochState
 from replication.groups.client.joining import JOIN_TRANSITIONS, JoinInput, JoinState
 from replication.groups.client.messages import (
-    AskTopics,
     Committed,
     Died,
+    Disconnected,
+    Output,
+    PartitionsRevoked,
     PollExpired,
     Read,
+    Request,
     Response,
-    Taken,
-    TopicsTold,
+    Send,
+    TopicMetadataRequest,
+    TopicMetadataResponse,
     Why,
 )
+from replication.groups.client.options import ClientSpec
 
 State = TypeVar("State", bound=enum.Enum)
 Input = TypeVar("Input", bound=enum.Enum)
-Asked = TypeVar("Asked", bound=object)
+GroupRequest = TypeVar("GroupRequest", bound=object)
 
 P0, P1 = (TopicPartition("t", PartitionId(number)) for number in range(2))
 BOTH = frozenset({P0, P1})
@@ -103,11 +101,11 @@ class Script:
     def stall(self, for_ms: int) -> None:
         self._take(self.client.stall(DurationMs(for_ms), TimeMs(self.now_ms)))
 
-    def asked(self, kind: type[Asked]) -> Asked:
+    def asked(self, kind: type[GroupRequest]) -> GroupRequest:
         """Return the oldest open request of a kind."""
         return next(send.request for send in self.open if isinstance(send.request, kind))
 
-    def has_asked(self, kind: type[Asked]) -> bool:
+    def has_asked(self, kind: type[GroupRequest]) -> bool:
         return any(isinstance(send.request, kind) for send in self.open)
 
     def answer(self, kind: type[Request], response: Response) -> None:
@@ -116,7 +114,7 @@ class Script:
         self.open.remove(send)
         self._take(self.client.handle(send.ticket, response, TimeMs(self.now_ms)))
 
-    def of(self, kind: type[Asked]) -> list[Asked]:
+    def of(self, kind: type[GroupRequest]) -> list[GroupRequest]:
         return [note for note in self.notes if isinstance(note, kind)]
 
 
@@ -199,7 +197,7 @@ def test_an_eager_member_commits_and_gives_up_everything_before_it_joins_again()
     script.at(3_600)
     assert not script.has_asked(JoinGroupRequest)
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
-    assert script.of(Taken) == [Taken(BOTH, Why.REVOKED)]
+    assert script.of(PartitionsRevoked) == [PartitionsRevoked(BOTH, Why.REVOKED)]
     assert read_subscription(script.asked(JoinGroupRequest).protocols[0].metadata).owned == ()
 
 
@@ -211,11 +209,11 @@ def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_i
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     request = script.asked(JoinGroupRequest)
     told = read_subscription(request.protocols[0].metadata)
-    assert (told.owned, told.generation, script.of(Taken)) == ((P0, P1), 1, [])
+    assert (told.owned, told.generation, script.of(PartitionsRevoked)) == ((P0, P1), 1, [])
     script.answer(JoinGroupRequest, in_generation(2, request))
     script.answer(SyncGroupRequest, SyncGroupResponse(ticket=request.ticket, assignment=write_assignment({P0})))
     script.at(4_200)
-    assert script.of(Taken) == [Taken(frozenset({P1}), Why.REVOKED)]
+    assert script.of(PartitionsRevoked) == [PartitionsRevoked(frozenset({P1}), Why.REVOKED)]
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE,)))
     assert read_subscription(script.asked(JoinGroupRequest).protocols[0].metadata).owned == (P0,)
 
@@ -225,7 +223,7 @@ def test_a_member_that_is_told_that_it_is_none_loses_everything_without_a_commit
     script.at(3_100)
     hear(script, ErrorCode.UNKNOWN_MEMBER_ID)
     script.at(3_600)
-    assert script.of(Taken) == [Taken(BOTH, Why.LOST)]
+    assert script.of(PartitionsRevoked) == [PartitionsRevoked(BOTH, Why.LOST)]
     assert not script.has_asked(OffsetCommitRequest)
     assert script.asked(JoinGroupRequest).member_id == ""
 
@@ -268,7 +266,7 @@ def test_the_leader_assigns_by_the_partitions_that_it_asks_for() -> None:
     me = MemberId("m")
     members = (JoinedMember(me, None, request.protocols[0].metadata),)
     script.answer(JoinGroupRequest, attrs.evolve(in_generation(1, request), leader_id=me, members=members))
-    script.answer(AskTopics, TopicsTold({"t": 2}))
+    script.answer(TopicMetadataRequest, TopicMetadataResponse({"t": 2}))
     assert script.asked(SyncGroupRequest).assignments == ((me, write_assignment(BOTH)),)
 
 
@@ -310,9 +308,9 @@ def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
     script.at(5_000)
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     script.answer(ConsumerGroupHeartbeatRequest, told(1, P0))
-    assert script.of(Taken) == []
+    assert script.of(PartitionsRevoked) == []
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
-    assert script.of(Taken) == [Taken(frozenset({P1}), Why.REVOKED)]
+    assert script.of(PartitionsRevoked) == [PartitionsRevoked(frozenset({P1}), Why.REVOKED)]
     assert script.asked(ConsumerGroupHeartbeatRequest).owned == frozenset({P0})
 
 
@@ -320,7 +318,7 @@ def test_a_fenced_consumer_member_loses_everything_and_joins_with_epoch_zero_und
     script = consumer()
     script.answer(ConsumerGroupHeartbeatRequest, told(1, P0, P1))
     script.answer(ConsumerGroupHeartbeatRequest, told(1, error=ErrorCode.FENCED_MEMBER_EPOCH))
-    assert script.of(Taken) == [Taken(BOTH, Why.LOST)]
+    assert script.of(PartitionsRevoked) == [PartitionsRevoked(BOTH, Why.LOST)]
     again = script.asked(ConsumerGroupHeartbeatRequest)
     assert (again.epoch, again.member_id) == (0, "m")
 
@@ -350,5 +348,5 @@ def test_a_refused_commit_is_noted_with_its_error() -> None:
     )
     assert [note.error for note in script.of(Committed)] == [ErrorCode.ILLEGAL_GENERATION] * 2
     script.at(6_200)
-    assert script.of(Taken) == [Taken(BOTH, Why.LOST)]
+    assert script.of(PartitionsRevoked) == [PartitionsRevoked(BOTH, Why.LOST)]
     assert script.asked(JoinGroupRequest).member_id == "m", "the name is still good"

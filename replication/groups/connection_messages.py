@@ -20,7 +20,7 @@ from replication.roles.messages import HostedMessage, NodeId
 
 
 @attrs.frozen
-class Asked(HostedMessage):
+class GroupRequest(HostedMessage):
     """A client's request. Tickets below `floor` are done with: their answers need not be kept."""
 
     client: NodeId
@@ -32,7 +32,7 @@ class Asked(HostedMessage):
 
 
 @attrs.frozen
-class Answered(HostedMessage):
+class GroupResponse(HostedMessage):
     """The answer to a request."""
 
     broker: BrokerId
@@ -42,7 +42,7 @@ class Answered(HostedMessage):
 
 
 @attrs.frozen
-class Probe(HostedMessage):
+class RequestProbe(HostedMessage):
     """A client asks whether these requests are still under way."""
 
     session: int
@@ -50,7 +50,7 @@ class Probe(HostedMessage):
 
 
 @attrs.frozen
-class Probed(HostedMessage):
+class ProbeResult(HostedMessage):
     """Of `tickets` the broker is at work on `waiting`; the others, or their answers, are lost."""
 
     broker: BrokerId

@@ -20,10 +20,10 @@ from broker.group.protocol import write_assignment
 from broker.group.service import GroupEntry, GroupService, OffsetRecord
 from broker.ids import TopicPartition
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
-from replication.groups.alone.journal import Journal
-from replication.groups.alone.scenario import Mode
-from replication.groups.client.assigning import ClientAssignor, OnServer
-from tests.replication.groups.alone.lives import CONSUMER, COOPERATIVE, EAGER, codes, findings
+from replication.groups.alone.stored_records import StoredRecords
+from replication.groups.client.assigning import ClientAssignor, ServerSideAssignor
+from replication.groups.client.protocols import GroupProtocol
+from tests.replication.groups.alone.runs import CONSUMER, COOPERATIVE, EAGER, codes, findings
 
 Patch = pytest.MonkeyPatch
 
@@ -57,15 +57,15 @@ def test_g2_and_g4_a_coordinator_that_gives_what_has_not_been_given_back(monkeyp
 
 
 def test_g3_a_target_that_forgets_a_partition(monkeypatch: Patch) -> None:
-    assign = OnServer.assign
+    assign = ServerSideAssignor.assign
 
     def forgetful(
-        self: OnServer, members: Sequence[Subscriber], partition_counts: Mapping[str, int]
+        self: ServerSideAssignor, members: Sequence[Subscriber], partition_counts: Mapping[str, int]
     ) -> Mapping[MemberId, frozenset[TopicPartition]]:
         shares = assign(self, members, partition_counts)
         return {name: frozenset(one for one in share if one.partition) for name, share in shares.items()}
 
-    monkeypatch.setattr(OnServer, "assign", forgetful)
+    monkeypatch.setattr(ServerSideAssignor, "assign", forgetful)
     assert findings("S69", CONSUMER)[0].broken.what == "the target has 5 of 6 partitions"
 
 
@@ -82,20 +82,20 @@ def test_g6_a_group_that_calls_itself_stable_too_early(monkeypatch: Patch) -> No
     assert "G6" in codes("S67", CONSUMER)
 
 
-@pytest.mark.parametrize("mode", [EAGER, COOPERATIVE])
-def test_g7_a_coordinator_that_takes_every_commit(monkeypatch: Patch, mode: Mode) -> None:
+@pytest.mark.parametrize("protocol", [EAGER, COOPERATIVE])
+def test_g7_a_coordinator_that_takes_every_commit(monkeypatch: Patch, protocol: GroupProtocol) -> None:
     monkeypatch.setattr(GroupService, "commit_error", lambda self, request: ErrorCode.NONE)
-    texts = [finding.broken.what for finding in findings("S63", mode)]
+    texts = [finding.broken.what for finding in findings("S63", protocol)]
     assert "a commit was taken from who is no current member" in texts
 
 
 def test_g7_a_coordinator_that_reads_no_offsets_when_it_takes_over(monkeypatch: Patch) -> None:
-    entries = Journal.entries
+    entries = StoredRecords.entries
 
-    def without_offsets(self: Journal) -> Iterator[GroupEntry]:
+    def without_offsets(self: StoredRecords) -> Iterator[GroupEntry]:
         return (entry for entry in entries(self) if not isinstance(entry, OffsetRecord))
 
-    monkeypatch.setattr(Journal, "entries", without_offsets)
+    monkeypatch.setattr(StoredRecords, "entries", without_offsets)
     assert "G7" in codes("failover", EAGER)
 
 

@@ -46,7 +46,7 @@ def is_settled(service: GroupService, clients: Iterable[Client], partition_count
     alive = {client.member_id: client for client in clients}
     if shares is None or shares.keys() - alive.keys():
         return False
-    if any(alive[member_id].reader.owned != share for member_id, share in shares.items()):
+    if any(alive[member_id].subscriptions.owned != share for member_id, share in shares.items()):
         return False
     topics = {topic for client in alive.values() for topic in client.spec.topics}
     return sum(map(len, shares.values())) == sum(partition_counts.get(topic, 0) for topic in topics)

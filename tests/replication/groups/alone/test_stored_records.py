@@ -10,7 +10,7 @@ from broker.group.members import InstanceId, MemberId
 from broker.group.service import GroupEntry
 from broker.ids import TopicPartition, partition_id
 from broker.units import DurationMs
-from replication.groups.alone.journal import Journal
+from replication.groups.alone.stored_records import StoredRecords
 
 A, B = MemberId("a"), MemberId("b")
 
@@ -45,12 +45,12 @@ def group(*members: ConsumerMember, epoch: int) -> ConsumerGroup:
     )
 
 
-def read(journal: Journal) -> list[GroupEntry]:
+def read(journal: StoredRecords) -> list[GroupEntry]:
     return list(journal.entries())
 
 
 def test_a_consumer_group_is_read_back_as_it_was_written_last() -> None:
-    journal = Journal()
+    journal = StoredRecords()
     states = (
         group(member(A, t(0), t(1), t(0, "u")), epoch=1),
         group(member(A, t(0)), member(B, t(1), epoch=2), epoch=2),
@@ -63,7 +63,7 @@ def test_a_consumer_group_is_read_back_as_it_was_written_last() -> None:
 
 
 def test_what_is_read_of_a_consumer_group_comes_from_the_bytes() -> None:
-    journal = Journal()
+    journal = StoredRecords()
     journal.append((group(member(A, t(0)), epoch=1),))
     (key,) = [key for key in journal._values if key[:2] == b"\0\x08"]
     del journal._values[key]
@@ -73,7 +73,7 @@ def test_what_is_read_of_a_consumer_group_comes_from_the_bytes() -> None:
 
 
 def test_a_topic_that_the_group_reads_no_more_is_still_known_where_a_member_holds_it() -> None:
-    journal = Journal()
+    journal = StoredRecords()
     journal.append((group(member(A, t(0, "u")), epoch=1),))
     after = attrs.evolve(group(member(A, t(0, "u"), epoch=2), epoch=2), topics={"t": 3})
     journal.append((after,))

@@ -36,25 +36,24 @@ from broker.group.service import Response as ServiceResponse
 from broker.ids import PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
 from replication.groups.alone.hosting import Hosting
-from replication.groups.alone.modes import client_assignors, service_options
 from replication.groups.alone.processes import Process, Records
-from replication.groups.alone.scenario import Event, EventKind, GroupRunScenario, Mode, Person
-from replication.groups.client.classic_client import ClassicClient
-from replication.groups.client.client import Client
-from replication.groups.client.consumer_client import ConsumerClient
+from replication.groups.alone.scenario import MemberSpec, SingleGroupScenario
 from replication.groups.client.messages import (
-    AskTopics,
     Died,
     Disconnected,
     Note,
     Output,
+    PartitionsRevoked,
     Response,
     Send,
-    Taken,
-    TopicsTold,
+    TopicMetadataRequest,
+    TopicMetadataResponse,
     Why,
 )
 from replication.groups.client.options import ClientSpec
+from replication.groups.client.protocols import GroupProtocol, new_client
+from replication.groups.common.coordinator import service_options
+from replication.groups.common.events import Event, EventKind
 
 GROUP_ID: Final = "group"
 _NETWORK_STREAM: Final = 1
@@ -67,35 +66,35 @@ _TWIN: Final = "+"
 class Watcher:
     """Who looks at a world; each looks at what it wants to."""
 
-    def noted(self, world: World, process: Process, note: Note) -> None:
+    def noted(self, simulation: GroupSimulation, process: Process, note: Note) -> None:
         """Something happened at a client."""
 
-    def happened(self, world: World, event: Event) -> None:
+    def happened(self, simulation: GroupSimulation, event: Event) -> None:
         """Something of the scenario happened."""
 
-    def asked(self, world: World, ticket: Ticket, request: ServiceRequest) -> None:
+    def asked(self, simulation: GroupSimulation, ticket: Ticket, request: ServiceRequest) -> None:
         """A request has reached the coordinator, which does not know it yet."""
 
-    def answered(self, world: World, ticket: Ticket, response: ServiceResponse) -> None:
+    def answered(self, simulation: GroupSimulation, ticket: Ticket, response: ServiceResponse) -> None:
         """The coordinator has answered."""
 
-    def appended(self, world: World, entries: tuple[GroupEntry, ...]) -> None:
+    def appended(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
         """The coordinator has decided to store something."""
 
-    def stored(self, world: World, entries: tuple[GroupEntry, ...]) -> None:
+    def stored(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
         """Something is safe, and the coordinator does not know it yet."""
 
-    def stepped(self, world: World) -> None:
+    def stepped(self, simulation: GroupSimulation) -> None:
         """An event was handled: clients and coordinator are as they are now."""
 
 
-class World:
+class GroupSimulation:
     """One scenario, played with one protocol."""
 
-    def __init__(self, scenario: GroupRunScenario, mode: Mode, seed: int) -> None:
+    def __init__(self, scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int) -> None:
         scenario.check()
         self.scenario = scenario
-        self.mode = mode
+        self.protocol = protocol
         self.now_ms = TimeMs(0)
         self.event_count = 0
         self.watchers: list[Watcher] = []
@@ -103,19 +102,24 @@ class World:
         self.topics: dict[str, int] = {}
         self.records = Records(scenario.records_per_second)
         self._seed = seed
-        self._people = {person.name: person for person in scenario.people}
+        self._members = {member.name: member for member in scenario.members}
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._asked: dict[Ticket, tuple[Process, Ticket]] = {}
         self._network = SplitMix64(derive(seed, _NETWORK_STREAM))
         for topic, count in scenario.topics:
             self._grow(topic, count)
-        options = service_options(scenario, mode, self.topics, derive(seed, _COORDINATOR_STREAM))
+        options = service_options(
+            scenario.server_assignor(protocol),
+            self.topics,
+            derive(seed, _COORDINATOR_STREAM),
+            offsets_retention_ms=scenario.offsets_retention_ms,
+        )
         entropy = SplitMix64(derive(seed, _COORDINATOR_STREAM))
         self.hosting = Hosting(options, entropy, self)
         self._host_wakes_ms: int | None = None
 
-    def play(self) -> None:
+    def run(self) -> None:
         """Let everything happen, up to the end of the scenario."""
         for event in self.scenario.events:
             self._at(event.at_ms, partial(self._happen, event))
@@ -176,23 +180,20 @@ class World:
 
     # Clients.
 
-    def _start(self, person: Person, name: str) -> None:
+    def _start(self, member: MemberSpec, name: str) -> None:
         spec = ClientSpec(
             name=name,
             group_id=GROUP_ID,
-            topics=person.topics,
-            assignors=client_assignors(self.scenario, self.mode),
-            instance_id=None if person.instance_id is None else InstanceId(person.instance_id),
-            rack=person.rack,
-            revoke_ms=person.revoke_ms,
-            remembers_partitions=person.remembers_partitions,
-            options=person.options(self.scenario.client),
+            topics=member.topics,
+            assignors=self.scenario.client_assignors(self.protocol),
+            instance_id=None if member.instance_id is None else InstanceId(member.instance_id),
+            rack=member.rack,
+            revoke_ms=member.revoke_ms,
+            remembers_partitions=member.remembers_partitions,
+            options=member.options(self.scenario.client),
         )
-        client: Client
-        if self.mode is Mode.CONSUMER:
-            client = ConsumerClient(spec, self.records)
-        else:
-            client = ClassicClient(spec, self.records, SplitMix64(derive(self._seed, _CLIENT_STREAM, self._count)))
+        entropy = SplitMix64(derive(self._seed, _CLIENT_STREAM, self._count))
+        client = new_client(spec, self.protocol, self.records, entropy)
         process = self.processes[name] = Process(name, client)
         self._take(process, client.start(self.now_ms))
 
@@ -259,9 +260,9 @@ class World:
         request = send.request
         if isinstance(request, FindCoordinatorRequest):
             self._reply(process, send.ticket, self._found())
-        elif isinstance(request, AskTopics):
+        elif isinstance(request, TopicMetadataRequest):
             known = {topic: self.topics[topic] for topic in request.topics if topic in self.topics}
-            self._reply(process, send.ticket, TopicsTold(known))
+            self._reply(process, send.ticket, TopicMetadataResponse(known))
         else:
             assert send.broker is not None
             ticket = Ticket(self._count)
@@ -314,7 +315,7 @@ class World:
             case EventKind.START:
                 self._start_if_gone(event.target)
             case EventKind.TWIN:
-                self._start(self._people[event.target], event.target + _TWIN)
+                self._start(self._members[event.target], event.target + _TWIN)
             case _:
                 process = self.processes.get(event.target)
                 if process is not None and process.is_alive:
@@ -323,7 +324,7 @@ class World:
     def _start_if_gone(self, name: str) -> None:
         process = self.processes.get(name)
         if process is None or not process.is_alive:
-            self._start(self._people[name], name)
+            self._start(self._members[name], name)
 
     def _befall(self, process: Process, event: Event) -> None:
         match event.kind:
@@ -347,10 +348,10 @@ class World:
 
     def _end(self, process: Process) -> None:
         process.is_alive = False
-        owned = process.client.reader.owned
+        owned = process.client.subscriptions.owned
         if owned:
             for watcher in self.watchers:
-                watcher.noted(self, process, Taken(owned, Why.CRASHED))
+                watcher.noted(self, process, PartitionsRevoked(owned, Why.CRASHED))
 
     def _fail_over(self, for_ms: DurationMs) -> None:
         """Let the coordinator die: its connections break, and another one is there after a while."""

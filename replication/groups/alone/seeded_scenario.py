@@ -24,7 +24,8 @@ from broker.draws import exponential
 from broker.entropy import SplitMix64, derive
 from broker.errors import UsageError
 from broker.units import MINUTE_MS, SECOND_MS, DurationMs, TimeMs
-from replication.groups.alone.scenario import Event, EventKind, GroupRunScenario, Person
+from replication.groups.alone.scenario import MemberSpec, SingleGroupScenario
+from replication.groups.common.events import Event, EventKind
 
 _PLAN_STREAM: Final = 10
 _BETWEEN_MS_MEAN: Final = 45 * SECOND_MS
@@ -56,25 +57,25 @@ class Shape:
     minutes: int = 20
 
 
-def seeded_scenario(seed: int, shape: Shape) -> GroupRunScenario:
+def seeded_scenario(seed: int, shape: Shape) -> SingleGroupScenario:
     """Return the scenario of this seed; raises UsageError where it would be over before anything happens."""
     duration_ms = DurationMs(shape.minutes * MINUTE_MS)
     if duration_ms <= _QUIET_MS + MINUTE_MS:
         raise UsageError(f"{shape.minutes} minutes are too few for a seeded life; at least 5 are needed")
-    people = tuple(
-        Person(
+    members = tuple(
+        MemberSpec(
             name=f"c{number:02d}",
             topics=(_TOPIC,),
             instance_id=f"i{number:02d}" if number % _STATIC_EVERY == _STATIC_EVERY - 1 else None,
         )
         for number in range(shape.members)
     )
-    return GroupRunScenario(
+    return SingleGroupScenario(
         name=f"seed {seed}",
         title=f"{shape.members} members, {shape.partitions} partitions, {shape.minutes} minutes",
         topics=((_TOPIC, shape.partitions),),
-        people=people,
-        events=_Planner(seed, shape, people, duration_ms).events(),
+        members=members,
+        events=_Planner(seed, shape, members, duration_ms).events(),
         duration_ms=duration_ms,
         restart_ms=_RESTART_MS,
     )
@@ -83,19 +84,19 @@ def seeded_scenario(seed: int, shape: Shape) -> GroupRunScenario:
 class _Planner:
     """Draws events, and knows who will be alive when."""
 
-    def __init__(self, seed: int, shape: Shape, people: tuple[Person, ...], duration_ms: DurationMs) -> None:
+    def __init__(self, seed: int, shape: Shape, members: tuple[MemberSpec, ...], duration_ms: DurationMs) -> None:
         self._entropy = SplitMix64(derive(seed, _PLAN_STREAM))
-        self._people = people
+        self._members = members
         self._end_ms = duration_ms - _QUIET_MS
         self._partition_count = shape.partitions
         self._events: list[Event] = []
-        self._free_ms = {person.name: 0 for person in people}
+        self._free_ms = {member.name: 0 for member in members}
         """From when on nothing else is going on with each member."""
 
     def events(self) -> tuple[Event, ...]:
         """Return the plan in order of time."""
-        for person in self._people:
-            self._add(self._entropy.next_int_bound(5 * SECOND_MS), EventKind.START, person.name)
+        for member in self._members:
+            self._add(self._entropy.next_int_bound(5 * SECOND_MS), EventKind.START, member.name)
         now_ms = MINUTE_MS
         while (now_ms := now_ms + self._between_ms()) < self._end_ms:
             self._roll(now_ms)

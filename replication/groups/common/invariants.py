@@ -20,7 +20,8 @@ OffsetMetadataManager, trunk 1eb7644 (2024-10).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -33,7 +34,25 @@ from broker.group.records import CommittedOffset
 from broker.group.service import GroupService
 from broker.ids import TopicPartition
 from broker.units import DurationMs, TimeMs
+from replication.checkers import Invariant
 from replication.groups.client.client import Client
+
+GROUP_INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
+    {
+        "G1": Invariant("generation ownership", "a stable generation gives a partition to one member at most"),
+        "G2": Invariant("no overlap", "no two current members take the same partition for their own"),
+        "G3": Invariant("legal target", "a target covers all subscribed partitions, each once"),
+        "G4": Invariant("member epochs", "who is at the target's epoch owns nothing that is assigned elsewhere"),
+        "G5": Invariant("partition epochs", "a partition has an epoch exactly when a member has it"),
+        "G6": Invariant("stable is converged", "in a stable group every member owns its target"),
+        "G7": Invariant("commits", "only current members commit, and what was acknowledged survives"),
+        "G8": Invariant("no early expiry", "offsets are forgotten only when nobody can need them"),
+        "G9": Invariant("legal steps", "groups and members step by their tables, epochs do not fall"),
+        "GS": Invariant("nothing skipped", "a group is handed every record up to where it stands"),
+    }
+)
+"""Every invariant of groups by its code; GS is checked in the cluster only."""
+
 
 PREDECESSORS: Final = {
     GroupState.EMPTY: {GroupState.PREPARING_REBALANCE},
@@ -72,7 +91,7 @@ def single_owners(service: GroupService, clients: Iterable[Client]) -> Iterator[
     for client in clients:
         if not is_current(service, client):
             continue
-        for partition in sorted(client.reader.owned):
+        for partition in sorted(client.subscriptions.owned):
             if partition in owners:
                 yield Broken("G2", f"{owners[partition]} and {client.spec.name} both own {partition}")
             owners[partition] = client.spec.name

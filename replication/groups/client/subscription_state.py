@@ -27,7 +27,7 @@ class Feed(Protocol):
         ...
 
 
-class Reader:
+class SubscriptionState:
     """The owned partitions of one consumer and their positions."""
 
     def __init__(self, feed: Feed) -> None:

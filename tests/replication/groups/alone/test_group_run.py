@@ -9,20 +9,21 @@ import attrs
 import pytest
 
 from broker.errors import UsageError
-from replication.groups.alone.life import live
-from replication.groups.alone.plan import Shape, seeded_scenario
-from replication.groups.alone.scenario import EventKind, Mode
+from replication.groups.alone.group_run import run_group
 from replication.groups.alone.scenarios import SCENARIOS
-from tests.replication.groups.alone.lives import CONSUMER, COOPERATIVE, EAGER, SMALL, seeded, told
+from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
+from replication.groups.client.protocols import GroupProtocol
+from replication.groups.common.events import EventKind
+from tests.replication.groups.alone.runs import CONSUMER, COOPERATIVE, EAGER, SMALL, named, seeded
 
 _DIGEST = """
 import hashlib
-from replication.groups.alone.life import live
-from replication.groups.alone.plan import Shape, seeded_scenario
-from replication.groups.alone.scenario import Mode
+from replication.groups.alone.group_run import run_group
+from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
+from replication.groups.client.protocols import GroupProtocol
 scenario = seeded_scenario(5, Shape(members=3, partitions=5, minutes=6))
-lives = [live(scenario, mode, 5) for mode in Mode]
-print(hashlib.sha256(repr([(life.figures(), life.spells, life.generations_ms) for life in lives]).encode()).hexdigest())
+lives = [run_group(scenario, protocol, 5) for protocol in GroupProtocol]
+print(hashlib.sha256(repr([(life.figures(), life.spans, life.generations_ms) for life in lives]).encode()).hexdigest())
 """
 
 
@@ -39,24 +40,24 @@ def test_the_same_seed_gives_the_same_life_whatever_the_hash_seed() -> None:
     assert digest("1") == digest("2") != ""
 
 
-@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("protocol", GroupProtocol)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_seeded_life_breaks_nothing_and_comes_to_rest(seed: int, mode: Mode) -> None:
-    life = seeded(seed, mode)
-    assert life.findings == ()
-    last_ms = max(event.at_ms + event.for_ms for event in life.scenario.events)
-    assert life.settled_ms is not None
+def test_a_seeded_life_breaks_nothing_and_comes_to_rest(seed: int, protocol: GroupProtocol) -> None:
+    group_run = seeded(seed, protocol)
+    assert group_run.findings == ()
+    last_ms = max(event.at_ms + event.for_ms for event in group_run.scenario.events)
+    assert group_run.settled_ms is not None
     # A static member that is restarted too early is refused, and started once more, until its former session is over.
-    assert life.settled_ms < last_ms + 120_000
-    held = [spell for spell in life.spells if spell.end_ms == life.scenario.duration_ms]
-    assert len({spell.partition for spell in held}) == len(held) == len({spell.partition for spell in life.spells})
+    assert group_run.settled_ms < last_ms + 120_000
+    held = [span for span in group_run.spans if span.end_ms == group_run.scenario.duration_ms]
+    assert len({span.partition for span in held}) == len(held) == len({span.partition for span in group_run.spans})
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_assignor_moves_less_than_the_least(seed: int) -> None:
-    for mode in Mode:
-        life = seeded(seed, mode)
-        assert life.move_count >= life.least_move_count >= 0
+    for protocol in GroupProtocol:
+        group_run = seeded(seed, protocol)
+        assert group_run.move_count >= group_run.least_move_count >= 0
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -66,30 +67,32 @@ def test_members_that_keep_what_nobody_else_gets_are_given_less_back(seed: int) 
 
 
 def test_every_record_is_read_and_what_is_read_twice_is_counted() -> None:
-    for mode in Mode:
-        life = told("S61", mode)
-        due = 6 * life.scenario.records_per_second * 239
-        assert life.read_count - life.duplicate_count > due - 6 * 20 * 10
+    for protocol in GroupProtocol:
+        group_run = named("S61", protocol)
+        due = 6 * group_run.scenario.records_per_second * 239
+        assert group_run.read_count - group_run.duplicate_count > due - 6 * 20 * 10
         # What b had read since its last commit, five seconds at most, is read again by the others.
-        assert 0 < life.duplicate_count <= 2 * 20 * 6
+        assert 0 < group_run.duplicate_count <= 2 * 20 * 6
 
 
 def test_an_eager_group_assigned_by_sticky_moves_less_than_one_assigned_by_range() -> None:
     scenario = seeded_scenario(1, SMALL)
-    sticky = live(attrs.evolve(scenario, assignor="sticky"), EAGER, 1)
+    sticky = run_group(attrs.evolve(scenario, assignor="sticky"), EAGER, 1)
     assert sticky.findings == ()
     assert sticky.move_count < seeded(1, EAGER).move_count
 
 
-@pytest.mark.parametrize(("mode", "assignor"), [(EAGER, "random"), (CONSUMER, "server-range"), (CONSUMER, "random")])
-def test_other_assignors_can_be_chosen(mode: Mode, assignor: str) -> None:
-    life = live(attrs.evolve(SCENARIOS["S61"], assignor=assignor), mode, 1)
-    assert (life.assignor, life.findings) == (assignor, ())
+@pytest.mark.parametrize(
+    ("protocol", "assignor"), [(EAGER, "random"), (CONSUMER, "server-range"), (CONSUMER, "random")]
+)
+def test_other_assignors_can_be_chosen(protocol: GroupProtocol, assignor: str) -> None:
+    group_run = run_group(attrs.evolve(SCENARIOS["S61"], assignor=assignor), protocol, 1)
+    assert (group_run.assignor, group_run.findings) == (assignor, ())
 
 
 def test_an_assignor_that_the_protocol_does_not_take_is_refused() -> None:
     with pytest.raises(UsageError) as error:
-        live(attrs.evolve(SCENARIOS["S61"], assignor="range"), COOPERATIVE, 1)
+        run_group(attrs.evolve(SCENARIOS["S61"], assignor="range"), COOPERATIVE, 1)
     assert str(error.value) == "a group of the cooperative protocol cannot be assigned by 'range'"
 
 
@@ -102,7 +105,7 @@ def test_a_plan_leaves_somebody_alive_and_brings_everybody_back() -> None:
                 gone.add(event.target)
             elif event.kind is EventKind.START:
                 gone.discard(event.target)
-            assert len(gone) < len(scenario.people)
+            assert len(gone) < len(scenario.members)
         assert not gone
         assert max(event.at_ms + event.for_ms for event in scenario.events) <= scenario.duration_ms - 180_000
 

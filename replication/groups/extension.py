@@ -4,13 +4,13 @@ It decides when groups are whole again: once faults are over and all members are
 member owns what it was given, and what was read to the end is committed.
 
 Goals, most important first
-1. Groups live in the same cluster, under the same faults, as everything else that is checked.
+1. Groups run_group in the same cluster, under the same faults, as everything else that is checked.
 2. Seed and plan say everything.
 
 Constraints: takes part as an extension of a run (`replication.simulation.run.Extension`); what it adds to the trace are
 lines of what befalls members, and of coordinators that begin.
 
-Example: run(with_groups(swarm(7, DurationMs(300_000))), extension=GroupLife.drawn(options, 3)).is_clean is True.
+Example: run(with_groups(swarm(7, DurationMs(300_000))), extension=GroupsExtension.drawn(options, 3)).is_clean is True.
 
 Left out: topics that grow, groups that are deleted.
 
@@ -26,27 +26,24 @@ from typing import Final
 from broker.clock import Clock
 from broker.entropy import SplitMix64, derive
 from broker.error_codes import ErrorCode
-from broker.group.classic import ClassicOptions, Ticket
-from broker.group.consumer import ConsumerOptions, GroupContext
+from broker.group.classic import Ticket
 from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
-from broker.group.offsets import OffsetOptions
-from broker.group.service import GroupService, ServiceOptions
+from broker.group.service import GroupService
 from broker.ids import BrokerId, TopicPartition, partition_id
 from broker.units import TimeMs
 from replication.checkers import Finding
-from replication.groups.alone.modes import DEFAULTS
-from replication.groups.alone.scenario import Mode
-from replication.groups.checks import GroupChecker
-from replication.groups.client.assigning import OnServer
-from replication.groups.client.invariants import Broken
+from replication.groups.checker import GroupChecker
 from replication.groups.client.messages import Died, Note, Send
-from replication.groups.client.views import given
+from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
 from replication.groups.commits import CommitHistory, CommitMade, OffsetShown
+from replication.groups.common.coordinator import service_options
+from replication.groups.common.counts import GroupCounts
+from replication.groups.common.invariants import Broken
+from replication.groups.common.views import given
+from replication.groups.connection_messages import GroupResponse, ShardRead
 from replication.groups.hosted_coordinator import HostedCoordinator, HostedRoleOptions
 from replication.groups.member import Member
-from replication.groups.messages import Answered, ShardRead
 from replication.groups.plan import GroupsPlan, MemberPlan, draw_plan
-from replication.groups.tally import Tally
 from replication.roles.hosted import Host
 from replication.roles.messages import CONTROLLER, Message, NodeId, PartitionRecord
 from replication.roles.outbox import Outbox
@@ -62,12 +59,12 @@ _Asked = tuple[NodeId, int, Ticket]
 """A request: who asked, in which session, by which ticket."""
 
 
-class GroupLife:
-    """The groups of one run. `tally` counts, `checker` and `history` find."""
+class GroupsExtension:
+    """The groups of one run. `counts` counts, `checker` and `history` find."""
 
     def __init__(self, options: Options, plan: GroupsPlan) -> None:
         self.plan = plan
-        self.tally = Tally()
+        self.counts = GroupCounts()
         self.history = CommitHistory()
         self.members: list[Member] = []
         self.hosted_roles: dict[BrokerId, HostedCoordinator] = {}
@@ -81,7 +78,7 @@ class GroupLife:
         self._trace: Trace | None = None
 
     @classmethod
-    def drawn(cls, options: Options, group_count: int) -> GroupLife:
+    def drawn(cls, options: Options, group_count: int) -> GroupsExtension:
         """Return so many groups, drawn from the seed."""
         return cls(options, draw_plan(options, group_count))
 
@@ -136,10 +133,10 @@ class GroupLife:
         elif isinstance(request, OffsetFetchRequest):
             self._fetches[asked] = request, now_ms
 
-    def heard(self, member: Member, told: Answered, now_ms: TimeMs) -> None:
+    def heard(self, member: Member, told: GroupResponse, now_ms: TimeMs) -> None:
         """Note what a member was told of offsets."""
         asked, spec = (member.node, told.session, told.ticket), member.plan.spec
-        self.tally.hear(spec.name, told.response)
+        self.counts.hear(spec.name, told.response)
         if isinstance(told.response, OffsetCommitResponse):
             for commit, error in zip(self._commits.pop(asked), told.response.errors, strict=True):
                 commit.answer(error, now_ms)
@@ -153,7 +150,7 @@ class GroupLife:
     def noted(self, member: Member, note: Note, now_ms: TimeMs) -> None:
         """Count what a consumer did."""
         spec = member.plan.spec
-        broken = self.tally.note(spec.group_id, note)
+        broken = self.counts.note(spec.group_id, note)
         if broken:
             self.checker.note(now_ms, [Broken("GS", broken)], spec.group_id)
         if isinstance(note, Died):
@@ -165,9 +162,10 @@ class GroupLife:
         """Return the coordinator of a broker that starts; each draws names of its own."""
         self._hosted_role_count += 1
         entropy = SplitMix64(derive(self._options.seed, _HOSTED_STREAM, self._hosted_role_count))
+        assignor = DEFAULT_ASSIGNORS[GroupProtocol.CONSUMER]
         options = HostedRoleOptions(
             layout=self.plan.layout,
-            service=service_options(self.plan, self._options.seed),
+            service=service_options(assignor, self.plan.layout.counts, derive(self._options.seed, _ASSIGNOR_STREAM)),
             load_ms_max=self.plan.load_ms_max,
             wall_clock_ms=WALL_CLOCK_MS,
         )
@@ -185,11 +183,11 @@ class GroupLife:
         if node == CONTROLLER:
             self._note_unclean(cluster)
         if isinstance(message, ShardRead):
-            self.tally.load_count += 1
+            self.counts.load_count += 1
             cluster.trace.line(cluster.now_ms, f"broker {node} coordinates the groups of partition {message.partition}")
         if cluster.now_ms - self._sampled_ms >= _SAMPLE_MS:
             self._sampled_ms = cluster.now_ms
-            self.tally.lag_max = max(self.tally.lag_max, self._whole_lag(cluster))
+            self.counts.lag_max = max(self.counts.lag_max, self._whole_lag(cluster))
 
     def _note_unclean(self, cluster: Cluster) -> None:
         """Note which groups may have lost what was acknowledged."""
@@ -205,7 +203,7 @@ class GroupLife:
         ends = {partition: _end_of(cluster, self.plan.layout.number_of(partition)) for partition in self._partitions()}
         wanted = {(member.plan.spec.group_id, topic) for member in self.members for topic in member.plan.spec.topics}
         return sum(
-            max(ends[partition] - self.tally.highs.get((group_id, partition), 0), 0)
+            max(ends[partition] - self.counts.highs.get((group_id, partition), 0), 0)
             for partition in ends
             for group_id, topic in sorted(wanted)
             if topic == partition.topic
@@ -230,16 +228,6 @@ class GroupLife:
         return None
 
 
-def service_options(plan: GroupsPlan, seed: int) -> ServiceOptions:
-    """Return what every coordinator is configured with: Kafka's defaults."""
-    assignor = OnServer.load(DEFAULTS[Mode.CONSUMER], SplitMix64(derive(seed, _ASSIGNOR_STREAM)))
-    return ServiceOptions(
-        classic=ClassicOptions(),
-        context=GroupContext(options=ConsumerOptions(), assignors=(assignor,), topics=plan.layout.counts),
-        offsets=OffsetOptions(),
-    )
-
-
 def _unsettled(plan: GroupsPlan, service: GroupService, members: list[Member]) -> str | None:
     """Return what keeps a group from being stable with all its members, each with what it was given."""
     shares = given(service)
@@ -249,7 +237,7 @@ def _unsettled(plan: GroupsPlan, service: GroupService, members: list[Member]) -
         client, name = member.client, member.plan.spec.name
         if client is None or not member.is_alive or member.is_frozen:
             return f"{name} is not there"
-        if shares.get(client.member_id) != client.reader.owned:
+        if shares.get(client.member_id) != client.subscriptions.owned:
             return f"{name} does not own what it was given"
     if len(shares) != len(members):
         return f"it has {len(shares)} members, {len(members)} are there"

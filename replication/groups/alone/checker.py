@@ -1,0 +1,114 @@
+"""Check the invariants G1 to G9 of a group alone after every event, and note each breach once.
+
+What it decides: when which invariant is looked at; the rules stand in `replication.groups.common.invariants`.
+
+Constraints: a finding names the time; the same code and text is noted the first time only.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from broker.group.classic import Ticket
+from broker.group.records import CommittedOffset
+from broker.group.service import GroupEntry, GroupService, OffsetRecord, Request, Response
+from broker.ids import TopicPartition
+from replication.groups.alone.processes import Process
+from replication.groups.alone.simulation import GroupSimulation, Watcher
+from replication.groups.client.messages import Note, PartitionsAssigned, PartitionsRevoked
+from replication.groups.common import invariants
+from replication.groups.common.coordinator_checks import CommitFence, ServiceChecker
+from replication.groups.common.invariants import Broken
+
+
+@attrs.frozen
+class GroupFinding:
+    """An invariant that was broken, and when first."""
+
+    at_ms: int
+    broken: Broken
+
+    def __str__(self) -> str:
+        return f"at {self.at_ms:,} ms {self.broken.code}: {self.broken.what}"
+
+
+class Checker(Watcher):
+    """A watcher that checks G1 to G9."""
+
+    def __init__(self) -> None:
+        self.findings: list[GroupFinding] = []
+        self._noted: set[Broken] = set()
+        self._accepted: dict[TopicPartition, CommittedOffset] = {}
+        self._fence: CommitFence[Ticket] = CommitFence()
+        self._must_compare = True
+        """Whether offsets were stored since they were last compared; only then, and by a take-over, do they change."""
+        self._coordinator: GroupService | None = None
+        self._has_changed = True
+        self._checker: ServiceChecker | None = None
+
+    def noted(self, simulation: GroupSimulation, process: Process, note: Note) -> None:
+        """Look again when a client owns more or less."""
+        self._has_changed |= isinstance(note, PartitionsAssigned | PartitionsRevoked)
+
+    def asked(self, simulation: GroupSimulation, ticket: Ticket, request: Request) -> None:
+        """Remember the commits that must be refused."""
+        service = simulation.hosting.service
+        if service is not None:
+            self._fence.asked(ticket, service, request)
+
+    def answered(self, simulation: GroupSimulation, ticket: Ticket, response: Response) -> None:
+        """G7: a commit is refused unless a current member sent it."""
+        if self._fence.accepted(ticket, response) is not None:
+            self._note(simulation, [Broken("G7", "a commit was taken from who is no current member")])
+
+    def appended(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
+        """G8: an offset is deleted only when it may be."""
+        service = simulation.hosting.service
+        assert service is not None
+        for entry in entries:
+            if isinstance(entry, OffsetRecord) and entry.value is None:
+                value = service.offsets.fetch(entry.key.group_id, TopicPartition(entry.key.topic, entry.key.partition))
+                if value is not None:
+                    retention_ms = service.offsets.options.retention_ms
+                    topic = entry.key.topic
+                    found = invariants.premature_expiry(value, topic, service, retention_ms, simulation.now_ms)
+                    self._note(simulation, found)
+
+    def stored(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
+        """Remember the offsets that were accepted."""
+        self._must_compare = True
+        for entry in entries:
+            if isinstance(entry, OffsetRecord):
+                partition = TopicPartition(entry.key.topic, entry.key.partition)
+                if entry.value is None:
+                    self._accepted.pop(partition, None)
+                else:
+                    self._accepted[partition] = entry.value
+
+    def stepped(self, simulation: GroupSimulation) -> None:
+        """Check G1 to G7 and G9 after an event."""
+        service = simulation.hosting.service
+        if service is None:
+            return
+        if self._must_compare or service is not self._coordinator:
+            self._must_compare, self._coordinator = False, service
+            self._note(simulation, invariants.commits_fenced(self._accepted, service))
+        if self._checker is None or self._checker.service is not service:
+            self._checker = ServiceChecker(service)
+        has_group_changed = self._checker.has_changed()
+        if not self._has_changed and not has_group_changed:
+            return
+        self._has_changed = False
+        clients = [process.client for process in simulation.alive()]
+        self._note(simulation, invariants.single_owners(service, clients))
+        self._note(simulation, self._checker.broken())
+
+    def _note(self, simulation: GroupSimulation, found: Iterable[Broken]) -> None:
+        for broken in found:
+            if broken not in self._noted:
+                self._noted.add(broken)
+                self.findings.append(GroupFinding(simulation.now_ms, broken))

@@ -1,0 +1,21 @@
+"""Run `brokerside groups assign|herd|simulate`: the commands about consumer groups, each from the room it belongs to.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import click
+
+from broker.cli import CommandGroup
+from placement.consumer.cli import assign_command
+from replication.groups.alone.cli import simulate_command
+
+
+@click.group(cls=CommandGroup)
+def groups() -> None:
+    """Show who gets which partitions of a consumer group, and what rebalances cost."""
+
+
+for command in (assign_command, simulate_command):
+    groups.add_command(command)
