@@ -5,9 +5,15 @@ owner says so on purpose, as a wall clock that is set back does; no module here 
 
 Example:
 
-    clock = ManualClock(TimeMs(1_000))
-    clock.advance(DurationMs(500))
-    clock.now_ms() == 1_500
+    >>> clock = ManualClock(TimeMs(1_000))
+    >>> clock.advance(DurationMs(500))
+    1500
+    >>> clock.now_ms()
+    1500
+    >>> clock.set(TimeMs(0))
+    Traceback (most recent call last):
+        ...
+    broker.errors.UsageError: the clock stands at 1500 ms and cannot go back to 0 ms
 
 Left out: timers. Who waits keeps its deadline and compares it with `now_ms`.
 

@@ -13,11 +13,19 @@ What a dump does not say is None, never an invented zero.
 
 Example: one topic "t" of two partitions on brokers 1 and 2, no ISR known:
 
-    ClusterView.build(
-        name="demo", source="inline", format="example",
-        topics=(TopicView("t", partition_count=2),),
-        partitions=PartitionTable(topic_index=[0, 0], partition_ids=[0, 1], replicas=[[1, 2], [2, 1]]),
-    )
+    >>> view = ClusterView.build(
+    ...     name="demo",
+    ...     source="inline",
+    ...     format="example",
+    ...     topics=(TopicView("t", partition_count=2),),
+    ...     partitions=PartitionTable(topic_index=[0, 0], partition_ids=[0, 1], replicas=[[1, 2], [2, 1]]),
+    ... )
+    >>> [broker.id for broker in view.brokers]
+    [1, 2]
+    >>> view.partitions.count, view.partitions.replica_count
+    (2, 4)
+    >>> view.partitions.isr is None
+    True
 
 Left out: histories. A view is one moment; a sequence of views is a sequence.
 """

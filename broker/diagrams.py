@@ -6,7 +6,16 @@ Inputs that lead to a state from every other state, and inputs that leave a stat
 
 Constraints: the same table gives the same bytes; the picture needs nothing from outside.
 
-Example: drawn({(Light.OFF, Press.ONCE): Light.ON}, "dot") has the line `"off" -> "on" [label="once"];`.
+Example:
+
+    >>> import enum
+    >>> Light = enum.Enum("Light", "OFF ON")
+    >>> Press = enum.Enum("Press", "ONCE")
+    >>> print(drawn({(Light.OFF, Press.ONCE): Light.ON}, "dot"))
+    digraph {
+        node [shape=box];
+        "off" -> "on" [label="once"];
+    }
 
 Left out: a layout that minimises crossings; Graphviz makes one of the DOT form.
 

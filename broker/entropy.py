@@ -3,7 +3,7 @@
 Decides where every random choice in this library comes from: a `RandomSource` handed in
 by the caller. Nothing below ever seeds itself.
 
-Goals, most important first
+Goals, most important first:
 1. Same seed, same stream, on every machine, in every process and Python version.
 2. Where Kafka drew from `java.util.Random`, `JavaRandom` draws the same numbers in the
    same order, so that a placement made from its seed is Kafka's own.
@@ -14,13 +14,25 @@ Constraints: seeds and keys are Java longs, bounds are positive Java ints; anyth
 is refused with UsageError and changes no state. A bounded draw is unbiased, so it may take
 several steps of the generator, but on average never more than two.
 
-How
+How:
 `JavaRandom` is a 48-bit linear congruential generator whose high bits are the output; it
 falls back on rejection for bounds that are not powers of two. `SplitMix64` steps a 64-bit
 counter by an odd constant and scrambles it. Both shuffle as Fisher and Yates did, from the
 end, which is also how Java's `Collections.shuffle` goes.
 
-Example: JavaRandom(42).next_int() == -1170105035, as `new Random(42).nextInt()` in Java.
+Example: the numbers of `new Random(42)` in Java, and seeds derived for two clusters of a fleet:
+
+    >>> JavaRandom(42).next_int()
+    -1170105035
+    >>> dice = JavaRandom(42)
+    >>> [dice.next_int_bound(6) for _ in range(8)]
+    [2, 3, 0, 2, 0, 1, 5, 2]
+    >>> cards = [1, 2, 3, 4, 5]
+    >>> JavaRandom(42).shuffle(cards)
+    >>> cards
+    [2, 3, 4, 5, 1]
+    >>> derive(7, 0) == derive(7, 0), derive(7, 0) == derive(7, 1)
+    (True, False)
 
 Left out: doubles, Gaussians, streams and cryptographic strength; nothing here needs them.
 

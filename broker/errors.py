@@ -8,6 +8,17 @@ beside its text, and `definite` tells whether the operation certainly did not ha
 Refusals that Kafka makes too carry Kafka's message and, in `kafka_class`, the
 Java class that Kafka throws, so that both can be compared to the letter.
 
+Example:
+
+    >>> raise InvalidReplicationFactorError("Replication factor: 3 larger than available brokers: 2.")
+    Traceback (most recent call last):
+        ...
+    broker.errors.InvalidReplicationFactorError: Replication factor: 3 larger than available brokers: 2.
+    >>> InvalidReplicationFactorError("no").definite, InvalidReplicationFactorError.kafka_class
+    (True, 'org.apache.kafka.common.errors.InvalidReplicationFactorException')
+    >>> shorten("x" * 100, 10)
+    'xxxxxxxxx…'
+
 Source: org.apache.kafka.common.errors and org.apache.kafka.server.common, 4.0.
 """
 

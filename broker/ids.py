@@ -4,6 +4,19 @@ Numbers that mean different things have different names for the reader and for
 mypy; at run time they are plain ints, so the borders that take other people's
 data check the ranges with the functions below.
 
+Example:
+
+    >>> TopicPartition("orders", PartitionId(3))
+    TopicPartition(topic='orders', partition=3)
+    >>> str(TopicPartition("orders", PartitionId(3)))
+    'orders-3'
+    >>> broker_id(7)
+    7
+    >>> broker_id(-1)
+    Traceback (most recent call last):
+        ...
+    broker.errors.UsageError: broker id is -1; allowed are whole numbers from 0 to 2147483647
+
 Source: Kafka's `Uuid`, `TopicPartition`, and broker ids as int32 (KIP-631).
 """
 

@@ -6,7 +6,19 @@ the same four functions, whatever it is a machine of.
 Constraints: what the table does not list is refused, and a refusal changes nothing, as `step` only
 returns; states and inputs are enums, drawn in the order in which they are declared.
 
-Example: step({(Light.OFF, Press.ONCE): Light.ON}, Light.OFF, Press.ONCE, what="lamp") is Light.ON.
+Example:
+
+    >>> Light = enum.Enum("Light", "OFF ON")
+    >>> Press = enum.Enum("Press", "ONCE")
+    >>> table = {(Light.OFF, Press.ONCE): Light.ON}
+    >>> step(table, Light.OFF, Press.ONCE, what="lamp")
+    <Light.ON: 2>
+    >>> step(table, Light.ON, Press.ONCE, what="lamp")
+    Traceback (most recent call last):
+        ...
+    broker.errors.UsageError: the lamp is on and cannot take once
+    >>> print(to_text(table))
+    off  + once  -> on
 
 Left out: what happens beside the step (records written, answers sent): that is the caller's.
 """

@@ -3,7 +3,10 @@
 Decides what a name looks like where people read it: control characters, and whatever else is not printable, are
 written as escapes.
 
-Example: printable("a\\x1b[31m") == "a\\\\x1b[31m".
+Example:
+
+    >>> print(printable("a" + chr(27) + "[31m"))
+    a\\x1b[31m
 
 Source: ours.
 """

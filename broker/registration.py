@@ -17,7 +17,12 @@ controller knows when it arrives, together make one input (`heartbeat_input`).
 The older mode (ZooKeeper, until 3.9): a broker is alive while its ephemeral node is there. There is no
 fencing: a broker that lost its connection counts as alive until its session expires.
 
-Example: FENCED + HEARTBEAT_CAUGHT_UP is UNFENCED; FENCED + HEARTBEAT_BEHIND is FENCED still.
+Example:
+
+    >>> broker_step(BrokerState.FENCED, BrokerInput.HEARTBEAT_CAUGHT_UP)
+    <BrokerState.UNFENCED: 3>
+    >>> broker_step(BrokerState.FENCED, BrokerInput.HEARTBEAT_BEHIND)
+    <BrokerState.FENCED: 2>
 
 Left out: a heartbeat that no longer wants the shutdown it asked for (Kafka's broker never sends one);
 a heartbeat with an epoch not registered, which is refused as STALE_BROKER_EPOCH before any state is

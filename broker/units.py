@@ -3,7 +3,16 @@
 Every duration is in milliseconds and every size in bytes unless a name says
 otherwise; sizes are printed in powers of 1024, as Kafka's settings count them.
 
-Example: parse_size("2 GiB") == 2147483648; format_size(1536) == "1.5 KiB".
+Example:
+
+    >>> parse_size("2 GiB")
+    2147483648
+    >>> format_size(1536)
+    '1.5 KiB'
+    >>> parse_size("2 bananas")
+    Traceback (most recent call last):
+        ...
+    broker.errors.UsageError: size '2 bananas' is not a number of bytes, KiB, MiB, GiB, TiB, PiB or EiB
 """
 
 from __future__ import annotations

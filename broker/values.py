@@ -7,7 +7,14 @@ Constraints: `value` is `attrs.frozen` to mypy, which refuses every assignment t
 Instances compare and hash by their fields, as frozen ones do, and nothing refers to them weakly. Everything that is
 not made at every event is `attrs.frozen`.
 
-Example: @value class Fetch: partition: int makes Fetch(0) == Fetch(0), and `fetch.partition = 1` an error of types.
+Example:
+
+    >>> @value
+    ... class Fetch:
+    ...     partition: int
+    ...
+    >>> Fetch(0) == Fetch(0), Fetch(0) == Fetch(1)
+    (True, False)
 
 Left out: classes with converters and validators, where the difference is lost in what those take.
 """

@@ -3,6 +3,11 @@
 Each takes Kafka's name, the default, one sentence and the class that defines the setting; the unit
 follows from the end of the name where Kafka put it there (`.ms`, `.bytes`, `.hours`), and a row
 that needs another one says so.
+
+Example:
+
+    >>> unit_of("replica.lag.time.max.ms"), unit_of("segment.bytes")
+    (<Unit.MS: 'ms'>, <Unit.BYTES: 'bytes'>)
 """
 
 from __future__ import annotations

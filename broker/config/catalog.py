@@ -2,6 +2,18 @@
 
 The order is that of the tables: requests, replication, controller, transactions, logs, groups and
 offsets of a broker; then what a topic and what a group may say for itself.
+
+Example:
+
+    >>> setting = lookup("retention.ms", Scope.TOPIC)
+    >>> setting.default, setting.unit
+    (604800000, <Unit.MS: 'ms'>)
+    >>> [found.scope.name for found in find("min.insync.replicas")]
+    ['BROKER', 'TOPIC']
+    >>> find("log.retention.m")
+    Traceback (most recent call last):
+        ...
+    broker.errors.UsageError: there is no setting 'log.retention.m'; the nearest is 'log.retention.ms'
 """
 
 from __future__ import annotations

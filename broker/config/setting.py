@@ -5,8 +5,15 @@ It decides which texts are a value of the setting, and says so in one sentence w
 Constraints: texts are read as Kafka's `ConfigDef.parseType` reads them (spaces around are dropped,
 true and false in any case, lists split at commas); a value outside the range is never kept.
 
-Example: parse(lookup("min.insync.replicas", Scope.TOPIC), "0") raises UsageError
-"min.insync.replicas is 0; allowed are whole numbers from 1 to 2147483647".
+Example:
+
+    >>> from broker.config.catalog import lookup
+    >>> parse(lookup("min.insync.replicas", Scope.TOPIC), " 2 ")
+    2
+    >>> parse(lookup("min.insync.replicas", Scope.TOPIC), "0")
+    Traceback (most recent call last):
+        ...
+    broker.errors.UsageError: min.insync.replicas is 0; allowed are whole numbers from 1 to 2147483647
 
 Left out: passwords and classes (no model reads them), and Java's digits outside ASCII.
 

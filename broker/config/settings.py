@@ -8,10 +8,13 @@ against each other agree; a Settings that exists is therefore usable as it is.
 How: a topic's or group's own value, else the first of the broker's synonyms that is set, converted
 to the unit of the topic's setting, else Kafka's default. Reading never changes anything.
 
-Example: a topic without a retention of its own, on a broker with log.retention.hours=1:
+Example: a topic without a retention of its own, on a broker with log.retention.hours=1, and one with its own:
 
-    broker = Settings.parse(Scope.BROKER, {"log.retention.hours": "1"})
-    Settings.parse(Scope.TOPIC, {}, broker=broker).duration_ms("retention.ms") == 3_600_000
+    >>> broker = Settings.parse(Scope.BROKER, {"log.retention.hours": "1"})
+    >>> Settings.parse(Scope.TOPIC, {}, broker=broker).duration_ms("retention.ms")
+    3600000
+    >>> Settings.parse(Scope.TOPIC, {"retention.ms": "5"}, broker=broker).duration_ms("retention.ms")
+    5
 
 Left out: dynamic changes while a broker runs; make a new Settings.
 

@@ -1,4 +1,18 @@
-"""The catalog as text: a table for people, one setting in full, and JSON for programs."""
+"""The catalog as text: a table for people, one setting in full, and JSON for programs.
+
+Example:
+
+    >>> from broker.config.catalog import find
+    >>> print(render_one(find("group.min.session.timeout.ms")[0]))
+    group.min.session.timeout.ms
+      Shortest session that a classic member may ask for.
+      scope          broker
+      type           int
+      default        6000 (6 seconds)
+      unit           ms
+      allowed        whole numbers from -2147483648 to 2147483647
+      source         GroupCoordinatorConfig
+"""
 
 from __future__ import annotations
 

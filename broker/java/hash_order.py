@@ -10,7 +10,10 @@ by key.
 
 Constraints: keys are distinct. Answers are places among the keys given, int64[keys].
 
-Example: string_places(["BB", "b", "Aa"]) is 0 2 1: "BB" and "Aa" share a bin, which is walked before that of "b".
+Example: "BB" and "Aa" share a bin, which is walked before that of "b":
+
+    >>> string_places(["BB", "b", "Aa"])
+    array([0, 2, 1])
 
 Cost: keys, times their length. Source: java.util.HashMap and org.apache.kafka.common.Uuid, 4.0, Java 17.
 """

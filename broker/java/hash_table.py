@@ -2,7 +2,7 @@
 
 Decides in which order keys are met, whatever was put in and taken out before.
 
-How
+How:
 A table has 2^k bins. A key of spread hash h goes to bin h mod 2^k, behind those that are there. The table doubles when
 it holds more keys than three quarters of its bins, and also when a ninth key goes to one bin of a table smaller
 than 64; in a larger table such a bin becomes a tree (`broker.java.tree_bin`), with an order of its own. Doubling splits
@@ -11,7 +11,14 @@ never makes a table smaller, but a tree of few keys a list. The walk goes bin by
 
 Constraints: a key is put in once and taken out only when it is there.
 
-Example: spread hashes 33 and 2 in a table of 16: bins 1 and 2, so that 33 is met first.
+Example: spread hashes 33 and 2 in a table of 16 go to the bins 1 and 2, so that 33 is met first:
+
+    >>> table = HashTable()
+    >>> for key in ((33, b"first"), (2, b"second")):
+    ...     table.add(key)
+    ...
+    >>> table.first()
+    (33, b'first')
 
 Source: java.util.HashMap (putVal, removeNode, resize, treeifyBin), Java 17.
 """

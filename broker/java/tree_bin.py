@@ -5,13 +5,16 @@ the tree, and three rules shape it: a new key comes right after its parent in th
 the tree has a new root, that key moves to the front; a bin that is turned into a tree, or
 split by a growing table, starts from the list it had. So the rotations reach the order.
 
-Constraints: keys are distinct and ordered: by hash, and where hashes are equal by the keys.
-
-Example: nine keys of ascending hash, made into a tree, leave the fourth as root, and are
-walked as 4, 1, 2, 3, 5, 6, 7, 8, 9.
-
 A key that is taken out leaves the list, and the tree is mended as red-black trees are; then too a new root moves to the
 front. Few keys left, as judged from the topmost nodes, the tree is given up and the list stays.
+
+Constraints: keys are distinct and ordered: by hash, and where hashes are equal by the keys.
+
+Example: nine keys of ascending hash, made into a tree, leave the fourth as root, which is walked first:
+
+    >>> tree = TreeBin.of((number, b"") for number in range(1, 10))
+    >>> [number for number, _ in tree.order]
+    [4, 1, 2, 3, 5, 6, 7, 8, 9]
 
 Left out: keys of equal hash that are not Comparable, such as the `Optional` racks of the
 striped placer, are ordered in Java by the objects' addresses; here by the strings.

@@ -1,6 +1,6 @@
 """The client's range assignor: of each topic, the first members get the first partitions.
 
-Goals, most important first
+Goals, most important first:
 1. Members hold the same partition numbers of topics with as many partitions and the same subscribers.
 2. Per topic, members differ by one partition at most.
 3. Where replicas' and members' racks are known, members read from their own rack (`placement.consumer.range_racks`).
@@ -8,12 +8,20 @@ Goals, most important first
 Constraints: each partition of a subscribed topic with metadata goes to one of its subscribers. Prior assignments
 are not looked at. Balance over all topics is no goal: the first members get more, topic after topic.
 
-How
+How:
 Members are sorted, static ones by instance id before the others by member id. A topic of p partitions and c
 subscribers gives p div c to each, and one more to the first p mod c, in contiguous ranges. A member's list holds the
 topics in the order of Java's map of topics; after a pass for racks it is sorted.
 
-Example: t0 and t1 of 3 partitions, members c0 and c1: c0 gets t0-0 t0-1 t1-0 t1-1, c1 gets t0-2 t1-2.
+Example: each topic alone, so that member a gets the odd partition of both:
+
+    >>> from broker.entropy import SplitMix64
+    >>> from placement.consumer.group import Member, Topic
+    >>> members = [Member(id="a", topics=("t", "u")), Member(id="b", topics=("t", "u"))]
+    >>> group = Group.of(members, [Topic(name="t", partition_count=3), Topic(name="u", partition_count=3)])
+    >>> assignment = RangeAssignor().assign(group, SplitMix64(0))
+    >>> [str(one) for one in assignment.of("a")], [str(one) for one in assignment.of("b")]
+    (['t-0', 't-1', 'u-0', 'u-1'], ['t-2', 'u-2'])
 
 Cost: partitions + subscriptions. Left out: partitions whose numbers have gaps.
 

@@ -6,7 +6,17 @@ one member that claims them: of one that several claim, at least one loses it. T
 claims, for the most even sizes, so that an assignor that does not balance may keep more. A match is a partition whose
 member has a replica in its own rack.
 
-Example: sizes 4 and 2 of two members for 6 partitions: score 2, best 0.
+Example: range gives 4 and 2 partitions where 3 and 3 can be had:
+
+    >>> from broker.entropy import SplitMix64
+    >>> from placement.consumer.client_range import RangeAssignor
+    >>> from placement.consumer.group import Group, Member, Topic
+    >>> from placement.consumer.optimum import optimum_of
+    >>> members = [Member(id="a", topics=("t", "u")), Member(id="b", topics=("t", "u"))]
+    >>> group = Group.of(members, [Topic(name="t", partition_count=3), Topic(name="u", partition_count=3)])
+    >>> figures = measure(RangeAssignor().assign(group, SplitMix64(0)), optimum_of(group))
+    >>> figures.size_min, figures.size_max, figures.best_size_min, figures.best_size_max
+    (2, 4, 3, 3)
 
 Cost: partitions, and that of the optimum. Source: ours; the score is AbstractStickyAssignor.getBalanceScore.
 """

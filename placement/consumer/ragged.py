@@ -3,7 +3,13 @@
 What it decides: the form in which subscriptions, claims and assignments are held: all values behind each other,
 and where each row starts. A million partitions on two thousand members are two arrays, not two thousand lists.
 
-Example: the rows [7, 8], [] and [9] are starts 0 2 2 3 and values 7 8 9.
+Example:
+
+    >>> rows = Ragged.of([[1, 2], [], [3]])
+    >>> list(rows.lists()), rows.lengths
+    ([[1, 2], [], [3]], array([2, 0, 1]))
+    >>> rows.row(0)
+    array([1, 2], dtype=int32)
 
 Cost of `grouped`: values + groups, by counting; numpy's stable sort takes ten times as long.
 

@@ -6,7 +6,10 @@ the entry point `brokerside.assignors`.
 Constraints: Kafka's names cannot be taken over. Client and server both have a `range`; the server's is `server-range`
 here. Every call makes a new assignor, as some remember what they saw.
 
-Example: load_assignor("sticky") == StickyAssignor().
+Example:
+
+    >>> load_assignor("sticky")
+    StickyAssignor(corrected=False, max_generation=-1)
 
 Left out: assignors with arguments; whoever needs one calls it from Python.
 

@@ -9,8 +9,15 @@ are not looked at.
 How: partitions are sorted by topic and number, members as by the range assignor, static ones first. The turn goes on
 from topic to topic. Within a topic it goes round its subscribers alone, so that a whole topic is dealt at once.
 
-Example: topics t0, t1, t2 of 1, 2 and 3 partitions, members c0:{t0}, c1:{t0, t1}, c2:{t0, t1, t2}: c0 gets t0-0, c1
-gets t1-0, c2 the rest; the best would give both of t1 to c1.
+Example:
+
+    >>> from broker.entropy import SplitMix64
+    >>> from placement.consumer.group import Member, Topic
+    >>> members = [Member(id="a", topics=("t", "u")), Member(id="b", topics=("t", "u"))]
+    >>> group = Group.of(members, [Topic(name="t", partition_count=3), Topic(name="u", partition_count=2)])
+    >>> assignment = RoundRobinAssignor().assign(group, SplitMix64(0))
+    >>> [str(one) for one in assignment.of("a")], [str(one) for one in assignment.of("b")]
+    (['t-0', 't-2', 'u-1'], ['t-1', 'u-0'])
 
 Cost: partitions + subscriptions.
 

@@ -7,7 +7,17 @@ at; racks neither, unlike on the client side. A topic that does not exist is an 
 
 How: the ranges are those of `placement.consumer.client_range`, members in the same order, static ones first.
 
-Example: t0 and t1 of 3 partitions, members c0 and c1: c0 gets 0 and 1 of both, c1 gets 2 of both.
+Example:
+
+    >>> from broker.entropy import SplitMix64
+    >>> from placement.consumer.group import Group, Member, Topic
+    >>> members = [Member(id="c0", topics=("t0", "t1")), Member(id="c1", topics=("t0", "t1"))]
+    >>> group = Group.of(members, [Topic(name="t0", partition_count=3), Topic(name="t1", partition_count=3)])
+    >>> assignment = ServerRangeAssignor().assign(group, SplitMix64(0))
+    >>> [str(one) for one in assignment.of("c0")]
+    ['t0-0', 't0-1', 't1-0', 't1-1']
+    >>> [str(one) for one in assignment.of("c1")]
+    ['t0-2', 't1-2']
 
 Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor, commit 1eb7644 (2024-10); KIP-848.
 """

@@ -6,7 +6,14 @@ How: an id is given with the topic, as Kafka prints it: 22 characters of URL-saf
 named by such a text is taken to be named by its id. For any other the id is made from its name, so that the
 same question has the same answer every time; in a real cluster it was drawn at random when the topic was made.
 
-Example: topic_id("PTbYb4j67mdVntpRPBbzHg", None) are the bytes of that text.
+Example:
+
+    >>> topic_id("orders", "PTbYb4j67mdVntpRPBbzHg").hex()
+    '3d36d86f88faee67559eda513c16f31e'
+    >>> id_text(topic_id("orders", "PTbYb4j67mdVntpRPBbzHg"))
+    'PTbYb4j67mdVntpRPBbzHg'
+    >>> id_text(topic_id("orders", None))
+    'HBaK2wDSCOQvkzFFKfH6nA'
 
 Source: org.apache.kafka.common.Uuid, 4.0 (text and order); the made ones are the beginning of SHA-256 of the name.
 """

@@ -8,8 +8,15 @@ Calls of a placer on the same brokers are rows of `PlacementCalls`, answered in 
 
 Constraints: ids are distinct; the columns keep the order of the brokers given.
 
-Example: brokers 7 in rack "b", 3 in rack "a", 5 without rack give ids [7, 3, 5], rack_codes
-[1, 0, -1], rack_names ("a", "b") and rack_hash_order (-1, 0, 1).
+Example: three brokers, one without a rack (code -1):
+
+    >>> from broker.ids import BrokerId
+    >>> racks = {7: "b", 3: "a", 5: None}
+    >>> columns = BrokerColumns.of([BrokerView(id=BrokerId(number), rack=rack) for number, rack in racks.items()])
+    >>> columns.ids, columns.rack_codes
+    (array([7, 3, 5], dtype=int32), array([ 1,  0, -1], dtype=int32))
+    >>> columns.rack_names, columns.rack_hash_order
+    (('a', 'b'), (-1, 0, 1))
 
 Left out: hosts, and anything else that no placer looks at.
 

@@ -2,7 +2,7 @@
 
 Decides which brokers hold each partition of a new topic, or of the partitions added to one.
 
-Goals, most important first
+Goals, most important first:
 1. Leaders are spread evenly: consecutive partitions are led by consecutive brokers of a ring.
 2. Followers of one leader are spread over all other brokers: after each full round of the
    ring the followers shift by one more place, so a lost broker's work falls on many.
@@ -27,8 +27,21 @@ The start index and the first shift are either one given number, or two draws: s
 first. Sums wrap as Java's 32-bit numbers do, so a start index near 2^31 can point
 before the ring: Java then throws, and so do we, with IndexOutOfBoundsError.
 
-Example: 6 brokers 0..5, start index and shift 4, factor 3: [4,3,5] [5,4,0] [0,5,1] [1,0,2] [2,1,3] [3,2,4],
-then partition 6, the shift grown to 5, a full tour of the five others: [4,5,0].
+Example: six brokers, start index and shift 4; at partition 6 the shift has grown to 5:
+
+    >>> from broker.cluster import BrokerView
+    >>> from broker.entropy import JavaRandom
+    >>> from broker.ids import BrokerId
+    >>> brokers = [BrokerView(id=BrokerId(number)) for number in range(6)]
+    >>> spec = PlacementSpec(start_partition=0, partition_count=7, replication_factor=3)
+    >>> ClassicPlacer(fixed_start_index=4).place(spec, brokers, JavaRandom(42))
+    array([[4, 3, 5],
+           [5, 4, 0],
+           [0, 5, 1],
+           [1, 0, 2],
+           [2, 1, 3],
+           [3, 2, 4],
+           [4, 5, 0]], dtype=int32)
 
 Left out: balancing against the replicas that brokers hold already; Kafka never did.
 

@@ -13,9 +13,20 @@ Constraints, in the order in which the controller looks
 
 The first broken rule is the one reported, in the controller's words.
 
-Example: parse_replica_assignment("1:2,2:3") are partitions 0 on brokers 1 and 2, and 1 on 2 and 3;
-validating them without a broker 3 raises InvalidReplicaAssignmentError: "The manual partition
-assignment includes broker 3, but no such broker is registered."
+Example: partition 0 on brokers 1 and 2, partition 1 on brokers 2 and 3, and a cluster without broker 3:
+
+    >>> from broker.cluster import BrokerView
+    >>> from broker.ids import BrokerId
+    >>> asked = parse_replica_assignment("1:2,2:3")
+    >>> [(partition.partition, partition.replicas) for partition in asked]
+    [(0, (1, 2)), (1, (2, 3))]
+    >>> brokers = [BrokerView(id=BrokerId(number)) for number in (1, 2)]
+    >>> try:
+    ...     validate_manual_assignment(asked, brokers)
+    ... except InvalidReplicaAssignmentError as refused:
+    ...     print(refused)
+    ...
+    The manual partition assignment includes broker 3, but no such broker is registered.
 
 Left out: controlled shutdown, which the controller counts as fenced; a view does not know it.
 The ZooKeeper-era checks in kafka.zk.AdminZkClient, which say the same in other words. The checks

@@ -6,7 +6,10 @@ naming a class without arguments under the entry point `brokerside.placers`.
 Constraint: Kafka's names cannot be taken over; `classic` and `striped` are Kafka's wherever this runs, also where
 the packages came as a zip and no entry point is known.
 
-Example: load_placer("striped") == StripedPlacer().
+Example:
+
+    >>> load_placer("striped")
+    StripedPlacer()
 
 Left out: placers with arguments; whoever needs one calls it from Python.
 

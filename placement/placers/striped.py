@@ -2,7 +2,7 @@
 
 Decides which brokers hold each new partition of a topic.
 
-Goals, most important first
+Goals, most important first:
 1. Replicas of a partition stand in different racks, as far as racks go.
 2. Leaders are spread evenly over racks, and over the brokers of each rack.
 3. Followers do not always accompany the same leader: the order changes round by round.
@@ -12,7 +12,7 @@ Constraints: a broker holds a partition once; the leader is unfenced. The factor
 fenced brokers up. A partition that is added later starts a fresh layout: `start_partition`
 is ignored, and so is what brokers hold already.
 
-How
+How:
 Brokers are grouped by rack, those without one being a group too. Each group has an unfenced
 and a fenced list, sorted by id, each read from an offset that is drawn at first and wraps.
 An *epoch* is a partition's number within a round of as many partitions as there are unfenced
@@ -34,8 +34,18 @@ What is drawn: for each group in hash order one bound for its fenced list and on
 list, where not empty; one for the ring; then the shuffles. The first draws are made
 before anything is refused.
 
-Example: brokers 0, 1 in rack "a", 2, 3 in "b", 4, 5 in "c", factor 3, and draws that are all 0:
-[0,2,4], then offsets on by one: [3,5,1], then [4,0,2], all from three racks.
+Example: two brokers in each of three racks: every partition has a replica in each rack:
+
+    >>> from broker.cluster import BrokerView
+    >>> from broker.entropy import JavaRandom
+    >>> from broker.ids import BrokerId
+    >>> brokers = [BrokerView(id=BrokerId(number), rack=rack) for number, rack in enumerate("aabbcc")]
+    >>> spec = PlacementSpec(start_partition=0, partition_count=4, replication_factor=3)
+    >>> StripedPlacer().place(spec, brokers, JavaRandom(42))
+    array([[5, 1, 2],
+           [0, 3, 4],
+           [2, 5, 1],
+           [4, 0, 3]], dtype=int32)
 
 Left out: racks of unequal size are not corrected: a broker alone in its rack gets as much as a
 full rack does. Kafka leaves that out too, and so do its log directories here.

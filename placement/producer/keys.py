@@ -3,18 +3,25 @@
 Decides the partition of a keyed record: the same key always meets the same partition, and so
 order is kept within a key, for as long as the number of partitions stays.
 
-Goals, most important first
+Goals, most important first:
 1. The partition is the one that Kafka's Java producer picks, for any bytes.
 2. Columns of keys are routed at memory speed: tens of millions of keys a second on one core.
 
 Constraints: a key is bytes, after serialisation; the hash never sees what they mean.
 
-How
+How:
 murmur2 eats a key four bytes at a time, little-endian, and stirs in the one to three that are
 left over. Its sign bit is then cleared (not its absolute value taken: -2^31 has none), and the
 remainder by the number of partitions is the partition.
 
-Example: partition_of_key(b"kafka", 3) == 1.
+Example:
+
+    >>> murmur2(b"kafka")
+    -798503068
+    >>> partition_of_key(b"kafka", 3)
+    1
+    >>> partitions_of_keys(KeyColumn.of([b"kafka", b"", b"21"]), 3)
+    array([1, 0, 0], dtype=int32)
 
 Left out: keys without bytes (null); a partitioner decides for those (`placement.producer.partitioners`).
 librdkafka's other hashes (CRC-32, FNV-1a) are not Kafka's.

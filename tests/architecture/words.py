@@ -110,6 +110,9 @@ def check_headings(listed: Iterable[Module]) -> Iterator[Failure]:
     """
     for module in listed:
         paragraphs = (ast.get_docstring(module.tree) or "").split("\n\n")[1:]
+        for first in (paragraph.splitlines()[0] for paragraph in paragraphs if paragraph):
+            if first in HEADINGS:
+                yield Failure(module.package, module.name, f"has the heading {first!r} without its colon")
         found = [match["words"] for paragraph in paragraphs if (match := _HEADING.match(paragraph))]
         for heading in found:
             if heading not in HEADINGS:

@@ -12,7 +12,20 @@ Java's order is passed over when subscriptions are compared, so that it gets par
 an older owner that no longer subscribes; a claim on a partition that does not exist makes it lose count. With
 `corrected` none of these happens. The default is Kafka's answer.
 
-Example: t0 to t3 of 2 partitions, c0 c1 c2; c1 leaves: c0 and c2 keep all of theirs, and c1's three make it 4 and 4.
+Example: eight partitions on three members; y leaves, and x and z keep all of theirs:
+
+    >>> from broker.entropy import SplitMix64
+    >>> from placement.consumer.group import Member, Topic
+    >>> topics = [Topic(name=f"t{number}", partition_count=2) for number in range(4)]
+    >>> names = tuple(topic.name for topic in topics)
+    >>> everybody = Group.of([Member(id=name, topics=names) for name in "xyz"], topics)
+    >>> first = StickyAssignor().assign(everybody, SplitMix64(0))
+    >>> [len(first.of(name)) for name in "xyz"]
+    [3, 3, 2]
+    >>> left = [Member(id=name, topics=names, owned=first.of(name), generation=1) for name in "xz"]
+    >>> second = StickyAssignor().assign(Group.of(left, topics), SplitMix64(0))
+    >>> [set(first.of(name)) <= set(second.of(name)) for name in "xz"], [len(second.of(name)) for name in "xz"]
+    ([True, True], [4, 4])
 
 Source: StickyAssignor and CooperativeStickyAssignor, commit 1eb7644 (2024-10); KIP-54, KIP-429, KIP-341.
 """

@@ -5,7 +5,15 @@ Goals, most important first: balance; stickiness.
 How: two algorithms; which one is due depends on whether all members subscribe to the same topics
 (`placement.consumer.uniform.homogeneous`) or not (`placement.consumer.uniform.heterogeneous`).
 
-Example: one topic of 5 partitions, members a and b new to it: the first in Java's order gets 0 1 2, the other 3 4.
+Example:
+
+    >>> from broker.entropy import SplitMix64
+    >>> from placement.consumer.group import Member, Topic
+    >>> members = [Member(id="a", topics=("t",)), Member(id="b", topics=("t",))]
+    >>> group = Group.of(members, [Topic(name="t", partition_count=5)])
+    >>> assignment = UniformAssignor().assign(group, SplitMix64(0))
+    >>> [one.partition for one in assignment.of("a")], [one.partition for one in assignment.of("b")]
+    ([0, 1, 2], [3, 4])
 
 Left out: racks, which Kafka's has not looked at since 4.0.
 
