@@ -1,4 +1,4 @@
-"""`python -m broker`: Kafka's settings and the broker's life cycle, in print."""
+"""`python -m broker`: print Kafka's settings and the broker's life cycle."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from broker.registration import BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS
 
 @click.group(cls=CommandGroup)
 def cli() -> None:
-    """The words of Kafka's broker side: settings and the broker's life cycle."""
+    """Print Kafka's settings or the broker's life cycle."""
 
 
 @cli.command()
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def config(name: str | None, as_json: bool) -> None:
-    """Print Kafka's broker, topic and group settings, or everything known of the one called NAME."""
+    """Print all of Kafka's broker, topic and group settings, or everything known about the setting NAME."""
     settings = CATALOG if name is None else find(name)
     if as_json:
         click.echo(render_json(settings))
@@ -36,7 +36,7 @@ def config(name: str | None, as_json: bool) -> None:
 @click.argument("mode", type=click.Choice(["kraft", "zookeeper"]), default="kraft")
 @click.option("--format", "form", type=click.Choice(FORMS), default=FORMS[0], show_default=True)
 def diagram(mode: str, form: str) -> None:
-    """Print the broker's life cycle as the controller sees it, from the table that the model runs on."""
+    """Print the broker's life cycle, as the controller sees it, from the model's transition table."""
     title = f"the life of a broker, {mode}"
     if mode == "kraft":
         click.echo(drawn(BROKER_TRANSITIONS, form, title=title))

@@ -1,4 +1,4 @@
-"""Time as a parameter: whoever needs it is given a Clock, and only its owner can move it.
+"""Pass time as a parameter: code that needs the time is given a Clock, and only the clock's owner can move it.
 
 Constraints: milliseconds since an epoch of the owner's choice; a clock never runs backwards unless its
 owner says so on purpose, as a wall clock that is set back does; no module here reads the machine's.
@@ -33,12 +33,12 @@ class Clock(Protocol):
     """Tells the time."""
 
     def now_ms(self) -> TimeMs:
-        """Return the time in milliseconds; two calls may return the same."""
+        """Return the current time in milliseconds; two calls may return the same time."""
         ...
 
 
 class ManualClock:
-    """A clock that stands still until it is moved."""
+    """A clock that stands still until its owner moves it."""
 
     __slots__ = ("_now_ms",)
 
@@ -49,18 +49,18 @@ class ManualClock:
         return f"ManualClock({self._now_ms})"
 
     def now_ms(self) -> TimeMs:
-        """Return the time that it was moved to last."""
+        """Return the time to which the clock was last moved, in milliseconds."""
         return self._now_ms
 
     def advance(self, duration_ms: DurationMs) -> TimeMs:
-        """Move on by `duration_ms` and return the new time; raise UsageError, and stay, if that is below 0."""
+        """Move the clock forward by `duration_ms` and return the new time; raise UsageError if that is negative."""
         if duration_ms < 0:
             raise UsageError(f"a clock cannot advance by {duration_ms} ms; allowed are 0 and more")
         self._now_ms = TimeMs(self._now_ms + duration_ms)
         return self._now_ms
 
     def set(self, now_ms: TimeMs, *, backwards: bool = False) -> None:
-        """Move to `now_ms`; raise UsageError, and stay, if that lies in the past and `backwards` is not given."""
+        """Move the clock to `now_ms`; raise UsageError if that is in the past and `backwards` is not given."""
         if now_ms < self._now_ms and not backwards:
             raise UsageError(f"the clock stands at {self._now_ms} ms and cannot go back to {now_ms} ms")
         self._now_ms = now_ms

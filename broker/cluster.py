@@ -1,4 +1,4 @@
-"""What is known of one cluster at one moment: the value that every tool passes on.
+"""Describe one cluster at one moment: its brokers, topics and partitions.
 
 Every parser produces a ClusterView, every measure takes one, and every what-if
 returns a new one. It is columns, not objects: a dump of the largest clusters has
@@ -55,7 +55,7 @@ SIZE_UNKNOWN: Final = -1
 
 @attrs.frozen(kw_only=True)
 class BrokerView:
-    """One registered broker. `rack` is None when it has none or none is known."""
+    """One registered broker; `rack` is None when the broker has no rack or its rack is unknown."""
 
     id: BrokerId
     rack: str | None = None
@@ -65,7 +65,7 @@ class BrokerView:
 
 @attrs.frozen
 class TopicView:
-    """One topic, with the settings that the dump shows; `partition_count` is what it declares."""
+    """One topic with the settings that the dump shows; `partition_count` is the count that the topic line declares."""
 
     name: str
     partition_count: int | None = None
@@ -88,7 +88,7 @@ def _optional_int64(value: Any) -> Int64Array | None:
 
 
 def _distinct(column: Int32Array) -> Int32Array:
-    """Return the ids of 0 or more in `column`, once each; ids are mostly small, so flags beat sorting."""
+    """Return the distinct ids of 0 or more in `column`; ids are mostly small, so flags are faster than sorting."""
     if not column.size or int(column.max()) >= 1 << 20:
         ids = np.unique(column)
         return _int32(ids[ids >= 0])
@@ -137,16 +137,16 @@ class PartitionTable:
 
     @property
     def count(self) -> int:
-        """Number of partitions."""
+        """Return the number of partitions."""
         return int(self.topic_index.shape[0])
 
     @property
     def replica_count(self) -> int:
-        """Number of replicas, pads not counted."""
+        """Return the number of replicas, padding not counted."""
         return int(np.count_nonzero(self.replicas >= 0))
 
     def broker_ids(self) -> Int32Array:
-        """Return every broker id that stands in any column, ascending, once each."""
+        """Return every broker id that occurs in any column, ascending, without duplicates."""
         columns = [self.leader] + [getattr(self, name) for name in MATRIX_COLUMNS]
         seen = [_distinct(column) for column in columns if column is not None]
         return _int32(np.unique(np.concatenate(seen)))
@@ -171,7 +171,7 @@ class BrokerTotals:
 
 @attrs.frozen(kw_only=True, eq=False)
 class ClusterView:
-    """One cluster: brokers, topics, partitions, and where that is all there is, totals per broker.
+    """One cluster: its brokers, topics and partitions, and the totals per broker where a dump has no partitions.
 
     `partitions_complete` is False when the dump lists only some partitions (Cruise Control's
     problem lists, a filtered describe); measures over brokers then come from `totals`.
@@ -211,7 +211,7 @@ class ClusterView:
         brokers: Iterable[BrokerView] = (),
         **rest: Any,
     ) -> ClusterView:
-        """Return a view whose brokers are `brokers` and every other one that a partition names."""
+        """Return a view of `brokers` and of every other broker that a partition names."""
         listed = {broker.id: broker for broker in brokers}
         for seen in partitions.broker_ids().tolist():
             listed.setdefault(BrokerId(seen), BrokerView(id=BrokerId(seen)))
@@ -220,16 +220,16 @@ class ClusterView:
 
     @property
     def broker_ids(self) -> Int32Array:
-        """Ids of the brokers, ascending, int32[B]."""
+        """Return the ids of the brokers, ascending, int32[B]."""
         return _int32([broker.id for broker in self.brokers])
 
     @property
     def racks(self) -> tuple[str, ...]:
-        """Names of the racks that some broker stands in, in Java's string order, once each."""
+        """Return the racks of all brokers, without duplicates, in Java's string order."""
         return tuple(sorted({b.rack for b in self.brokers if b.rack is not None}, key=java_string_key))
 
     def with_racks(self, racks: Sequence[tuple[BrokerId, str | None]]) -> ClusterView:
-        """Return this view with the racks given; brokers it did not list yet are added, holding nothing."""
+        """Return this view with `racks` applied; a broker that the view lacks is added without replicas."""
         given = dict(racks)
         known = {broker.id: broker for broker in self.brokers}
         for broker_id, rack in given.items():

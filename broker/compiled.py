@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Return `function` compiled at its first call; `__wrapped__` is the plain Python one.
+    """Return `function` compiled at its first call; `__wrapped__` is the plain Python function.
 
     It takes positional arguments only: numbers and arrays.
     """
@@ -38,7 +38,7 @@ def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
 def compiled_with(
     *helpers: Callable[..., object], allocates: bool = True
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Return a decorator like `compiled` for a function that calls `helpers`, plain functions of its own module.
+    """Return a decorator like `compiled` for a function that calls `helpers`, plain functions of the same module.
 
     They may call each other, and become one piece of machine code with it. Name them all: one that is not named is
     unknown to the compiler. A function that makes no array can say that it never `allocates`: numba then counts no

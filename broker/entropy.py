@@ -1,4 +1,4 @@
-"""Chance as a parameter: a protocol, our own generator, and an exact twin of Java's.
+"""Pass randomness as a parameter: a protocol, this library's own generator, and an exact twin of java.util.Random.
 
 Decides where every random choice in this library comes from: a `RandomSource` handed in
 by the caller. Nothing below ever seeds itself.
@@ -60,14 +60,14 @@ _GOLDEN_GAMMA: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: vi
 
 
 class RandomSource(Protocol):
-    """A stream of whole numbers; the same seed gives the same stream on every machine."""
+    """A stream of random whole numbers; the same seed gives the same stream on every machine."""
 
     def next_int(self) -> int:
         """Return a signed 32-bit number."""
         ...
 
     def next_int_bound(self, bound: int) -> int:
-        """Return a number in 0..bound-1; raises UsageError unless bound is 1..2147483647."""
+        """Return a number in 0..bound-1; raise UsageError unless `bound` is 1..2147483647."""
         ...
 
     def shuffle(self, items: list[int]) -> None:
@@ -76,7 +76,7 @@ class RandomSource(Protocol):
 
 
 class SplitMix64:
-    """Our own generator, for what Kafka has no answer to. Any Java long is a good seed, 0 included."""
+    """This library's own generator (SplitMix64), for draws that Kafka does not make; any Java long is a good seed."""
 
     __slots__ = ("_state",)
 
@@ -93,7 +93,7 @@ class SplitMix64:
         return value - (1 << 32) if value > _INT32_MAX else value
 
     def next_int_bound(self, bound: int) -> int:
-        """Return a number in 0..bound-1, each equally likely; raises UsageError unless bound is 1..2147483647."""
+        """Return a number in 0..bound-1, each equally likely; raise UsageError unless `bound` is 1..2147483647."""
         _check_bound(bound)
         # The last, incomplete run of `bound` values would favour the small ones: draw again.
         complete = (1 << 64) - (1 << 64) % bound
@@ -103,7 +103,7 @@ class SplitMix64:
                 return drawn % bound
 
     def shuffle(self, items: list[int]) -> None:
-        """Permute `items` in place, every order equally likely. Cost: one draw an item."""
+        """Permute `items` in place, every order equally likely. Cost: one draw per item."""
         _shuffle(items, self)
 
     def _next_64(self) -> int:
@@ -112,7 +112,7 @@ class SplitMix64:
 
 
 class JavaRandom:
-    """The twin of `new java.util.Random(seed)`: same draws, same order, same number of steps.
+    """The twin of `new java.util.Random(seed)`: the same draws in the same order, with the same number of steps.
 
     `state` is the 48-bit state, to be read and set by compiled kernels that go on drawing
     from this stream and hand it back.
@@ -125,7 +125,7 @@ class JavaRandom:
 
     @property
     def state(self) -> int:
-        """The generator's 48-bit state; equal states give equal streams."""
+        """Return the generator's 48-bit state; equal states give equal streams."""
         return self._state
 
     @state.setter
@@ -135,11 +135,11 @@ class JavaRandom:
         self._state = value
 
     def next_int(self) -> int:
-        """Return a signed 32-bit number, as `nextInt()`."""
+        """Return a signed 32-bit number, as `nextInt()` does."""
         return _signed_32(self._next_bits(32))
 
     def next_int_bound(self, bound: int) -> int:
-        """Return a number in 0..bound-1, as `nextInt(bound)`; raises UsageError unless bound is 1..2147483647."""
+        """Return a number in 0..bound-1, as `nextInt(bound)` does; raise UsageError unless `bound` is 1..2147483647."""
         _check_bound(bound)
         drawn = self._next_bits(31)
         if bound & (bound - 1) == 0:
@@ -153,7 +153,7 @@ class JavaRandom:
             drawn = self._next_bits(31)
 
     def shuffle(self, items: list[int]) -> None:
-        """Permute `items` in place, as `Collections.shuffle(items, random)`."""
+        """Permute `items` in place, as `Collections.shuffle(items, random)` does."""
         _shuffle(items, self)
 
     def _next_bits(self, count: int) -> int:
@@ -162,7 +162,7 @@ class JavaRandom:
 
 
 def derive(seed: int, *keys: int) -> int:
-    """Return a seed in 0..2^63-1 that is a pure function of `seed` and `keys`, in their order.
+    """Return a seed in 0..2^63-1 that depends on `seed` and on `keys` in their order, and on nothing else.
 
     Neighbouring seeds and keys give unrelated results: derive(seed, k) for k = 0, 1, … seeds as
     many independent generators. Raises UsageError unless all are Java longs.

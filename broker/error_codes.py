@@ -1,4 +1,4 @@
-"""Kafka's error codes by name and number, as the wire protocol has them.
+"""List Kafka's error codes by name and number, as the wire protocol defines them.
 
 A decision that a broker would answer with an error returns one of these; NONE means that it was taken.
 
@@ -20,7 +20,7 @@ import enum
 
 
 class ErrorCode(enum.IntEnum):
-    """One error of the wire protocol, by its number."""
+    """An error of the wire protocol, by its number."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0

@@ -1,4 +1,4 @@
-"""Three families of errors, by whose fault it is.
+"""Define three families of errors, by whose fault it is: the caller's, the model's refusal, or the data's.
 
 `UsageError` is the caller's or the input's: a wrong argument, a file that says
 nonsense. `RefusedError` is the model saying no, as a Kafka broker would: too few
@@ -28,7 +28,7 @@ from typing import ClassVar
 
 
 class BrokersideError(Exception):
-    """Base of every error that this library raises on purpose."""
+    """The base class of every error that this library raises on purpose."""
 
     definite: ClassVar[bool] = True
 
@@ -38,7 +38,7 @@ class UsageError(BrokersideError):
 
 
 class InputError(UsageError):
-    """A file or text of the user's cannot be used: what is wrong, where, and which value."""
+    """A file or text given by the user cannot be used; the error says what is wrong, where, and which value."""
 
     def __init__(self, what: str, *, source: str = "", line: int | None = None, value: str | None = None) -> None:
         self.what = what
@@ -51,23 +51,23 @@ class InputError(UsageError):
 
 
 class NothingUsableError(InputError):
-    """A recognised input holds nothing that can be used."""
+    """An input has a known format but contains nothing that can be used."""
 
 
 class RefusedError(BrokersideError):
-    """The model refuses, as Kafka would; the state is as before."""
+    """The model refuses an operation, as Kafka would; its state is unchanged."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.common.errors.ApiException"
 
 
 class InvalidPartitionsError(RefusedError):
-    """The number of partitions cannot be had."""
+    """The requested number of partitions is not possible."""
 
     kafka_class = "org.apache.kafka.common.errors.InvalidPartitionsException"
 
 
 class InvalidReplicationFactorError(RefusedError):
-    """The replication factor cannot be had from these brokers."""
+    """The requested replication factor is not possible with these brokers."""
 
     kafka_class = "org.apache.kafka.common.errors.InvalidReplicationFactorException"
 
@@ -79,25 +79,25 @@ class InvalidReplicaAssignmentError(RefusedError):
 
 
 class AdminOperationError(RefusedError):
-    """The older admin tools refuse: only some brokers have a rack."""
+    """The older admin tools refuse, because only some of the brokers have a rack."""
 
     kafka_class = "org.apache.kafka.server.common.AdminOperationException"
 
 
 class IllegalCapacityError(RefusedError):
-    """Java refuses a list of negative size: what Kafka's striped placer runs into on a negative count."""
+    """Java refuses a list of negative size; Kafka's striped placer throws this for a negative partition count."""
 
     kafka_class = "java.lang.IllegalArgumentException"
 
 
 class IndexOutOfBoundsError(RefusedError):
-    """Java points outside a list: what Kafka's classic placer runs into when a start index overflows."""
+    """Java indexes outside a list; Kafka's classic placer throws this when a start index overflows."""
 
     kafka_class = "java.lang.IndexOutOfBoundsException"
 
 
 class DivisionByZeroError(RefusedError):
-    """Java divides by zero: what Kafka's producer runs into for a topic without partitions."""
+    """Java divides by zero; Kafka's producer throws this for a topic without partitions."""
 
     kafka_class = "java.lang.ArithmeticException"
 
@@ -109,7 +109,7 @@ class InvalidRequestError(RefusedError):
 
 
 class CorruptDataError(BrokersideError):
-    """Bytes that cannot be what they claim to be; `position` is the byte offset in `source`."""
+    """Bytes do not have the form that they should have; `position` is the byte offset in `source`."""
 
     def __init__(self, what: str, *, source: str = "", position: int | None = None) -> None:
         self.what = what
@@ -120,5 +120,5 @@ class CorruptDataError(BrokersideError):
 
 
 def shorten(text: str, length_max: int = 80) -> str:
-    """Return `text` cut to `length_max` characters, the cut marked with an ellipsis."""
+    """Return `text` cut to `length_max` characters, with an ellipsis where it was cut."""
     return text if len(text) <= length_max else text[: length_max - 1] + "…"

@@ -1,4 +1,4 @@
-"""The identifiers that every package passes around.
+"""Define the identifiers that every package uses.
 
 Numbers that mean different things have different names for the reader and for
 mypy; at run time they are plain ints, so the borders that take other people's

@@ -1,4 +1,4 @@
-"""State machines as tables: one dict from (state, input) to the next state, and what can be done with it.
+"""Define state machines as tables: one dict from (state, input) to the next state, and functions over it.
 
 A machine here is data, so that it can be stepped, drawn, compared with a document and enumerated by
 the same four functions, whatever it is a machine of.
@@ -36,7 +36,7 @@ Input = TypeVar("Input", bound=enum.Enum)
 
 
 def step(table: Mapping[tuple[State, Input], State], state: State, event: Input, *, what: str) -> State:
-    """Return the state that follows; raise UsageError, naming `what`, where the table has no row."""
+    """Return the next state; raise UsageError, naming `what`, when the table has no row."""
     try:
         return table[state, event]
     except KeyError:
@@ -44,12 +44,12 @@ def step(table: Mapping[tuple[State, Input], State], state: State, event: Input,
 
 
 def word(member: enum.Enum) -> str:
-    """Return an enum member's name as words: CONTROLLED_SHUTDOWN is "controlled shutdown"."""
+    """Return an enum member's name as words; CONTROLLED_SHUTDOWN becomes "controlled shutdown"."""
     return member.name.lower().replace("_", " ")
 
 
 def to_text(table: Mapping[tuple[State, Input], State]) -> str:
-    """Return the table with one line a row, `state + input -> state`, columns aligned."""
+    """Return the table as text, one line `state + input -> state` per row, columns aligned."""
     rows = [(word(state), word(event), word(following)) for state, event, following in _ordered(table)]
     state_width = max((len(state) for state, _, _ in rows), default=0)
     event_width = max((len(event) for _, event, _ in rows), default=0)
@@ -70,7 +70,7 @@ def to_mermaid(table: Mapping[tuple[State, Input], State]) -> str:
 
 
 def _ordered(table: Mapping[tuple[State, Input], State]) -> list[tuple[State, Input, State]]:
-    """Return the rows in the order in which states and inputs are declared, not that of the dict."""
+    """Return the rows in the order in which states and inputs are declared."""
 
     def place(row: tuple[State, Input, State]) -> tuple[int, int]:
         state, event, _ = row

@@ -1,4 +1,4 @@
-"""Other people's text, shown so that no terminal obeys it.
+"""Escape untrusted text so that a terminal does not interpret it.
 
 Decides what a name looks like where people read it: control characters, and whatever else is not printable, are
 written as escapes.

@@ -1,4 +1,4 @@
-"""The life of a broker in the eyes of the controller, as a table, and who may register under an id.
+"""Decide the registration state of a broker as the controller sees it, and who may register under an id.
 
 It decides whether a broker counts as alive: only an unfenced one gets leaderships.
 
@@ -47,7 +47,7 @@ from broker.machines import step
 
 
 class BrokerState(enum.Enum):
-    """What the KRaft controller holds a broker for; names as Kafka's BrokerControlState has them."""
+    """The state of a broker as the KRaft controller sees it; names are those of Kafka's BrokerControlState."""
 
     UNREGISTERED = enum.auto()
     """Not known, or unregistered by an operator."""
@@ -66,7 +66,7 @@ class BrokerState(enum.Enum):
 
 
 class BrokerInput(enum.Enum):
-    """What can happen to a broker's registration."""
+    """An event that changes a broker's registration."""
 
     REGISTER_NEW_INCARNATION = enum.auto()
     """A process started anew registers."""
@@ -145,7 +145,7 @@ BROKER_TRANSITIONS: Final[Mapping[tuple[BrokerState, BrokerInput], BrokerState]]
 
 
 class ZookeeperState(enum.Enum):
-    """What ZooKeeper's /brokers/ids says of a broker."""
+    """The state of a broker's node in ZooKeeper's /brokers/ids."""
 
     ABSENT = enum.auto()
     """No node: the controller moves its leaderships away."""
@@ -161,7 +161,7 @@ class ZookeeperState(enum.Enum):
 
 
 class ZookeeperInput(enum.Enum):
-    """What can happen to a broker's ephemeral node."""
+    """An event that changes a broker's ephemeral node."""
 
     CREATE_NODE = enum.auto()
     """A process creates the node; refused while one is there. Its transaction id is the broker epoch."""
@@ -201,7 +201,7 @@ ZOOKEEPER_TRANSITIONS: Final[Mapping[tuple[ZookeeperState, ZookeeperInput], Zook
 
 
 class DuplicateBrokerRegistrationError(RefusedError):
-    """Another process holds the broker id and its session has not ended."""
+    """Another process holds the broker id, and its session has not ended."""
 
     kafka_class = "org.apache.kafka.common.errors.DuplicateBrokerRegistrationException"
 
@@ -212,7 +212,7 @@ class DuplicateBrokerRegistrationError(RefusedError):
 
 @attrs.frozen(kw_only=True)
 class Heartbeat:
-    """What a broker says when it reports."""
+    """The fields of a broker's heartbeat that the controller decides by."""
 
     metadata_offset: int
     want_fence: bool = False
@@ -221,7 +221,7 @@ class Heartbeat:
 
 @attrs.frozen(kw_only=True)
 class Registration:
-    """One registered broker. `epoch` is the offset of the registration record in the metadata log."""
+    """One registered broker; `epoch` is the offset of the registration record in the metadata log."""
 
     broker_id: BrokerId
     incarnation_id: str
@@ -230,19 +230,19 @@ class Registration:
 
 
 def broker_step(state: BrokerState, event: BrokerInput) -> BrokerState:
-    """Return the KRaft state that follows; raise UsageError where the table has no row."""
+    """Return the next KRaft state; raise UsageError where the table has no row."""
     return step(BROKER_TRANSITIONS, state, event, what="broker")
 
 
 def zookeeper_step(state: ZookeeperState, event: ZookeeperInput) -> ZookeeperState:
-    """Return the ZooKeeper state that follows; raise UsageError where the table has no row."""
+    """Return the next ZooKeeper state; raise UsageError where the table has no row."""
     return step(ZOOKEEPER_TRANSITIONS, state, event, what="broker node")
 
 
 def heartbeat_input(
     heartbeat: Heartbeat, *, registration_offset: int, leads: bool, shutdown_seen_by_all: bool
 ) -> BrokerInput:
-    """Return the input that a heartbeat is.
+    """Return the state machine's input for a heartbeat.
 
     `leads` says whether the broker leads a partition now; `shutdown_seen_by_all` whether every active broker
     has read the metadata up to the offset at which the controlled shutdown began.
@@ -264,7 +264,7 @@ def heartbeat_input(
 def register(
     existing: Registration | None, *, broker_id: BrokerId, incarnation_id: str, record_offset: int, session_valid: bool
 ) -> Registration:
-    """Return the registration after a process asked for the id; `record_offset` is where its record is written.
+    """Return the registration after a process registers the id; its record is written at `record_offset`.
 
     `session_valid` says whether `existing` has been heard of within its session; a fenced broker has no session.
     Raises DuplicateBrokerRegistrationError when another incarnation's session still stands.

@@ -1,4 +1,4 @@
-"""Units, in names and in print: milliseconds and bytes.
+"""Parse and format durations in milliseconds and sizes in bytes.
 
 Every duration is in milliseconds and every size in bytes unless a name says
 otherwise; sizes are printed in powers of 1024, as Kafka's settings count them.
@@ -41,7 +41,7 @@ SIZE_BYTES_MAX: Final = INT64_MAX  # A Java long: nothing in Kafka counts furthe
 
 
 def parse_size(text: str) -> SizeBytes:
-    """Return the bytes that `text` names, such as "512", "64 KiB" or "2 GiB".
+    """Return the number of bytes that `text` names, such as "512", "64 KiB" or "2 GiB".
 
     Raises UsageError for anything else, and for more than a Java long holds.
     """
@@ -56,7 +56,7 @@ def parse_size(text: str) -> SizeBytes:
 
 
 def format_size(size_bytes: float) -> str:
-    """Return a size for people, with at most one decimal: 0 B, 1.5 KiB, 2 GiB."""
+    """Return a size as text with at most one decimal: 0 B, 1.5 KiB, 2 GiB."""
     exponent, value = 0, float(size_bytes)
     while abs(value) >= KIB and exponent < len(_SUFFIXES) - 1:
         value /= KIB

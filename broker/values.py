@@ -1,4 +1,4 @@
-"""Values that are made by the million: frozen for whoever checks the types, plain at run time.
+"""Define value classes that are created by the million: frozen for type checkers, plain at run time.
 
 A frozen attrs class sets each field of a new instance through a call, which takes three to four times as long as
 setting it. Where an event of a simulation makes a dozen values, that is a tenth of the whole.

@@ -1,4 +1,4 @@
-"""Short builders for the rows of the catalog, so that each row reads as one line of a table.
+"""Build rows of the settings catalog, so that each row reads as one line of a table.
 
 Each takes Kafka's name, the default, one sentence and the class that defines the setting; the unit
 follows from the end of the name where Kafka put it there (`.ms`, `.bytes`, `.hours`), and a row
@@ -29,7 +29,7 @@ _UNITS_BY_ENDING: Final = (
 
 
 def unit_of(name: str) -> Unit:
-    """Return the unit that the end of Kafka's name tells, Unit.NONE where it tells none."""
+    """Return the unit that the suffix of a setting's name implies (`.ms`, `.bytes`, …), else Unit.NONE."""
     for ending, unit in _UNITS_BY_ENDING:
         if name.endswith(ending):
             return unit

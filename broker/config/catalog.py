@@ -1,4 +1,4 @@
-"""All settings by scope and name, and the search for one.
+"""List all settings by scope and name, and find a setting by its name.
 
 The order is that of the tables: requests, replication, controller, transactions, logs, groups and
 offsets of a broker; then what a topic and what a group may say for itself.
@@ -47,7 +47,7 @@ def names(scope: Scope) -> tuple[str, ...]:
 
 
 def lookup(name: str, scope: Scope) -> Setting:
-    """Return one setting; raise UsageError, with the nearest name, when the scope has none of that name."""
+    """Return the setting `name` of one scope; raise UsageError with the nearest name when the scope has none."""
     found = _BY_SCOPE[scope].get(name)
     if found is None:
         raise UsageError(f"there is no {scope.value} setting {shorten(name)!r}{_nearest(name, names(scope))}")
@@ -55,7 +55,7 @@ def lookup(name: str, scope: Scope) -> Setting:
 
 
 def find(name: str) -> tuple[Setting, ...]:
-    """Return the settings of that name in every scope; raise UsageError, with the nearest name, when there is none."""
+    """Return the settings called `name` in every scope; raise UsageError with the nearest name when there is none."""
     found = tuple(setting for setting in CATALOG if setting.name == name)
     if not found:
         every = tuple(setting.name for setting in CATALOG)

@@ -1,4 +1,4 @@
-"""The settings of the group coordinator: both group protocols, committed offsets, and single groups.
+"""List the settings of the group coordinator: both group protocols, committed offsets, and single groups.
 
 Left out: share groups and streams groups, whose coordinators are not modelled, and the moving of a
 group from one protocol to the other.

@@ -1,4 +1,4 @@
-"""The settings of logs: what the broker says for all topics, and what a topic may say for itself.
+"""List the settings of logs: the broker's defaults for all topics, and what a topic can override.
 
 Every topic setting lists the broker settings that hold where the topic says nothing, the first that
 is set wins; of those, Kafka has some in hours or minutes, which `Settings.duration_ms` converts.

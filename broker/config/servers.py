@@ -1,4 +1,4 @@
-"""The settings of a broker as a server: requests, replication, quotas, the controller and its quorum.
+"""List the settings of a broker as a server: requests, replication, quotas, the controller and its quorum.
 
 One line a setting, in the order in which a request meets them: the socket, the queues and threads,
 purgatory, the followers' fetches, the controller's duties, KRaft's heartbeats and elections.

@@ -1,4 +1,4 @@
-"""One setting of Kafka's, as data: name, type, unit, default, range, and where it comes from.
+"""Describe one setting of Kafka as data: name, type, unit, default, range and source.
 
 It decides which texts are a value of the setting, and says so in one sentence when one is not.
 
@@ -41,7 +41,7 @@ LONG_MAX: Final = INT64_MAX
 
 
 class Scope(enum.Enum):
-    """What a setting belongs to; the same name may exist in two scopes."""
+    """The scope that a setting belongs to; the same name may exist in two scopes."""
 
     BROKER = "broker"
     """The broker's own file, or one of its dynamic overrides."""
@@ -79,7 +79,7 @@ class ValueType(enum.Enum):
 
 
 class Unit(enum.Enum):
-    """What a number counts."""
+    """The unit that a number counts."""
 
     NONE = ""
     """A plain count, a share, or no number at all."""
@@ -142,7 +142,7 @@ class Setting:
 
     @property
     def range(self) -> tuple[int, int] | None:
-        """The least and the greatest whole number allowed; None unless the type is a whole number."""
+        """Return the least and the greatest allowed whole number; None for other types."""
         if self.type not in TYPE_RANGES:
             return None
         least, greatest = TYPE_RANGES[self.type]
@@ -152,7 +152,7 @@ class Setting:
         )
 
     def describe_allowed(self) -> str:
-        """Return what may stand here, in words."""
+        """Return a sentence that says which values are allowed."""
         if self.range is not None:
             return f"whole numbers from {self.range[0]} to {self.range[1]}"
         if self.type is ValueType.DOUBLE:
@@ -167,12 +167,12 @@ class Setting:
 
 
 def parse(setting: Setting, text: str) -> Value:
-    """Return the value that `text` names; raise UsageError with what is allowed when it names none."""
+    """Return the value that `text` stands for; raise UsageError with the allowed values when it stands for none."""
     return check(setting, _convert(setting, text.strip()))
 
 
 def check(setting: Setting, value: Value) -> Value:
-    """Return `value` if the setting may hold it; raise UsageError naming value and range when not."""
+    """Return `value` if the setting allows it; raise UsageError with the value and the allowed range if not."""
     if value is None and setting.default is None:
         return None
     match setting.type:
@@ -192,7 +192,7 @@ def check(setting: Setting, value: Value) -> Value:
 
 
 def format_value(value: Value) -> str:
-    """Return a value as Kafka's tools write it: true, 1048576, delete,compact; the empty text for null."""
+    """Return a value as Kafka's tools write it: true, 1048576, delete,compact; an empty string for null."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -201,7 +201,7 @@ def format_value(value: Value) -> str:
 
 
 def format_for_people(setting: Setting, value: Value) -> str:
-    """Return a value with its unit in words, such as "7 days", "1 GiB" or "no limit"."""
+    """Return a value with its unit spelled out, such as "7 days", "1 GiB" or "no limit"."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return format_value(value) or "not set"
     if value in (INT_MAX, LONG_MAX) or (setting.type is ValueType.DOUBLE and value > LONG_MAX):

@@ -1,4 +1,4 @@
-"""The values in force: what was given, over what Kafka falls back to.
+"""Hold the settings in force: the given values over Kafka's fallbacks and defaults.
 
 It decides what a broker, a topic or a group runs with.
 
@@ -40,7 +40,7 @@ UNLIMITED_MS: Final = DurationMs(-1)
 
 @attrs.frozen(kw_only=True)
 class PairRule:
-    """Two settings of one scope of which `lesser` must not be above `greater`; nor equal, if `strictly`."""
+    """A rule for two settings of one scope: `lesser` must not exceed `greater`, nor equal it if `strictly`."""
 
     scope: Scope
     lesser: str
@@ -119,12 +119,12 @@ class Settings(Mapping[str, Value]):
 
     @classmethod
     def of(cls, scope: Scope, given: Mapping[str, Value], *, broker: Settings | None = None) -> Settings:
-        """Return settings of values; raise UsageError for an unknown name, a wrong value or a wrong pair."""
+        """Return settings of these values; raise UsageError for an unknown name, a bad value or a broken pair rule."""
         return cls(scope, tuple(sorted(given.items(), key=lambda item: item[0])), broker)
 
     @classmethod
     def parse(cls, scope: Scope, texts: Mapping[str, str], *, broker: Settings | None = None) -> Settings:
-        """Return settings read from texts, as a properties file or a dump has them; raises as `of` does."""
+        """Return settings parsed from texts, as a properties file or a dump has them; raise as `of` does."""
         return cls.of(scope, {name: parse(lookup(name, scope), text) for name, text in texts.items()}, broker=broker)
 
     def __getitem__(self, name: str) -> Value:
@@ -145,13 +145,13 @@ class Settings(Mapping[str, Value]):
         return name in names(self.scope)
 
     def flag(self, name: str) -> bool:
-        """Return a boolean setting."""
+        """Return the value of a boolean setting."""
         value = self._typed(name, ValueType.BOOLEAN)
         assert isinstance(value, bool), name
         return value
 
     def count(self, name: str) -> int:
-        """Return a whole number, in the setting's own unit; raise UsageError if it is not set."""
+        """Return the value of a whole-number setting, in its own unit; raise UsageError if it is not set."""
         value = self._typed(name, ValueType.SHORT, ValueType.INT, ValueType.LONG)
         if value is None:
             raise UsageError(f"{name} is not set and has no default")
@@ -159,32 +159,32 @@ class Settings(Mapping[str, Value]):
         return value
 
     def ratio(self, name: str) -> float:
-        """Return a number with a fraction."""
+        """Return the value of a floating-point setting."""
         value = self._typed(name, ValueType.DOUBLE)
         assert isinstance(value, int | float), name
         return float(value)
 
     def text(self, name: str) -> str | None:
-        """Return a text; None where it is not set."""
+        """Return the value of a text setting; None if it is not set."""
         value = self._typed(name, ValueType.STRING)
         assert value is None or isinstance(value, str), name
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list."""
+        """Return the value of a list setting."""
         value = self._typed(name, ValueType.LIST)
         assert isinstance(value, tuple), name
         return value
 
     def duration_ms(self, name: str) -> DurationMs:
-        """Return a duration in milliseconds, whatever Kafka's unit; raise UsageError if the setting is none."""
+        """Return a duration in milliseconds, whatever its unit in Kafka; raise UsageError if it is no duration."""
         unit = lookup(name, self.scope).unit
         if unit not in UNIT_MS:
             raise UsageError(f"{name} is not a duration")
         return DurationMs(self.count(name) * UNIT_MS[unit])
 
     def size_bytes(self, name: str) -> SizeBytes:
-        """Return a size in bytes; raise UsageError if the setting is none."""
+        """Return a size in bytes; raise UsageError if the setting is no size."""
         if lookup(name, self.scope).unit is not Unit.BYTES:
             raise UsageError(f"{name} is not a size in bytes")
         return SizeBytes(self.count(name))

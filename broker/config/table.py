@@ -1,4 +1,4 @@
-"""The catalog as text: a table for people, one setting in full, and JSON for programs.
+"""Render the settings catalog as text: a table, one setting in full, or JSON for programs.
 
 Example:
 
@@ -23,7 +23,7 @@ from broker.config.setting import Setting, format_for_people, format_value
 
 
 def render_table(settings: Sequence[Setting]) -> str:
-    """Return one line a setting, columns aligned: scope, name, type, default, unit, what it is in words."""
+    """Return a table with one line per setting, columns aligned: scope, name, type, default, unit, default in words."""
     rows = [("scope", "name", "type", "default", "unit", "in words")]
     rows += [
         (
@@ -42,7 +42,7 @@ def render_table(settings: Sequence[Setting]) -> str:
 
 
 def render_one(setting: Setting) -> str:
-    """Return everything that is known of one setting, a line each."""
+    """Return everything known about one setting, one field per line."""
     facts = [
         ("scope", setting.scope.value),
         ("type", setting.type.value),
@@ -61,7 +61,7 @@ def render_one(setting: Setting) -> str:
 
 
 def render_json(settings: Sequence[Setting]) -> str:
-    """Return the settings as a JSON list of objects; numbers stay numbers, lists stay lists, null is not set."""
+    """Return the settings as a JSON list of objects; numbers stay numbers, lists stay lists, an unset value is null."""
     return json.dumps([_record(setting) for setting in settings], indent=2)
 
 

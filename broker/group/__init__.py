@@ -1,4 +1,4 @@
-"""The group coordinator inside a broker.
+"""Model the group coordinator inside a broker.
 
 `routing` says which broker coordinates a group.
 """

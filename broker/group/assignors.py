@@ -1,4 +1,4 @@
-"""What a consumer group's coordinator asks of an assignor; the assignors themselves are passed in.
+"""Define the interface that a consumer group's coordinator needs of an assignor; assignors are passed in by the caller.
 
 Source: org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor, 4.0.
 """
@@ -16,7 +16,7 @@ from broker.ids import TopicPartition
 
 @attrs.frozen(kw_only=True)
 class Subscriber:
-    """A member as an assignor sees it: what it reads, where it is, and what the last target gave it."""
+    """One member as an assignor sees it: its subscription, its rack, and its share of the last target assignment."""
 
     member_id: MemberId
     instance_id: InstanceId | None
@@ -26,15 +26,15 @@ class Subscriber:
 
 
 class ServerAssignor(Protocol):
-    """Computes the target of a group."""
+    """An assignor of the KIP-848 group protocol: it computes the target assignment of a group."""
 
     @property
     def name(self) -> str:
-        """The name by which members ask for it: uniform or range in Kafka."""
+        """Return the name that members select the assignor by; Kafka's are uniform and range."""
         ...
 
     def assign(
         self, members: Sequence[Subscriber], partition_counts: Mapping[str, int]
     ) -> Mapping[MemberId, frozenset[TopicPartition]]:
-        """Return what each member should own; `partition_counts` has the topics that exist, by name."""
+        """Return the partitions that each member should own; `partition_counts` lists the existing topics by name."""
         ...

@@ -1,4 +1,4 @@
-"""Names that a coordinator makes up: shaped as Kafka's random UUIDs, drawn from the source handed in."""
+"""Generate the member ids that a coordinator hands out: shaped like Kafka's random UUIDs, drawn from a given source."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _CUTS: Final = (0, 8, 12, 16, 20, 32)
 
 
 def random_uuid(entropy: RandomSource) -> str:
-    """Return 32 random hexadecimal digits, grouped as those of a UUID."""
+    """Return 32 random hexadecimal digits, grouped as in a UUID."""
     digits = "".join(f"{entropy.next_int() & 0xFFFFFFFF:08x}" for _ in range(4))
     return "-".join(digits[start:end] for start, end in pairwise(_CUTS))

@@ -1,4 +1,4 @@
-"""A group's members by name, and a classic group as its record has it.
+"""Name the members of a group, and describe a classic group as its record stores it.
 
 Source: GroupMetadataValue, group-coordinator, trunk 1eb7644 (2024-10).
 """
@@ -20,7 +20,7 @@ UNKNOWN_MEMBER: Final = MemberId("")
 
 
 class Departure(enum.Enum):
-    """Why a coordinator took a member out of its group; the value is said to users."""
+    """Why a coordinator removed a member from its group; the value is printed."""
 
     LEFT = "left"
     """It said so."""
@@ -43,7 +43,7 @@ class Departure(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class StoredMember:
-    """A member as the group's record in `__consumer_offsets` has it."""
+    """A member as the group's record in `__consumer_offsets` stores it."""
 
     member_id: MemberId
     instance_id: InstanceId | None
@@ -57,7 +57,7 @@ class StoredMember:
 
 @attrs.frozen(kw_only=True)
 class GroupRecord:
-    """A group's record in `__consumer_offsets`: all that another coordinator needs to go on with it."""
+    """A group's record in `__consumer_offsets`: everything that another coordinator needs to take the group over."""
 
     group_id: str
     protocol_type: str

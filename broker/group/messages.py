@@ -1,4 +1,4 @@
-"""What members and a coordinator say of offsets and of finding each other, whatever the group's protocol.
+"""Define the requests for offsets and coordinators that both group protocols share.
 
 The joining itself is in `classic.messages` and `consumer.messages`.
 
@@ -19,14 +19,14 @@ NO_COORDINATOR = BrokerId(-1)
 
 @attrs.frozen
 class FindCoordinatorRequest:
-    """Who coordinates this group? Any broker answers."""
+    """A FindCoordinator request: ask any broker for the coordinator of a group."""
 
     group_id: str
 
 
 @attrs.frozen
 class FindCoordinatorResponse:
-    """The answer to FindCoordinatorRequest; with an error there is no `broker`."""
+    """The response to a FindCoordinatorRequest; `broker` is absent with an error."""
 
     broker: BrokerId = NO_COORDINATOR
     error: ErrorCode = ErrorCode.NONE
@@ -34,7 +34,7 @@ class FindCoordinatorResponse:
 
 @attrs.frozen(kw_only=True)
 class OffsetCommitRequest:
-    """A member says how far it has come. `generation` is the generation, or the epoch in a consumer group."""
+    """An OffsetCommit request; `generation` is the generation, or the member epoch in a consumer group."""
 
     commits: tuple[Commit, ...]
     member_id: MemberId = UNKNOWN_MEMBER
@@ -44,14 +44,14 @@ class OffsetCommitRequest:
 
 @attrs.frozen
 class OffsetCommitResponse:
-    """The answer to a OffsetCommitRequest, with an error for each of its partitions in the order asked."""
+    """The response to an OffsetCommitRequest, with an error for each partition in the order of the request."""
 
     errors: tuple[ErrorCode, ...]
 
 
 @attrs.frozen(kw_only=True)
 class OffsetFetchRequest:
-    """A member asks from where on it is to read."""
+    """An OffsetFetch request: a member asks for its committed offsets."""
 
     partitions: tuple[TopicPartition, ...]
     member_id: MemberId = UNKNOWN_MEMBER
@@ -60,7 +60,7 @@ class OffsetFetchRequest:
 
 @attrs.frozen
 class OffsetFetchResponse:
-    """The answer to an OffsetFetchRequest, in the order asked; None where nothing was committed."""
+    """The response to an OffsetFetchRequest, in the order of the request; None where nothing was committed."""
 
     offsets: tuple[Offset | None, ...] = ()
     error: ErrorCode = ErrorCode.NONE

@@ -1,4 +1,4 @@
-"""The offsets that groups have committed, on one coordinator.
+"""Keep the committed offsets of all groups on one coordinator.
 
 Decides what a group is told of how far it has come, and when that is forgotten.
 
@@ -40,7 +40,7 @@ class OffsetOptions:
 
     @classmethod
     def of(cls, settings: Settings) -> OffsetOptions:
-        """Return what a broker's settings say."""
+        """Return the options that a broker's settings give."""
         return cls(
             retention_ms=settings.duration_ms("offsets.retention.minutes"),
             metadata_size_bytes_max=settings.size_bytes("offset.metadata.max.bytes"),
@@ -49,7 +49,7 @@ class OffsetOptions:
 
 @attrs.frozen
 class Commit:
-    """One partition of a commit."""
+    """One partition of an OffsetCommit request."""
 
     partition: TopicPartition
     offset: Offset
@@ -59,7 +59,7 @@ class Commit:
 
 @attrs.frozen
 class ExpiryRule:
-    """What a group's state says of its offsets: from when on they age, and which topics keep theirs.
+    """How a group's offsets expire: from which time on, and which topics are exempt.
 
     `since_ms` is the moment at which the group became empty; None lets each offset age from its commit.
     """
@@ -75,7 +75,7 @@ class _Stored:
 
 
 class CommittedOffsets:
-    """All groups' offsets, and those that transactions have not yet decided."""
+    """The committed offsets of all groups, and those of transactions that are still open."""
 
     def __init__(self, options: OffsetOptions) -> None:
         self.options = options
@@ -85,7 +85,7 @@ class CommittedOffsets:
     def records(
         self, group_id: str, commits: Iterable[Commit], now_ms: TimeMs
     ) -> tuple[tuple[tuple[OffsetKey, CommittedOffset], ...], tuple[ErrorCode, ...]]:
-        """Return the records of a commit, and an error for each partition; too long a note refuses its own."""
+        """Return the records of a commit and an error for each partition; too long metadata refuses its partition."""
         kept, errors = [], []
         for commit in commits:
             # Kafka measures the note in characters (UTF-16 units), whatever the setting's name says.
@@ -105,7 +105,7 @@ class CommittedOffsets:
     def apply(
         self, key: OffsetKey, value: CommittedOffset | None, at: Offset, *, producer_id: ProducerId | None = None
     ) -> None:
-        """Take in the record stored at offset `at` of the group's partition; a transaction's waits for its marker."""
+        """Apply the record stored at offset `at` of the group's partition; a transaction's waits for its marker."""
         if value is None:
             self._remove(key)
         elif producer_id is None:
@@ -114,7 +114,7 @@ class CommittedOffsets:
             self._pending.setdefault(producer_id, {})[key] = _Stored(value, at)
 
     def end_transaction(self, producer_id: ProducerId, *, committed: bool) -> None:
-        """Take in the marker of a transaction: its offsets hold from now on, or never did.
+        """Apply a transaction's marker: its pending offsets are committed, or dropped.
 
         One that was overtaken by a later record of the same key does not come back: compaction may have removed it, and
         a coordinator that reloads must come to the same.
@@ -131,16 +131,16 @@ class CommittedOffsets:
         return None if stored is None else stored.value
 
     def of_group(self, group_id: str) -> dict[TopicPartition, CommittedOffset]:
-        """Return a copy of all that a group has committed."""
+        """Return a copy of all committed offsets of a group."""
         return {partition: stored.value for partition, stored in self._offsets.get(group_id, {}).items()}
 
     def is_pending(self, group_id: str, partition: TopicPartition) -> bool:
-        """Whether an undecided transaction has committed for the partition: UNSTABLE_OFFSET_COMMIT to readers."""
+        """Return whether an open transaction has an offset for the partition; readers get UNSTABLE_OFFSET_COMMIT."""
         key = OffsetKey(group_id, partition.topic, partition.partition)
         return any(key in offsets for offsets in self._pending.values())
 
     def expired(self, group_id: str, rule: ExpiryRule | None, now_ms: TimeMs) -> Iterator[OffsetKey]:
-        """Yield the keys to be removed by tombstones, in the order of the partitions; none where there is no rule."""
+        """Yield the keys to remove by tombstones, in order of partition; none without an expiry rule."""
         if rule is None:
             return
         for partition, value in sorted(self.of_group(group_id).items()):

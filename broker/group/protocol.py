@@ -1,4 +1,4 @@
-"""What members tell the one that assigns, and what it tells them, in the binary form of Kafka's consumers.
+"""Read and write the subscriptions and assignments that consumers exchange, in Kafka's binary form.
 
 Decides how subscriptions and assignments travel inside JoinGroup and SyncGroup, where the coordinator passes them on
 unread.
@@ -35,7 +35,7 @@ NO_GENERATION: Final = -1
 
 @attrs.frozen(kw_only=True)
 class Subscription:
-    """What a member says of itself: topics, what it holds and since which generation, and its assignor's memory."""
+    """A member's subscription: topics, owned partitions with their generation, and the assignor's user data."""
 
     topics: tuple[str, ...]
     owned: tuple[TopicPartition, ...] = ()
@@ -44,7 +44,7 @@ class Subscription:
     user_data: bytes = b""
 
     def to_bytes(self) -> bytes:
-        """Return it as Kafka's consumer writes it."""
+        """Return the subscription as Kafka's consumer writes it."""
         writer = ByteWriter().int16(_VERSION).int32(len(self.topics))
         for topic in sorted(self.topics, key=java_string_key):
             writer.string(topic)
@@ -54,7 +54,7 @@ class Subscription:
 
 
 def read_subscription(data: bytes) -> Subscription:
-    """Return what `to_bytes` wrote, or another version's; raises CorruptDataError for anything else."""
+    """Return the subscription in `data`, of any version; raise CorruptDataError for anything else."""
     reader = ByteReader(data, what="subscription")
     version = reader.int16()
     topics = tuple(reader.string() for _ in range(reader.array_length(_STRING_BYTES_MIN)))
@@ -66,7 +66,7 @@ def read_subscription(data: bytes) -> Subscription:
 
 
 def write_assignment(partitions: Iterable[TopicPartition]) -> bytes:
-    """Return what the leader gives one member."""
+    """Return the assignment of one member, as the leader sends it."""
     writer = ByteWriter().int16(_VERSION)
     _write_partitions(writer, partitions)
     _write_user_data(writer, b"")
@@ -74,21 +74,21 @@ def write_assignment(partitions: Iterable[TopicPartition]) -> bytes:
 
 
 def read_assignment(data: bytes) -> frozenset[TopicPartition]:
-    """Return what a member was given; raises CorruptDataError when it is no assignment, as no bytes are none."""
+    """Return the partitions of an assignment; raise CorruptDataError when `data` is none, as empty bytes are."""
     reader = ByteReader(data, what="assignment")
     reader.int16()
     return frozenset(_read_partitions(reader))
 
 
 def sticky_memory(held: Iterable[TopicPartition], generation: int) -> bytes:
-    """Return the user data of `sticky`: what the member was last given, and in which generation."""
+    """Return the user data of the `sticky` assignor: the member's last assignment and its generation."""
     writer = ByteWriter()
     _write_partitions(writer, held)
     return writer.int32(generation).done()
 
 
 def read_sticky_memory(data: bytes) -> tuple[tuple[TopicPartition, ...], int]:
-    """Return what `sticky_memory` wrote; nothing, of no generation, where there are no bytes."""
+    """Return what `sticky_memory` wrote; no partitions and no generation for empty bytes."""
     if not data:
         return (), NO_GENERATION
     reader = ByteReader(data, what="memory of the sticky assignor")
@@ -97,7 +97,7 @@ def read_sticky_memory(data: bytes) -> tuple[tuple[TopicPartition, ...], int]:
 
 
 def _write_user_data(writer: ByteWriter, data: bytes) -> None:
-    """Assignors without memory have none, which is null and not empty."""
+    """Write an assignor's user data; null, not empty bytes, for an assignor without any."""
     if data:
         writer.binary(data)
     else:
@@ -105,7 +105,7 @@ def _write_user_data(writer: ByteWriter, data: bytes) -> None:
 
 
 def _write_partitions(writer: ByteWriter, partitions: Iterable[TopicPartition]) -> None:
-    """By topic, in order; Kafka keeps topics in a hash map here, and its readers do not look at their order."""
+    """Write partitions grouped by topic, in order; Kafka uses a hash map here, and readers ignore the order."""
     topics = [(topic, list(each)) for topic, each in groupby(sorted(partitions), key=lambda one: one.topic)]
     writer.int32(len(topics))
     for topic, each in topics:

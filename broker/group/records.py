@@ -1,4 +1,4 @@
-"""The records of `__consumer_offsets`: committed offsets and classic groups, in Kafka's binary form.
+"""Read and write the records of `__consumer_offsets`, committed offsets and classic groups, in Kafka's binary form.
 
 Decides how a coordinator remembers, and so how another goes on: each key is a group, or a group's partition; the newest
 value of a key holds, and a null value, a tombstone, says that there is nothing any more.
@@ -43,7 +43,7 @@ NO_TIME: Final = -1
 
 @attrs.frozen
 class OffsetKey:
-    """Whose offset a record tells: a group's, of one partition."""
+    """The key of a committed offset: a group and a partition."""
 
     group_id: str
     topic: str
@@ -63,7 +63,7 @@ class OffsetKey:
 
 @attrs.frozen
 class GroupKey:
-    """Which classic group a record tells of."""
+    """The key of a classic group's record."""
 
     group_id: str
 
@@ -74,7 +74,7 @@ class GroupKey:
 
 @attrs.frozen
 class OtherKey:
-    """A key of a kind that is not read here."""
+    """A key of a kind that this module does not read."""
 
     version: int
 
@@ -84,7 +84,7 @@ Key: TypeAlias = OffsetKey | GroupKey | OtherKey
 
 @attrs.frozen(kw_only=True)
 class CommittedOffset:
-    """How far a group has come in a partition: the next offset to read, and what its consumer noted beside.
+    """A committed offset: the next offset to read, with the consumer's metadata.
 
     `expires_ms` is the time given by clients of before KIP-211, None since.
     """
@@ -96,7 +96,7 @@ class CommittedOffset:
     expires_ms: TimeMs | None = None
 
     def to_bytes(self) -> bytes:
-        """Return the value as Kafka writes it: version 3, or 1 where it has a time of expiry."""
+        """Return the value as Kafka writes it: version 3, or version 1 if it has an expiry time."""
         if self.expires_ms is not None:
             version = _OFFSET_VALUE_VERSION_WITH_EXPIRY
             writer = ByteWriter().int16(version).int64(self.offset).string(self.metadata)
@@ -107,7 +107,7 @@ class CommittedOffset:
 
 
 def read_key(data: bytes) -> Key:
-    """Return what a key names; raises CorruptDataError when it is cut short or holds more than it should."""
+    """Return the key in `data`; raise CorruptDataError when it is cut short or too long."""
     reader = ByteReader(data, what="key of __consumer_offsets")
     version = reader.int16()
     if version in OFFSET_KEY_VERSIONS:
@@ -121,7 +121,7 @@ def read_key(data: bytes) -> Key:
 
 
 def read_committed_offset(data: bytes) -> CommittedOffset:
-    """Return the value of an OffsetKey, versions 0 to 4; raises CorruptDataError for anything else."""
+    """Return the value of an OffsetKey, versions 0 to 4; raise CorruptDataError for anything else."""
     reader, version = _value_reader(data, "committed offset")
     offset = Offset(reader.int64())
     epoch = reader.int32() if version >= 3 else -1
@@ -140,7 +140,7 @@ def read_committed_offset(data: bytes) -> CommittedOffset:
 
 
 def write_group(record: GroupRecord) -> bytes:
-    """Return a classic group's value as Kafka writes it, version 3."""
+    """Return the value of a classic group's record as Kafka writes it, version 3."""
     writer = ByteWriter().int16(_GROUP_VALUE_VERSION).string(record.protocol_type).int32(record.generation)
     writer.string(record.protocol_name).string(record.leader_id).int64(record.state_time_ms).int32(len(record.members))
     for member in record.members:
@@ -151,7 +151,7 @@ def write_group(record: GroupRecord) -> bytes:
 
 
 def read_group(group_id: str, data: bytes) -> GroupRecord:
-    """Return the value of a GroupKey, versions 0 to 4; raises CorruptDataError for anything else."""
+    """Return the value of a GroupKey, versions 0 to 4; raise CorruptDataError for anything else."""
     reader, version = _value_reader(data, "classic group")
     protocol_type, generation = reader.string(), reader.int32()
     protocol_name, leader_id = reader.nullable_string(), reader.nullable_string()

@@ -1,4 +1,4 @@
-"""Which broker coordinates a group: the leader of one partition of `__consumer_offsets`.
+"""Decide which broker coordinates a group: the leader of one partition of `__consumer_offsets`.
 
 Decides the partition that keeps a group's offsets and metadata. Whoever leads that partition is
 the group's coordinator; when the leadership moves, the coordinator moves with it.
@@ -24,7 +24,7 @@ from broker.java.string_hash import java_string_hash
 
 
 def positive_hash(text: str) -> int:
-    """Return the absolute value of Java's hash of `text`, 0..2147483647; 0 for the least int, which has none."""
+    """Return the absolute value of Java's hash of `text`, 0..2147483647; 0 for -2147483648, as Kafka's Utils.abs."""
     code = java_string_hash(text)
     return 0 if code == -INT32_MAX - 1 else abs(code)
 

@@ -1,4 +1,4 @@
-"""A group's place on its coordinator: requests in, answers and records out, for either protocol, offsets included.
+"""Serve one group on its coordinator under either protocol, offsets included: requests in, responses and records out.
 
 Decides which machine a request goes to, and when an answer may be given: what it promises has to be stored first.
 
@@ -94,7 +94,7 @@ Response: TypeAlias = (
 
 @attrs.frozen
 class OffsetRecord:
-    """A committed offset, or with None the end of one."""
+    """A committed offset to store; None removes the offset."""
 
     key: OffsetKey
     value: CommittedOffset | None
@@ -106,7 +106,7 @@ GroupEntry: TypeAlias = GroupRecord | ConsumerGroup | OffsetRecord
 
 @attrs.frozen
 class Reply:
-    """The answer to the request that came with `ticket`."""
+    """The response to the request `ticket`."""
 
     ticket: Ticket
     response: Response
@@ -114,7 +114,7 @@ class Reply:
 
 @attrs.frozen
 class Append:
-    """Keep these entries, all or none, and say under `token` how it went."""
+    """An effect: append these entries, all or none, and report the result under `token`."""
 
     token: int
     entries: tuple[GroupEntry, ...]
@@ -133,7 +133,7 @@ class ServiceOptions:
 
 
 class GroupService:
-    """One group on one coordinator, from when it is loaded on until it is dropped with `unload`."""
+    """One group on one coordinator, from `load` to `unload`."""
 
     def __init__(self, group_id: str, options: ServiceOptions, entropy: RandomSource) -> None:
         self.group_id = group_id
@@ -151,28 +151,28 @@ class GroupService:
 
     @property
     def is_consumer_group(self) -> bool:
-        """Whether members of the newer protocol are in it, or were last."""
+        """Return whether the group has, or last had, members of the KIP-848 protocol."""
         return self.classic.group.state is GroupState.EMPTY and self.consumer.group.epoch > 0
 
     @property
     def members(self) -> Mapping[MemberId, str]:
-        """The members, with the client id of each."""
+        """Return the members, each with its client id."""
         if self.is_consumer_group:
             return {member_id: member.client_id for member_id, member in self.consumer.group.members.items()}
         return {member_id: member.client_id for member_id, member in self.classic.group.members.items()}
 
     @property
     def generation(self) -> int:
-        """The group's generation, or its epoch."""
+        """Return the group's generation, or its epoch under the KIP-848 protocol."""
         return self.consumer.group.epoch if self.is_consumer_group else self.classic.group.generation
 
     def take_departed(self) -> tuple[tuple[str, Departure], ...]:
-        """Return the client ids of the members that have gone since the last time, and why."""
+        """Return the client ids of the members that have left since the last call, each with the reason."""
         classic = tuple((member.client_id, why) for member, why in self.classic.take_departed())
         return classic + tuple((member.client_id, why) for member, why in self.consumer.take_departed())
 
     def load(self, entries: Iterable[GroupEntry], now_ms: TimeMs) -> None:
-        """Take in what another coordinator stored, oldest first; every member has its session anew."""
+        """Load the entries that another coordinator stored, oldest first; every member's session timer starts anew."""
         for entry in entries:
             match entry:
                 case GroupRecord():
@@ -187,7 +187,7 @@ class GroupService:
         self._check_ms = TimeMs(now_ms + EXPIRY_CHECK_MS)
 
     def handle(self, ticket: Ticket, request: Request, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Take a request; its answer, named by `ticket`, may come with a later call."""
+        """Handle a request; the response, named by `ticket`, may be returned by a later call."""
         self._advance(now_ms)
         match request:
             case ConsumerGroupHeartbeatRequest():
@@ -205,25 +205,25 @@ class GroupService:
         return self._given()
 
     def advance(self, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Do what is due by `now_ms`."""
+        """Fire the timers that are due by `now_ms`."""
         self._advance(now_ms)
         return self._given()
 
     def next_ms(self) -> TimeMs:
-        """Return when `advance` has something to do next."""
+        """Return the time at which `advance` next has work."""
         return min(
             each for each in (self.classic.next_ms(), self.consumer.next_ms(), self._check_ms) if each is not None
         )
 
     def stored(self, token: int, error: ErrorCode, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Take the news that the entries of `token` are safe, or why not; unknown tokens are ignored."""
+        """Continue after the entries of `token` were stored or failed; unknown tokens are ignored."""
         self._advance(now_ms)
         if token in self._storing:
             self._storing.pop(token)(error, now_ms)
         return self._given()
 
     def unload(self, now_ms: TimeMs) -> tuple[Output, ...]:
-        """End, as another broker coordinates now; all who wait are told to look for it."""
+        """Stop, because another broker now coordinates the group; answer all pending requests NOT_COORDINATOR."""
         storing, self._storing = self._storing, {}
         for then in storing.values():
             then(ErrorCode.NOT_COORDINATOR, now_ms)
@@ -282,7 +282,7 @@ class GroupService:
             answer(ErrorCode.NONE)
 
     def _keep_group(self, then: Callable[[ErrorCode], None]) -> None:
-        """Have the consumer group appended; if that is refused, it is again what was appended last.
+        """Append the consumer group; if the append is refused, restore the group that was appended last.
 
         What was appended and is not replicated in time stands in the log all the same, and so it stays here.
         """
@@ -297,7 +297,7 @@ class GroupService:
         self._append((self._kept,), finish)
 
     def _after_last(self, then: Callable[[ErrorCode], None]) -> None:
-        """Do `then` when what was appended last is stored: an answer must not tell of what is not."""
+        """Run `then` once the last append is stored, because a response must not show unstored state."""
         token = max(self._storing)
         former = self._storing[token]
 
@@ -310,7 +310,7 @@ class GroupService:
     # Offsets.
 
     def commit_error(self, request: OffsetCommitRequest) -> ErrorCode:
-        """Return whether a commit is refused, and why."""
+        """Return the error of an offset commit; NONE when it is accepted."""
         if self.is_consumer_group:
             return self.consumer.group.commit_error(request.member_id, request.generation)
         return self.classic.group.commit_error(request.member_id, request.instance_id, request.generation)
@@ -335,7 +335,7 @@ class GroupService:
         self._append(entries, answer)
 
     def _keep_alive(self, request: OffsetCommitRequest, now_ms: TimeMs) -> None:
-        """A member of a classic group that commits is alive, as one that sends a heartbeat is."""
+        """Renew the session of a classic member that commits offsets, as a heartbeat would."""
         if not self.is_consumer_group:
             self.classic.renew_session(request.member_id, now_ms)
 
@@ -344,7 +344,7 @@ class GroupService:
         self._end_offset += 1
 
     def _fetch(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
-        """Return what is committed; a consumer group's members are checked, a classic group's never were."""
+        """Return the committed offsets; members of a consumer group are checked, those of a classic group never."""
         if self.is_consumer_group and request.member_id:
             error = self.consumer.group.commit_error(request.member_id, request.generation)
             if error is not ErrorCode.NONE:
@@ -353,7 +353,7 @@ class GroupService:
         return OffsetFetchResponse(tuple(None if one is None else one.offset for one in found))
 
     def expiry_rule(self) -> ExpiryRule | None:
-        """Return how the group's offsets age now, None for not at all."""
+        """Return the rule by which the group's offsets expire now; None when they do not expire."""
         if self.is_consumer_group:
             return ExpiryRule(kept_topics=self.consumer.group.subscribed_topics())
         group = self.classic.group

@@ -1,4 +1,4 @@
-"""Named timers: what a coordinator has to do later, unless something comes first.
+"""Keep named timers: actions that a coordinator takes later unless they are cancelled.
 
 Constraints: a name has one time; setting it again replaces the former. Timers that are due together fire in the order
 of their times, then of their setting.
@@ -15,7 +15,7 @@ from broker.units import DurationMs, TimeMs
 
 
 class Timers:
-    """Timers by name, each with what to do when it fires. Setting and cancelling cost O(log timers)."""
+    """Timers by name, each with its action; setting and cancelling cost O(log timers)."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, str]] = []
@@ -23,23 +23,23 @@ class Timers:
         self._count = 0
 
     def set(self, name: str, now_ms: TimeMs, delay_ms: DurationMs, action: Callable[[], None]) -> None:
-        """Let `name` fire `delay_ms` after `now_ms`, and not when it would have."""
+        """Set the timer `name` to fire `delay_ms` after `now_ms`, replacing an earlier setting."""
         self._count += 1
         self._set[name] = (self._count, action)
         heapq.heappush(self._heap, (now_ms + delay_ms, self._count, name))
 
     def cancel(self, name: str) -> None:
-        """Let `name` not fire; nothing happens if it is not set."""
+        """Cancel the timer `name`; do nothing if it is not set."""
         self._set.pop(name, None)
 
     def next_ms(self) -> TimeMs | None:
-        """Return when the next timer fires; None when none is set."""
+        """Return the time at which the next timer fires; None when none is set."""
         while self._heap and not self._is_live(self._heap[0]):
             heapq.heappop(self._heap)
         return TimeMs(self._heap[0][0]) if self._heap else None
 
     def due(self, now_ms: TimeMs) -> Iterator[tuple[TimeMs, Callable[[], None]]]:
-        """Yield what is to be done by `now_ms`, and when, what the actions themselves set included.
+        """Yield (time, action) of every timer due by `now_ms`, those that the actions set included.
 
         Each timer is unset before its action is yielded.
         """

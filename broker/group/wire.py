@@ -1,4 +1,4 @@
-"""Kafka's binary fields, as the coordinator's records use them: a bounded reader and a writer.
+"""Read and write Kafka's binary fields as the group coordinator's records use them, with bounds checked.
 
 Constraints: every length is checked against what is left before anything is taken; a string is valid UTF-8. Numbers are
 big-endian. From a flexible version on (KIP-482) lengths are unsigned varints, one more than the size, 0 for null, and
@@ -23,7 +23,7 @@ _VARINT_BYTE_COUNT_MAX: Final = 5
 
 
 class ByteReader:
-    """Takes fields off the front of `data`; `what` names them in errors."""
+    """A cursor that reads fields from the front of `data`; `what` names the data in errors."""
 
     def __init__(self, data: bytes | memoryview, *, what: str = "record", is_flexible: bool = False) -> None:
         self._data = memoryview(data)
@@ -33,40 +33,40 @@ class ByteReader:
 
     @property
     def left(self) -> int:
-        """How many bytes have not been taken."""
+        """Return how many bytes are unread."""
         return len(self._data) - self._position
 
     def take(self, size_bytes: int) -> bytes:
-        """Return the next bytes; raises CorruptDataError when there are fewer."""
+        """Return the next `count` bytes; raise CorruptDataError when fewer are left."""
         if not 0 <= size_bytes <= self.left:
             raise self.corrupt(f"a field of {size_bytes} bytes does not fit into the {self.left} that are left")
         start, self._position = self._position, self._position + size_bytes
         return bytes(self._data[start : self._position])
 
     def int16(self) -> int:
-        """Take a signed 16-bit number."""
+        """Read a signed 16-bit number."""
         number: int = _INT16.unpack(self.take(2))[0]
         return number
 
     def int32(self) -> int:
-        """Take a signed 32-bit number."""
+        """Read a signed 32-bit number."""
         number: int = _INT32.unpack(self.take(4))[0]
         return number
 
     def int64(self) -> int:
-        """Take a signed 64-bit number."""
+        """Read a signed 64-bit number."""
         number: int = _INT64.unpack(self.take(8))[0]
         return number
 
     def string(self) -> str:
-        """Take a string that is there."""
+        """Read a string that must not be null."""
         text = self.nullable_string()
         if text is None:
             raise self.corrupt("a string is null that must not be")
         return text
 
     def nullable_string(self) -> str | None:
-        """Take a string, or None."""
+        """Read a string, or None for null."""
         size_bytes = self._unsigned_varint() - 1 if self.is_flexible else self.int16()
         if size_bytes < 0:
             return None
@@ -76,12 +76,12 @@ class ByteReader:
             raise self.corrupt("a string is not UTF-8") from None
 
     def binary(self) -> bytes:
-        """Take bytes that are there; null counts as empty."""
+        """Read bytes; null counts as empty."""
         size_bytes = self._unsigned_varint() - 1 if self.is_flexible else self.int32()
         return self.take(max(size_bytes, 0))
 
     def array_length(self, element_size_bytes_min: int) -> int:
-        """Take the length of an array; raises CorruptDataError when so many elements cannot be there."""
+        """Read the length of an array; raise CorruptDataError when the remaining bytes cannot hold so many elements."""
         count = self._unsigned_varint() - 1 if self.is_flexible else self.int32()
         if count < 0 or count * element_size_bytes_min > self.left:
             raise self.corrupt(f"an array of {count} elements does not fit into the {self.left} bytes that are left")
@@ -96,7 +96,7 @@ class ByteReader:
             self.take(self._unsigned_varint())
 
     def corrupt(self, what: str) -> CorruptDataError:
-        """Return the error that says `what` is wrong here."""
+        """Return a CorruptDataError at the present position that says `what` is wrong."""
         return CorruptDataError(what, source=self._what, position=self._position)
 
     def _unsigned_varint(self) -> int:
@@ -110,28 +110,28 @@ class ByteReader:
 
 
 class ByteWriter:
-    """Gathers fields of a version that is not flexible."""
+    """Collects the fields of a structure of a non-flexible version."""
 
     def __init__(self) -> None:
         self._data = bytearray()
 
     def int16(self, number: int) -> ByteWriter:
-        """Add a signed 16-bit number."""
+        """Append a signed 16-bit number."""
         self._data += _INT16.pack(number)
         return self
 
     def int32(self, number: int) -> ByteWriter:
-        """Add a signed 32-bit number."""
+        """Append a signed 32-bit number."""
         self._data += _INT32.pack(number)
         return self
 
     def int64(self, number: int) -> ByteWriter:
-        """Add a signed 64-bit number."""
+        """Append a signed 64-bit number."""
         self._data += _INT64.pack(number)
         return self
 
     def string(self, text: str | None) -> ByteWriter:
-        """Add a string, or null."""
+        """Append a string, or null."""
         if text is None:
             return self.int16(-1)
         encoded = text.encode("utf-8")
@@ -140,11 +140,11 @@ class ByteWriter:
         return self
 
     def binary(self, data: bytes) -> ByteWriter:
-        """Add bytes."""
+        """Append bytes."""
         self.int32(len(data))
         self._data += data
         return self
 
     def done(self) -> bytes:
-        """Return all that was added."""
+        """Return all bytes appended."""
         return bytes(self._data)

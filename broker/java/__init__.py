@@ -1,1 +1,1 @@
-"""What of Java reaches a result: string hashes, the order of hash maps, tree bins, java.util.Random."""
+"""Reproduce the parts of Java that reach a result: string hashes, HashMap order, tree bins, java.util.Random."""

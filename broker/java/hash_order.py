@@ -1,4 +1,4 @@
-"""The order of a Java `HashMap` for many keys at once: strings or Kafka's 128-bit ids.
+"""Compute the iteration order of a Java `HashMap` for many keys at once: strings or Kafka's 128-bit ids.
 
 What it decides: the same as `broker.java.string_hash`, for thousands of members and topics, where a walk key by key
 would take longer than the assignment that needs it.
@@ -37,12 +37,12 @@ UInt32Array = NDArray[np.uint32]
 
 
 def string_places(names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the order in which a map walks these strings, put in one by one."""
+    """Return the order in which a HashMap iterates these strings, inserted one by one."""
     return _places(string_hashes(names), TABLE_SIZE_MIN, lambda: [java_string_key(name) for name in names])
 
 
 def uuid_places(ids: Sequence[bytes], *, copied: bool = False) -> NDArray[np.int64]:
-    """Return the order in which a map walks these ids of 16 bytes; `copied`: a set made from a collection of them."""
+    """Return the order in which a HashMap iterates these 16-byte ids; `copied` for a set built from a collection."""
     halves = np.frombuffer(b"".join(ids), ">u8").reshape(-1, 2)
     mixed = halves[:, 0] ^ halves[:, 1]
     codes = ((mixed >> np.uint64(32)) ^ (mixed & np.uint64(0xFFFF_FFFF))).astype(np.uint32)
@@ -51,13 +51,13 @@ def uuid_places(ids: Sequence[bytes], *, copied: bool = False) -> NDArray[np.int
 
 
 def uuid_key(uuid: bytes) -> bytes:
-    """Return a sort key that orders ids as Kafka's `Uuid.compareTo` does: as two signed numbers."""
+    """Return a sort key that orders ids as Kafka's `Uuid.compareTo` does: as two signed 64-bit numbers."""
     assert len(uuid) == 16, uuid
     return bytes((uuid[0] ^ 0x80, *uuid[1:8], uuid[8] ^ 0x80, *uuid[9:]))
 
 
 def string_hashes(names: Sequence[str]) -> UInt32Array:
-    """Return `hashCode()` of each string as uint32[names]."""
+    """Return Java's `hashCode()` of each string as uint32[names]."""
     encoded = [java_string_key(name) for name in names]
     lengths = np.array([len(one) // 2 for one in encoded], np.int64)
     longest = int(lengths.max(initial=0))

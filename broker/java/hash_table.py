@@ -1,4 +1,4 @@
-"""The table of a Java `HashMap` or `HashSet`: bins that grow, turn into trees and back, and lose keys.
+"""Model the table of a Java `HashMap` or `HashSet`: bins grow, become trees and lists again, and lose keys.
 
 Decides in which order keys are met, whatever was put in and taken out before.
 
@@ -40,7 +40,7 @@ _LIST_AGAIN_KEY_COUNT_MAX: Final = 6  # HashMap.UNTREEIFY_THRESHOLD: a split tre
 
 @attrs.define(eq=False)
 class HashTable:
-    """The bins that are not empty, by index, and how many keys they hold together."""
+    """The non-empty bins by index, and the number of keys in all of them."""
 
     table_size: int = TABLE_SIZE_MIN
     key_count: int = 0
@@ -53,7 +53,7 @@ class HashTable:
         return (key for index in sorted(self.bins) for key in _in_order(self.bins[index]))
 
     def add(self, key: TreeKey) -> None:
-        """Put a key in that is not there yet."""
+        """Insert a key that is absent."""
         index = key[0] % self.table_size
         bin_keys = self.bins.setdefault(index, [])
         if isinstance(bin_keys, TreeBin):
@@ -70,7 +70,7 @@ class HashTable:
             self._double()
 
     def remove(self, key: TreeKey) -> None:
-        """Take a key out that is there."""
+        """Remove a key that is present."""
         index = key[0] % self.table_size
         bin_keys = self.bins[index]
         if isinstance(bin_keys, list):
@@ -82,7 +82,7 @@ class HashTable:
         self.key_count -= 1
 
     def first(self) -> TreeKey:
-        """Return the key that is met first. Cost: bins that are used."""
+        """Return the first key of the iteration order. Cost: the number of non-empty bins."""
         return _in_order(self.bins[min(self.bins)])[0]
 
     def _double(self) -> None:

@@ -1,4 +1,4 @@
-"""Java's string hash, and the order in which a Java `HashMap` of strings is walked.
+"""Compute Java's string hash, and the iteration order of a Java `HashMap` of strings.
 
 Decides in which order Kafka meets racks, members and topics wherever it walks a hash map:
 the order reaches the result, because chance is drawn and ties are broken along it.
@@ -45,7 +45,7 @@ def java_string_key(text: str) -> bytes:
 
 
 def java_string_hash(text: str) -> int:
-    """Return `text.hashCode()` of Java, a signed 32-bit number.
+    """Return Java's `text.hashCode()`, a signed 32-bit number.
 
     It runs over UTF-16 units, so that a character beyond U+FFFF counts as its two surrogates. Cost: linear.
     """
@@ -57,12 +57,12 @@ def java_string_hash(text: str) -> int:
 
 
 def java_map_order(keys: Iterable[JavaKey]) -> tuple[JavaKey, ...]:
-    """Return the keys as a `HashMap` or `HashSet` yields them, filled one by one in the order given. Cost: linear."""
+    """Return the keys in the iteration order of a `HashMap` or `HashSet` filled in the given order. Cost: linear."""
     return _walk(keys, TABLE_SIZE_MIN)
 
 
 def java_set_copy_order(keys: Iterable[JavaKey]) -> tuple[JavaKey, ...]:
-    """Return the keys as `new HashSet<>(collection)` yields them, the collection walked in the order given.
+    """Return the keys as `new HashSet<>(collection)` iterates them; the collection iterates in the given order.
 
     It differs from `java_map_order` in the table's first size, which Java takes from the size of the collection
     (duplicates counted). Cost: linear.

@@ -1,4 +1,4 @@
-"""A crowded bin of a Java `HashMap`: a red-black tree that is walked as a list.
+"""Model a crowded bin of a Java `HashMap`: a red-black tree that is iterated as a linked list.
 
 Decides in which order the keys of such a bin are met. Java keeps the keys in a list besides
 the tree, and three rules shape it: a new key comes right after its parent in the tree; when
@@ -36,7 +36,7 @@ TreeKey: TypeAlias = tuple[int, bool, bytes]
 
 @attrs.define(eq=False)
 class TreeNode:
-    """One key in the tree; new nodes are red leaves."""
+    """One key in the tree; a new node is a red leaf."""
 
     key: TreeKey
     parent: TreeNode | None = None
@@ -46,14 +46,14 @@ class TreeNode:
 
 @attrs.define(eq=False)
 class TreeBin:
-    """Keys in the order of the walk, and the tree above them."""
+    """The keys in iteration order, and the tree over them."""
 
     order: list[TreeKey]
     root: TreeNode | None = None
 
     @classmethod
     def of(cls, keys: Iterable[TreeKey]) -> TreeBin:
-        """Return the tree that Java makes of a list. Cost: n log n."""
+        """Return the tree bin that Java's treeify builds from a list of keys. Cost: n log n."""
         tree = cls(list(keys))
         for key in tree.order:
             tree._insert(key)
@@ -61,14 +61,14 @@ class TreeBin:
         return tree
 
     def add(self, key: TreeKey) -> None:
-        """Put one more key in. Cost: n, for finding its place in the walk."""
+        """Insert a key. Cost: n, to find its place in the iteration order."""
         parent = self._insert(key)
         assert parent is not None, "a tree bin is never empty"
         self.order.insert(self.order.index(parent.key) + 1, key)
         self._move_root_to_front()
 
     def remove(self, key: TreeKey) -> bool:
-        """Take a key out; return whether the tree is still one. If not, only the list counts. Cost: n."""
+        """Remove a key and return whether the bin is still a tree; if not, only the list counts. Cost: n."""
         node = self._find(key)
         self.order.remove(key)
         assert self.root is not None
@@ -100,7 +100,7 @@ class TreeBin:
         return node
 
     def _replace(self, node: TreeNode, child: TreeNode | None) -> None:
-        """Let `child`, or nothing, stand where `node` stands."""
+        """Put `child`, or nothing, in the place of `node`."""
         if node.parent is None:
             self.root = child
         else:
@@ -109,7 +109,7 @@ class TreeBin:
             child.parent = node.parent
 
     def _mend(self, node: TreeNode) -> None:
-        """Give the paths through `node` the black node back that they have lost."""
+        """Restore the black height of the paths through `node`, which have lost a black node."""
         while node is not self.root and not node.red:
             parent = node.parent
             assert parent is not None
@@ -142,7 +142,7 @@ class TreeBin:
         self.order.insert(0, self.root.key)
 
     def _insert(self, key: TreeKey) -> TreeNode | None:
-        """Hang the key below the node where the search for it ends, balance, and return that node."""
+        """Insert the key below the node where its search ends, rebalance, and return that node."""
         parent, below = None, self.root
         while below is not None:
             parent, below = below, below.children[key > below.key]
@@ -173,7 +173,7 @@ class TreeBin:
             node.red = False
 
     def _rotate(self, node: TreeNode, side: int) -> None:
-        """Let the node sink to `side` (0 lesser, 1 greater), its other child taking its place."""
+        """Rotate: `node` sinks to `side` (0 left, 1 right) and its other child takes its place."""
         rising = node.children[1 - side]
         assert rising is not None, "only a node with a child on the other side sinks"
         passed = rising.children[side]

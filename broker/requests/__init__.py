@@ -1,4 +1,4 @@
-"""The request path of one broker: sockets, threads, queues, and what waits in the purgatory.
+"""Model the request path of one broker: sockets, threads, queues, and the purgatory.
 
 `reactor` plays a load through it; `options` says what it is made of and what comes; `measures` what is found.
 `purgatory` and `timing_wheel` serve by themselves too; `channel` is the table of a connection.

@@ -1,4 +1,4 @@
-"""When a broker reads from a socket: one request at a time for each connection, as a table.
+"""Decide when a broker reads from a connection, as a table: one request at a time per connection.
 
 Decides whether a processor may read the next request of a connection. From the moment a request is
 read until its response is sent the socket is muted, so that a connection's requests are answered in
@@ -22,7 +22,7 @@ from typing import Final
 
 
 class ChannelState(enum.Enum):
-    """Whether a connection is read from, and why not."""
+    """Whether the broker reads from a connection, and why not if it does not."""
 
     OPEN = enum.auto()
     """The next request is read when it is there."""
@@ -38,7 +38,7 @@ class ChannelState(enum.Enum):
 
 
 class ChannelInput(enum.Enum):
-    """What happens to a connection."""
+    """An event on a connection."""
 
     REQUEST_RECEIVED = enum.auto()
     """A whole request has been read."""

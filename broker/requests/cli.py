@@ -1,4 +1,4 @@
-"""`brokerside requests`: what a broker's threads and queue do under load.
+"""`brokerside requests`: measure what a broker's threads and queues do under load.
 
 Prints one column a load: latency percentiles, idle ratios, queue lengths. With --json, everything measured.
 
@@ -46,7 +46,7 @@ _POSITIVE: Final = click.IntRange(min=1)
 def requests_command(
     loads: Sequence[int], rates: Sequence[int], seconds: int, seed: int, as_json: bool, **how: Any
 ) -> int:
-    """Play produce, fetch and metadata requests through a broker's threads and queues, at several loads.
+    """Simulate produce, fetch and metadata requests through a broker's threads and queues, at several loads.
 
     \b
     Examples:

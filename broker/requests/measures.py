@@ -1,4 +1,4 @@
-"""What a run of the request path is measured by, in the words of Kafka's metrics.
+"""Measure a run of the request path, in the terms of Kafka's metrics.
 
 A request's time falls into phases, each named as Kafka's RequestMetrics names it: RequestQueueTimeMs until a
 handler takes it, LocalTimeMs in the handler, RemoteTimeMs in the purgatory, ResponseQueueTimeMs until its
@@ -32,7 +32,7 @@ PERMILLES: Final = (500, 950, 990, 999)
 
 @attrs.frozen
 class Quantiles:
-    """A set of times in milliseconds: their mean, some percentiles and the largest."""
+    """The mean, some percentiles and the maximum of a set of times, in milliseconds."""
 
     count: int
     mean_ms: float
@@ -44,7 +44,7 @@ class Quantiles:
 
     @classmethod
     def of(cls, times_us: Sequence[int]) -> Quantiles:
-        """Return the measures of `times_us`; all 0.0 when there are none."""
+        """Return the quantiles of `times_us`; all 0.0 when there are none."""
         ordered = sorted(times_us)
         if not ordered:
             return cls(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -54,7 +54,7 @@ class Quantiles:
 
 @attrs.define
 class Level:
-    """A number that goes up and down, its largest value and its mean over time."""
+    """A number that rises and falls, with its maximum and its mean over time."""
 
     value: int = 0
     largest: int = 0
@@ -62,7 +62,7 @@ class Level:
     _since_us: int = 0
 
     def change(self, difference: int, now_us: int) -> None:
-        """Add `difference` at `now_us`, which must not go back."""
+        """Add `difference` at `now_us`, which must not be earlier than the last change."""
         assert now_us >= self._since_us
         self._area += self.value * (now_us - self._since_us)
         self._since_us = now_us
@@ -78,20 +78,20 @@ class Level:
 
 @attrs.frozen(kw_only=True)
 class KindReport:
-    """What the requests of one kind met with: each phase's times, in the order of PHASES, and how many expired."""
+    """The measured phases of one kind of request, in the order of PHASES, and how many requests expired."""
 
     name: str
     phases: tuple[Quantiles, ...]
     expired_count: int
 
     def phase(self, name: str) -> Quantiles:
-        """Return the times of the phase called `name`, one of PHASES."""
+        """Return the quantiles of the phase called `name`, one of PHASES."""
         return self.phases[PHASES.index(name)]
 
 
 @attrs.frozen(kw_only=True)
 class PathReport:
-    """One run: what came, what was answered, how busy the threads were and how long the queues.
+    """The result of one run: requests received and answered, thread utilisation and queue lengths.
 
     Ratios are 0..1; `blocked_ratio` is the share of the processors' time spent before a full request queue.
     """

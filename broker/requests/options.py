@@ -1,4 +1,4 @@
-"""What a request path is made of and what comes at it.
+"""Configure the request path and the load on it.
 
 Decides nothing; it checks. Thread counts and the queue's size are the broker's settings; the costs of a
 request are the caller's to measure, and the defaults are those of a small request on a warm page cache.
@@ -21,7 +21,7 @@ SECOND_US: Final = 1_000_000
 
 
 class Waits(enum.Enum):
-    """What a request waits for in the purgatory before it is answered."""
+    """The condition for which a request waits in the purgatory before it is answered."""
 
     NOTHING = "nothing"
     """Answered by the handler: metadata, produce with acks=1."""
@@ -35,7 +35,7 @@ class Waits(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class RequestKind:
-    """One kind of request: how often it comes, what it costs each thread (means, in microseconds), how it waits.
+    """One kind of request: its frequency, its mean cost on each thread in microseconds, and its purgatory condition.
 
     `wait_ms_max` bounds the waiting: request.timeout.ms of a produce, fetch.max.wait.ms of a fetch.
     """
@@ -82,7 +82,7 @@ class RequestPathOptions:
 
     @classmethod
     def of(cls, settings: Settings) -> RequestPathOptions:
-        """Return what a broker's settings say."""
+        """Return the options that a broker's settings give."""
         return cls(
             network_thread_count=settings.count("num.network.threads"),
             io_thread_count=settings.count("num.io.threads"),
@@ -92,7 +92,7 @@ class RequestPathOptions:
 
 @attrs.frozen(kw_only=True)
 class Load:
-    """What comes at the broker: requests a second over all connections, drawn at random, for `duration_ms`.
+    """The load on the broker: requests per second over all connections, drawn at random, for `duration_ms`.
 
     `replication_us` is the mean time until followers have a record. The first `slow_handler_count` handlers
     take `slow_factor` times as long as the others.
@@ -124,7 +124,7 @@ class Load:
 
 
 def capacity_per_second(options: RequestPathOptions, kinds: tuple[RequestKind, ...]) -> int:
-    """Return how many requests a second the busier of the two thread pools can carry, waits and queues apart."""
+    """Return the requests per second that the busier thread pool can carry, without waits and queues."""
     weight = sum(kind.weight for kind in kinds)
     handle_us = sum(kind.weight * kind.handle_us for kind in kinds)
     network_us = sum(kind.weight * (kind.read_us + kind.write_us) for kind in kinds)

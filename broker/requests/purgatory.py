@@ -1,4 +1,4 @@
-"""The purgatory: requests that wait for something to happen, or for their time to run out.
+"""Hold requests in the purgatory until their condition is met or their time expires.
 
 Decides when a delayed operation completes: a produce with acks=all when its records are committed, a
 fetch when enough bytes are there, each at the latest when its time is over.
@@ -40,14 +40,14 @@ PURGE_INTERVAL: Final = 1000
 
 
 class DelayedOperation(Protocol):
-    """Something that waits: what it waits for and what is done at the end."""
+    """A delayed operation: its condition, and its action at the end."""
 
     def can_complete(self) -> bool:
-        """Return whether what it waits for has come."""
+        """Return whether the operation's condition is met."""
         ...
 
     def on_complete(self, *, expired: bool) -> None:
-        """Do what is to be done, once: `expired` tells whether the time ran out."""
+        """Complete the operation, once; `expired` tells whether its time ran out."""
         ...
 
 
@@ -72,7 +72,7 @@ class _Waiting:
 
 
 class Purgatory(Generic[Key]):
-    """Operations waiting under keys, each with a time at which it ends at the latest."""
+    """Delayed operations, watched under keys, each with an expiry time."""
 
     def __init__(self, *, start_ms: TimeMs, purge_interval: int = PURGE_INTERVAL) -> None:
         self._timer: Timer[_Waiting] = Timer(start_ms=start_ms)
@@ -83,18 +83,18 @@ class Purgatory(Generic[Key]):
 
     @property
     def delayed_count(self) -> int:
-        """How many operations wait; Kafka's NumDelayedOperations."""
+        """Return the number of delayed operations; Kafka's NumDelayedOperations."""
         return self._delayed_count
 
     @property
     def watched_count(self) -> int:
-        """How many entries the watch lists hold, leftovers included; Kafka's PurgatorySize. Cost: linear in keys."""
+        """Return the number of watched entries, completed ones included; Kafka's PurgatorySize. Cost: linear in keys."""
         return sum(map(len, self._watched.values()))
 
     def try_complete_else_watch(
         self, operation: DelayedOperation, keys: Sequence[Key], *, now_ms: TimeMs, delay_ms: DurationMs
     ) -> bool:
-        """Complete `operation` now if it can; otherwise let it wait under `keys` for at most `delay_ms`.
+        """Complete `operation` now if its condition is met; otherwise watch it under `keys` for at most `delay_ms`.
 
         Returns whether it completed now by its condition; without any delay it expires now, and the answer is False.
         """
@@ -114,7 +114,7 @@ class Purgatory(Generic[Key]):
         return False
 
     def check_and_complete(self, key: Key) -> int:
-        """Try what waits under `key`, in order of arrival, and return how many completed."""
+        """Try the operations watched under `key`, in order of arrival, and return how many completed."""
         listed = self._watched.get(key, [])
         completed_count = sum(waiting.try_complete() for waiting in listed)
         self._delayed_count -= completed_count
@@ -122,7 +122,7 @@ class Purgatory(Generic[Key]):
         return completed_count
 
     def advance(self, now_ms: TimeMs) -> int:
-        """Move the clock, end the operations whose time is over, and return how many those were."""
+        """Move the clock, expire the operations whose time is over, and return how many expired."""
         expired = self._timer.advance(now_ms)
         for waiting in expired:
             self._delayed_count -= 1
@@ -134,11 +134,11 @@ class Purgatory(Generic[Key]):
         return len(expired)
 
     def next_stop_ms(self) -> TimeMs | None:
-        """Return when `advance` has something to do next; None when nothing waits for a time."""
+        """Return the time at which `advance` next has work; None when nothing waits."""
         return self._timer.next_stop_ms()
 
     def _keep(self, key: Key) -> None:
-        """Drop the completed operations of `key`, and its list when that leaves none."""
+        """Drop the completed operations of `key`, and its watch list if that becomes empty."""
         left = [waiting for waiting in self._watched.get(key, []) if not waiting.is_completed]
         if left:
             self._watched[key] = left

@@ -1,4 +1,4 @@
-"""A broker's request path as a discrete-event model: the Reactor between the sockets and the log.
+"""Model a broker's request path as discrete events: the Reactor between the sockets and the log.
 
 Decides how long each request waits where, given what comes and what each step costs. It answers what a
 broker's metrics only hint at: which pool of threads is the bottleneck, when the queue fills, what one slow
@@ -80,7 +80,7 @@ class _Request:
     has_expired: bool = False
 
     def phases_us(self, sent_us: int) -> tuple[int, ...]:
-        """Return its times in the order of PHASES."""
+        """Return the request's time in each phase, in the order of PHASES, in microseconds."""
         marks = (
             self.arrived_us,
             self.read_us,
@@ -104,7 +104,7 @@ class _Processor:
 
 @attrs.define(eq=False)
 class _Delayed:
-    """A request in the purgatory."""
+    """A request that waits in the purgatory."""
 
     path: RequestPath
     request: _Request
@@ -118,7 +118,7 @@ class _Delayed:
 
 
 class RequestPath:
-    """One broker under one load. `run` plays it from start to end."""
+    """One broker under one load; `run` simulates it from start to end."""
 
     def __init__(self, options: RequestPathOptions, load: Load, entropy: RandomSource) -> None:
         self.options = options
@@ -146,7 +146,7 @@ class RequestPath:
         self.queued, self.delayed, self.response_queue_max = Level(), Level(), 0
 
     def run(self) -> PathReport:
-        """Play the load to its end and return the measures; what is unanswered then stays uncounted but in arrivals."""
+        """Simulate the load and return the measures; requests unanswered at the end count among the arrivals alone."""
         end_us = self.load.duration_ms * MILLISECOND_US
         self._schedule_arrival()
         while self.agenda:
@@ -183,7 +183,7 @@ class RequestPath:
         self._schedule_arrival()
 
     def _work(self, processor: _Processor) -> None:
-        """Let an idle processor take its next piece of work: a response if there is one, else a request to read."""
+        """Give an idle processor its next work: a response to send if there is one, else a request to read."""
         if processor.is_busy:
             return
         if processor.responses:
@@ -222,7 +222,7 @@ class RequestPath:
         self._hand_out()
 
     def _hand_out(self) -> None:
-        """Give the queue's first request to a free handler; the room it leaves goes to the processor stuck longest."""
+        """Give the queue's first request to a free handler, and the free slot to the processor blocked longest."""
         while self.queue and self.free_handlers:
             handler = heapq.heappop(self.free_handlers)
             request = self.queue.popleft()
@@ -269,7 +269,7 @@ class RequestPath:
         self._note_delayed()
 
     def _commit(self, partition: int, offset: int) -> None:
-        """The followers have all up to `offset`; an earlier record may be told of later, as replies overtake."""
+        """Advance the high watermark to `offset`; an earlier one may be reported later, as fetches overtake."""
         if offset > self.committed[partition]:
             self.committed[partition] = offset
             self.purgatory.check_and_complete(partition)

@@ -1,4 +1,4 @@
-"""A hierarchical timing wheel: many timers, most of which are cancelled before they fire.
+"""Keep timers in a hierarchical timing wheel, in which most are cancelled before they fire.
 
 Decides which delayed operations are due. Putting one in, taking it out and moving the clock by a tick
 cost the same however many wait: a broker holds tens of thousands, and nearly all complete early.
@@ -45,14 +45,14 @@ TICK_MS: Final = DurationMs(1)
 
 @attrs.define(eq=False)
 class TimerEntry(Generic[Task]):
-    """A task in a timer; `cancel` takes it out."""
+    """A task in a timer; `cancel` removes it."""
 
     task: Task
     expiration_ms: int
     _bucket: _Bucket[Task] | None = None
 
     def cancel(self) -> bool:
-        """Take the task out; False when it has fired or been cancelled already."""
+        """Remove the task; return False when it has fired or was cancelled before."""
         if self._bucket is None:
             return False
         del self._bucket.entries[id(self)]
@@ -60,7 +60,7 @@ class TimerEntry(Generic[Task]):
         return True
 
     def put(self, bucket: _Bucket[Task]) -> None:
-        """Move into `bucket`."""
+        """Move the entry into `bucket`."""
         bucket.entries[id(self)] = self
         self._bucket = bucket
 
@@ -79,7 +79,7 @@ class _Bucket(Generic[Task]):
 
 
 class _Wheel(Generic[Task]):
-    """One level: buckets of one tick each, and the level above for what lies beyond them."""
+    """One level of the wheel: buckets of one tick each, and the next level for later times."""
 
     def __init__(
         self, tick_ms: int, wheel_size: int, start_ms: int, used: list[tuple[int, int, _Bucket[Task]]]
@@ -92,7 +92,7 @@ class _Wheel(Generic[Task]):
         self.overflow: _Wheel[Task] | None = None
 
     def add(self, entry: TimerEntry[Task]) -> bool:
-        """Store `entry`; False when it is due."""
+        """Store `entry`; return False when it is already due."""
         if entry.expiration_ms < self.now_ms + self.tick_ms:
             return False
         if entry.expiration_ms >= self.now_ms + self.interval_ms:
@@ -108,7 +108,7 @@ class _Wheel(Generic[Task]):
         return True
 
     def advance(self, now_ms: int) -> None:
-        """Turn this wheel and those above it to `now_ms`."""
+        """Advance this level and those above it to `now_ms`."""
         if now_ms >= self.now_ms + self.tick_ms:
             self.now_ms = now_ms - now_ms % self.tick_ms
             if self.overflow is not None:
@@ -116,7 +116,7 @@ class _Wheel(Generic[Task]):
 
 
 class Timer(Generic[Task]):
-    """Tasks waiting for their time. Adding and cancelling cost the same however many there are."""
+    """Tasks with an expiration time; adding and cancelling are O(1) in the number of tasks."""
 
     def __init__(self, *, start_ms: TimeMs, tick_ms: DurationMs = TICK_MS, wheel_size: int = WHEEL_SIZE) -> None:
         if tick_ms < 1 or wheel_size < 2:
@@ -126,12 +126,12 @@ class Timer(Generic[Task]):
         self._now_ms = int(start_ms)
 
     def add(self, task: Task, expiration_ms: TimeMs) -> TimerEntry[Task] | None:
-        """Store `task` until `expiration_ms`; None when that is already reached, and the caller runs it now."""
+        """Store `task` until `expiration_ms`; return None when that has passed, and the caller runs the task."""
         entry = TimerEntry(task, expiration_ms)
         return entry if self._wheel.add(entry) else None
 
     def advance(self, now_ms: TimeMs) -> list[Task]:
-        """Move the clock and return the tasks that are due, in order; raises UsageError when time goes back."""
+        """Move the clock and return the due tasks in order; raise UsageError when time goes back."""
         if now_ms < self._now_ms:
             raise UsageError(f"a timer at {self._now_ms} ms cannot go back to {now_ms} ms")
         self._now_ms = now_ms
@@ -144,7 +144,7 @@ class Timer(Generic[Task]):
         return due
 
     def next_stop_ms(self) -> TimeMs | None:
-        """Return when the clock has something to do next, a task or a bucket to pass down; None with nothing stored."""
+        """Return the time at which a task or a bucket is next due; None when the timer is empty."""
         while self._used and not self._used[0][2].entries:
             _, _, bucket = heapq.heappop(self._used)
             bucket.expiration_ms = -1

@@ -1,4 +1,4 @@
-"""ZooKeeper's tree of nodes: versions, nodes that go with their session, watches that tell once."""
+"""Model ZooKeeper's tree of znodes: versions, sessions and ephemeral nodes, one-time watches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ZooKeeper refuses, by its own codes.
+"""Define ZooKeeper's error codes.
 
 Decides nothing; `broker.zookeeper.tree` says when each is due.
 
@@ -19,7 +19,7 @@ from broker.errors import RefusedError
 
 
 class ZnodeCode(enum.Enum):
-    """Why an operation was refused, and ZooKeeper's number for it."""
+    """Why an operation was refused, with ZooKeeper's number."""
 
     BAD_ARGUMENTS = -8
     """The path is none."""

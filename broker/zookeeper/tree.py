@@ -1,4 +1,4 @@
-"""One ZooKeeper: a tree of nodes with versions, the sessions that made some of them, and who waits for a change.
+"""Model one ZooKeeper: a tree of znodes with versions, sessions with their ephemeral nodes, and watches.
 
 It decides which operation is refused, what each changes, and who has to be told of it. What the data mean is the
 caller's, and so is time: when a session has been silent for too long, the caller closes it.
@@ -48,7 +48,7 @@ _NUMBER_FORM: Final = "{:010d}"
 
 
 class NodeKind(enum.Flag):
-    """What kind of node is made; both may be said."""
+    """How a node is created (ZooKeeper's CreateMode); the flags may be combined."""
 
     PERSISTENT = 0
     """It stays until it is removed, under the name given."""
@@ -61,7 +61,7 @@ class NodeKind(enum.Flag):
 
 
 class EventType(enum.Enum):
-    """What somebody who watches is told; names as ZooKeeper's event types."""
+    """The kind of change that fires a watch; names are those of ZooKeeper's EventType."""
 
     NODE_CREATED = enum.auto()
     """A node that was not there when it was asked for is."""
@@ -78,7 +78,7 @@ class EventType(enum.Enum):
 
 @attrs.frozen
 class WatchedEvent:
-    """Somebody has to be told that what was watched has changed: where, and in which way, not to what."""
+    """The notification of one watch: which session, which change, which path; it carries no data."""
 
     session: Session
     kind: EventType
@@ -87,7 +87,7 @@ class WatchedEvent:
 
 @attrs.frozen(kw_only=True)
 class Stat:
-    """A node beside its data. `created` and `modified` are transactions; `owner` is the session it goes with.
+    """A node's metadata; `created` and `modified` are transaction ids, and `owner` is the session of an ephemeral node.
 
     `version` counts the writes of the data, `child_version` the children made and removed.
     """
@@ -101,7 +101,7 @@ class Stat:
 
 @attrs.frozen
 class Znode(Generic[Data]):
-    """A node as it was read; `data` is None if it was made without any."""
+    """A node as it was read; `data` is None if it was created without any."""
 
     data: Data | None
     stat: Stat
@@ -109,7 +109,7 @@ class Znode(Generic[Data]):
 
 @attrs.frozen
 class CreateResult:
-    """A node that was made: its path, which the caller does not know if it is sequential, and who has to be told."""
+    """The result of a create: the path, with the number of a sequential node, and the watches that fired."""
 
     path: str
     events: tuple[WatchedEvent, ...]
@@ -138,7 +138,7 @@ class _Node(Generic[Data]):
 
 
 class ZnodeTree(Generic[Data]):
-    """The nodes and the open sessions. `transaction` is the number of the last change."""
+    """The nodes and the open sessions; `transaction` is the id of the last change."""
 
     def __init__(self) -> None:
         self.transaction = 0
@@ -151,15 +151,15 @@ class ZnodeTree(Generic[Data]):
     # Sessions.
 
     def open(self, session: Session) -> None:
-        """Begin a session; one that is open goes on."""
+        """Open a session; do nothing if it is open."""
         self._sessions.setdefault(session, {})
 
     def is_open(self, session: Session) -> bool:
-        """Return whether a session goes on."""
+        """Return whether a session is open."""
         return session in self._sessions
 
     def close(self, session: Session) -> tuple[WatchedEvent, ...]:
-        """End a session, at its own wish or because it was silent, and remove its nodes; one that is over is none."""
+        """Close or expire a session, remove its ephemeral nodes, and return the watches that fired."""
         for watches in (self._data_watches, self._child_watches):
             for watchers in watches.values():
                 watchers.pop(session, None)
@@ -171,19 +171,19 @@ class ZnodeTree(Generic[Data]):
     # Reading.
 
     def get(self, path: str, watcher: Session | None = None) -> Znode[Data]:
-        """Return a node and let `watcher` wait for its next change; raise NO_NODE, and set no watch, without one."""
+        """Return a node and set a data watch for `watcher`; raise NO_NODE, and set no watch, if it does not exist."""
         node = self._node(path)
         self._watch(self._data_watches, path, watcher)
         return Znode(node.data, node.stat)
 
     def exists(self, path: str, watcher: Session | None = None) -> Stat | None:
-        """Return what a node is, None if it is not there, and let `watcher` wait for its next change, or for it."""
+        """Return a node's metadata, None if it does not exist, and set a data watch for `watcher` in both cases."""
         self._watch(self._data_watches, path, watcher)
         node = self._nodes.get(path)
         return None if node is None else node.stat
 
     def children(self, path: str, watcher: Session | None = None) -> tuple[str, ...]:
-        """Return the names below a node, oldest first, and let `watcher` wait for the next one that comes or goes."""
+        """Return the names of a node's children, oldest first, and set a child watch for `watcher`."""
         node = self._node(path)
         self._watch(self._child_watches, path, watcher)
         return tuple(node.children)
@@ -193,7 +193,7 @@ class ZnodeTree(Generic[Data]):
     def create(
         self, path: str, data: Data | None = None, kind: NodeKind = NodeKind.PERSISTENT, session: Session | None = None
     ) -> CreateResult:
-        """Make a node; an ephemeral one is `session`'s.
+        """Create a node; an ephemeral node belongs to `session`.
 
         Raise SESSION_EXPIRED, BAD_ARGUMENTS for a path that is none, NO_NODE without a parent, NODE_EXISTS, and
         NO_CHILDREN_FOR_EPHEMERALS, looked for in this order.
@@ -224,7 +224,7 @@ class ZnodeTree(Generic[Data]):
         )
 
     def make_way(self, path: str) -> tuple[WatchedEvent, ...]:
-        """Make the persistent nodes without data that are missing on the way down to `path`, and `path` itself."""
+        """Create `path` and its missing parents as persistent nodes without data."""
         events: list[WatchedEvent] = []
         names = path.strip(_ROOT).split(_ROOT)
         for depth in range(1, len(names) + 1):
@@ -234,7 +234,7 @@ class ZnodeTree(Generic[Data]):
         return tuple(events)
 
     def check(self, path: str, version: int) -> None:
-        """Raise NO_NODE or BAD_VERSION unless a node is there in that version."""
+        """Raise NO_NODE or BAD_VERSION unless the node exists in that version."""
         node = self._node(path)
         if version not in (ANY_VERSION, node.version):
             raise ZnodeRefusedError(ZnodeCode.BAD_VERSION, path)
@@ -242,7 +242,7 @@ class ZnodeTree(Generic[Data]):
     def write(
         self, path: str, data: Data, version: int = ANY_VERSION, session: Session | None = None
     ) -> tuple[WatchedEvent, ...]:
-        """Write a node in the version that is believed to be its; raise SESSION_EXPIRED, NO_NODE or BAD_VERSION."""
+        """Write a node if it has the expected version; raise SESSION_EXPIRED, NO_NODE or BAD_VERSION."""
         self._check_session(session, path)
         self.check(path, version)
         node = self._nodes[path]
@@ -251,7 +251,7 @@ class ZnodeTree(Generic[Data]):
         return self._fired(self._data_watches, path, EventType.NODE_DATA_CHANGED)
 
     def delete(self, path: str, version: int = ANY_VERSION, session: Session | None = None) -> tuple[WatchedEvent, ...]:
-        """Remove a node; raise SESSION_EXPIRED, BAD_ARGUMENTS for the root, NO_NODE, BAD_VERSION or NOT_EMPTY."""
+        """Delete a node; raise SESSION_EXPIRED, BAD_ARGUMENTS for the root, NO_NODE, BAD_VERSION or NOT_EMPTY."""
         self._check_session(session, path)
         _check_path(path)
         self.check(path, version)
@@ -260,7 +260,7 @@ class ZnodeTree(Generic[Data]):
         return self._removed(path)
 
     def check_invariants(self) -> None:
-        """Assert that every node has its parent, and that ephemeral ones belong to open sessions and have no child."""
+        """Assert that every node has its parent, and that ephemeral nodes have open sessions and no children."""
         for path, node in self._nodes.items():
             if path != _ROOT:
                 assert _name_of(path) in self._nodes[_parent_of(path)].children, path

@@ -1,4 +1,4 @@
-"""Classic groups: the coordinator that lets one of the members assign.
+"""Coordinate classic groups, in which the member that leads the group computes the assignment.
 
 `coordinator` takes requests and time and gives answers; `group` is what it knows, `states` what a group may do,
 `refusals` when it says no, `messages` what is said.

@@ -1,4 +1,4 @@
-"""The coordinator of one classic group, without I/O: requests and time in, answers and records out.
+"""Coordinate one classic group, without I/O: requests and time go in, responses and records come out.
 
 Decides who is in the group, when a rebalance begins and ends, and who is told what. It never computes an assignment:
 one of the members, the leader, does.
@@ -70,7 +70,7 @@ _STORE_ERRORS: Final = {
 
 
 class ClassicCoordinator:
-    """One group's coordinator. Every method returns what is to be sent and stored, in order."""
+    """The coordinator of one group; every method returns the responses to send and the records to store, in order."""
 
     def __init__(self, group: ClassicGroup, options: ClassicOptions, entropy: RandomSource) -> None:
         self.group = group
@@ -82,12 +82,12 @@ class ClassicCoordinator:
         self._departed: list[tuple[Member, Departure]] = []
 
     def take_departed(self) -> tuple[tuple[Member, Departure], ...]:
-        """Return the members that have gone since the last time, and why."""
+        """Return the members that have left since the last call, each with the reason."""
         departed, self._departed = tuple(self._departed), []
         return departed
 
     def handle(self, request: Request, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Take a request; the answer may come with a later call."""
+        """Handle a request; its response may be returned by a later call."""
         self._fire(now_ms)
         match request:
             case JoinGroupRequest():
@@ -101,22 +101,22 @@ class ClassicCoordinator:
         return self._outbox.take()
 
     def advance(self, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Do what is due by `now_ms`."""
+        """Fire the timers that are due by `now_ms`."""
         self._fire(now_ms)
         return self._outbox.take()
 
     def next_ms(self) -> TimeMs | None:
-        """Return when `advance` has something to do next, None when nothing waits for a time."""
+        """Return the time at which `advance` next has work; None when no timer is set."""
         return self._timers.next_ms()
 
     def stored(self, token: int, error: ErrorCode, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Take the news that the record of `token` is replicated, or why not; unknown tokens are ignored."""
+        """Continue after the record of `token` was replicated or failed; unknown tokens are ignored."""
         self._fire(now_ms)
         self._outbox.stored(token, _STORE_ERRORS.get(error, error))
         return self._outbox.take()
 
     def unload(self, now_ms: TimeMs) -> tuple[Output, ...]:
-        """End, as the group's partition has another leader now: all who wait are told to look for it."""
+        """Stop, because another broker now leads the group's partition; answer all pending requests NOT_COORDINATOR."""
         self._fire(now_ms)
         self._outbox.give_up()
         for member in self.group.ordered():
@@ -127,13 +127,13 @@ class ClassicCoordinator:
         return self._outbox.take()
 
     def loaded(self, now_ms: TimeMs) -> None:
-        """Begin on a group read from its record: every member has its session anew."""
+        """Start with a group read from its record; every member's session timer starts anew."""
         self.now_ms = now_ms
         for member in self.group.ordered():
             self._expect_heartbeat(member, member.session_timeout_ms)
 
     def renew_session(self, member_id: MemberId, now_ms: TimeMs) -> None:
-        """Take a commit of `member_id` for a sign of life; between joining and syncing it is none."""
+        """Renew a member's session after an offset commit; between JoinGroup and SyncGroup nothing is renewed."""
         assert now_ms == self.now_ms, (now_ms, self.now_ms)
         member = self.group.members.get(member_id)
         if member is not None and self.group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):
@@ -209,7 +209,7 @@ class ClassicCoordinator:
         self._rebalance_or_go_on()
 
     def _replace_static(self, request: JoinGroupRequest, new_id: MemberId) -> None:
-        """A static member's process was started anew: it takes its place, and its assignment if all else stays."""
+        """Replace the member of a restarted static process; it keeps its assignment if nothing else changes."""
         group = self.group
         assert request.instance_id is not None
         old_id = group.static_members[request.instance_id]
@@ -232,7 +232,7 @@ class ClassicCoordinator:
     def _replacement_stored(
         self, request: JoinGroupRequest, old: Member, old_leader_id: MemberId | None, error: ErrorCode
     ) -> None:
-        """The new process of a static member goes on where the old one was; or, not stored, the old one does."""
+        """Complete the replacement of a static member if the record was stored; restore the former member if not."""
         group, instance_id = self.group, old.instance_id
         assert instance_id is not None
         member = group.members.get(group.static_members.get(instance_id, UNKNOWN_MEMBER))
@@ -266,7 +266,7 @@ class ClassicCoordinator:
             self._go_on()
 
     def _go_on(self) -> None:
-        """End the joining if all are there and it is no initial one, which ends by time alone."""
+        """End the join phase if all members have joined; an empty group's initial delay ends by its timer alone."""
         group = self.group
         is_initial = group.previous_state is GroupState.EMPTY
         if group.state is GroupState.PREPARING_REBALANCE and not is_initial and group.have_all_joined:
@@ -292,7 +292,7 @@ class ClassicCoordinator:
         self._timers.set(_JOIN, self.now_ms, delay_ms, lambda: self._end_initial_delay(delay_ms, remaining_ms))
 
     def _end_initial_delay(self, delay_ms: DurationMs, remaining_ms: DurationMs) -> None:
-        """Wait once more if somebody came meanwhile and time is left; else end the joining."""
+        """Extend the initial delay if a member joined during it and time is left; else end the join phase."""
         if self.group.new_member_added and remaining_ms != 0:
             self.group.new_member_added = False
             next_ms = DurationMs(min(self.options.initial_delay_ms, remaining_ms))
@@ -351,7 +351,7 @@ class ClassicCoordinator:
             self._outbox.store(assignments, lambda error: self._assignment_stored(generation, assignments, error))
 
     def _assignment_stored(self, generation: int, assignments: dict[MemberId, bytes], error: ErrorCode) -> None:
-        """The leader's assignment is safe: hand it out, unless the group has gone on; or it is not: begin anew."""
+        """Send the leader's assignment once it is stored, unless the group has moved on; rebalance if storing fails."""
         group = self.group
         if group.state is not GroupState.COMPLETING_REBALANCE or group.generation != generation:
             return
@@ -387,7 +387,7 @@ class ClassicCoordinator:
         self._timers.set(_beat(member_id), self.now_ms, timeout_ms, lambda: self._expire(member_id))
 
     def _expire(self, member_id: MemberId) -> None:
-        """A member was silent for its session, or only named and never joined."""
+        """Remove a member whose session expired, or a member id that was handed out and never joined."""
         group = self.group
         member = group.members.get(member_id)
         if member_id in group.pending_joins:
@@ -405,7 +405,7 @@ class ClassicCoordinator:
             self._complete_join()
 
     def _expire_syncs(self) -> None:
-        """The members that did not ask for their assignment in time go, and the others rebalance."""
+        """Remove the members that sent no SyncGroup request in time, and rebalance the others."""
         group = self.group
         late = [member_id for member_id in group.members if member_id in group.pending_syncs]
         for member_id in late:

@@ -1,4 +1,4 @@
-"""What a coordinator knows of a classic group: members, generation, leader, protocol.
+"""Hold the state of a classic group: members, generation, leader and protocol.
 
 Decides nothing by itself; `coordinator` does. It keeps what belongs together together: who waits for what,
 which protocols all support, who leads.
@@ -39,7 +39,7 @@ CONSUMER: Final = "consumer"
 
 @attrs.define(eq=False)
 class Member:
-    """One member. `join_ticket` and `sync_ticket` are the requests that it waits for an answer to."""
+    """One member; `join_ticket` and `sync_ticket` name the requests that it waits to have answered."""
 
     member_id: MemberId
     instance_id: InstanceId | None
@@ -56,7 +56,7 @@ class Member:
 
     @classmethod
     def joining(cls, member_id: MemberId, request: JoinGroupRequest) -> Member:
-        """Return the new member that `request` asks for."""
+        """Return the new member that `request` describes."""
         return cls(
             member_id=member_id,
             instance_id=request.instance_id,
@@ -72,7 +72,7 @@ class Member:
 
     @classmethod
     def stored(cls, stored: StoredMember, record: GroupRecord) -> Member:
-        """Return the member as its group's record has it: with the one protocol that the group had chosen."""
+        """Return the member as the group's record describes it: with only the protocol that the group had selected."""
         return cls(
             member_id=stored.member_id,
             instance_id=stored.instance_id,
@@ -87,31 +87,31 @@ class Member:
 
     @property
     def is_alive_without_heartbeat(self) -> bool:
-        """Whether it is waiting for the coordinator, and so need not report; a member's first join is bounded."""
+        """Return whether the member waits for the coordinator and so needs no heartbeat; a first join is bounded."""
         return not self.is_new and (self.join_ticket is not None or self.sync_ticket is not None)
 
     def update(self, request: JoinGroupRequest) -> None:
-        """Take what a member that joins again says of itself."""
+        """Apply the protocols and timeouts of the JoinGroup request by which the member joins again."""
         self.protocols = request.protocols
         self.session_timeout_ms = request.session_timeout_ms
         self.rebalance_timeout_ms = request.rebalance_timeout_ms
         self.join_ticket = request.ticket
 
     def take_over(self, other: Member) -> None:
-        """Be as `other` was in all that a join may change, waiting for nothing."""
+        """Copy from `other` everything that a join can change; no request is pending afterwards."""
         self.protocols = other.protocols
         self.session_timeout_ms = other.session_timeout_ms
         self.rebalance_timeout_ms = other.rebalance_timeout_ms
         self.join_ticket = None
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """Return what it says to the assignor called `protocol_name`."""
+        """Return the member's metadata for the assignor called `protocol_name`."""
         return next((protocol.metadata for protocol in self.protocols if protocol.name == protocol_name), b"")
 
 
 @attrs.define(eq=False)
 class ClassicGroup:
-    """One group. Members are kept in the order in which they came."""
+    """One group; members are kept in the order in which they joined."""
 
     group_id: str
     state: GroupState = GroupState.EMPTY
@@ -144,42 +144,42 @@ class ClassicGroup:
         return group
 
     def move(self, event: GroupInput, now_ms: TimeMs) -> None:
-        """Step to the next state; raises UsageError where the table has none."""
+        """Move to the next state; raise UsageError where the transition table has none."""
         following = step(GROUP_TRANSITIONS, self.state, event, what=f"group {self.group_id!r}")
         self.previous_state, self.state, self.state_time_ms = self.state, following, now_ms
 
     def can_rebalance(self) -> bool:
-        """Whether a rebalance may begin now."""
+        """Return whether a rebalance may begin now."""
         return (self.state, GroupInput.REBALANCE) in GROUP_TRANSITIONS
 
     def ordered(self) -> list[Member]:
-        """Return the members as a Java hash map of their ids walks them."""
+        """Return the members in the order in which a Java HashMap of their ids iterates."""
         return [self.members[MemberId(key)] for key in java_map_order(self.members) if key is not None]
 
     @property
     def awaiting_join_count(self) -> int:
-        """How many members wait for the answer to a join."""
+        """Return how many members wait for a JoinGroup response."""
         return sum(member.join_ticket is not None for member in self.members.values())
 
     @property
     def have_all_joined(self) -> bool:
-        """Whether every member, and everyone who was given a name, has joined."""
+        """Return whether every member, and every pending member id, has joined."""
         return not self.pending_joins and self.awaiting_join_count == len(self.members)
 
     @property
     def rebalance_timeout_ms(self) -> DurationMs:
-        """The longest that any member may take; 0 without members."""
+        """Return the largest rebalance timeout of all members; 0 without members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=DurationMs(0))
 
     def supports(self, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
-        """Whether a member with these protocols can be in the group beside those that are."""
+        """Return whether a member with these protocols can join beside the present members."""
         names = {protocol.name for protocol in protocols}
         if self.state is GroupState.EMPTY:
             return bool(protocol_type and names)
         return self.protocol_type == protocol_type and bool(names & self._common_protocols())
 
     def select_protocol(self) -> str:
-        """Return the protocol with most votes: each member votes for the first on its list that all support."""
+        """Return the protocol with most votes; each member votes for the first on its list that all members support."""
         assert self.members
         common = self._common_protocols()
         votes = Counter(
@@ -193,7 +193,7 @@ class ClassicGroup:
         return {name for name, count in supported.items() if count == len(self.members)}
 
     def add(self, member: Member) -> None:
-        """Take a new member in; the first one leads and sets the protocol type."""
+        """Add a member; the first member becomes the leader and sets the protocol type."""
         assert member.member_id not in self.members
         assert member.instance_id not in self.static_members
         if not self.members:
@@ -206,7 +206,7 @@ class ClassicGroup:
             self.leader_id = member.member_id
 
     def remove(self, member_id: MemberId) -> None:
-        """Forget a member, or one that was only named; another leads if it led."""
+        """Remove a member or a pending member id; another member leads if the leader left."""
         member = self.members.pop(member_id, None)
         if member is not None and member.instance_id is not None:
             del self.static_members[member.instance_id]
@@ -216,7 +216,7 @@ class ClassicGroup:
         self.pending_syncs.discard(member_id)
 
     def replace(self, instance_id: InstanceId, new_id: MemberId) -> Member:
-        """Give the static member `instance_id` a new name, as its process was started anew; returns the new member."""
+        """Give the static member `instance_id` a new member id, as its process restarted; return the new member."""
         old_id = self.static_members[instance_id]
         member = attrs.evolve(self.members.pop(old_id), member_id=new_id, join_ticket=None, sync_ticket=None)
         self.members[new_id] = member
@@ -226,7 +226,7 @@ class ClassicGroup:
         return member
 
     def elect_joined_leader(self) -> bool:
-        """Make a member lead that has joined, if the leader has not; False when nobody has."""
+        """Elect a member that has joined as leader if the present leader has not; return False when none has joined."""
         if self.leader_id is None:
             return False
         if self.members[self.leader_id].join_ticket is None:
@@ -237,7 +237,7 @@ class ClassicGroup:
         return True
 
     def member_error(self, member_id: MemberId, instance_id: InstanceId | None) -> ErrorCode:
-        """Return what is wrong with a request of this member, NONE if nothing: unknown, or fenced by its successor."""
+        """Return the error for a request of this member: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, or NONE."""
         if instance_id is not None:
             current = self.static_members.get(instance_id)
             if current is None:
@@ -249,7 +249,7 @@ class ClassicGroup:
     def commit_error(
         self, member_id: MemberId, instance_id: InstanceId | None, generation: int, *, in_transaction: bool = False
     ) -> ErrorCode:
-        """Return whether a commit of offsets is refused, and why.
+        """Return the error of an offset commit; NONE when the commit is accepted.
 
         A negative generation is a consumer that uses the group's offsets without being in it.
         """
@@ -270,7 +270,7 @@ class ClassicGroup:
         return ErrorCode.NONE
 
     def expiry_rule(self, subscribed: frozenset[str] | None) -> ExpiryRule | None:
-        """Return how the group's offsets age now, None for not at all.
+        """Return the rule by which the group's committed offsets expire now; None when they do not expire.
 
         `subscribed` are the topics that its members read, None where nobody can tell. A group that no member was ever
         in lets each offset age from its commit.
@@ -284,14 +284,14 @@ class ClassicGroup:
         return None
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """Return what the leader is told."""
+        """Return the members and their metadata, as the leader's JoinGroup response lists them."""
         return tuple(
             JoinedMember(member.member_id, member.instance_id, member.metadata(self.protocol_name))
             for member in self.ordered()
         )
 
     def stored_members(self, assignments: dict[MemberId, bytes]) -> tuple[StoredMember, ...]:
-        """Return the members as their record has them, with these assignments."""
+        """Return the members as the group's record stores them, with these assignments."""
         return tuple(
             StoredMember(
                 member_id=member.member_id,
@@ -307,7 +307,7 @@ class ClassicGroup:
         )
 
     def check_invariants(self) -> None:
-        """Assert what must always hold of a group."""
+        """Assert the group's invariants."""
         assert (self.leader_id is None) == (not self.members), (self.leader_id, list(self.members))
         assert self.leader_id is None or self.leader_id in self.members
         assert {m.instance_id: m.member_id for m in self.members.values() if m.instance_id} == self.static_members

@@ -1,4 +1,4 @@
-"""What clients and a classic group's coordinator say to each other.
+"""Define the requests and responses of a classic group, and the coordinator's own effects.
 
 Fields are those of Kafka's requests and responses. `ticket` is the caller's name for a request: the response, which
 may come much later, carries it again.
@@ -23,7 +23,7 @@ NO_GENERATION: Final = -1
 
 @attrs.frozen
 class Protocol:
-    """One assignor that a member supports, and what it tells the leader that will run it."""
+    """One assignor that a member supports, with the metadata for the leader that runs it."""
 
     name: str
     metadata: bytes = b""
@@ -31,7 +31,7 @@ class Protocol:
 
 @attrs.frozen(kw_only=True)
 class JoinGroupRequest:
-    """A member wants to be in the group, under the name it was given or under none yet.
+    """A JoinGroup request, with the member id that the coordinator gave or with an empty one.
 
     `knows_two_steps` is false for clients before KIP-394: they are not asked to come again with their new name.
     `can_skip_assignment` is false before KIP-814.
@@ -52,7 +52,7 @@ class JoinGroupRequest:
 
 @attrs.frozen
 class JoinedMember:
-    """A member as its leader is told of it."""
+    """One member as the leader's JoinGroup response describes it."""
 
     member_id: MemberId
     instance_id: InstanceId | None
@@ -61,7 +61,7 @@ class JoinedMember:
 
 @attrs.frozen(kw_only=True)
 class JoinGroupResponse:
-    """The answer to a JoinGroupRequest; `members` is filled for the leader alone."""
+    """A JoinGroup response; `members` is filled for the leader alone."""
 
     ticket: Ticket
     error: ErrorCode = ErrorCode.NONE
@@ -75,7 +75,7 @@ class JoinGroupResponse:
 
 @attrs.frozen(kw_only=True)
 class SyncGroupRequest:
-    """A member asks for its assignment; the leader brings everyone's, as pairs of member and bytes."""
+    """A SyncGroup request: a member asks for its assignment; the leader sends the assignment of every member."""
 
     ticket: Ticket
     member_id: MemberId
@@ -88,7 +88,7 @@ class SyncGroupRequest:
 
 @attrs.frozen(kw_only=True)
 class SyncGroupResponse:
-    """The answer to a SyncGroupRequest."""
+    """A SyncGroup response, with the member's assignment."""
 
     ticket: Ticket
     error: ErrorCode = ErrorCode.NONE
@@ -98,7 +98,7 @@ class SyncGroupResponse:
 
 @attrs.frozen(kw_only=True)
 class HeartbeatRequest:
-    """A member says that it lives."""
+    """A Heartbeat request: a member renews its session."""
 
     ticket: Ticket
     member_id: MemberId
@@ -108,7 +108,7 @@ class HeartbeatRequest:
 
 @attrs.frozen(kw_only=True)
 class HeartbeatResponse:
-    """The answer to a HeartbeatRequest: REBALANCE_IN_PROGRESS tells the member to join again."""
+    """A Heartbeat response; REBALANCE_IN_PROGRESS tells the member to join again."""
 
     ticket: Ticket
     error: ErrorCode = ErrorCode.NONE
@@ -116,7 +116,7 @@ class HeartbeatResponse:
 
 @attrs.frozen(kw_only=True)
 class LeaveGroupRequest:
-    """Members go; a static one may be named by its instance alone."""
+    """A LeaveGroup request: members leave; a static member may be named by its instance id alone."""
 
     ticket: Ticket
     members: tuple[tuple[MemberId, InstanceId | None], ...]
@@ -124,7 +124,7 @@ class LeaveGroupRequest:
 
 @attrs.frozen(kw_only=True)
 class LeaveGroupResponse:
-    """The answer to a LeaveGroupRequest, with an error for each member in the order asked."""
+    """A LeaveGroup response, with an error for each member in the order of the request."""
 
     ticket: Ticket
     error: ErrorCode = ErrorCode.NONE
@@ -137,7 +137,7 @@ Response: TypeAlias = JoinGroupResponse | SyncGroupResponse | HeartbeatResponse 
 
 @attrs.frozen
 class Store:
-    """The coordinator asks for `record` to be appended, and to be told how it went under `token`."""
+    """An effect: append `record` to the group's partition and report the result under `token`."""
 
     token: int
     record: GroupRecord

@@ -1,4 +1,4 @@
-"""The broker's settings that classic groups live by.
+"""Hold the broker's settings for classic groups.
 
 Source: GroupCoordinatorConfig, Kafka 4.0.
 """
@@ -22,7 +22,7 @@ class ClassicOptions:
 
     @classmethod
     def of(cls, settings: Settings) -> ClassicOptions:
-        """Return what a broker's settings say."""
+        """Return the options that a broker's settings give."""
         return cls(
             size_max=settings.count("group.max.size"),
             initial_delay_ms=settings.duration_ms("group.initial.rebalance.delay.ms"),

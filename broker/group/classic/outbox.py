@@ -1,4 +1,4 @@
-"""What a classic group's coordinator says, gathered until the caller takes it.
+"""Collect the responses and records of one classic group until the caller takes them.
 
 Each request is answered once: a member that waits has its ticket taken when it is answered, and one that does not
 wait is told nothing.
@@ -15,7 +15,7 @@ from broker.group.members import GroupRecord, MemberId
 
 
 class Outbox:
-    """Answers and records of one group, in order, and what is to be done when a record is stored."""
+    """The responses and records of one group, in order, and the continuations of records that are being stored."""
 
     def __init__(self, group: ClassicGroup) -> None:
         self._group = group
@@ -24,21 +24,21 @@ class Outbox:
         self._token = 0
 
     def add(self, output: Output) -> None:
-        """Say `output`."""
+        """Append `output`."""
         self._outputs.append(output)
 
     def take(self) -> tuple[Output, ...]:
-        """Return all that was said since the last time."""
+        """Return everything appended since the last call."""
         outputs, self._outputs = tuple(self._outputs), []
         return outputs
 
     def stored(self, token: int, error: ErrorCode) -> None:
-        """Go on after the record of `token`; one that is unknown, or given up, is ignored."""
+        """Run the continuation of the record `token`; an unknown or cancelled token is ignored."""
         if token in self._storing:
             self._storing.pop(token)(error)
 
     def give_up(self) -> None:
-        """Forget what was to be done when records are stored."""
+        """Cancel the continuations of all records that are being stored."""
         self._storing.clear()
 
     def join(
@@ -50,7 +50,7 @@ class Outbox:
         skip_assignment: bool = False,
         leader_id: MemberId | None = None,
     ) -> None:
-        """Tell a member that it is in; of another leader than the group's, where it must not take itself for it."""
+        """Answer a pending JoinGroup; the response names a different leader if this member must not act as leader."""
         group = self._group
         self._outputs.append(
             JoinGroupResponse(
@@ -65,7 +65,7 @@ class Outbox:
         )
 
     def sync(self, member: Member, error: ErrorCode) -> None:
-        """Answer the sync that `member` waits for, if it does: its assignment, or `error`."""
+        """Answer a pending SyncGroup of `member`, if there is one, with its assignment or with `error`."""
         if member.sync_ticket is None:
             return
         is_ok = error is ErrorCode.NONE
@@ -76,13 +76,13 @@ class Outbox:
         member.sync_ticket = None
 
     def refuse_join(self, member: Member, error: ErrorCode) -> None:
-        """Answer the join that `member` waits for, if it does, with `error`."""
+        """Answer a pending JoinGroup of `member`, if there is one, with `error`."""
         if member.join_ticket is not None:
             self._outputs.append(JoinGroupResponse(ticket=member.join_ticket, error=error, member_id=member.member_id))
             member.join_ticket = None
 
     def store(self, assignments: dict[MemberId, bytes], then: Callable[[ErrorCode], None]) -> None:
-        """Have the group's record stored, with these assignments, and `then` go on."""
+        """Store the group's record with these assignments, and run `then` afterwards."""
         group = self._group
         self._token += 1
         self._storing[self._token] = then

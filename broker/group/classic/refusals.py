@@ -1,4 +1,4 @@
-"""When a classic group's coordinator refuses a request, and with which error: pure functions of the group.
+"""Decide which error refuses a classic group's request, as pure functions of the group.
 
 The order of the checks is Kafka's, and decides which error is told where several hold.
 
@@ -20,7 +20,7 @@ from broker.group.members import (
 
 
 def join_error(group: ClassicGroup, options: ClassicOptions, request: JoinGroupRequest) -> ErrorCode:
-    """Return why `request` is refused; NONE when the member may join."""
+    """Return the error that refuses `request`; NONE when the member may join."""
     member_id = request.member_id
     if not options.session_timeout_ms_min <= request.session_timeout_ms <= options.session_timeout_ms_max:
         return ErrorCode.INVALID_SESSION_TIMEOUT
@@ -36,7 +36,7 @@ def join_error(group: ClassicGroup, options: ClassicOptions, request: JoinGroupR
 
 
 def has_room_for(group: ClassicGroup, options: ClassicOptions, member_id: MemberId) -> bool:
-    """Whether the group is below group.max.size, or has the member already."""
+    """Return whether the group is below group.max.size or already has the member."""
     member = group.members.get(member_id)
     match group.state:
         case GroupState.EMPTY | GroupState.DEAD:
@@ -49,7 +49,7 @@ def has_room_for(group: ClassicGroup, options: ClassicOptions, member_id: Member
 
 
 def sync_error(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
-    """Return why `request` is refused; NONE when it is answered, now or with the leader's assignment."""
+    """Return the error that refuses `request`; NONE when it is answered, now or with the leader's assignment."""
     if group.state is GroupState.EMPTY:
         return ErrorCode.UNKNOWN_MEMBER_ID
     error = _generation_error(group, request)
@@ -62,7 +62,7 @@ def sync_error(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
 
 
 def heartbeat_error(group: ClassicGroup, request: HeartbeatRequest) -> ErrorCode:
-    """Return why the member is not taken for alive; NONE when it is, whatever it is then told to do."""
+    """Return the error that refuses a heartbeat; NONE when the session is renewed, even during a rebalance."""
     return _generation_error(group, request)
 
 

@@ -1,4 +1,4 @@
-"""The life of a classic group, as a table.
+"""Define the states of a classic group and the transitions between them, as a table.
 
 Decides what a group may do next: whether it is rebalancing, which half of a rebalance it is in, or done.
 
@@ -19,7 +19,7 @@ from typing import Final
 
 
 class GroupState(enum.Enum):
-    """What a classic group is doing; names as Kafka's."""
+    """The state of a classic group; names are Kafka's."""
 
     EMPTY = enum.auto()
     """It has no members; its offsets are kept until they expire."""
@@ -38,7 +38,7 @@ class GroupState(enum.Enum):
 
 
 class GroupInput(enum.Enum):
-    """What moves a group on."""
+    """An event that moves a group to another state."""
 
     REBALANCE = enum.auto()
     """A member came, went or changed; or a sync did not come in time."""

@@ -1,4 +1,4 @@
-"""Consumer groups (KIP-848): the coordinator assigns, and each member moves to the target at its own pace.
+"""Coordinate consumer groups (KIP-848): the coordinator assigns, and each member moves to its target at its own pace.
 
 `member` has the step of one member, `heartbeats` what a heartbeat means, `group` the value that it changes, and
 `coordinator` the times.

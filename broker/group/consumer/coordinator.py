@@ -1,4 +1,4 @@
-"""The coordinator of one consumer group, without I/O: heartbeats and time in, answers out.
+"""Coordinate one consumer group, without I/O: heartbeats and time go in, responses come out.
 
 Decides when a member is gone: silent for the session, or too slow to give back what it was asked for. What a
 heartbeat means, `heartbeats` says.
@@ -33,14 +33,14 @@ RETRY_MS: Final = DurationMs(500)
 
 @attrs.frozen
 class PendingResponse:
-    """An answer, and the group that must be stored before it is given."""
+    """A heartbeat's response, and the group that must be stored before the response is sent."""
 
     answer: ConsumerGroupHeartbeatResponse
     group: ConsumerGroup
 
 
 class ConsumerCoordinator:
-    """One group's coordinator."""
+    """The coordinator of one consumer group."""
 
     def __init__(self, group: ConsumerGroup, context: GroupContext, entropy: RandomSource) -> None:
         self.group = group
@@ -51,12 +51,12 @@ class ConsumerCoordinator:
         self._departed: list[tuple[ConsumerMember, Departure]] = []
 
     def take_departed(self) -> tuple[tuple[ConsumerMember, Departure], ...]:
-        """Return the members that have gone since the last time, and why."""
+        """Return the members that have left since the last call, each with the reason."""
         departed, self._departed = tuple(self._departed), []
         return departed
 
     def handle(self, request: ConsumerGroupHeartbeatRequest, now_ms: TimeMs) -> PendingResponse:
-        """Take a heartbeat, after all that is due by `now_ms`."""
+        """Fire the timers that are due by `now_ms`, then handle a heartbeat."""
         self.advance(now_ms)
         new_id = MemberId(random_uuid(self.entropy)) if not request.member_id else request.member_id
         before = self.group.members.get(new_id)
@@ -77,7 +77,7 @@ class ConsumerCoordinator:
         return PendingResponse(beaten.answer, self.group)
 
     def advance(self, now_ms: TimeMs) -> None:
-        """Remove the members whose time is over by `now_ms`."""
+        """Remove the members whose session or rebalance timer expires by `now_ms`."""
         assert now_ms >= self.now_ms, (now_ms, self.now_ms)
         for due_ms, action in self._timers.due(now_ms):
             self.now_ms = max(self.now_ms, due_ms)
@@ -85,17 +85,17 @@ class ConsumerCoordinator:
         self.now_ms = now_ms
 
     def next_ms(self) -> TimeMs | None:
-        """Return when `advance` has something to do next, None when nothing waits for a time."""
+        """Return the time at which `advance` next has work; None when no timer is set."""
         return self._timers.next_ms()
 
     def loaded(self, now_ms: TimeMs) -> None:
-        """Begin on a group that another coordinator stored: every member has its session and its rebalance anew."""
+        """Start with a group that another coordinator stored; every member's timers start anew."""
         self.now_ms = now_ms
         for member in self.group.ordered():
             self._expect(member, None)
 
     def revert(self, group: ConsumerGroup) -> None:
-        """Go back to `group`, as what followed it could not be stored; whoever was to be gone is so a little later."""
+        """Restore `group`, because its successor could not be stored; removals are tried again after RETRY_MS."""
         self.group = group
         for member in group.ordered():
             member_id = member.member_id
@@ -104,7 +104,7 @@ class ConsumerCoordinator:
                 self._timers.set(_session(member_id), self.now_ms, RETRY_MS, fence)
 
     def _expect(self, member: ConsumerMember, before: ConsumerMember | None) -> None:
-        """Wait for the member's next heartbeat, and for it to give back what it has just been asked for."""
+        """Set the member's session timer, and its rebalance timer if it was just asked to revoke partitions."""
         member_id, epoch = member.member_id, member.epoch
         session_ms = self.context.options.session_timeout_ms
         self._timers.set(

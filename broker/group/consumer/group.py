@@ -1,4 +1,4 @@
-"""A consumer group: members, epochs, target, and who holds which partition. A frozen value.
+"""Hold a consumer group as a frozen value: members, epochs, target assignment, and the owner of each partition.
 
 Decides nothing; `heartbeats` does. A coordinator goes from one value to the next, and back to the former when the
 records that would have made the next could not be stored.
@@ -26,7 +26,7 @@ from broker.java.string_hash import java_map_order
 
 
 class ConsumerGroupState(enum.Enum):
-    """What a consumer group is doing; names as Kafka's. It follows from members and epochs."""
+    """The state of a consumer group; names are Kafka's; it follows from members and epochs."""
 
     EMPTY = enum.auto()
     """It has no members."""
@@ -48,7 +48,7 @@ _NO_TOPICS: Final[Mapping[str, int]] = MappingProxyType({})
 
 @attrs.frozen(kw_only=True)
 class ConsumerGroup:
-    """One group at one moment. `topics` are the partition counts that the target was computed from."""
+    """One group at one moment; `topics` holds the partition counts that the target was computed from."""
 
     group_id: str
     epoch: int = 0
@@ -59,7 +59,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> ConsumerGroupState:
-        """What the group is doing."""
+        """Return the group's state."""
         if not self.members:
             return ConsumerGroupState.EMPTY
         if self.epoch > self.target_epoch:
@@ -69,44 +69,44 @@ class ConsumerGroup:
         return ConsumerGroupState.RECONCILING
 
     def ordered(self) -> list[ConsumerMember]:
-        """Return the members as a Java hash map of their ids walks them: the order that assignors see."""
+        """Return the members in the order in which a Java HashMap of their ids iterates, as assignors see them."""
         return [self.members[MemberId(key)] for key in java_map_order(self.members) if key is not None]
 
     def static_member(self, instance_id: InstanceId | None) -> ConsumerMember | None:
-        """Return the member of `instance_id`, None when there is none."""
+        """Return the member of `instance_id`; None when there is none."""
         if instance_id is None:
             return None
         return next((member for member in self.members.values() if member.instance_id == instance_id), None)
 
     def owner_epoch(self, partition: TopicPartition) -> int:
-        """Return the epoch of the member that holds `partition`, assigned or to be given back; NOT_OWNED for none."""
+        """Return the epoch of the member that owns or is revoking `partition`; NOT_OWNED when there is none."""
         for member in self.members.values():
             if partition in member.assigned or partition in member.revoking:
                 return member.epoch
         return NOT_OWNED
 
     def subscribed_topics(self) -> frozenset[str]:
-        """Return the topics that any member reads."""
+        """Return the topics to which any member subscribes."""
         return frozenset().union(*(member.subscribed_topics for member in self.members.values()))
 
     def target_of(self, member: ConsumerMember) -> Partitions:
-        """Return what the target gives `member`; a static one that is back is given what its former self was."""
+        """Return the target assignment of `member`; a returning static member gets that of its former member id."""
         former = self.static_member(member.instance_id)
         name = member.member_id if former is None else former.member_id
         return self.target.get(name, NOTHING)
 
     def with_member(self, member: ConsumerMember) -> ConsumerGroup:
-        """Return the group with `member` new or changed."""
+        """Return the group with `member` added or replaced."""
         return attrs.evolve(self, members={**self.members, member.member_id: member})
 
     def without_member(self, member_id: MemberId) -> ConsumerGroup:
-        """Return the group without a member and its target, an epoch further: others get its share."""
+        """Return the group without the member and its target, at the next group epoch."""
         members = {name: member for name, member in self.members.items() if name != member_id}
         target = {name: partitions for name, partitions in self.target.items() if name != member_id}
         return attrs.evolve(self, members=members, target=target, epoch=self.epoch + 1)
 
     def commit_error(self, member_id: MemberId, member_epoch: int) -> ErrorCode:
-        """Return whether a commit of offsets is refused, and why; a negative epoch is a consumer outside the group."""
+        """Return the error of an offset commit, NONE if accepted; a negative epoch is a consumer outside the group."""
         if member_epoch < 0 and not self.members:
             return ErrorCode.NONE
         member = self.members.get(member_id)
@@ -115,7 +115,7 @@ class ConsumerGroup:
         return ErrorCode.NONE if member.epoch == member_epoch else ErrorCode.STALE_MEMBER_EPOCH
 
     def check_invariants(self) -> None:
-        """Assert what must always hold of a group (G2, G4, G5, G6 of its model)."""
+        """Assert the group's invariants (G2, G4, G5 and G6 of its model)."""
         held = [p for member in self.members.values() for p in (*member.assigned, *member.revoking)]
         assert len(held) == len(set(held)), "a partition is held twice"
         assert self.target_epoch <= self.epoch

@@ -1,4 +1,4 @@
-"""A member's heartbeat: pure functions from a consumer group and a heartbeat to the next group and the answer.
+"""Handle a member's heartbeat: pure functions from a consumer group and a request to the next group and the response.
 
 Decides who is a member, when the target is computed anew, and what one member is told now. There is no barrier: each
 heartbeat moves one member.
@@ -55,7 +55,7 @@ class ConsumerOptions:
 
     @classmethod
     def of(cls, settings: Settings) -> ConsumerOptions:
-        """Return what a broker's settings say."""
+        """Return the options that a broker's settings give."""
         return cls(
             size_max=settings.count("group.consumer.max.size"),
             session_timeout_ms=settings.duration_ms("group.consumer.session.timeout.ms"),
@@ -65,20 +65,20 @@ class ConsumerOptions:
 
 @attrs.frozen(kw_only=True)
 class GroupContext:
-    """What a coordinator knows besides the group: settings, assignors (the first is the default), topics."""
+    """What a coordinator knows besides the group: settings, topics, and assignors (the first is the default)."""
 
     options: ConsumerOptions
     assignors: Sequence[ServerAssignor]
     topics: Mapping[str, int]
 
     def assignor(self, name: str | None) -> ServerAssignor:
-        """Return the assignor called `name`, the default for None."""
+        """Return the assignor called `name`; the default assignor for None."""
         return next((assignor for assignor in self.assignors if assignor.name == name), self.assignors[0])
 
 
 @attrs.frozen
 class HeartbeatOutcome:
-    """What a heartbeat led to: the next group, and the answer. `member` is None when it is no member any more."""
+    """The result of a heartbeat: the next group and the response; `member` is None when the member has left."""
 
     group: ConsumerGroup
     answer: ConsumerGroupHeartbeatResponse
@@ -88,7 +88,7 @@ class HeartbeatOutcome:
 def handle_heartbeat(
     group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, context: GroupContext, new_id: MemberId
 ) -> HeartbeatOutcome:
-    """Take a heartbeat; `new_id` names a member that has no name of its own yet."""
+    """Handle a heartbeat; `new_id` becomes the id of a member that has none yet."""
     error = heartbeat_error(group, request, context)
     if error is not ErrorCode.NONE:
         return HeartbeatOutcome(
@@ -123,7 +123,7 @@ def handle_heartbeat(
 
 
 def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, context: GroupContext) -> ErrorCode:
-    """Return why `request` is refused, in the order of Kafka's checks; NONE when it is taken."""
+    """Return the error that refuses `request`, in the order of Kafka's checks; NONE when it is accepted."""
     if not _is_well_formed(request):
         return ErrorCode.INVALID_REQUEST
     if request.assignor is not None and all(request.assignor != known.name for known in context.assignors):
@@ -159,7 +159,7 @@ def _is_well_formed(request: ConsumerGroupHeartbeatRequest) -> bool:
 
 
 def _is_epoch_valid(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> bool:
-    """The member's epoch, or the one before when the answer was lost and it owns nothing but what is its own."""
+    """Return whether the epoch is the member's own, or the previous one after a response was lost."""
     if request.epoch == member.epoch:
         return True
     is_former = request.epoch == member.previous_epoch and request.epoch < member.epoch
@@ -169,7 +169,7 @@ def _is_epoch_valid(member: ConsumerMember, request: ConsumerGroupHeartbeatReque
 def _entered(
     group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, member_id: MemberId
 ) -> tuple[ConsumerGroup, ConsumerMember]:
-    """Return the group and its member, made if it is new; a static one takes the place of the self that left."""
+    """Return the group and the member, created if new; a static member replaces its former member that left."""
     known = group.members.get(member_id)
     former = group.static_member(request.instance_id)
     if former is not None and request.epoch == JOINING_EPOCH:
@@ -196,7 +196,7 @@ def _updated(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> 
 
 
 def _with_epoch(group: ConsumerGroup, known_topics: Mapping[str, int], *, is_changed: bool) -> ConsumerGroup:
-    """Return the group an epoch further if a subscription has changed, or a topic that somebody reads."""
+    """Return the group at the next epoch if a subscription or a subscribed topic has changed."""
     topics = {name: known_topics[name] for name in sorted(group.subscribed_topics()) if name in known_topics}
     if not is_changed and topics == group.topics:
         return group
@@ -204,7 +204,7 @@ def _with_epoch(group: ConsumerGroup, known_topics: Mapping[str, int], *, is_cha
 
 
 def _with_target(group: ConsumerGroup, context: GroupContext) -> ConsumerGroup:
-    """Return the group with the target of its epoch."""
+    """Return the group with its target assignment computed for the present group epoch."""
     if group.epoch == group.target_epoch:
         return group
     subscribers = tuple(
@@ -223,7 +223,7 @@ def _with_target(group: ConsumerGroup, context: GroupContext) -> ConsumerGroup:
 
 
 def _preferred_assignor(group: ConsumerGroup) -> str | None:
-    """Return the assignor that most members ask for; of equals the first in a hash map's order."""
+    """Return the assignor that most members ask for; among equals, the first in a Java HashMap's order."""
     votes = Counter(member.assignor for member in group.ordered() if member.assignor is not None)
     return max(java_map_order(votes), key=lambda name: votes[str(name)]) if votes else None
 

@@ -1,4 +1,4 @@
-"""One member of a consumer group, and how it comes to what it should own: a pure function.
+"""Move one member of a consumer group towards its target assignment: a pure function.
 
 Decides what a member must give up, what it may take, and when it has arrived at the group's target.
 
@@ -43,7 +43,7 @@ STATIC_LEAVING_EPOCH: Final = -2
 
 
 class MemberState(enum.Enum):
-    """How far a member is on its way to the target; names as Kafka's."""
+    """How far a member has come to its target assignment; names are Kafka's."""
 
     STABLE = enum.auto()
     """It owns what the target of its epoch gives it."""
@@ -57,7 +57,7 @@ class MemberState(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class ConsumerMember:
-    """A member as the coordinator has it. `assigned` and `revoking` are its partitions at `epoch`."""
+    """A member as the coordinator stores it; `assigned` and `revoking` are its partitions at `epoch`."""
 
     member_id: MemberId
     instance_id: InstanceId | None = None
@@ -73,11 +73,11 @@ class ConsumerMember:
     revoking: Partitions = NOTHING
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
-        """Whether it has arrived at the target of `target_epoch`."""
+        """Return whether the member has reached the target assignment of `target_epoch`."""
         return self.state is MemberState.STABLE and self.epoch == target_epoch
 
     def moved(self, state: MemberState, epoch: int, assigned: Partitions, revoking: Partitions) -> ConsumerMember:
-        """Return the member in another state and perhaps epoch, remembering the epoch that it came from."""
+        """Return the member with this state, epoch and partitions; its present epoch becomes the previous one."""
         return attrs.evolve(
             self, state=state, epoch=epoch, previous_epoch=self.epoch, assigned=assigned, revoking=revoking
         )
@@ -91,7 +91,7 @@ def reconciled(
     owned: Partitions | None,
     owner_epoch: Callable[[TopicPartition], int],
 ) -> ConsumerMember:
-    """Return the member one step nearer to the target; the same member when it cannot move.
+    """Return the member one step closer to its target assignment; the same member when it cannot move.
 
     `owned` is what it reports to own, None when it did not say. `owner_epoch` tells at which epoch a partition is
     held by any member, NOT_OWNED when by none.
@@ -118,5 +118,5 @@ def reconciled(
 
 
 def _still_owns(owned: Partitions | None, revoking: Partitions) -> bool:
-    """Whether a member may still be reading some of `revoking`; it may, when it did not say what it owns."""
+    """Return whether the member may still read partitions of `revoking`; it may if it did not report what it owns."""
     return owned is None or bool(owned & revoking)

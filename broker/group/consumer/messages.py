@@ -1,4 +1,4 @@
-"""What clients and a consumer group's coordinator say to each other: heartbeats, and nothing else.
+"""Define the requests and responses of a consumer group: ConsumerGroupHeartbeat and nothing else.
 
 Source: ConsumerGroupHeartbeatRequest and -Response, clients/src/main/resources/common/message, 4.0; KIP-848.
 """
@@ -15,7 +15,7 @@ from broker.units import DurationMs
 
 @attrs.frozen(kw_only=True)
 class ConsumerGroupHeartbeatRequest:
-    """A member joins (epoch 0), reports, leaves (-1) or leaves for a while (-2). What is None has not changed."""
+    """A member joins (epoch 0), reports, leaves (-1) or leaves temporarily (-2); None is an unchanged field."""
 
     member_id: MemberId = UNKNOWN_MEMBER
     epoch: int = JOINING_EPOCH
@@ -29,7 +29,7 @@ class ConsumerGroupHeartbeatRequest:
 
     @property
     def is_full(self) -> bool:
-        """Whether it says everything, as the first one does and one after an error; it is then told everything."""
+        """Return whether the request has every field, as the first one does and each one after an error."""
         return self.epoch == JOINING_EPOCH or None not in (
             self.rebalance_timeout_ms,
             self.subscribed_topics,
@@ -39,7 +39,7 @@ class ConsumerGroupHeartbeatRequest:
 
 @attrs.frozen(kw_only=True)
 class ConsumerGroupHeartbeatResponse:
-    """The answer; `assignment` is None when it has not changed."""
+    """The response to a ConsumerGroupHeartbeatRequest; `assignment` is None when it has not changed."""
 
     error: ErrorCode = ErrorCode.NONE
     member_id: MemberId = UNKNOWN_MEMBER

@@ -1,4 +1,4 @@
-"""The records of consumer groups in `__consumer_offsets`, in Kafka's binary form: what changed, and what it makes.
+"""Read and write consumer group records of `__consumer_offsets` in Kafka's binary form.
 
 Decides how a coordinator remembers a consumer group (KIP-848), and so how another goes on with it.
 
@@ -55,7 +55,7 @@ _STATES: Final = (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS, MemberSt
 
 @attrs.frozen
 class ConsumerGroupKey:
-    """What a record tells of: a group, by `version` which part of it, and the member where it is one's."""
+    """A record's key: the group, the kind of record as `version`, and the member id for records of one member."""
 
     version: int
     group_id: str
@@ -69,7 +69,7 @@ class ConsumerGroupKey:
 
 @attrs.frozen
 class ConsumerGroupRecord:
-    """One record; no value is a tombstone."""
+    """One record; a record without a value is a tombstone."""
 
     key: ConsumerGroupKey
     value: bytes | None
@@ -84,16 +84,16 @@ class TopicIds:
         self._names = {topic_id: name for name, topic_id in ids.items()}
 
     def id_of(self, topic: str) -> bytes:
-        """Return a topic's id."""
+        """Return the id of a topic."""
         return self._ids[topic]
 
     def name_of(self, topic_id: bytes) -> str | None:
-        """Return a topic's name, None where there is none of this id."""
+        """Return the name of a topic; None when no topic has this id."""
         return self._names.get(topic_id)
 
 
 def changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> tuple[ConsumerGroupRecord, ...]:
-    """Return the records that make `after` of `before`, in Kafka's order."""
+    """Return the records that change the group `before` into `after`, in Kafka's order."""
     return tuple(_changes(before, after, ids))
 
 
@@ -126,7 +126,7 @@ def _changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> Iter
 
 
 def read_consumer_key(data: bytes) -> ConsumerGroupKey | None:
-    """Return what a key names, None if it is no consumer group's; raises CorruptDataError when it is damaged."""
+    """Return the key in `data`; None if it is no consumer group's; raise CorruptDataError when it is damaged."""
     reader = ByteReader(data, what="key of __consumer_offsets")
     version = reader.int16()
     if version not in CONSUMER_KEY_VERSIONS:
@@ -136,7 +136,7 @@ def read_consumer_key(data: bytes) -> ConsumerGroupKey | None:
 
 
 def applied(group: ConsumerGroup, record: ConsumerGroupRecord, ids: TopicIds) -> ConsumerGroup:
-    """Return the group after a record; raises CorruptDataError when the value is none of its key's."""
+    """Return the group after applying one record; raise CorruptDataError when the value does not fit the key."""
     version, name, data = record.key.version, record.key.member_id, record.value
     if data is None:
         return _removed(group, version, name)
@@ -291,7 +291,7 @@ def _string(text: str | None) -> bytes:
 
 
 def _length(count: int) -> bytes:
-    """Return a length as flexible versions have it: one more, as an unsigned varint."""
+    """Return a length as flexible versions encode it: plus one, as an unsigned varint."""
     left, out = count + 1, bytearray()
     while left >= 0x80:
         out.append(left & 0x7F | 0x80)
