@@ -1,8 +1,7 @@
 """Compile a loop over plain arrays on its first call.
 
-Decides when numba is imported and where its machine code is kept. Importing numba takes
-half a second and compiling a kernel a second or more, so both wait for the first call:
-a command that places ten partitions never pays.
+What it decides: when numba is imported and where its machine code is kept. Importing numba takes half a second and
+compiling a kernel a second or more, so both wait for the first call: a command that places ten partitions never pays.
 
 A kernel too long to read is cut into helper functions, compiled into it where they are called.
 They stand in the kernel's own file: the cache notices a change of that file only.

@@ -1,7 +1,7 @@
 """Draw waiting times from an exponential distribution with integer arithmetic alone.
 
-Decides how long the next thing takes. No logarithm is taken, so that the same seed gives the same
-times on every machine, whatever its mathematical library.
+What it decides: how long the next thing takes. No logarithm is taken, so that the same seed gives the same times on
+every machine, whatever its mathematical library.
 
 How: draw numbers for as long as each is below the one before. The length of that falling row is odd with
 probability e^-x, where x is the first number as a fraction; so a first number whose row is odd is the

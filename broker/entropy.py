@@ -1,7 +1,7 @@
 """Pass randomness as a parameter: a protocol, this library's own generator, and an exact twin of java.util.Random.
 
-Decides where every random choice in this library comes from: a `RandomSource` handed in
-by the caller. Nothing below ever seeds itself.
+What it decides: where every random choice in this library comes from: a `RandomSource` handed in by the caller. Nothing
+below ever seeds itself.
 
 Goals, most important first:
 1. Same seed, same stream, on every machine, in every process and Python version.

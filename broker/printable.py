@@ -1,7 +1,7 @@
 """Escape untrusted text so that a terminal does not interpret it.
 
-Decides what a name looks like where people read it: control characters, and whatever else is not printable, are
-written as escapes.
+What it decides: what a name looks like where people read it: control characters, and whatever else is not printable,
+are written as escapes.
 
 Example:
 

@@ -1,6 +1,6 @@
 """Decide the registration state of a broker as the controller sees it, and who may register under an id.
 
-It decides whether a broker counts as alive: only an unfenced one gets leaderships.
+What it decides: whether a broker counts as alive: only an unfenced one gets leaderships.
 
 Goals, most important first: two processes never hold one broker id at a time; a silent broker loses
 its leaderships; a stopping broker hands them over first.

@@ -3,8 +3,8 @@
 One call is one controller's life: the topics are created in the order given, on one
 generator, so the second topic stands where Kafka would have put it after the first.
 
-Goals: Kafka's answer to the letter; the same answer every time (the seed is 0 unless
-given, as Kafka's own is random); output that Kafka's tools read.
+Goals, most important first: Kafka's answer to the letter; the same answer every time (the seed is 0 unless given, as
+Kafka's own is random); output that Kafka's tools read.
 
 Source: kafka-topics --create and --alter, kafka-reassign-partitions (Kafka 4.0) for words and formats.
 """

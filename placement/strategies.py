@@ -5,7 +5,7 @@ shrunken counterexamples are read by people, and they lean towards what breaks p
 gaps, racks of unequal size, brokers without a rack, fenced brokers, factors equal to the number
 of brokers, rack names that Java and Python order differently, calls that do not begin at partition 0.
 
-Example, a policy of one's own:
+Example: a policy of one's own:
 
     from placement.strategies import check_placer
     check_placer(MyPlacer())

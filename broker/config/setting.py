@@ -1,6 +1,6 @@
 """Describe one setting of Kafka as data: name, type, unit, default, range and source.
 
-It decides which texts are a value of the setting, and says so in one sentence when one is not.
+What it decides: which texts are a value of the setting, and says so in one sentence when one is not.
 
 Constraints: texts are read as Kafka's `ConfigDef.parseType` reads them (spaces around are dropped,
 true and false in any case, lists split at commas); a value outside the range is never kept.

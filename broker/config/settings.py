@@ -1,6 +1,6 @@
 """Hold the settings in force: the given values over Kafka's fallbacks and defaults.
 
-It decides what a broker, a topic or a group runs with.
+What it decides: what a broker, a topic or a group runs with.
 
 Constraints: every name is in the catalog, every value in its range, and the pairs that Kafka holds
 against each other agree; a Settings that exists is therefore usable as it is.

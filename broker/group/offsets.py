@@ -1,8 +1,8 @@
 """Keep the committed offsets of all groups on one coordinator.
 
-Decides what a group is told of how far it has come, and when that is forgotten.
+What it decides: what a group is told of how far it has come, and when that is forgotten.
 
-Goals, most important first
+Goals, most important first:
 1. An offset is forgotten only when nobody can need it: the group is empty for offsets.retention.minutes, or it is
    stable and has long not subscribed to the topic (KIP-211); never while it rebalances (KAFKA-13636).
 2. What a coordinator knows is exactly what its records say: `apply` is the one way in, at commit and at reload.

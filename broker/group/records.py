@@ -1,7 +1,7 @@
 """Read and write the records of `__consumer_offsets`, committed offsets and classic groups, in Kafka's binary form.
 
-Decides how a coordinator remembers, and so how another goes on: each key is a group, or a group's partition; the newest
-value of a key holds, and a null value, a tombstone, says that there is nothing any more.
+What it decides: how a coordinator remembers, and so how another goes on: each key is a group, or a group's partition;
+the newest value of a key holds, and a null value, a tombstone, says that there is nothing any more.
 
 Constraints: keys and values begin with a version of 16 bits. Keys 0 and 1 are offsets, 2 is a classic group; higher
 ones belong to the next-generation groups. Written are the versions that Kafka 4.0 writes; read are all there have been.

@@ -1,7 +1,7 @@
 """Decide which broker coordinates a group: the leader of one partition of `__consumer_offsets`.
 
-Decides the partition that keeps a group's offsets and metadata. Whoever leads that partition is
-the group's coordinator; when the leadership moves, the coordinator moves with it.
+What it decides: the partition that keeps a group's offsets and metadata. Whoever leads that partition is the group's
+coordinator; when the leadership moves, the coordinator moves with it.
 
 Constraints: the answer depends on the group id and the number of partitions alone, so that every
 broker and every tool gives the same; the number is fixed when `__consumer_offsets` is made.

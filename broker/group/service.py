@@ -1,8 +1,9 @@
 """Serve one group on its coordinator under either protocol, offsets included: requests in, responses and records out.
 
-Decides which machine a request goes to, and when an answer may be given: what it promises has to be stored first.
+What it decides: which machine a request goes to, and when an answer may be given: what it promises has to be stored
+first.
 
-Goals, most important first
+Goals, most important first:
 1. Nobody is told what another coordinator would not know after a fail-over: an answer waits for its records.
 2. A coordinator that is not there, or has not yet read its records, says so and changes nothing.
 

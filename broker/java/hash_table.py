@@ -1,6 +1,6 @@
 """Model the table of a Java `HashMap` or `HashSet`: bins grow, become trees and lists again, and lose keys.
 
-Decides in which order keys are met, whatever was put in and taken out before.
+What it decides: in which order keys are met, whatever was put in and taken out before.
 
 How:
 A table has 2^k bins. A key of spread hash h goes to bin h mod 2^k, behind those that are there. The table doubles when

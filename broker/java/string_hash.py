@@ -1,7 +1,7 @@
 """Compute Java's string hash, and the iteration order of a Java `HashMap` of strings.
 
-Decides in which order Kafka meets racks, members and topics wherever it walks a hash map:
-the order reaches the result, because chance is drawn and ties are broken along it.
+What it decides: in which order Kafka meets racks, members and topics wherever it walks a hash map: the order reaches
+the result, because chance is drawn and ties are broken along it.
 
 Goals, most important first:
 1. The order is Java's for any strings, hashes that collide included.

@@ -1,9 +1,9 @@
 """Model a crowded bin of a Java `HashMap`: a red-black tree that is iterated as a linked list.
 
-Decides in which order the keys of such a bin are met. Java keeps the keys in a list besides
-the tree, and three rules shape it: a new key comes right after its parent in the tree; when
-the tree has a new root, that key moves to the front; a bin that is turned into a tree, or
-split by a growing table, starts from the list it had. So the rotations reach the order.
+What it decides: in which order the keys of such a bin are met. Java keeps the keys in a list besides the tree, and
+three rules shape it: a new key comes right after its parent in the tree; when the tree has a new root, that key moves
+to the front; a bin that is turned into a tree, or split by a growing table, starts from the list it had. So the
+rotations reach the order.
 
 A key that is taken out leaves the list, and the tree is mended as red-black trees are; then too a new root moves to the
 front. Few keys left, as judged from the topmost nodes, the tree is given up and the list stays.

@@ -1,9 +1,8 @@
 """Decide when a broker reads from a connection, as a table: one request at a time per connection.
 
-Decides whether a processor may read the next request of a connection. From the moment a request is
-read until its response is sent the socket is muted, so that a connection's requests are answered in
-order and a client can never have more than one of them among the handlers. Throttling for a quota mutes
-it as well, and both reasons have to end.
+What it decides: whether a processor may read the next request of a connection. From the moment a request is read until
+its response is sent the socket is muted, so that a connection's requests are answered in order and a client can never
+have more than one of them among the handlers. Throttling for a quota mutes it as well, and both reasons have to end.
 
 Example: OPEN + REQUEST_RECEIVED is RESPONSE_PENDING; RESPONSE_SENT opens it again.
 

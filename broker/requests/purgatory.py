@@ -1,16 +1,16 @@
 """Hold requests in the purgatory until their condition is met or their time expires.
 
-Decides when a delayed operation completes: a produce with acks=all when its records are committed, a
-fetch when enough bytes are there, each at the latest when its time is over.
+What it decides: when a delayed operation completes: a produce with acks=all when its records are committed, a fetch
+when enough bytes are there, each at the latest when its time is over.
 
-Goals, most important first
+Goals, most important first:
 1. Every operation completes exactly once, by its condition or by its time.
 2. An event looks only at the operations that wait for its key.
 
 Constraints: an operation is tried before it is watched, and once more after, so that nothing that
 happens in between is missed. Completion is for ever.
 
-How
+How:
 Watch lists by key hold the operations; a timing wheel holds their times. An operation that completed
 through one key stays on its other lists until they are walked, or until more than `purge_interval` such
 leftovers are estimated: then all lists are swept.
@@ -88,7 +88,7 @@ class Purgatory(Generic[Key]):
 
     @property
     def watched_count(self) -> int:
-        """Return the number of watched entries, completed ones included; Kafka's PurgatorySize. Cost: linear in keys."""
+        """Return the number of watched entries, completed ones included (PurgatorySize). Cost: linear in keys."""
         return sum(map(len, self._watched.values()))
 
     def try_complete_else_watch(

@@ -1,17 +1,17 @@
 """Model a broker's request path as discrete events: the Reactor between the sockets and the log.
 
-Decides how long each request waits where, given what comes and what each step costs. It answers what a
-broker's metrics only hint at: which pool of threads is the bottleneck, when the queue fills, what one slow
-disk does to everybody.
+What it decides: how long each request waits where, given what comes and what each step costs. It answers what a
+broker's metrics only hint at: which pool of threads is the bottleneck, when the queue fills, what one slow disk does to
+everybody.
 
-Goals, most important first
+Goals, most important first:
 1. Requests take the way that they take through a broker, each thread doing one thing at a time.
 2. The same seed gives the same run, to the microsecond, on any machine.
 
 Constraints: time is whole microseconds on a virtual clock. No connection has more than one request
 past its socket.
 
-How
+How:
 An acceptor deals connections to the processors in turn. A processor reads a request, mutes its socket and
 puts the request into the one queue all handlers share; while that queue is full it stands still, and with it
 every connection it has. A handler works on the request; then it is answered, or waits in the purgatory

@@ -1,15 +1,15 @@
 """Keep timers in a hierarchical timing wheel, in which most are cancelled before they fire.
 
-Decides which delayed operations are due. Putting one in, taking it out and moving the clock by a tick
-cost the same however many wait: a broker holds tens of thousands, and nearly all complete early.
+What it decides: which delayed operations are due. Putting one in, taking it out and moving the clock by a tick cost the
+same however many wait: a broker holds tens of thousands, and nearly all complete early.
 
-Goals, most important first
+Goals, most important first:
 1. A task fires at the first tick at or after its time, in the order of ticks, then as it was put in.
 2. Constant cost of adding and cancelling.
 
 Constraints: time never goes back. A task that is already due is handed back at once, never stored.
 
-How
+How:
 A wheel has `wheel_size` buckets of one tick each, and so covers an interval of their product. What lies
 further off goes to an overflow wheel, whose tick is that interval, made when it is first needed. When
 the clock reaches a bucket of the overflow wheel, its tasks are put in again and so fall to the finer

@@ -1,6 +1,6 @@
 """Define ZooKeeper's error codes.
 
-Decides nothing; `broker.zookeeper.tree` says when each is due.
+What it decides: nothing; `broker.zookeeper.tree` says when each is due.
 
 Constraints: a refused operation has changed nothing and set no watch.
 

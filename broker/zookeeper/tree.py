@@ -1,9 +1,9 @@
 """Model one ZooKeeper: a tree of znodes with versions, sessions with their ephemeral nodes, and watches.
 
-It decides which operation is refused, what each changes, and who has to be told of it. What the data mean is the
+What it decides: which operation is refused, what each changes, and who has to be told of it. What the data mean is the
 caller's, and so is time: when a session has been silent for too long, the caller closes it.
 
-Goals, most important first
+Goals, most important first:
 1. A write on an old version changes nothing, so that of two who read the same one writes.
 2. A session that has ended does nothing any more, and its nodes are gone.
 3. Whoever watches is told of the next change, once, and has to read what it is.
@@ -17,8 +17,8 @@ on it (those of `exists`) and the children watches on its parent; a node written
 fires both of its own, a session that set both being told once, and the children watches of its parent. A sequential
 node's number counts the children that its parent ever had. A transaction number rises with each change.
 
-Worked example: two sessions create "/controller"; the first succeeds, the second is refused with NODE_EXISTS and sets
-a watch by `exists`. `close(first)` removes the node and returns that the second is to be told NODE_DELETED.
+Example: two sessions create "/controller"; the first succeeds, the second is refused with NODE_EXISTS and sets a watch
+by `exists`. `close(first)` removes the node and returns that the second is to be told NODE_DELETED.
 
 Left out: the ensemble and its quorum, quotas and access control lists, containers and times to live, watches that
 stay (3.6), local sessions. Several operations as one are a row of calls here, as nobody can come between them.

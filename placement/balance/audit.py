@@ -1,6 +1,6 @@
 """Look for what needs somebody's attention: racks, topics that crowd on a broker, states of partitions.
 
-What it decides, for one cluster at one moment:
+What it decides: for one cluster at one moment:
 
 - `rack_audit`: which partitions stand on fewer racks than they could, whether racks are uneven, and
   which brokers have none. Rack spread is the constraint of that name; nothing is judged without racks.

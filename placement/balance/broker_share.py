@@ -1,9 +1,8 @@
 """The constraint broker-share: what one call gives two brokers differs by no more than the placer promises.
 
-What it decides, for one call of a placer (one topic created or grown): the largest difference in
-leaders and in replicas between two brokers that the placer's rule allows, and which brokers are
-beyond it. A placer promises nothing about several calls: differences add up, which is what the
-measures of balance show.
+What it decides: for one call of a placer (one topic created or grown): the largest difference in leaders and in
+replicas between two brokers that the placer's rule allows, and which brokers are beyond it. A placer promises nothing
+about several calls: differences add up, which is what the measures of balance show.
 
 *Classic*, N brokers, factor F, no racks or racks of equal size, any start index and shift:
 

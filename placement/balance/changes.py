@@ -21,9 +21,9 @@ Otherwise the change is "leader moved" or "leader elected", and its detail says 
 was not in sync before. It is still evidence and not proof; the leader epochs would settle it, and
 no tool's dump prints them.
 
-Example, of a real cluster: before, no leader, in sync 1, offline 1 and 2; after, leader 3, in sync
-3 and 4: an unclean election. Two brokers and a region restored later: leader 3, in sync 3 and 4, to
-leader 2, in sync 1 and 2, nobody offline: leader moved.
+Example: of a real cluster: before, no leader, in sync 1, offline 1 and 2; after, leader 3, in sync 3 and 4: an unclean
+election. Two brokers and a region restored later: leader 3, in sync 3 and 4, to leader 2, in sync 1 and 2, nobody
+offline: leader moved.
 
 How: partitions are matched by topic name and number; columns are compared whole; words are made for
 the rows that differ. Only what both views know is compared.

@@ -3,7 +3,7 @@
 What it decides: which units of topics go round in circles, each member giving one and getting one, until no circle
 lets more of what was held stay. `placement.consumer.optimum` says why that is then the most.
 
-How
+How:
 Giving a unit that the member held costs one, getting one that it held wins one, all else is free. A member may also get
 without giving, when another with one more gives without getting: the two trade sizes. The best circle-free gain to
 each member is improved step by step (Bellman and Ford); when the steps that led to it close a circle, that one wins.

@@ -1,12 +1,12 @@
 """A consumer group as the assignors see it: members, subscriptions, topics, and what is held now, in columns.
 
-Decides how a group is written down so that a million partitions can be assigned without a Python object
-for each. `Member` and `Topic` are the values at the border; `Group.of` puts them into columns once.
+What it decides: how a group is written down so that a million partitions can be assigned without a Python object for
+each. `Member` and `Topic` are the values at the border; `Group.of` puts them into columns once.
 
 Constraints: member ids and topic names are distinct; numbers of partitions and generations are Java ints.
 Members stand in the order in which the group's leader or coordinator put them into its map.
 
-How
+How:
 Topics are sorted as Java sorts strings, so that an index compares as the name does. Partitions are numbered
 through in order of (topic, partition); this number is a partition's id here. A member may claim a partition
 that does not exist; such phantoms are numbered behind the real ones, in the same order. Whoever claims a

@@ -1,8 +1,8 @@
 """The best that any assignor could reach: the most even sizes, and with these the most partitions that stay.
 
-Goals: numbers that can be relied on. Both are computed, not estimated.
+Goals, most important first: numbers that can be relied on. Both are computed, not estimated.
 
-How
+How:
 All members with the same subscriptions: N partitions, C members; N mod C members have N div C + 1. Of those who held
 more than N div C, at most N mod C can keep one more than that.
 

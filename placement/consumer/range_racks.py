@@ -4,7 +4,7 @@ What it decides: the owner of each partition when racks are looked at: first tho
 ranges' sizes, then the rest as ever. So ranges may have gaps, and the members with one partition more are those that
 reached it first.
 
-How
+How:
 One topic that needs it switches the pass on for the whole call. Topics with the same subscribers and as many
 partitions are matched together, number by number: the first member that matches the racks of all of them and has
 room in all gets that number of each. Any other topic is matched alone: member by member takes the partitions of its

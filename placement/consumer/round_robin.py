@@ -1,7 +1,7 @@
 """The round-robin assignor: all partitions in order, dealt to the members in turn.
 
-Goals: with equal subscriptions, members differ by one partition at most. With different ones, members without a
-partition's topic are skipped, which can be far from balanced.
+Goals, most important first: with equal subscriptions, members differ by one partition at most. With different ones,
+members without a partition's topic are skipped, which can be far from balanced.
 
 Constraints: each partition of a subscribed topic with metadata goes to one of its subscribers; prior assignments
 are not looked at.

@@ -1,6 +1,7 @@
 """The server's range assignor: of each topic, the first members get the first partitions.
 
-Goals: members hold the same partition numbers of topics with as many partitions; per topic, they differ by one at most.
+Goals, most important first: members hold the same partition numbers of topics with as many partitions; per topic, they
+differ by one at most.
 
 Constraints: each partition of a subscribed topic goes to one of its subscribers; prior assignments are not looked
 at; racks neither, unlike on the client side. A topic that does not exist is an error here.

@@ -4,7 +4,7 @@ What it decides: which groups tests are run on. They are small, as shrunken coun
 lean towards what breaks assignors: members without topics, topics without partitions or metadata, more members than
 partitions, names that Java and Python order differently or that collide in Java's hash, static members, racks.
 
-Example, an assignor of one's own:
+Example: an assignor of one's own:
 
     from placement.consumer.strategies import check_assignor
     check_assignor(MyAssignor)

@@ -1,8 +1,8 @@
 """`kafka-topics --describe`: text of any length into one ClusterView, in one pass.
 
-Goals: every line accounted for; a million partitions at the speed of splitting their
-lines; bounded memory. Constraints: rows = topic lines + partition lines; each is
-analysed or put aside with its line; all other lines are passed over and counted.
+Goals, most important first: every line accounted for; a million partitions at the speed of splitting their lines;
+bounded memory. Constraints: rows = topic lines + partition lines; each is analysed or put aside with its line; all
+other lines are passed over and counted.
 
 How: blocks of a long text go through describe_block, compiled; what that leaves, and short texts, go line
 by line through describe_line. When the text ends, duplicates are put aside (the first stays),

@@ -1,7 +1,7 @@
 """What the topic lines of one cluster declare, in columns, and the TopicViews made of them.
 
-Goals: some thirty bytes and one text, the id, a topic while a dump is read; each TopicView made once, and only
-for who looks at topics: a third of a million of them take as long as splitting the lines of the dump.
+Goals, most important first: some thirty bytes and one text, the id, a topic while a dump is read; each TopicView made
+once, and only for who looks at topics: a third of a million of them take as long as splitting the lines of the dump.
 
 Constraints: a topic is declared once: the first line stays, later ones come back as `RepeatedTopicLine`.
 

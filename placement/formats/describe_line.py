@@ -1,8 +1,8 @@
 """One line of `kafka-topics --describe`, read with care.
 
-Decides what a line is: a topic's line, a partition's line, damage, or nothing of ours.
-The compiled reader (describe_block) takes only lines that this one would take, with
-the same values; every line it does not take comes here.
+What it decides: what a line is: a topic's line, a partition's line, damage, or nothing of ours. The compiled reader
+(describe_block) takes only lines that this one would take, with the same values; every line it does not take comes
+here.
 
 Grammar: words between blanks (every byte up to 0x20). A word ``Name:`` opens a field, the
 next word is its value, which may also be glued to the colon (Kafka ≤ 2.x printed

@@ -1,8 +1,8 @@
 """JSON documents of other people's making: found in text, bounded, parsed, and looked into.
 
-Goals: one clear error instead of a traceback, whatever the bytes; no more memory than
-the limit allows. Constraints: a text larger than `JSON_BYTES_MAX` is refused before it is
-parsed; nesting that Python cannot follow is an error like any other.
+Goals, most important first: one clear error instead of a traceback, whatever the bytes; no more memory than the limit
+allows. Constraints: a text larger than `JSON_BYTES_MAX` is refused before it is parsed; nesting that Python cannot
+follow is an error like any other.
 
 How: a text may hold several documents with captions between them (kafka-reassign-partitions
 --generate prints two); a document begins on a line that begins with a brace.

@@ -1,7 +1,7 @@
 """Partitions gathered in columns while a dump is read, and closed into one PartitionTable.
 
-Goals: a few int32 per partition and no Python object; rows may come one at a time or a
-thousand at once, in any order of line.
+Goals, most important first: a few int32 per partition and no Python object; rows may come one at a time or a thousand
+at once, in any order of line.
 
 Constraints, checked on closing: each partition once (the first line stays, later ones
 come back as `Duplicate`); no matrix has more than `MATRIX_CELLS_MAX` cells, so one

@@ -1,7 +1,7 @@
 """Bytes as they come from other people's disks, made into blocks of whole lines of UTF-8.
 
-Goals: read any length in one pass and bounded memory; give the same blocks however the
-bytes were cut into chunks.
+Goals, most important first: read any length in one pass and bounded memory; give the same blocks however the bytes were
+cut into chunks.
 
 Constraints: a block ends at a line's end and is about two mebibytes; a line longer than
 `LINE_BYTES_MAX` is never held whole: its head comes as a block of its own, marked.

@@ -1,10 +1,9 @@
 """Brokers as positions, racks as codes, topics as rows: what the fast paths of placing work on.
 
-Decides how placers and counters name things where speed matters. A broker is its position in
-the list it came in, 0..B-1; a rack is the place of its name in Java's string order, 0..R-1,
-with -1 for "no rack". Both placers sort racks by name, so the codes carry all of a name's
-meaning but one: the order in which a Java hash map yields it, which stands beside them.
-Calls of a placer on the same brokers are rows of `PlacementCalls`, answered in one go.
+What it decides: how placers and counters name things where speed matters. A broker is its position in the list it came
+in, 0..B-1; a rack is the place of its name in Java's string order, 0..R-1, with -1 for "no rack". Both placers sort
+racks by name, so the codes carry all of a name's meaning but one: the order in which a Java hash map yields it, which
+stands beside them. Calls of a placer on the same brokers are rows of `PlacementCalls`, answered in one go.
 
 Constraints: ids are distinct; the columns keep the order of the brokers given.
 

@@ -1,6 +1,6 @@
 """Place replicas as Kafka did before KRaft: leaders go round the brokers, followers at a growing distance.
 
-Decides which brokers hold each partition of a new topic, or of the partitions added to one.
+What it decides: which brokers hold each partition of a new topic, or of the partitions added to one.
 
 Goals, most important first:
 1. Leaders are spread evenly: consecutive partitions are led by consecutive brokers of a ring.

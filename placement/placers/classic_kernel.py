@@ -2,7 +2,7 @@
 
 Gives the rows of `placement.placers.classic.readable_rows`, which says why they are what they are.
 
-How
+How:
 Where the readable twin asks sets, this one notes in which row a rack or a broker was last
 used, so nothing is emptied between rows; where it divides, this one counts along. Without racks
 no candidate is ever rejected, so there is nothing to note. Indexes are unsigned, as numba else

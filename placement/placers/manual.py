@@ -1,7 +1,7 @@
 """Check assignments written by hand, as Kafka's controller does before it takes them.
 
-Decides whether the replica lists that someone gives for a new topic, or for partitions added to
-one, are accepted. Nothing is placed here: what is accepted comes back as it was given.
+What it decides: whether the replica lists that someone gives for a new topic, or for partitions added to one, are
+accepted. Nothing is placed here: what is accepted comes back as it was given.
 
 Constraints, in the order in which the controller looks
 1. A new topic's request names replica lists, or a partition count and a factor, not both.

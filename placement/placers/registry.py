@@ -3,8 +3,8 @@
 What it decides: which policy `--placer NAME` and a recipe's `placer = "NAME"` mean. A package offers one by
 naming a class without arguments under the entry point `brokerside.placers`.
 
-Constraint: Kafka's names cannot be taken over; `classic` and `striped` are Kafka's wherever this runs, also where
-the packages came as a zip and no entry point is known.
+Constraints: Kafka's names cannot be taken over; `classic` and `striped` are Kafka's wherever this runs, also where the
+packages came as a zip and no entry point is known.
 
 Example:
 

@@ -1,6 +1,6 @@
 """Place replicas as KRaft does: stripe partitions over racks, and within each rack over its brokers.
 
-Decides which brokers hold each new partition of a topic.
+What it decides: which brokers hold each new partition of a topic.
 
 Goals, most important first:
 1. Replicas of a partition stand in different racks, as far as racks go.

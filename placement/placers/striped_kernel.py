@@ -3,7 +3,7 @@
 Gives the rows of `placement.placers.striped.readable_rows`, which says why they are what they are,
 and leaves the generator in the same state.
 
-How
+How:
 Everything that is ever shuffled lies in one array, `items`, cut into segments: 1 + 2·r and
 2 + 2·r hold the fenced and the unfenced brokers of rack r, racks numbered in hash order;
 segment 0, the ring, holds for each rack, in the order of the stripe, which segment has its

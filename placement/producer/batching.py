@@ -1,16 +1,16 @@
 """How a producer's records gather in batches: batch.size, linger.ms and the partitioner at work.
 
-Decides when each record leaves its producer, in which batch and how large that batch is, for one
-producer and one topic. It shows what a partitioner is for: round-robin spreads the records of a
-moment over all partitions and so sends many small batches; a sticky one fills one batch after the other.
+What it decides: when each record leaves its producer, in which batch and how large that batch is, for one producer and
+one topic. It shows what a partitioner is for: round-robin spreads the records of a moment over all partitions and so
+sends many small batches; a sticky one fills one batch after the other.
 
-Goals, most important first
+Goals, most important first:
 1. A batch closes and leaves under the conditions of Kafka's RecordAccumulator and Sender.
 2. The same arrivals and draws give the same batches.
 
 Constraints: records keep their order within a partition. Times are whole milliseconds.
 
-How
+How:
 A record goes to the end of its partition's queue, into the last batch if it has room. A broker is
 ready when the first batch of one of its partitions is full or has waited for linger.ms, and when fewer
 than max.in.flight.requests.per.connection requests are on their way to it. A request then takes the

@@ -1,7 +1,7 @@
 """Which partition a record's key goes to: murmur2, as Kafka's producers hash.
 
-Decides the partition of a keyed record: the same key always meets the same partition, and so
-order is kept within a key, for as long as the number of partitions stays.
+What it decides: the partition of a keyed record: the same key always meets the same partition, and so order is kept
+within a key, for as long as the number of partitions stays.
 
 Goals, most important first:
 1. The partition is the one that Kafka's Java producer picks, for any bytes.

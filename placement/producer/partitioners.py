@@ -1,6 +1,6 @@
 """Which partition a record without a key goes to: the four ways that Kafka's producer has had.
 
-Decides the partition of a record that names none and has no key, or whose key is ignored.
+What it decides: the partition of a record that names none and has no key, or whose key is ignored.
 
 Goals, most important first:
 1. Given the same draws, the partitions are those of Kafka's classes.

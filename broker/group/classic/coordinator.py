@@ -1,9 +1,9 @@
 """Coordinate one classic group, without I/O: requests and time go in, responses and records come out.
 
-Decides who is in the group, when a rebalance begins and ends, and who is told what. It never computes an assignment:
-one of the members, the leader, does.
+What it decides: who is in the group, when a rebalance begins and ends, and who is told what. It never computes an
+assignment: one of the members, the leader, does.
 
-Goals, most important first
+Goals, most important first:
 1. Answers, and their order, are those of Kafka's coordinator for the same requests at the same times.
 2. An assignment is given out only once it is stored: a coordinator that takes over knows what members were told.
 3. A member that is gone is noticed, and never holds up the others for longer than a timeout.

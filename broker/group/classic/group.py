@@ -1,6 +1,6 @@
 """Hold the state of a classic group: members, generation, leader and protocol.
 
-Decides nothing by itself; `coordinator` does. It keeps what belongs together together: who waits for what,
+What it decides: nothing by itself; `coordinator` does. It keeps what belongs together together: who waits for what,
 which protocols all support, who leads.
 
 Constraints (`check_invariants`): a leader there is exactly when there are members, and it is one of them; static

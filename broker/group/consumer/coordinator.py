@@ -1,6 +1,6 @@
 """Coordinate one consumer group, without I/O: heartbeats and time go in, responses come out.
 
-Decides when a member is gone: silent for the session, or too slow to give back what it was asked for. What a
+What it decides: when a member is gone: silent for the session, or too slow to give back what it was asked for. What a
 heartbeat means, `heartbeats` says.
 
 Constraints: a response may be sent only after the group that it describes is stored: `PendingResponse.group` is that

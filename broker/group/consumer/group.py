@@ -1,7 +1,7 @@
 """Hold a consumer group as a frozen value: members, epochs, target assignment, and the owner of each partition.
 
-Decides nothing; `heartbeats` does. A coordinator goes from one value to the next, and back to the former when the
-records that would have made the next could not be stored.
+What it decides: nothing; `heartbeats` does. A coordinator goes from one value to the next, and back to the former when
+the records that would have made the next could not be stored.
 
 Constraints (`check_invariants`): a partition is held by one member at most, as assigned or as still to be given
 back; the target's epoch is never above the group's.

@@ -1,9 +1,9 @@
 """Handle a member's heartbeat: pure functions from a consumer group and a request to the next group and the response.
 
-Decides who is a member, when the target is computed anew, and what one member is told now. There is no barrier: each
-heartbeat moves one member.
+What it decides: who is a member, when the target is computed anew, and what one member is told now. There is no
+barrier: each heartbeat moves one member.
 
-Goals, most important first
+Goals, most important first:
 1. The answer is that of Kafka's coordinator for the same group and heartbeat.
 2. A refused heartbeat changes nothing.
 

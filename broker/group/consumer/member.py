@@ -1,8 +1,8 @@
 """Move one member of a consumer group towards its target assignment: a pure function.
 
-Decides what a member must give up, what it may take, and when it has arrived at the group's target.
+What it decides: what a member must give up, what it may take, and when it has arrived at the group's target.
 
-Goals, most important first
+Goals, most important first:
 1. Nobody is given a partition that another may still be reading.
 2. Each member moves at its own pace: who has nothing to give up waits for nobody.
 

@@ -1,8 +1,8 @@
 """Read and write consumer group records of `__consumer_offsets` in Kafka's binary form.
 
-Decides how a coordinator remembers a consumer group (KIP-848), and so how another goes on with it.
+What it decides: how a coordinator remembers a consumer group (KIP-848), and so how another goes on with it.
 
-Goals, most important first
+Goals, most important first:
 1. Whoever applies the records of all changes in order has the group again.
 2. Keys and values are those that Kafka 4.0 writes, in the order in which Kafka writes them.
 

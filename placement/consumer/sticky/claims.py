@@ -3,7 +3,7 @@
 What it decides: the partitions that each member is taken to hold now, out of what all claim; which ones several
 claim in the same generation, so that nobody is believed; and whether all members subscribe to the same topics.
 
-How
+How:
 Members are walked in the order of Java's map. The first to claim a partition has it. A later claimant compares the
 generation in its state with the generation in the earlier one's *subscription*: equal, and nobody holds the
 partition any more; higher, and it takes the partition over; lower, and it is passed over. A claim in an old generation

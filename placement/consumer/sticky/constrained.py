@@ -4,7 +4,7 @@ Goals, most important first: sizes differ by one at most; members keep what they
 
 Constraints: with N partitions and C members, N mod C members get N div C + 1 partitions, the others N div C.
 
-How
+How:
 1. Members, in the order of Java's map, keep what they hold. Who holds less than N div C keeps all and waits for more.
    Who holds more than that keeps N div C + 1 as long as there are fewer than N mod C such members, else N div C.
    What is kept is the first in order of (number, topic).

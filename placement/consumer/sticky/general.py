@@ -4,7 +4,7 @@ Goals, most important first: no partition can move to a member with at least two
 
 Constraints: partitions go to subscribers. (Kafka breaks this in one case, see below.)
 
-How
+How:
 1. Members keep what they hold of topics they still subscribe to, and, where racks are looked at, within their rack.
 2. Topics are sorted by (number of subscribers, name). Each partition that is free goes to the subscriber with the
    least (count, member id); where racks are looked at, to one of its racks first.

@@ -3,7 +3,7 @@
 Gives what `placement.consumer.sticky.constrained` gives, which says why, for groups in which no partition is
 claimed twice, none that does not exist, and no member has a rack.
 
-How
+How:
 Each partition has one former holder at most, so who keeps what is one walk over all partitions in order of (number,
 topic), and what is left is dealt in one walk in order of (topic, number). Who receives the k-th of these depends on
 sizes alone and is written down before.

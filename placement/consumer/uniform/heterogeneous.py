@@ -2,7 +2,7 @@
 
 Goals, most important first: subscribers of a topic differ by one at most; members keep what they hold.
 
-How
+How:
 1. Members keep what they hold of topics they subscribe to.
 2. Topics are sorted by (partitions per subscriber, descending; subscribers; id). The free partitions of each go to the
    least loaded subscribers (`placement.consumer.uniform.levels`).

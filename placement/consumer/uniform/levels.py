@@ -3,7 +3,7 @@
 What it decides: in which order the heterogeneous uniform assignor fills the least loaded subscribers and unloads the
 most loaded ones of one topic.
 
-How
+How:
 Subscribers are sorted once, by (partitions held, place in Java's map). From the left, those of the lowest level get one
 each, left to right; then the level has risen by one, and whoever stands on it joins. From the right, those
 of the highest level give one each, right to left; then the level has sunk. Who has nothing of the topic to give is
