@@ -1,4 +1,4 @@
-"""The report: one HTML file that opens offline, ten lines for a terminal, JSON for programs. It needs no Spark."""
+"""Turn the tables of a run into one HTML file that opens offline, ten lines for a terminal, and JSON. No Spark."""
 
 from __future__ import annotations
 

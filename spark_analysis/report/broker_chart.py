@@ -1,13 +1,12 @@
-"""The load of each broker of one cluster, in rack order, with the achievable band behind.
+"""Draw the load of each broker of one cluster in rack order, with the range of equal shares behind the bars.
 
-Three panels share the brokers' axis: replicas, leaders, bytes. What fits under the best
-possible share (the ceiling of total / brokers) is drawn quietly; what stands above it is
-drawn in the accent colour, so the coloured ink is what would have to move away. The band
-from floor to ceiling lies behind; it is a line when the two differ by one.
+What it decides: one panel each for replicas, leaders and bytes, on a common axis of brokers. A bar up to the ceiling of
+total / brokers is grey, the part above it has the accent colour: the coloured part is what would have to move. The band
+behind spans floor to ceiling; it is a line when the two differ by one.
 
-Bars are two paths a panel, not an element a broker: a hundred brokers take two kilobytes.
+How: the bars of a panel are at most three paths, not an element a broker; a hundred brokers take two kilobytes.
 
-Left out: exact values; they stand in the table of brokers under the chart.
+Left out: exact values, which stand in the table of brokers under the chart.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ _RACK_WIDTH_MIN: Final = 26
 
 
 def load_of(holder: BrokerLoad | RackLoad, quantity: str) -> int | None:
-    """Return what a broker or a rack holds of replicas, leaders or bytes."""
+    """Return the replicas, leaders or bytes of a broker or a rack; None when the input does not say."""
     return {"replicas": holder.replica_count, "leaders": holder.leader_count, "bytes": holder.size_bytes}[quantity]
 
 
 def broker_chart(identifier: str, brokers: Sequence[BrokerLoad], spreads: Sequence[Spread]) -> Markup | None:
-    """Return the chart of `brokers` (in rack order) for each spread over brokers; None when there is nothing."""
+    """Return the chart of `brokers`, in rack order, with a panel for each spread; None without brokers or values."""
     panels = [spread for spread in spreads if any(load_of(broker, spread.quantity) is not None for broker in brokers)]
     if not panels or not brokers:
         return None
@@ -67,7 +66,7 @@ def _in_words(spread: Spread) -> str:
 
 
 def band(spread: Spread) -> tuple[int, int]:
-    """Return the floor and the ceiling of an equal share."""
+    """Return floor and ceiling of total / groups, the range of an equal share."""
     groups = max(1, spread.group_count)
     return spread.total // groups, -(-spread.total // groups)
 

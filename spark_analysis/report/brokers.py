@@ -1,10 +1,11 @@
-"""The brokers of one cluster: the chart of all, and a table of their numbers.
+"""Show the brokers of one cluster: a chart of all of them, and a table of their numbers.
 
-The table holds at most `BROKERS_MAX` rows, the brokers furthest from their share; on a page
-of many clusters fewer, as these rows would be half of the page. The chart draws every
-broker, and the table of brokers beside the page has every number.
+What it decides: the table holds at most `BROKERS_MAX` rows, the brokers furthest from an equal share; fewer on a page
+of many clusters, where these rows would be half of the page.
 
 Example: "100 brokers in numbers; the 30 furthest from their share".
+
+Left out: the other brokers' numbers, which are in the Parquet table `brokers`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def _over_brokers(detail: ClusterDetail) -> list[Spread]:
 
 
 def brokers_part(detail: ClusterDetail, *, shown_count: int) -> Markup | None:
-    """Return the chart and the table of one cluster's brokers, where `shown_count` clusters are shown in full."""
+    """Return the chart and the table of one cluster's brokers.
+
+    The more clusters are shown in full, `shown_count`, the shorter the table.
+    """
     if not detail.brokers:
         return None
     spreads = _over_brokers(detail)
@@ -85,7 +89,7 @@ def _deviation(broker: BrokerLoad, means: Sequence[tuple[str, float]]) -> float:
 
 
 def load_cell(holder: BrokerLoad | RackLoad, name: str, high: int | None) -> Cell:
-    """Return what a broker or rack holds; above `high` it asks to be looked at."""
+    """Return the cell of a broker's or a rack's load, marked when the load is above `high`."""
     value = load_of(holder, name)
     order = float(value) if name == "bytes" and value is not None else None
     return Cell(quantity(value, name), order, alert=value is not None and high is not None and value > high)

@@ -1,11 +1,10 @@
-"""What changed between successive dumps of one cluster, a step at a time.
+"""Show what changed between successive dumps of one cluster, one comparison after the other.
 
-Each step is one line of counts by kind, and under it the partitions of each kind. Kinds
-that lose or endanger data are marked and come first: an unclean election (a leader from
-outside the in-sync replicas, so acknowledged records may be gone), then lost leaders, then
-shrunk ISRs.
+What it decides: each comparison is one line of counts by kind of change, with the partitions of each kind under it.
+Kinds that lose or endanger data are marked and come first: an unclean election (a leader from outside the ISR, so
+acknowledged records may be gone), then lost leaders, then shrunk ISRs.
 
-Left out: why; a dump shows states, not events, so what came and went between two dumps is not seen.
+Left out: causes, and what began and ended between two dumps: a dump shows states, not events.
 
 Source: the kinds are those of `placement.balance.changes`, which says when an election counts as unclean.
 """
@@ -17,14 +16,14 @@ from typing import Final
 from broker.drawing.element import Markup, tag
 from placement.balance.changes import ISR_SHRUNK, LEADER_LOST, UNCLEAN_ELECTION
 from spark_analysis.report.figures import count, plural
-from spark_analysis.report.model import Change, ChangeStep, Kept, Report
+from spark_analysis.report.model import DumpComparison, PartitionChange, Report, ShortenedList
 from spark_analysis.report.parts import Header, folded, note, section, table
 
 _GRAVE: Final = (UNCLEAN_ELECTION, LEADER_LOST, ISR_SHRUNK)
 
 
 def changes_section(report: Report) -> Markup | None:
-    """Return the section of changes; None when there are none to show."""
+    """Return the section of changes; None when dumps were not compared or nothing changed."""
     if not report.changes:
         return None
     return section(
@@ -39,17 +38,17 @@ def changes_section(report: Report) -> Markup | None:
 
 
 def gravity(change: str) -> int:
-    """Return 0 for the gravest kind of change, and more for the others."""
+    """Return the place of a kind of change in the order of gravity, 0 for the gravest."""
     return _GRAVE.index(change) if change in _GRAVE else len(_GRAVE)
 
 
-def _step(step: ChangeStep) -> Markup:
+def _step(step: DumpComparison) -> Markup:
     kinds = sorted(step.kinds, key=lambda kept: (gravity(kept.rows[0].change), kept.rows[0].change))
     heading = tag("h3", step.from_cluster, tag("span", " → ", aria_label="to"), step.to_cluster)
     return tag("div", heading, *(_kind(kept) for kept in kinds), class_="step")
 
 
-def _kind(kept: Kept[Change]) -> Markup:
+def _kind(kept: ShortenedList[PartitionChange]) -> Markup:
     change = kept.rows[0].change
     grave = gravity(change) < len(_GRAVE)
     more = "" if kept.count == len(kept.rows) else f", the first {len(kept.rows)} shown"

@@ -1,11 +1,11 @@
-"""One cluster: its measures beside their optimum, its brokers, racks, shared partitions, topics, violations.
+"""Show one cluster: its measures beside their optimum, its brokers, racks, shared partitions, topics and violations.
 
-Each cluster is folded under one line, its worst thing; inside, everything is plain tables
-and drawings that need no script. What is shortened says by how much, and where the rest is.
+How: each cluster is folded under one line, its worst finding; inside are plain tables and drawings that need no script.
+A shortened list says how long the whole one is and where it stands.
 
 Example: the line of a cluster: "3. orders-eu: broker 7 leads 2.1 times its share; moving 14 leaders would mend it".
 
-Left out: per-partition listings beyond violations; the Parquet tables beside the page have them.
+Left out: lists of partitions other than violations; the Parquet tables beside the page have them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OPEN_MAX: Final = 1  # A page about one cluster shows it unfolded.
 
 
 def clusters_section(report: Report) -> Markup:
-    """Return the section with each cluster that is shown in full."""
+    """Return the section with every cluster that is shown in full."""
     shown = len(report.details)
     rest = f"The worst {count(shown)} of {count(len(report.rows))}; the others are in tables/. "
     return section(

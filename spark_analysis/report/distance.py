@@ -1,12 +1,10 @@
-"""How far from the best possible: the distribution over clusters of what would have to move.
+"""Show how far the clusters are from the best possible spread, one chart each for replicas, leaders and bytes.
 
-One chart a quantity: replicas, leaders, bytes. The distance of a cluster is its least
-number of moves until every broker holds the floor or the ceiling of an equal share,
-divided by the total: 0 is the optimum, whatever the size of the cluster, so that clusters
-and placers can be compared on one axis. A simulated fleet is split by shape and placer;
-few clusters are shown one by one.
+What it decides: the distance of a cluster is the least number of moves until every broker holds the floor or the
+ceiling of an equal share, divided by the total. 0 is the optimum whatever the size of the cluster, so clusters and
+placers stand on one axis. A simulated fleet is split by shape and placer; a few clusters are shown one by one.
 
-Left out: spreads over racks and topics; they stand with each cluster.
+Left out: spreads over racks and topics, which stand with each cluster.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ GROUPS_MAX: Final = 16
 
 
 def distance_section(report: Report) -> Markup:
-    """Return the section with one distribution for each quantity that some cluster knows."""
+    """Return the section with one distribution for each quantity that at least one cluster knows."""
     parts: list[Content] = []
     for quantity in QUANTITIES:
         groups = groups_of(report, quantity)
@@ -92,12 +90,19 @@ def _numbers(quantity: str, groups: Sequence[Group]) -> Markup | None:
 
 
 def quantile(values: Sequence[int], hundredths: int) -> int:
-    """Return the least of ascending `values` that so many in a hundred do not exceed."""
+    """Return the smallest of ascending `values` that `hundredths` per cent of them do not exceed.
+
+    >>> quantile([1, 2, 3, 40], 50), quantile([1, 2, 3, 40], 95)
+    (2, 40)
+    """
     return values[max(0, -(-len(values) * hundredths // 100) - 1)]
 
 
 def groups_of(report: Report, quantity: str) -> tuple[Group, ...]:
-    """Return the rows of the distribution: by cluster when few, else by shape and placer, else by placer."""
+    """Return the rows of the distribution: one a cluster, or one a shape and placer, or one a placer.
+
+    It takes the finest of the three that has few enough rows.
+    """
     known = [(row, share) for row in report.rows if (share := _distance(row, quantity)) is not None]
     if len(known) <= SINGLE_MAX:
         by_number = sorted(known, key=lambda item: (item[0].facts.cluster_id, item[0].facts.placer))

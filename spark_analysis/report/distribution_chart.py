@@ -1,17 +1,11 @@
-"""Hand-written SVG: scales, axes, and the distribution of a distance over clusters.
+"""Draw the distribution over clusters of what would have to move, as SVG inside the page.
 
-Every figure is drawn in one coordinate system of `WIDTH` units and scales with the page;
-colours come from the page's style sheet through classes, so light, dark and print agree.
-Coordinates are printed with at most one decimal: equal input, equal bytes.
-
-A distribution has one row per group of clusters (a placer, a shape, or both) on one
-common axis that starts at the optimum, so that two placers are compared at a glance:
-tall bars at the left are good. Where there are few clusters each is a row with one dot.
+What it decides: one row for each group of clusters (a placer, a shape, or both) on one common axis that starts at the
+optimum, so that two placers are compared at a glance: tall bars at the left are good. A group of one cluster is a dot.
 
 Example: 500 clusters placed by two placers give two rows of at most `BINS` bars each.
 
-Left out: interaction. What a chart shows can be read without touching it, and the
-numbers stand beside it.
+Left out: interaction. A chart can be read without touching it, and the numbers stand beside it.
 """
 
 from __future__ import annotations
@@ -38,7 +32,7 @@ _COLUMNS: Final = ((622, "at optimum"), (688, "median"), (756, "worst"))
 
 @attrs.frozen
 class Group:
-    """One row of a distribution: its label and one distance per cluster, in parts per million, ascending."""
+    """One row of a distribution: its label, and one distance per cluster in parts per million, ascending."""
 
     label: str
     sublabel: str
@@ -46,17 +40,17 @@ class Group:
 
     @property
     def at_optimum_count(self) -> int:
-        """Clusters that could not be better."""
+        """Number of clusters with a distance of 0."""
         return sum(1 for value in self.values if value == 0)
 
     @property
     def median(self) -> int:
-        """The middle value; of two middle ones the lower."""
+        """The middle distance; of two middle ones the lower."""
         return self.values[(len(self.values) - 1) // 2]
 
 
 def distribution(identifier: str, quantity: str, groups: Sequence[Group]) -> Markup:
-    """Return the distribution of `quantity` to move over clusters, a row a group, the optimum at the left."""
+    """Return the distribution of `quantity` to move over clusters: one row a group, the optimum at the left."""
     dots = all(len(group.values) == 1 for group in groups)
     row_height = _DOT_ROW_HEIGHT if dots else _ROW_HEIGHT
     bottom = _TOP + row_height * len(groups)

@@ -1,8 +1,7 @@
-"""Definitions: every number on the page, with its formula, unit, range, optimum and source.
+"""Define every number on the page: formula, unit, range, optimum and source.
 
-The definitions are those of `placement.balance.definitions`, written once for the library and the
-page; heads of columns and tiles link here. The quantities that are spread and the words
-that the page adds are said in one sentence each.
+How: the definitions are those of `placement.balance.definitions`, written once for the library and the page; heads of
+columns and tiles link here. The quantities and the words that the page adds have one sentence each.
 """
 
 from __future__ import annotations

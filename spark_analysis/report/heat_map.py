@@ -1,17 +1,16 @@
-"""Which brokers share partitions: broker by broker, in rack order.
+"""Show which brokers share partitions, broker by broker in rack order.
 
-Up to `TABLE_BROKERS_MAX` brokers it is a real table with the numbers in it. Beyond, it
-is a picture of one cell a pair, in seven steps from nothing to the most; beyond
-`CELLS_MAX` brokers a side, cells stand for several brokers and show their mean.
+What it decides: up to `TABLE_BROKERS_MAX` brokers are a table with the numbers in it. More brokers are a picture of one
+cell a pair, in seven levels from nothing to the most; beyond `CELLS_MAX` brokers a side, a cell stands for several
+brokers and shows their mean.
 
-The picture is an indexed PNG of stored (uncompressed) blocks: a hundred brokers take
-7 kB where an SVG rectangle a cell takes 600 kB, and the bytes do not depend on the
-machine's zlib. Its colours are one colour at seven opacities, so that light and dark
-pages both read it.
+How: the picture is an indexed PNG of stored (uncompressed) blocks: a hundred brokers take 7 kB where an SVG rectangle a
+cell takes 600 kB, and the bytes do not depend on the machine's zlib. Its pixels are one colour at seven opacities,
+legible on a light page and on a dark one.
 
-Example: brokers 1, 2, 3; partitions [1, 2], [2, 1], [2, 3]: cell (1, 2) is 2, (2, 3) is 1, (1, 3) is 0.
+Example: brokers 1, 2, 3 and partitions [1, 2], [2, 1], [2, 3]: cell (1, 2) is 2, (2, 3) is 1, (1, 3) is 0.
 
-Source: PNG specification (third edition), 11.2 (chunks), RFC 1950 and 1951 (stored blocks).
+Source: PNG specification (third edition), 11.2 (chunks); RFC 1950 and 1951 (stored blocks).
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _LEFT: Final = 92
 
 
 def shared_matrix(brokers: Sequence[BrokerLoad], pairs: PairCounts) -> Float64Array:
-    """Return float64[B, B] of shared partitions, symmetric, rows in the order of `brokers`; the diagonal is 0."""
+    """Return float64[B, B] of partitions shared by each pair of `brokers`, in their order; the diagonal is 0."""
     place = {broker.broker_id: row for row, broker in enumerate(brokers)}
     matrix = np.zeros((len(brokers), len(brokers)))
     for one, other, shared in zip(
@@ -59,7 +58,11 @@ def shared_matrix(brokers: Sequence[BrokerLoad], pairs: PairCounts) -> Float64Ar
 
 
 def levels_of(matrix: Float64Array) -> NDArray[np.uint8]:
-    """Return uint8 levels 0..6: 0 for nothing, 6 for the most."""
+    """Return uint8 levels: 0 for no shared partition, 1..6 in equal steps up to the largest value.
+
+    >>> levels_of(np.array([[0.0, 1.0], [3.0, 6.0]])).tolist()
+    [[0, 1], [3, 6]]
+    """
     most = float(matrix.max(initial=0.0))
     if most == 0:
         return np.zeros(matrix.shape, dtype=np.uint8)
@@ -67,7 +70,7 @@ def levels_of(matrix: Float64Array) -> NDArray[np.uint8]:
 
 
 def heat_map(identifier: str, brokers: Sequence[BrokerLoad], pairs: PairCounts) -> Markup | None:
-    """Return the heat map of `brokers` in rack order; None without pairs or with fewer than two brokers."""
+    """Return the table or picture of `brokers` in rack order; None without pairs or with fewer than two brokers."""
     if len(brokers) < 2 or not pairs.shared_counts.size:
         return None
     matrix = shared_matrix(brokers, pairs)
@@ -76,7 +79,7 @@ def heat_map(identifier: str, brokers: Sequence[BrokerLoad], pairs: PairCounts) 
 
 
 def pairs_in_words(brokers: Sequence[BrokerLoad], matrix: Float64Array) -> str:
-    """Return the pair that shares most, the mean over pairs, and how many pairs share nothing."""
+    """Return one sentence: the pair that shares most, the mean over pairs, the number of pairs without any."""
     rows, columns = np.triu_indices(len(brokers), 1)
     shared = matrix[rows, columns]
     top = int(shared.argmax())
@@ -187,7 +190,7 @@ def _legend(most: float, *, whole: bool) -> list[Content]:
 
 
 def _range_of(level: int, most: float, *, whole: bool) -> str | None:
-    """Return the values of a level, in words; None where no whole number falls into it."""
+    """Return the values of a level in words; None where no whole number falls into the level."""
     if level == 0:
         return "none"
     upper = most * level / (LEVELS - 1)

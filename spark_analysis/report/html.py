@@ -1,9 +1,8 @@
-"""The page: sections in the order of a reader's questions, in one file that asks for nothing.
+"""Write the page: sections in the order of a reader's questions, in one file that loads nothing.
 
-Goals, most important first: nothing from outside is loaded and nothing from inside the
-tables can run (a content security policy allows exactly this file's one style and one
-script, by hash, and pictures written into the page); readable without the script; equal
-report, equal bytes.
+Goals, most important first: nothing is loaded from outside, and nothing in the tables can run (a content security
+policy allows exactly this file's one style and one script, by hash, and pictures written into the page); the page is
+readable without the script; equal reports give equal bytes.
 
 Left out: the date. The file system knows it, and the same input gives the same file.
 

@@ -1,16 +1,17 @@
-"""The Parquet tables of one run, read without Spark into the values of the report.
+"""Read the Parquet tables of one run, without Spark, into the values of the report.
 
-Decides which clusters are shown in full (the first `DETAILED_CLUSTERS_MAX` by rank) and how much
-of every list is kept. Rows arrive in whatever order the files have them; every list is
-sorted before it is cut, so the page does not depend on how the job was partitioned.
+What it decides: which clusters are shown in full (the first `DETAILED_CLUSTERS_MAX` by rank) and how many rows of every
+list are shown.
 
-Goals: bounded memory (a fleet of 10,000 clusters of 100 brokers reads only the brokers,
-topics and pairs of 200 of them, by pushing the filter into the scan); the whole count
-beside every shortened list.
+Goals, most important first: bounded memory (of a fleet of 10,000 clusters of 100 brokers only the brokers, topics and
+pairs of 200 are read, as the filter is part of the scan); the whole count beside every shortened list.
+
+How: rows arrive in the order of the files; every list is sorted before it is cut, so the page does not depend on how
+the job was partitioned.
 
 Example: OUT/tables/clusters/part-0.parquet … → load_report(OUT, run).rows, worst first.
 
-Left out: anything that needs a second pass over rows of topics or violations of all clusters.
+Left out: figures that need a second pass over rows of topics or violations of all clusters.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ import pyarrow.dataset as ds
 from broker.errors import InputError
 from spark_analysis.report.model import (
     BrokerLoad,
-    Change,
-    ChangeStep,
     ClusterDetail,
     ClusterFacts,
     ClusterRow,
+    DumpComparison,
     InputCount,
-    Kept,
     PairCounts,
+    PartitionChange,
     RackLoad,
     Reject,
     Report,
     RunInfo,
+    ShortenedList,
     Spread,
     Spreads,
     TopicSpread,
@@ -81,7 +82,7 @@ def _load(out: Path, run: RunInfo) -> Report:
         run=run,
         rows=rows,
         details=_details(out, shown),
-        inputs=Kept(len(inputs), tuple(inputs[:LIST_MAX])),
+        inputs=ShortenedList(len(inputs), tuple(inputs[:LIST_MAX])),
         rows_in=sum(row.rows_in for row in inputs),
         rows_analysed=sum(row.rows_analysed for row in inputs),
         rows_rejected=sum(row.rows_rejected for row in inputs),
@@ -106,7 +107,7 @@ def _scan(out: Path, table: schemas.Table, kind: type[Row], where: ds.Expression
             yield kind(**dict(zip(table.column_names, fields, strict=True)))
 
 
-def _first(rows: Iterable[Row], order: Callable[[Row], Any], limit: int) -> Kept[Row]:
+def _first(rows: Iterable[Row], order: Callable[[Row], Any], limit: int) -> ShortenedList[Row]:
     total = 0
 
     def counted() -> Iterator[Row]:
@@ -116,12 +117,12 @@ def _first(rows: Iterable[Row], order: Callable[[Row], Any], limit: int) -> Kept
             yield row
 
     kept = tuple(heapq.nsmallest(limit, counted(), key=order))
-    return Kept(total, kept)
+    return ShortenedList(total, kept)
 
 
 @attrs.define
 class _Group:
-    """The first rows of one group while more arrive: cut whenever four times too many are held."""
+    """Holds the first rows of one group while more arrive; cut back when it holds four times its limit."""
 
     order: Callable[[Any], Any]
     limit: int
@@ -134,13 +135,13 @@ class _Group:
         if len(self.rows) > 4 * self.limit:
             self.rows = heapq.nsmallest(self.limit, self.rows, key=self.order)
 
-    def kept(self) -> Kept[Any]:
-        return Kept(self.count, tuple(heapq.nsmallest(self.limit, self.rows, key=self.order)))
+    def kept(self) -> ShortenedList[Any]:
+        return ShortenedList(self.count, tuple(heapq.nsmallest(self.limit, self.rows, key=self.order)))
 
 
 def _grouped(
     rows: Iterable[Row], group: Callable[[Row], Any], order: Callable[[Row], Any], limit: int
-) -> dict[Any, Kept[Row]]:
+) -> dict[Any, ShortenedList[Row]]:
     groups: dict[Any, _Group] = {}
     for row in rows:
         groups.setdefault(group(row), _Group(order, limit)).add(row)
@@ -191,7 +192,7 @@ def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, .
     violations = _grouped(
         scan(schemas.VIOLATIONS, Violation), lambda row: (*_key(row), row.constraint), _violation_order, limit
     )
-    of_cluster: dict[Key, list[Kept[Violation]]] = {}
+    of_cluster: dict[Key, list[ShortenedList[Violation]]] = {}
     for (cluster_id, placer, _), kept in violations.items():
         of_cluster.setdefault((cluster_id, placer), []).append(kept)
     pairs = _pairs(out, where)
@@ -201,7 +202,7 @@ def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, .
             spreads=tuple(spreads.get(key, ())),
             brokers=tuple(sorted(brokers.get(key, ()), key=_rack_order)),
             racks=tuple(sorted(racks.get(key, ()), key=lambda rack: (rack.rack is None, rack.rack or ""))),
-            topics=topics.get(key, Kept(0, ())),
+            topics=topics.get(key, ShortenedList(0, ())),
             violations=tuple(of_cluster.get(key, ())),
             pairs=pairs.get(key, PairCounts()),
         )
@@ -231,16 +232,16 @@ def _pairs(out: Path, where: ds.Expression) -> dict[Key, PairCounts]:
     return {key: PairCounts(*(np.concatenate(parts) for parts in zip(*columns[key], strict=True))) for key in columns}
 
 
-def _changes(out: Path, rows: tuple[ClusterRow, ...]) -> tuple[ChangeStep, ...]:
+def _changes(out: Path, rows: tuple[ClusterRow, ...]) -> tuple[DumpComparison, ...]:
     kinds = _grouped(
-        _scan(out, schemas.CHANGES, Change),
+        _scan(out, schemas.CHANGES, PartitionChange),
         lambda row: (row.from_cluster, row.to_cluster, row.change),
         lambda row: (row.topic, row.partition, row.detail),
         CHANGES_MAX,
     )
-    steps: dict[tuple[str, str], list[Kept[Change]]] = {}
+    steps: dict[tuple[str, str], list[ShortenedList[PartitionChange]]] = {}
     for (before, after, _), kept in kinds.items():
         steps.setdefault((before, after), []).append(kept)
     place = {row.facts.cluster: row.facts.cluster_id for row in rows}
     ordered = sorted(steps, key=lambda step: (place.get(step[1], -1), step))
-    return tuple(ChangeStep(before, after, tuple(steps[before, after])) for before, after in ordered)
+    return tuple(DumpComparison(before, after, tuple(steps[before, after])) for before, after in ordered)

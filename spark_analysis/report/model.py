@@ -1,15 +1,13 @@
-"""What the report says, as values: the tables' rows under their own names, and how they belong together.
+"""Define the values of the report: rows of the tables under the tables' names, and how they belong together.
 
-Each class of rows has exactly the fields of its table in `spark_analysis.tables.schemas` (a test
-holds them together), so the meaning and unit of a field is the comment there. A
-`ClusterRow` is one line of the overview; a `ClusterDetail` is all that is shown of one
-cluster; a `Report` is the page.
+How: each class of rows has exactly the fields of its table in `spark_analysis.tables.schemas` (a test holds them
+together), so the meaning and unit of a field is the comment there. A `ClusterRow` is one line of the overview, a
+`ClusterDetail` is one cluster shown in full, a `Report` is the page.
 
-Constraints: no field holds markup, no field holds a moment in time; None means that the
-input does not say.
+Constraints: no field holds markup, no field holds a time of day; None means that the input does not say.
 
-Left out: whatever is in the Parquet tables beside the page and not on it: brokers,
-topics and pairs of the clusters that are not shown in full.
+Left out: rows of the Parquet tables that are not on the page: brokers, topics and pairs of the clusters that are not
+shown in full.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ Row_co = TypeVar("Row_co", covariant=True)
 
 @attrs.frozen(kw_only=True)
 class RunInfo:
-    """How the run came about: what to type, with which version, to have it again."""
+    """The command, the recipe, the seed and the version that repeat the run."""
 
     kind: Literal["fleet", "dumps"]
     title: str
@@ -166,7 +164,7 @@ class InputCount:
 
 
 @attrs.frozen
-class Change:
+class PartitionChange:
     """One row of the table of changes."""
 
     from_cluster: str
@@ -194,7 +192,7 @@ class Spreads:
 
 @attrs.frozen
 class ClusterRow:
-    """One cluster as placed by one placer: its facts, its spreads over brokers, the worst thing in words.
+    """One cluster as placed by one placer: its facts, its spreads over brokers, and its worst finding in words.
 
     `place` is its place in the report, from 1: the rank, with ties broken by number and placer.
     """
@@ -207,7 +205,7 @@ class ClusterRow:
 
     @property
     def anchor(self) -> str:
-        """Name of the cluster's place on the page; made of our numbers, never of other people's names."""
+        """Identifier of the cluster's place on the page; it holds our numbers, never a name from outside."""
         return f"cluster-{self.place}"
 
 
@@ -221,8 +219,8 @@ class PairCounts:
 
 
 @attrs.frozen
-class Kept(Generic[Row_co]):
-    """The first rows of a longer list, and how many there are in all."""
+class ShortenedList(Generic[Row_co]):
+    """The first rows of a longer list, and the length of the whole list in `count`."""
 
     count: int
     rows: tuple[Row_co, ...]
@@ -230,52 +228,52 @@ class Kept(Generic[Row_co]):
 
 @attrs.frozen(kw_only=True)
 class ClusterDetail:
-    """All that is shown of one cluster. `violations` has one entry a constraint, by name."""
+    """One cluster shown in full; `violations` has one entry a constraint, sorted by name."""
 
     row: ClusterRow
     spreads: tuple[Spread, ...]
     brokers: tuple[BrokerLoad, ...]
     racks: tuple[RackLoad, ...]
-    topics: Kept[TopicSpread]
-    violations: tuple[Kept[Violation], ...]
+    topics: ShortenedList[TopicSpread]
+    violations: tuple[ShortenedList[Violation], ...]
     pairs: PairCounts
 
 
 @attrs.frozen
-class ChangeStep:
-    """What changed between two successive dumps; `kinds` has one entry a kind of change."""
+class DumpComparison:
+    """The changes between two successive dumps of one cluster; `kinds` has one entry a kind of change."""
 
     from_cluster: str
     to_cluster: str
-    kinds: tuple[Kept[Change], ...]
+    kinds: tuple[ShortenedList[PartitionChange], ...]
 
 
 @attrs.frozen(kw_only=True)
 class Report:
-    """The whole page. `rows` are in order of rank; `details` are of the first of them."""
+    """All values of the page: `rows` in order of rank, and `details` of the first of them."""
 
     run: RunInfo
     rows: tuple[ClusterRow, ...]
     details: tuple[ClusterDetail, ...]
-    inputs: Kept[InputCount]
+    inputs: ShortenedList[InputCount]
     rows_in: int
     rows_analysed: int
     rows_rejected: int
-    rejects: Kept[Reject]
-    changes: tuple[ChangeStep, ...]
+    rejects: ShortenedList[Reject]
+    changes: tuple[DumpComparison, ...]
 
     @property
     def placers(self) -> tuple[str, ...]:
-        """Placers that placed some cluster, by name."""
+        """Names of all placers of the report, sorted."""
         return tuple(sorted({row.facts.placer for row in self.rows}))
 
     @property
     def current_rows(self) -> tuple[ClusterRow, ...]:
-        """The rows that speak of now: of successive dumps of one cluster only the last."""
+        """The rows that describe the present: of successive dumps of one cluster only the last."""
         earlier = {step.from_cluster for step in self.changes}
         return tuple(row for row in self.rows if row.facts.cluster not in earlier)
 
     @property
     def cluster_count(self) -> int:
-        """Clusters, each counted once however many placers placed it or dumps described it."""
+        """Number of clusters; one that several placers placed, or several dumps describe, counts once."""
         return len({row.facts.cluster_id for row in self.current_rows})

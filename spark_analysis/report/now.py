@@ -1,12 +1,12 @@
-"""Is anything wrong now? Tiles of the states that partitions should not be in, and the lists behind them.
+"""Show whether anything is wrong now: a tile for each bad state of partitions, and the partitions behind it.
 
-A tile is a count, its share of the partitions of the clusters that say, and a link to the
-list behind it. One at zero is calm; one whose input is missing says so and never shows 0.
-Of successive dumps of one cluster, now is the last; a table has them all, dump by dump.
+What it decides: a tile holds a count, its share of the partitions whose state is known, and a link to the list. A count
+of 0 is shown quietly; where the input lacks the state the tile says so and never shows 0. Of successive dumps of one
+cluster, the last one is now; a table has all of them, dump by dump.
 
 Example: two dumps, one of which carries no ISR: "3 · 1.2 % of 250 partitions; 1 of 2 clusters say".
 
-Source: of the states, see `spark_analysis.report.states`.
+Source: `spark_analysis.report.states` for the states.
 """
 
 from __future__ import annotations
@@ -28,23 +28,26 @@ BY_DUMP_MAX: Final = 24
 
 
 @attrs.frozen
-class Tally:
-    """How many partitions are in a state: None when no cluster says; `partition_count` is of those that say."""
+class StateCount:
+    """The partitions in one state over all clusters whose input says; `found` is None when no input says.
+
+    `partition_count` and `cluster_count` are of the clusters whose input says.
+    """
 
     found: int | None
     partition_count: int
-    saying_count: int
+    cluster_count: int
 
 
-def tally(rows: Sequence[ClusterRow], state: State) -> Tally:
-    """Return the count of a state over the clusters whose input says."""
+def state_count(rows: Sequence[ClusterRow], state: State) -> StateCount:
+    """Return how many partitions of `rows` are in `state`, over the clusters whose input says."""
     saying = [row for row in rows if state.of(row.facts) is not None]
     found = sum(state.of(row.facts) or 0 for row in saying) if saying else None
-    return Tally(found, sum(row.facts.partition_count or 0 for row in saying), len(saying))
+    return StateCount(found, sum(row.facts.partition_count or 0 for row in saying), len(saying))
 
 
 def now_section(report: Report) -> Markup:
-    """Return the tiles, and under them the list behind each that is not at zero."""
+    """Return the tiles, and under them the list of each state that at least one partition is in."""
     rows = report.current_rows
     return section(
         "now",
@@ -90,15 +93,15 @@ def _states_by_dump(report: Report) -> Markup | None:
 
 
 def _state_tile(report: Report, rows: Sequence[ClusterRow], state: State) -> Markup:
-    total = tally(rows, state)
+    total = state_count(rows, state)
     if total.found is None:
         missing = "not simulated" if report.run.kind == "fleet" else "not in the dump"
         return _tile(f"partitions {state.title}", None, missing, None, state.key)
     share = f"{share_of(total.found, total.partition_count)} of {count(total.partition_count)} partitions"
     if total.partition_count == 0:
         share = "the input does not list all partitions"
-    if total.saying_count < len(rows):
-        share += f"; {count(total.saying_count)} of {count(len(rows))} {_rows_are(report)}s say"
+    if total.cluster_count < len(rows):
+        share += f"; {count(total.cluster_count)} of {count(len(rows))} {_rows_are(report)}s say"
     target = f"list-{state.key}" if total.found else None
     return _tile(f"partitions {state.title}", total.found, share, target, state.key, _by_placer(report, state))
 
@@ -108,13 +111,13 @@ def _by_placer(report: Report, state: State) -> str | None:
         return None
     parts = []
     for placer in report.placers:
-        total = tally([row for row in report.rows if row.facts.placer == placer], state)
+        total = state_count([row for row in report.rows if row.facts.placer == placer], state)
         parts.append(f"{placer} {count(total.found)}")
     return " · ".join(parts)
 
 
 def _rows_are(report: Report) -> str:
-    """Return what a row is: a cluster that several placers have placed counts once a placer."""
+    """Return the noun for a row: "placement" when several placers placed the clusters, otherwise "cluster"."""
     return "placement" if len(report.placers) > 1 else "cluster"
 
 

@@ -1,7 +1,7 @@
-"""What is this? What was analysed, every row of the input accounted for, and how to have the page again.
+"""Show what was analysed: the inputs, every row of them accounted for, and the command that repeats the run.
 
-Rows in = analysed + rejected, and the rejected ones are listed. The command, the recipe,
-the seed and the version stand here; the date does not, as equal input gives equal bytes.
+What it decides: rows in = analysed + rejected, and the rejected ones are listed. The command, the recipe, the seed and
+the version stand here; the date does not, as equal input gives equal bytes.
 
 Example: "A simulated fleet of 500 clusters, each placed by classic and by striped."
 
@@ -14,12 +14,12 @@ from collections.abc import Sequence
 
 from broker.drawing.element import Content, Markup, tag
 from spark_analysis.report.figures import UNKNOWN, count, plural, quantity
-from spark_analysis.report.model import ClusterRow, Kept, Report
+from spark_analysis.report.model import ClusterRow, Report, ShortenedList
 from spark_analysis.report.parts import Cell, Header, folded, note, section, table
 
 
 def what_section(report: Report) -> Markup:
-    """Return the section that says what was analysed and how to have it again."""
+    """Return the section that names what was analysed and the command that repeats the run."""
     run = report.run
     recipe = folded("The recipe", tag("pre", tag("code", run.recipe_text))) if run.recipe_text else None
     return section(
@@ -43,7 +43,7 @@ def what_section(report: Report) -> Markup:
 
 
 def what_in_words(report: Report) -> str:
-    """Return what was analysed in one sentence."""
+    """Return one sentence that names what was analysed."""
     clusters = plural(report.cluster_count, "cluster")
     if report.run.kind == "fleet":
         placers = report.placers
@@ -58,7 +58,7 @@ def what_in_words(report: Report) -> str:
 
 
 def total_of(rows: Sequence[ClusterRow], field: str) -> int | None:
-    """Return the sum of a column of the table of clusters over those that say; None when none does."""
+    """Return the sum of a column of the table of clusters over the known values; None when no value is known."""
     values = [value for row in rows if (value := getattr(row.facts, field)) is not None]
     return sum(values) if values else None
 
@@ -118,7 +118,7 @@ def _inputs(report: Report) -> Markup | None:
     return folded(title, table("Inputs, those with rejected rows first", headers, rows), open_=report.inputs.count <= 8)
 
 
-def _shortened(kept: Kept[object]) -> str:
+def _shortened(kept: ShortenedList[object]) -> str:
     return "" if kept.count == len(kept.rows) else f", the first {len(kept.rows)} shown; tables/ has the rest"
 
 

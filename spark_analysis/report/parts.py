@@ -1,8 +1,7 @@
-"""Pieces that several sections of the page are made of: sections, tables, cells, notes.
+"""Build the pieces that several sections of the page share: sections, tables, cells, notes.
 
-A table always has a caption and header cells with a scope, stands in a box that scrolls by
-itself on a narrow page, and can be sorted by the page's script when it is marked `sortable`.
-A column says once whether it is text or a number, for alignment and for sorting.
+What it decides: a table always has a caption and header cells with a scope, scrolls by itself on a narrow page, and can
+be sorted by the page's script when it is `sortable`. A column is either text or numbers, for alignment and for sorting.
 
 Example: table("Racks", (Header("rack"), Header("brokers", "num")), rows) with one tuple of cells a row.
 """
@@ -19,7 +18,7 @@ from spark_analysis.report.figures import UNKNOWN
 
 @attrs.frozen
 class Header:
-    """The head of one column: title, kind ("text", "name", "wide" or "num"), and the definition it links to."""
+    """The head of one column: title, kind ("text", "name", "wide" or "num"), and the definition to link to."""
 
     title: str
     kind: str = "text"
@@ -28,7 +27,7 @@ class Header:
 
 @attrs.frozen
 class Cell:
-    """A cell that sorts by `order` and is drawn in the accent colour when it asks to be looked at."""
+    """A cell with a value to sort by in `order`; with `alert` it is drawn in the accent colour."""
 
     content: Content
     order: float | None = None
@@ -36,18 +35,18 @@ class Cell:
 
 
 def section(identifier: str, title: str, *content: Content) -> Markup:
-    """Return one of the page's sections, with its heading."""
+    """Return a section of the page with its heading."""
     heading = tag("h2", title, id=f"{identifier}-title")
     return tag("section", heading, *content, id=identifier, aria_labelledby=f"{identifier}-title")
 
 
 def note(*content: Content) -> Markup:
-    """Return a quiet paragraph."""
+    """Return a paragraph in the quiet colour."""
     return tag("p", *content, class_="note")
 
 
 def definition_link(name: str, *content: Content) -> Markup:
-    """Return a link to a definition on the same page."""
+    """Return a link to a definition in the glossary of the page."""
     return tag("a", *content, href=f"#def-{name}")
 
 
@@ -98,22 +97,26 @@ def _unknown() -> Markup:
 
 
 def chart_box(drawn: Markup, label: str) -> Markup:
-    """Return a drawing in a box that scrolls by itself, also by keyboard, when the page is narrow."""
+    """Return a drawing in a box that scrolls by itself, by keyboard too, on a narrow page."""
     return tag("div", drawn, class_="scroll", role="region", tabindex=0, aria_label=label)
 
 
 def cluster_link(anchor: str | None, name: str) -> Content:
-    """Return a cluster's name, linked to its place on the page when it is shown in full."""
+    """Return a cluster's name, linked to its place on the page when it has an anchor there."""
     return tag("a", name, href=f"#{anchor}") if anchor else name
 
 
 def folded(summary: Content, *content: Content, identifier: str | None = None, open_: bool = False) -> Markup:
-    """Return content that is folded away under its summary, readable without any script."""
+    """Return content folded under its summary; it opens without any script."""
     return tag("details", tag("summary", summary), *content, id=identifier, open=open_)
 
 
 def brokers_in_racks(brokers: Sequence[int], racks: Sequence[str]) -> str:
-    """Return "1 (west), 3 (east)"; brokers whose rack is unknown stand alone."""
+    """Return brokers with their racks; a broker with an unknown rack stands alone.
+
+    >>> brokers_in_racks([1, 3, 4], ["west", "east", ""])
+    '1 (west), 3 (east), 4'
+    """
     names = [*racks, *([""] * (len(brokers) - len(racks)))]
     return ", ".join(
         f"{broker} ({rack})" if rack else str(broker) for broker, rack in zip(brokers, names, strict=False)

@@ -1,11 +1,10 @@
-"""Which clusters first: one table of all of them, worst first, to sort, filter and page through.
+"""Show all clusters in one table, worst first, to sort, filter and page through.
 
-The first hundred rows are in the page as a table, readable without any script. All
-rows are in it as data: the page's script sorts, filters and pages through them, showing a
-hundred at a time, so that ten thousand clusters stay usable. Shares travel as whole
-parts per million and are printed by the same rule on both sides.
+How: the first hundred rows are a table in the page, readable without any script. All rows are in the page as data: its
+script sorts and filters them and shows a hundred at a time, so ten thousand clusters stay usable. Shares travel as
+whole parts per million and are printed by the same rule on both sides.
 
-Left out: columns that no cluster has a value for, and states that no partition is in.
+Left out: columns without a value for any cluster, and states that no partition is in.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def ranking_section(report: Report) -> Markup:
 
 
 def columns_of(report: Report) -> tuple[Column, ...]:
-    """Return the columns for which some cluster has something to say."""
+    """Return the columns with a value for at least one cluster."""
     columns = [
         Column("cluster", "text", lambda row: row.facts.cluster),
         Column("worst thing", "text", lambda row: row.worst),

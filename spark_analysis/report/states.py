@@ -1,15 +1,14 @@
-"""The states a partition should not be in, and a cluster's worst thing in words.
+"""List the states that a partition should not be in, and name a cluster's worst finding in words.
 
-Order is urgency: a partition without a leader serves nobody now; one under min-ISR
-refuses writes; one at min-ISR will with the next loss; and so on. After the states come
-skews, the one that needs the largest share of its quantity moved first.
+What it decides: the order of urgency. A partition without a leader serves nobody now; one under min-ISR refuses writes
+of acks=all; one at min-ISR will after the next loss; and so on. After the states come skews: the one first that needs
+the largest share of its quantity to move.
 
-Example: leaders of one cluster, 34 on broker 7 where the mean is 16.2 and 14 moves lead
-to the optimum: "broker 7 leads 2.1 times its share; moving 14 leaders would mend it".
+Example: leaders of one cluster, 34 on broker 7 where the mean is 16.2, and 14 moves to the optimum: "broker 7 leads 2.1
+times its share; moving 14 leaders would mend it".
 
-Source: the names are those of `kafka-topics --describe` and of Kafka's own metrics
-(OfflinePartitionsCount, UnderMinIsrPartitionCount, AtMinIsrPartitionCount,
-UnderReplicatedPartitions, PreferredReplicaImbalanceCount), 4.0.
+Source: the names are those of `kafka-topics --describe` and of Kafka's own metrics (OfflinePartitionsCount,
+UnderMinIsrPartitionCount, AtMinIsrPartitionCount, UnderReplicatedPartitions, PreferredReplicaImbalanceCount), 4.0.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ class State:
 
     @property
     def key(self) -> str:
-        """Name of the state, also of its constraint in the table of violations."""
+        """Name of the state in identifiers, and of its constraint in the table of violations."""
         return self.field.removesuffix("_count")
 
     def names(self, constraint: str) -> bool:
-        """Return whether a constraint in the table of violations is this state, however it is spelled."""
+        """Return whether `constraint`, a name in the table of violations, is this state, in any spelling."""
         plain = constraint.lower().replace("-", "_").replace(" ", "_")
         return plain == self.key or plain in _ALIASES.get(self.key, ())
 
@@ -48,7 +47,7 @@ class State:
         return found
 
     def sentence(self, found: int) -> str:
-        """Return "3 partitions have no leader"."""
+        """Return a count of partitions with the verb of this state, such as "3 partitions have no leader"."""
         return f"1 partition {self.one}" if found == 1 else f"{count(found)} partitions {self.many}"
 
 
@@ -89,7 +88,7 @@ _VERBS: Final = {
 
 
 def worst_in_words(facts: ClusterFacts, spreads: Spreads) -> str | None:
-    """Return the worst thing about a cluster in one sentence; None when nothing could be better."""
+    """Return the most urgent finding about a cluster in one sentence; None when nothing could be better."""
     for state in STATES:
         found = state.of(facts)
         if state.key in _URGENT and found:
@@ -105,13 +104,13 @@ def worst_in_words(facts: ClusterFacts, spreads: Spreads) -> str | None:
 
 
 def calm_in_words(facts: ClusterFacts) -> str:
-    """Return what to say of a cluster about which nothing is wrong; a dump that leaves states out is not praised."""
+    """Return the sentence about a cluster without a finding; it praises the cluster only when every state is known."""
     known = facts.format == SIMULATED or all(state.of(facts) is not None for state in STATES)
     return "nothing: as even as it can be" if known else "nothing that the input shows"
 
 
 def most_skewed(spreads: Spreads) -> Spread | None:
-    """Return the spread over brokers that is furthest from its optimum; the first of equals, None if all are there."""
+    """Return the spread over brokers that is furthest from its optimum, the first of equals; None at the optimum."""
     worst: Spread | None = None
     for name in QUANTITIES:
         spread = spreads.of(name)
@@ -125,7 +124,7 @@ def _share(spread: Spread) -> float:
 
 
 def skew_in_words(spread: Spread) -> str:
-    """Return "broker 7 leads 2.1 times its share; moving 14 leaders would mend it"."""
+    """Return the skew of a spread, such as "broker 7 leads 2.1 times its share; moving 14 leaders would mend it"."""
     moves = quantity(spread.moves, spread.quantity)
     noun = spread.quantity[:-1] if spread.moves == 1 and spread.quantity != "bytes" else spread.quantity
     moved = f"at least {moves}" if spread.quantity == "bytes" else f"{moves} {noun}"

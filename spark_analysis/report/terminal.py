@@ -1,12 +1,11 @@
-"""The report in ten lines for a terminal, and as JSON for programs.
+"""Summarise the report in ten lines for a terminal, and as JSON for programs.
 
-The lines answer the page's first four questions in its order. Names from dumps go through
-`visible` (no control sequence reaches the terminal) and into `rich.text.Text` (no square
-bracket of theirs is markup).
+How: the lines answer the page's first four questions in its order. Names from dumps go through `visible` (no control
+sequence reaches the terminal) and into `rich.text.Text` (no square bracket of theirs is markup).
 
-Example, the third line of a fleet: "on fewer racks than possible: 12 (0.3 % of 4,000 partitions)".
+Example: the third line of a fleet: "on fewer racks than possible: 12 (0.3 % of 4,000 partitions)".
 
-Left out: anything that needs more than ten lines; the page has it.
+Left out: findings beyond ten lines; the page has them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from broker.drawing.element import visible
 from spark_analysis.report.distance import groups_of, quantile
 from spark_analysis.report.figures import count, percent, plural, ppm, share_of
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
-from spark_analysis.report.now import tally
+from spark_analysis.report.now import state_count
 from spark_analysis.report.overview import total_of, what_in_words
 from spark_analysis.report.states import STATES
 
@@ -30,7 +29,7 @@ _LINE_LENGTH_MAX: Final = 118
 
 
 def terminal_summary(report: Report) -> RenderableType:
-    """Return the summary, at most ten lines."""
+    """Return the summary for a terminal, at most ten lines."""
     lines = [Text(_cut(what_in_words(report)), style="bold"), _rows_line(report), _states_line(report)]
     lines += [line for quantity in QUANTITIES if (line := _distance_line(report, quantity)) is not None]
     worst = [row for row in report.rows if not row.calm][:_WORST_SHOWN]
@@ -57,7 +56,7 @@ def _rows_line(report: Report) -> Text:
 def _states_line(report: Report) -> Text:
     wrong, unknown = [], 0
     for state in STATES:
-        total = tally(report.current_rows, state)
+        total = state_count(report.current_rows, state)
         unknown += total.found is None
         if total.found:
             wrong.append(f"{count(total.found)} {state.title} ({share_of(total.found, total.partition_count)})")
@@ -106,7 +105,7 @@ def summary_json(report: Report) -> str:
     }
     for field in ("broker_count", "topic_count", "partition_count", "replica_count", "size_bytes"):
         summary[field] = total_of(report.current_rows, field)
-    summary |= {state.field: tally(report.current_rows, state).found for state in STATES}
+    summary |= {state.field: state_count(report.current_rows, state).found for state in STATES}
     summary["unracked_cluster_count"] = sum(1 for row in report.current_rows if row.facts.rack_count == 0)
     summary["moves_share"] = {quantity: _distances(report, quantity) for quantity in QUANTITIES}
     summary["first_to_look_at"] = [

@@ -1,30 +1,30 @@
-"""The broken constraints of one cluster, by the name of the constraint: which partition, brokers and racks.
+"""Show the broken constraints of one cluster: each constraint with its partitions, brokers and racks.
 
-Broken rules of placement come first, then states by urgency.
+What it decides: broken rules of placement come first, then states by urgency.
 
-Example: "rack-spread: 12, the first 10 shown", and under it "orders-3", "1 (west), 2 (west)" and what is broken.
+Example: "rack-spread: 12, the first 10 shown", and under it "orders-3", "1 (west), 2 (west)" and the detail.
 
-Left out: the rest of a long list; the table of violations has the first hundred of each kind, and the counts are whole.
+Left out: the rest of a long list. The table of violations has the first hundred of each kind; the counts are of all.
 """
 
 from __future__ import annotations
 
 from broker.drawing.element import Markup, tag
 from spark_analysis.report.figures import count, plural
-from spark_analysis.report.model import ClusterDetail, Kept, Violation
+from spark_analysis.report.model import ClusterDetail, ShortenedList, Violation
 from spark_analysis.report.parts import Header, brokers_in_racks, folded, note, table
 from spark_analysis.report.states import STATES
 
 
 def partition_name(violation: Violation) -> str:
-    """Return "orders-3", or what of it is known."""
+    """Return the name of a violation's partition, such as "orders-3", or what is known of it."""
     if violation.topic is None:
         return "the cluster"
     return violation.topic if violation.partition is None else f"{violation.topic}-{violation.partition}"
 
 
 def violations_part(detail: ClusterDetail) -> Markup:
-    """Return the violations of one cluster, a list a constraint."""
+    """Return the violations of one cluster, one list a constraint."""
     heading = tag("h4", "Violations")
     if not detail.violations:
         total = detail.row.facts.violation_count
@@ -33,13 +33,13 @@ def violations_part(detail: ClusterDetail) -> Markup:
     return tag("div", heading, *(_constraint(kept) for kept in sorted(detail.violations, key=_urgency)))
 
 
-def _urgency(kept: Kept[Violation]) -> tuple[int, str]:
+def _urgency(kept: ShortenedList[Violation]) -> tuple[int, str]:
     name = kept.rows[0].constraint
     states = [place for place, state in enumerate(STATES) if state.names(name)]
     return (states[0] if states else -1, name)
 
 
-def _constraint(kept: Kept[Violation]) -> Markup:
+def _constraint(kept: ShortenedList[Violation]) -> Markup:
     name = kept.rows[0].constraint.replace("_", " ")
     headers = (Header("partition"), Header("brokers (racks)"), Header("what is broken"))
     rows = [(partition_name(row), brokers_in_racks(row.brokers, row.racks), row.detail) for row in kept.rows]

@@ -1,7 +1,7 @@
-"""Writes the page beside the tables it was read from, whole or not at all.
+"""Write the page beside the tables it was read from, whole or not at all.
 
-The page is written under a temporary name in the same folder and then renamed over
-`report.html`, so that a reader never sees half a page and a failed run leaves the old one.
+How: the page is written under a temporary name in the same folder and then renamed over `report.html`, so that a reader
+never sees half a page and a failed run leaves the old one.
 
 Example: write_report(Path("OUT"), run) reads OUT/tables/*/ and returns OUT/report.html.
 """
@@ -28,7 +28,7 @@ def write_report(out: Path, run: RunInfo) -> Path:
 
 
 def write_page(out: Path, report: Report) -> Path:
-    """Write the page of a report that has been loaded already; return its path."""
+    """Write the page of a loaded report to `out`/report.html and return its path."""
     path = out / REPORT_NAME
     beside = out / f".{REPORT_NAME}.{os.getpid()}.part"
     try:

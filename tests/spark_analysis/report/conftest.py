@@ -1,4 +1,4 @@
-"""Reports made once for all tests of this folder: a small fleet, a story of dumps, and a hostile dump."""
+"""Reports made once for all tests of this folder: a small fleet, six successive dumps, and a hostile dump."""
 
 from __future__ import annotations
 

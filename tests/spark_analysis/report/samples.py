@@ -262,7 +262,14 @@ def input_row(
     }  # fmt: skip
 
 
-STORY: Final = ("1-baseline", "2-one-broker-lost", "3-region-lost", "4-unclean-election", "5-switched", "6-restored")
+DUMP_NAMES: Final = (
+    "1-baseline",
+    "2-one-broker-lost",
+    "3-region-lost",
+    "4-unclean-election",
+    "5-switched",
+    "6-restored",
+)
 
 
 def dumps_rows() -> Rows:
@@ -270,7 +277,7 @@ def dumps_rows() -> Rows:
     rows = empty_rows()
     states = ((0, 0, 0, 0), (0, 0, 1, 4), (6, 6, 0, 9), (0, 6, 0, 9), (0, 0, 2, 5), (0, 0, 0, 0))
     order = {2: 1, 3: 2, 4: 3, 1: 4, 0: 5, 5: 6}
-    for number, name in enumerate(STORY):
+    for number, name in enumerate(DUMP_NAMES):
         leaderless, under_min, at_min, under = states[number]
         sample = Sample(
             cluster_id=number, placer="dump", name=name, shape=None, broker_count=6, racks=("west", "east"),
@@ -309,7 +316,7 @@ def _add_changes(rows: Rows) -> None:
         for partition in range(count):
             rows["changes"].append(
                 {
-                    "from_cluster": STORY[step - 1], "to_cluster": STORY[step], "topic": "topic-2",
+                    "from_cluster": DUMP_NAMES[step - 1], "to_cluster": DUMP_NAMES[step], "topic": "topic-2",
                     "partition": partition, "change": change,
                     "detail": "leader none, ISR 1 → leader 4, ISR 4",
                 }

@@ -26,7 +26,7 @@ CLASSES: tuple[tuple[schemas.Table, Any], ...] = (
     (schemas.VIOLATIONS, model.Violation),
     (schemas.REJECTS, model.Reject),
     (schemas.INPUTS, model.InputCount),
-    (schemas.CHANGES, model.Change),
+    (schemas.CHANGES, model.PartitionChange),
 )
 
 
@@ -97,7 +97,7 @@ def test_rejects_are_listed_in_order_and_counted_in_full(tmp_path: Path) -> None
 
 
 def test_successive_dumps_are_compared_in_their_order_and_now_is_the_last(dumps: Report) -> None:
-    assert [step.to_cluster for step in dumps.changes] == list(samples.STORY[1:])
+    assert [step.to_cluster for step in dumps.changes] == list(samples.DUMP_NAMES[1:])
     assert [row.facts.cluster for row in dumps.current_rows] == ["6-restored"]
 
 

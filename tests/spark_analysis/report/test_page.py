@@ -196,7 +196,7 @@ def test_now_is_the_last_dump_and_every_dump_has_its_line(dumps_page: str) -> No
     now = dumps_page[dumps_page.index('id="now"') : dumps_page.index('id="changes"')]
     assert "Now is the last of successive dumps: 6-restored." in now
     by_dump = now[now.index("Dump by dump") :]
-    assert [name for name in samples.STORY if f">{name}</a>" in by_dump] == list(samples.STORY)
+    assert [name for name in samples.DUMP_NAMES if f">{name}</a>" in by_dump] == list(samples.DUMP_NAMES)
 
 
 def test_an_unclean_election_is_marked_and_unfolded(dumps_page: str) -> None:

@@ -30,7 +30,7 @@ def test_a_fleet_is_summed_up_in_ten_lines(fleet: Report) -> None:
     assert lines[6] == "First to look at:"
 
 
-def test_a_story_of_dumps_speaks_of_the_last(dumps: Report) -> None:
+def test_the_summary_of_successive_dumps_is_of_the_last(dumps: Report) -> None:
     lines = printed(dumps).splitlines()
     assert len(lines) <= 10
     assert lines[2] == "Now: 3 on fewer racks than possible (25.0 %), 2 not led by their preferred replica (16.7 %)"
