@@ -78,7 +78,7 @@ def _nothing(_partition: int, _offset: int) -> bool:
 
 def check_history(
     writes: Sequence[WriteView],
-    sightings: Sequence[SightingView],
+    consumed_records: Sequence[SightingView],
     references: Mapping[int, ReferenceLog],
     now_ms: TimeMs,
     *,
@@ -94,7 +94,7 @@ def check_history(
     Cost: linear in the history, but for one sort.
     """
     broken: list[tuple[str, int, str]] = []
-    broken.extend(_reads(sightings, references, may_skip))
+    broken.extend(_reads(consumed_records, references, may_skip))
     for write in writes:
         reference = references.get(write.partition)
         if write.fate is Fate.FAILED and reference is not None and write.value in reference.appended:
@@ -113,11 +113,11 @@ def _is_safe(write: WriteView) -> bool:
 
 
 def _reads(
-    sightings: Sequence[SightingView], references: Mapping[int, ReferenceLog], may_skip: Allows
+    consumed_records: Sequence[SightingView], references: Mapping[int, ReferenceLog], may_skip: Allows
 ) -> Iterator[tuple[str, int, str]]:
     positions: dict[tuple[int, int], int] = {}
     offsets: dict[int, tuple[int, int]] = {}
-    for seen in sightings:
+    for seen in consumed_records:
         place = (seen.consumer, seen.partition)
         due = positions.get(place, 0)
         positions[place] = seen.offset + 1

@@ -39,9 +39,9 @@ class RetentionReport:
 
 
 def retention_report(
-    writes: Sequence[WriteView], sightings: Sequence[SightingView], references: Mapping[int, ReferenceLog]
+    writes: Sequence[WriteView], consumed_records: Sequence[SightingView], references: Mapping[int, ReferenceLog]
 ) -> RetentionReport:
-    """Return what retention has taken. Cost: linear in writes, logs and sightings."""
+    """Return what retention has taken. Cost: linear in writes, logs and consumed_records."""
     acked = {write.value for write in writes if write.fate is Fate.ACKED}
     expired = superseded = 0
     for _, reference in sorted(references.items()):
@@ -52,13 +52,13 @@ def retention_report(
                 if entry.value in acked:
                     expired += offset < start
                     superseded += offset >= start and offset in observed.gaps
-    return RetentionReport(expired, superseded, sum(_unread(sightings)))
+    return RetentionReport(expired, superseded, sum(_unread(consumed_records)))
 
 
-def _unread(sightings: Sequence[SightingView]) -> Iterator[int]:
+def _unread(consumed_records: Sequence[SightingView]) -> Iterator[int]:
     """Yield over how many offsets each reset went on."""
     due: dict[tuple[int, int], int] = {}
-    for seen in sightings:
+    for seen in consumed_records:
         place = (seen.consumer, seen.partition)
         if seen.is_reset:
             yield max(0, seen.offset - due.get(place, 0))
@@ -66,12 +66,12 @@ def _unread(sightings: Sequence[SightingView]) -> Iterator[int]:
 
 
 def check_keys(
-    sightings: Sequence[SightingView], references: Mapping[int, ReferenceLog], now_ms: TimeMs
+    consumed_records: Sequence[SightingView], references: Mapping[int, ReferenceLog], now_ms: TimeMs
 ) -> list[Finding]:
     """Return where a consumer saw an older record of a key after a newer one (K8)."""
     newest: dict[tuple[int, int], dict[bytes, int]] = {}
     broken = []
-    for seen in sightings:
+    for seen in consumed_records:
         reference = references.get(seen.partition)
         if not isinstance(reference, RetainedReferenceLog) or reference.is_tainted:
             continue

@@ -23,7 +23,7 @@ from replication.checkers.retention_logs import check_retained_log, early_tombst
 from replication.checkers.retention_model import BatchReader, RetainedObservedLog, RetainedReferenceLog
 from replication.checkers.steps import NoteHigh, StepChecker
 from replication.checkers.view import NodeView, World, leader_role
-from replication.retention.messages import DeleteRecords, RecordsDeleted
+from replication.retention.messages import DeleteRecords, DeleteRecordsResponse
 from replication.retention.policy import Retention
 from replication.roles.messages import CONTROLLER, Fetch, FetchResponse, Message, NodeId
 from replication.roles.outbox import Outbox
@@ -55,7 +55,7 @@ class RetentionStepChecker(StepChecker):
             for _, each in out.sent:
                 if type(each) is FetchResponse and each.answer.error is ErrorCode.NONE:
                     self._kept(each.partition).note_start(each.answer.start_offset)
-                elif type(each) is RecordsDeleted:
+                elif type(each) is DeleteRecordsResponse:
                     self._check_deleted(world, machine, each)
         super().after(world, node, message, out)
 
@@ -121,7 +121,7 @@ class RetentionStepChecker(StepChecker):
             what = f"broker {node.broker} has a log from {start} on, its leader's begins at {answer.start_offset}"
             self._find(world, "K3", told.partition, what)
 
-    def _check_deleted(self, world: World, node: NodeView, told: RecordsDeleted) -> None:
+    def _check_deleted(self, world: World, node: NodeView, told: DeleteRecordsResponse) -> None:
         """Check that an order that is answered holds on every member of the ISR that has lived through it."""
         reference = self._kept(told.partition)
         if told.error is not ErrorCode.NONE or reference.state is None:

@@ -21,12 +21,12 @@ import click
 from broker.errors import UsageError
 from broker.ids import INT64_MAX
 from broker.units import DurationMs, SizeBytes
-from replication.retention.policy import NO_LIMIT, Reset, Retention
+from replication.retention.policy import NO_LIMIT, AutoOffsetReset, Retention
 from replication.simulation.options import Options
 from replication.simulation.retention import with_retention
 
 _LIMIT: Final = click.IntRange(NO_LIMIT, INT64_MAX)
-_RESETS: Final = tuple(reset.value for reset in Reset)
+_RESETS: Final = tuple(reset.value for reset in AutoOffsetReset)
 
 
 @attrs.frozen(kw_only=True)
@@ -57,7 +57,7 @@ class RetentionChoice:
             retention_bytes=SizeBytes(NO_LIMIT if self.retention_bytes is None else self.retention_bytes),
             compacts=self.compact,
             deletes=not self.compact or self.retention_ms is not None or self.retention_bytes is not None,
-            reset=Reset.LATEST if self.reset is None else Reset(self.reset),
+            reset=AutoOffsetReset.LATEST if self.reset is None else AutoOffsetReset(self.reset),
         )
 
     @property

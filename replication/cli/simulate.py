@@ -40,7 +40,7 @@ from replication.simulation.page import to_html
 from replication.simulation.placing import placed
 from replication.simulation.run import Outcome, run
 from replication.simulation.shrink import shrink
-from replication.simulation.trace import silent
+from replication.simulation.trace import discard_line
 
 _KINDS: Final = {"quiet": quiet, "swarm": swarm, "harsh": harsh}
 _RELEASES: Final = {False: "current", True: "3.5"}
@@ -124,35 +124,35 @@ def simulate(
     if placer is not None:
         command += f" --placer {printable(placer)}"
 
-    def draw(seed: int) -> _Cast:
+    def draw(seed: int) -> _SeededRun:
         options = _KINDS[kind](seed, duration_ms, rules)
         role_settings = attrs.evolve(options.role_settings, has_zookeeper=has_zookeeper)
-        return _Cast(choice.applied(attrs.evolve(options, role_settings=role_settings)), groups, policy)
+        return _SeededRun(choice.applied(attrs.evolve(options, role_settings=role_settings)), groups, policy)
 
     if seeds > 1:
         return _many(map(draw, range(seed, seed + seeds)), command)
-    cast = draw(seed)
-    for line in options_lines(cast.options):
+    seeded = draw(seed)
+    for line in options_lines(seeded.options):
         click.echo(line)
-    life = cast.life()
+    life = seeded.life()
     for line in () if life is None else life.plan.lines():
         click.echo(line)
-    outcome = run(cast.options, tell=click.echo, extension=life)
+    outcome = run(seeded.options, on_line=click.echo, extension=life)
     _tell_verdict(outcome)
     for line in () if life is None else life.counts.lines():
         click.echo(line)
     if chart is not None:
-        page = to_html(outcome, f"{command} --seed {seed}", options_lines(cast.options))
+        page = to_html(outcome, f"{command} --seed {seed}", options_lines(seeded.options))
         chart.write_text(to_svg(outcome) if chart.suffix == ".svg" else page, encoding="utf-8")
     if outcome.is_clean:
         return 0
     click.echo(f"again: {command} --seed {seed}")
     if shrinks:
-        _tell_shrunk(outcome, cast)
+        _tell_shrunk(outcome, seeded)
     return EXIT_REFUSED
 
 
-class _Cast:
+class _SeededRun:
     """A seed's cluster, so many groups in it, and who places its partitions."""
 
     def __init__(self, options: Options, groups: int, placer: ReplicaPlacer | None) -> None:
@@ -200,10 +200,10 @@ def _tell_verdict(outcome: Outcome) -> None:
     )
     for line in told(report.lost)[:_SHOWN_COUNT_MAX]:
         click.echo(f"  lost: {line}")
-    if (kept := outcome.kept) is not None:
+    if (taken := outcome.retention) is not None:
         click.echo(
-            f"expired: {kept.expired_count}, superseded: {kept.superseded_count}; "
-            f"expired before a consumer came: {kept.unread_count}"
+            f"expired: {taken.expired_count}, superseded: {taken.superseded_count}; "
+            f"expired before a consumer came: {taken.unread_count}"
         )
     click.echo(f"digest {outcome.digest}")
     if outcome.is_clean:
@@ -214,9 +214,9 @@ def _tell_verdict(outcome: Outcome) -> None:
         click.echo(f"BROKEN: {first}\n  {first.code}, {invariant.name}: {invariant.statement}")
 
 
-def _tell_shrunk(outcome: Outcome, cast: _Cast) -> None:
+def _tell_shrunk(outcome: Outcome, seeded: _SeededRun) -> None:
     def again(plan: tuple[Fault, ...]) -> Outcome:
-        return run(cast.options, plan, extension=cast.life())
+        return run(seeded.options, plan, extension=seeded.life())
 
     smallest = shrink(outcome, again)
     click.echo(f"{len(smallest.plan)} of {len(outcome.plan)} faults are enough:")
@@ -227,15 +227,15 @@ def _tell_shrunk(outcome: Outcome, cast: _Cast) -> None:
     click.echo(f"BROKEN: {smallest.findings[0]}")
 
 
-def _many(casts: Iterable[_Cast], command: str) -> int:
+def _many(runs: Iterable[_SeededRun], command: str) -> int:
     broken = event_count = count = 0
-    for cast in casts:
+    for seeded in runs:
         count += 1
-        outcome = run(cast.options, tell=silent, extension=cast.life())
+        outcome = run(seeded.options, on_line=discard_line, extension=seeded.life())
         event_count += outcome.event_count
         if not outcome.is_clean:
             broken += 1
-            seed = cast.options.seed
+            seed = seeded.options.seed
             click.echo(f"seed {seed}: {outcome.findings[0]}")
             click.echo(f"  again: {command} --seed {seed}")
     click.echo(f"{count} runs, {event_count:,} events, {broken} broken")

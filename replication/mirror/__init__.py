@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from replication.mirror.checkpoints import CheckpointStore, is_news, new_checkpoints, offsets_to_set, target_partition
+from replication.mirror.checkpoints import (
+    CheckpointStore,
+    is_more_recent,
+    new_checkpoints,
+    offsets_to_set,
+    target_partition,
+)
 from replication.mirror.checks import Copy, MirrorFinding
 from replication.mirror.options import MirrorFault, MirrorOptions, quiet_mirror, swarm_mirror
 from replication.mirror.outcome import Failover, MirrorOutcome
@@ -39,7 +45,7 @@ __all__ = (
     "SyncState",
     "SyncStore",
     "is_cycle",
-    "is_news",
+    "is_more_recent",
     "is_replicated",
     "new_checkpoints",
     "next_sync",

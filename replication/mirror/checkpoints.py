@@ -34,7 +34,7 @@ def target_partition(policy: DefaultPolicy, source: str, target: str, partition:
     return TopicPartition(policy.remote_topic(source, partition.topic), partition.partition)
 
 
-def is_news(checkpoint: Checkpoint, last: Checkpoint | None) -> bool:
+def is_more_recent(checkpoint: Checkpoint, last: Checkpoint | None) -> bool:
     """Return whether a checkpoint is emitted, given the last one of its group and partition."""
     if last is None or checkpoint.upstream < last.upstream:
         return True
@@ -63,7 +63,7 @@ class CheckpointStore:
 def offsets_to_set(
     wanted: Mapping[TopicPartition, Offset], present: Mapping[TopicPartition, Offset]
 ) -> dict[TopicPartition, Offset]:
-    """Return which of the `wanted` offsets of an idle group are set on the target, where it stands at `present`."""
+    """Return which of the `wanted` offsets of an idle group are set on the target, where it translated at `present`."""
     return {
         partition: offset
         for partition, offset in wanted.items()
@@ -85,6 +85,6 @@ def new_checkpoints(
         if partition not in renamed or downstream is None or downstream < 0:
             continue
         checkpoint = Checkpoint(group, renamed[partition], upstream, downstream)
-        if is_news(checkpoint, store.last(group, renamed[partition])):
+        if is_more_recent(checkpoint, store.last(group, renamed[partition])):
             found.append(checkpoint)
     return tuple(found)

@@ -36,7 +36,7 @@ MINUTES_MAX: Final = 1_000
 @click.option("--quiet", "kind", flag_value="quiet", help="No faults.")
 @click.option("--minutes", type=click.FloatRange(0.1, MINUTES_MAX), default=1.0, show_default=True)
 @click.option("--seeds", type=click.IntRange(1), default=1, help="Run so many seeds from --seed on, one line each.")
-@click.option("--scenario", metavar="NAME", help="Tell a named scenario, step by step.")
+@click.option("--scenario", metavar="NAME", help="LineSink a named scenario, step by step.")
 @click.option("--list", "is_list", is_flag=True, help="List the scenarios, and leave.")
 def mirror(seed: int, kind: str, minutes: float, seeds: int, scenario: str | None, *, is_list: bool) -> int:
     """Copy one cluster into another as MirrorMaker does, and check that nothing is lost by it.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from broker.ids import PartitionId, TopicPartition
 
 
-class Layout:
+class TopicLayout:
     """The topics of one cluster. `create` makes a partition of a number in the cluster."""
 
     def __init__(

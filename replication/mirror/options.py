@@ -54,7 +54,7 @@ class MirrorOptions:
     source: Options
     target: Options
     seed: int = 0
-    """By which the run is told; what it decides stands in the rest."""
+    """By which the run is told; what it decides translated in the rest."""
     settings: MirrorSettings = attrs.field(factory=MirrorSettings)
     deaths: tuple[MirrorFault, ...] = ()
     idle_topics: tuple[str, ...] = ()

@@ -39,12 +39,12 @@ class Failover:
 
 
 @attrs.frozen
-class Standing:
+class FailoverState:
     """Where everything stood when a failover was looked at."""
 
     at_ms: TimeMs
     committed: dict[TopicPartition, Offset]
-    stands: dict[TopicPartition, Offset]
+    translated: dict[TopicPartition, Offset]
     source_ends: dict[TopicPartition, Offset]
     target_ends: dict[TopicPartition, Offset]
 
@@ -71,9 +71,9 @@ class MirrorOutcome:
         return not self.findings
 
 
-def failovers_of(standing: Standing, copies: Mapping[TopicPartition, Copy]) -> Iterator[Failover]:
+def failovers_of(standing: FailoverState, copies: Mapping[TopicPartition, Copy]) -> Iterator[Failover]:
     """Yield what it costs to go on at the target from where everything stood, for each partition."""
-    for renamed, downstream in sorted(standing.stands.items()):
+    for renamed, downstream in sorted(standing.translated.items()):
         copy = copies[renamed]
         upstream = standing.committed[copy.partition]
         there = set(copy.target[: standing.target_ends[copy.partition]])

@@ -46,8 +46,8 @@ from replication.mirror.checkpoints import (
     offsets_to_set,
     target_partition,
 )
-from replication.mirror.flows import Reader, Side, Writer
-from replication.mirror.layout import Layout
+from replication.mirror.layout import TopicLayout
+from replication.mirror.partition_clients import ClusterConnection, PartitionReader, PartitionWriter
 from replication.mirror.policy import DefaultPolicy, is_replicated, wanted_partitions
 from replication.mirror.records import Checkpoint, MirrorHeartbeat, OffsetSync, read_checkpoint, read_offset_sync
 from replication.mirror.sync_rule import OFFSET_LAG_MAX, SyncQueue
@@ -87,36 +87,36 @@ class Groups:
 
 
 @attrs.frozen
-class End:
+class MirroredCluster:
     """One cluster as the process sees it: its connection, its topics and its groups."""
 
-    side: Side
-    layout: Layout
+    side: ClusterConnection
+    layout: TopicLayout
     groups: Groups
 
 
 @attrs.frozen
-class World:
+class MirrorEnvironment:
     """What surrounds the process: both ends, the time, and a way to be called later and to tell what happens."""
 
-    source: End
-    target: End
+    source: MirroredCluster
+    target: MirroredCluster
     now_ms: Callable[[], TimeMs]
     later: Callable[[int, Callable[[], None]], None]
-    tell: Callable[[str], None]
+    log_line: Callable[[str], None]
 
 
 class MirrorProcess:
     """One life after the other of MirrorMaker's process. `checkpoints` notes all that were ever emitted."""
 
-    def __init__(self, settings: MirrorSettings, world: World) -> None:
+    def __init__(self, settings: MirrorSettings, environment: MirrorEnvironment) -> None:
         self.settings = settings
-        self.world = world
+        self.environment = environment
         self.is_up = False
         self.life = 0
         self.checkpoints: list[Checkpoint] = []
-        self.readers: dict[TopicPartition, Reader] = {}
-        self.writers: dict[TopicPartition, Writer[tuple[Offset, ...]]] = {}
+        self.readers: dict[TopicPartition, PartitionReader] = {}
+        self.writers: dict[TopicPartition, PartitionWriter[tuple[Offset, ...]]] = {}
         self._committed: dict[TopicPartition, Offset] = {}
         self._copied: dict[TopicPartition, Offset] = {}
         self._forget()
@@ -130,7 +130,7 @@ class MirrorProcess:
         # Checkpoints of former lives are read back, so that older syncs may be kept.
         self._syncs = SyncStore(must_read_to_end=False)
         self._store = CheckpointStore()
-        self._loading: dict[str, Reader] = {}
+        self._loading: dict[str, PartitionReader] = {}
         self._is_loaded = False
 
     def start(self) -> None:
@@ -138,20 +138,22 @@ class MirrorProcess:
         assert not self.is_up, self.life
         self.is_up = True
         self.life += 1
-        self.world.tell("the mirror starts")
-        source, target = self.world.source, self.world.target
+        self.environment.log_line("the mirror starts")
+        source, target = self.environment.source, self.environment.target
         self._loading = {
-            "offsets": Reader(target.side, target.layout.internal("offsets"), Offset(0), self._on_offsets),
-            "checkpoints": Reader(target.side, target.layout.internal("checkpoints"), Offset(0), self._on_checkpoints),
-            "syncs": Reader(source.side, source.layout.internal("syncs"), Offset(0), self._on_syncs),
+            "offsets": PartitionReader(target.side, target.layout.internal("offsets"), Offset(0), self._on_offsets),
+            "checkpoints": PartitionReader(
+                target.side, target.layout.internal("checkpoints"), Offset(0), self._on_checkpoints
+            ),
+            "syncs": PartitionReader(source.side, source.layout.internal("syncs"), Offset(0), self._on_syncs),
         }
         for name, reader in self._loading.items():
             (source if name == "syncs" else target).side.add(reader)
-        self._offset_writer = Writer[dict[TopicPartition, Offset]](
+        self._offset_writer = PartitionWriter[dict[TopicPartition, Offset]](
             target.side, target.layout.internal("offsets"), self._on_committed
         )
-        self._sync_writer = Writer[None](source.side, source.layout.internal("syncs"), self._on_sync_written)
-        self._checkpoint_writer = Writer[None](
+        self._sync_writer = PartitionWriter[None](source.side, source.layout.internal("syncs"), self._on_sync_written)
+        self._checkpoint_writer = PartitionWriter[None](
             target.side, target.layout.internal("checkpoints"), lambda _, offset: None
         )
         target.side.add(self._offset_writer)
@@ -165,9 +167,9 @@ class MirrorProcess:
         """Die: everything in memory is gone."""
         assert self.is_up, self.life
         self.is_up = False
-        self.world.tell("the mirror dies")
-        self.world.source.side.reset()
-        self.world.target.side.reset()
+        self.environment.log_line("the mirror dies")
+        self.environment.source.side.reset()
+        self.environment.target.side.reset()
         self._forget()
 
     @property
@@ -187,9 +189,9 @@ class MirrorProcess:
         def due() -> None:
             if self.is_up and self.life == life:
                 action()
-                self.world.later(every_ms, due)
+                self.environment.later(every_ms, due)
 
-        self.world.later(every_ms, due)
+        self.environment.later(every_ms, due)
 
     # Beginning.
 
@@ -205,20 +207,20 @@ class MirrorProcess:
                 self.refresh()
                 self._again(self.settings.refresh_ms, self.refresh)
             else:
-                self.world.later(100, look)
+                self.environment.later(100, look)
 
         look()
 
     def refresh(self) -> None:
         """Look which topics there are: make partitions that the target lacks, and copy what is not copied yet."""
-        settings, source, target = self.settings, self.world.source, self.world.target
+        settings, source, target = self.settings, self.environment.source, self.environment.target
         counts = {
             topic: count
             for topic, count in source.layout.counts().items()
             if is_replicated(settings.policy, topic, settings.target, is_wanted=True)
         }
         for topic, count in wanted_partitions(settings.policy, settings.source, counts, target.layout.counts()).items():
-            self.world.tell(f"the mirror makes {topic} with {count} partitions on the target")
+            self.environment.log_line(f"the mirror makes {topic} with {count} partitions on the target")
             target.layout.make(topic, count)
         for topic, count in counts.items():
             for number in range(count):
@@ -227,21 +229,21 @@ class MirrorProcess:
                     self._copy(partition)
 
     def _copy(self, partition: TopicPartition) -> None:
-        source, target = self.world.source, self.world.target
+        source, target = self.environment.source, self.environment.target
         copy = self.renamed(partition)
-        writer = Writer[tuple[Offset, ...]](
+        writer = PartitionWriter[tuple[Offset, ...]](
             target.side, target.layout.number(copy), lambda offsets, first: self._on_copied(partition, offsets, first)
         )
         # A committed offset is that of the last record copied.
         position = Offset(self._committed.get(partition, -1) + 1)
-        reader = Reader(
+        reader = PartitionReader(
             source.side,
             source.layout.number(partition),
             position,
             lambda records: writer.write(copied_batch(records), tuple(record.offset for record in records)),
             may_read=lambda: writer.is_idle,
         )
-        self.world.tell(f"the mirror copies {partition} to {copy} from offset {position} on")
+        self.environment.log_line(f"the mirror copies {partition} to {copy} from offset {position} on")
         self.readers[partition], self.writers[partition] = reader, writer
         source.side.add(reader)
         target.side.add(writer)
@@ -258,7 +260,7 @@ class MirrorProcess:
             self._queue.copied(partition, upstream, Offset(first + place))
         self._copied[partition] = offsets[-1]
         self._send_syncs()
-        self.world.source.side.poke()
+        self.environment.source.side.wake_clients()
 
     def _send_syncs(self) -> None:
         for sync in self._queue.take():
@@ -285,7 +287,7 @@ class MirrorProcess:
     # Groups.
 
     def _checkpoint(self) -> None:
-        source, target = self.world.source, self.world.target
+        source, target = self.environment.source, self.environment.target
         renamed = {partition: self.renamed(partition) for partition in self.readers}
         for group, committed in sorted(source.groups.committed.items()):
             for checkpoint in new_checkpoints(group, committed, self._syncs, self._store, renamed):
@@ -320,7 +322,7 @@ class MirrorProcess:
     # Bytes.
 
     def _record(self, key: bytes, value: bytes) -> Record:
-        return Record(Offset(0), TimeMs(WALL_CLOCK_MS + self.world.now_ms()), key, value)
+        return Record(Offset(0), TimeMs(WALL_CLOCK_MS + self.environment.now_ms()), key, value)
 
     def _batch(self, key: bytes, value: bytes) -> bytes:
         return copied_batch([self._record(key, value)])

@@ -93,14 +93,14 @@ class MirrorHeartbeat:
 
 def read_offset_sync(key: bytes, value: bytes) -> OffsetSync:
     """Return the offset sync that a record holds; raises CorruptDataError."""
-    keys, values = _Reader(key, "key of an offset sync"), _Reader(value, "value of an offset sync")
+    keys, values = _FieldReader(key, "key of an offset sync"), _FieldReader(value, "value of an offset sync")
     partition = TopicPartition(keys.string(), PartitionId(keys.number("i")))
     return OffsetSync(partition, Offset(values.number("q")), Offset(values.number("q")))
 
 
 def read_checkpoint(key: bytes, value: bytes) -> Checkpoint:
     """Return the checkpoint that a record holds; raises CorruptDataError."""
-    keys, values = _Reader(key, "key of a checkpoint"), _Reader(value, "value of a checkpoint")
+    keys, values = _FieldReader(key, "key of a checkpoint"), _FieldReader(value, "value of a checkpoint")
     values.version()
     group = keys.string()
     partition = TopicPartition(keys.string(), PartitionId(keys.number("i")))
@@ -109,7 +109,7 @@ def read_checkpoint(key: bytes, value: bytes) -> Checkpoint:
 
 def read_heartbeat(key: bytes, value: bytes) -> MirrorHeartbeat:
     """Return the heartbeat that a record holds; raises CorruptDataError."""
-    keys, values = _Reader(key, "key of a heartbeat"), _Reader(value, "value of a heartbeat")
+    keys, values = _FieldReader(key, "key of a heartbeat"), _FieldReader(value, "value of a heartbeat")
     values.version()
     return MirrorHeartbeat(keys.string(), keys.string(), TimeMs(values.number("q")))
 
@@ -121,7 +121,7 @@ def _string(text: str) -> bytes:
     return struct.pack(">h", len(encoded)) + encoded
 
 
-class _Reader:
+class _FieldReader:
     """Reads fields one after the other."""
 
     def __init__(self, data: bytes, what: str) -> None:

@@ -31,18 +31,25 @@ from log.record import Record
 from replication.checkers import Finding
 from replication.mirror.checks import Copy, MirrorFinding, check_checkpoints, check_copy, check_syncs
 from replication.mirror.committed import end_of, is_sound, records_of, values_of
-from replication.mirror.flows import Poked, Reader, Side, Writer
-from replication.mirror.layout import Layout
+from replication.mirror.layout import TopicLayout
 from replication.mirror.options import SOURCE_INTERNAL, TARGET_INTERNAL, TOPIC, MirrorOptions
-from replication.mirror.outcome import MirrorOutcome, Standing, check_failovers, failovers_of
+from replication.mirror.outcome import FailoverState, MirrorOutcome, check_failovers, failovers_of
+from replication.mirror.partition_clients import ClusterConnection, PartitionReader, PartitionWriter, WorkDue
 from replication.mirror.policy import HEARTBEATS
-from replication.mirror.process import End, Groups, MirrorProcess, World, copied_batch, heartbeat_batch
+from replication.mirror.process import (
+    Groups,
+    MirroredCluster,
+    MirrorEnvironment,
+    MirrorProcess,
+    copied_batch,
+    heartbeat_batch,
+)
 from replication.mirror.records import read_offset_sync
 from replication.roles.messages import CONTROLLER, CreateTopic, NodeId
 from replication.simulation.cluster import Cluster, replicas_of, settled
 from replication.simulation.options import WALL_CLOCK_MS
 from replication.simulation.run import Outcome, Simulation
-from replication.simulation.trace import Tell, Trace, silent
+from replication.simulation.trace import LineSink, Trace, discard_line
 
 GROUP: Final = "readers"
 _SIDE_STREAM: Final = 104
@@ -50,11 +57,11 @@ _SETTLE_STEP_MS: Final = 1_000
 _LATE_COUNT: Final = 20
 
 
-class _Joined:
+class _ConnectionExtension:
     """Brings connection points into a cluster before it begins."""
 
     def __init__(self, count: int, seed: int) -> None:
-        self.sides: list[Side] = []
+        self.sides: list[ClusterConnection] = []
         self._count = count
         self._seed = seed
 
@@ -62,9 +69,9 @@ class _Joined:
         for place in range(self._count):
             cluster.join(partial(self._side, cluster, place))
 
-    def _side(self, cluster: Cluster, place: int, node: NodeId) -> Side:
+    def _side(self, cluster: Cluster, place: int, node: NodeId) -> ClusterConnection:
         entropy = SplitMix64(derive(self._seed, _SIDE_STREAM, place))
-        self.sides.append(Side(node, cluster.options, entropy, lambda: cluster.tell(node, Poked())))
+        self.sides.append(ClusterConnection(node, cluster.options, entropy, lambda: cluster.deliver(node, WorkDue())))
         return self.sides[-1]
 
     def missing(self, cluster: Cluster) -> str | None:
@@ -77,27 +84,34 @@ class _Joined:
 class MirrorRun:
     """Two clusters with a mirror, a heartbeat connector and a group between them."""
 
-    def __init__(self, options: MirrorOptions, tell: Tell = silent) -> None:
+    def __init__(self, options: MirrorOptions, on_line: LineSink = discard_line) -> None:
         self.options = options
-        self.trace = Trace(tell)
-        at_source, at_target = _Joined(2, options.source.seed), _Joined(1, options.target.seed)
-        self.source = Simulation(options.source, options.source_plan, tell=self._teller("source"), extension=at_source)
-        self.target = Simulation(options.target, options.target_plan, tell=self._teller("target"), extension=at_target)
+        self.trace = Trace(on_line)
+        at_source, at_target = (
+            _ConnectionExtension(2, options.source.seed),
+            _ConnectionExtension(1, options.target.seed),
+        )
+        self.source = Simulation(
+            options.source, options.source_plan, on_line=self._line_sink("source"), extension=at_source
+        )
+        self.target = Simulation(
+            options.target, options.target_plan, on_line=self._line_sink("target"), extension=at_target
+        )
         topics = ((TOPIC, options.source.partitions), (HEARTBEATS, 1), *((each, 1) for each in options.idle_topics))
-        self.source_end = End(
-            at_source.sides[0], Layout(topics, SOURCE_INTERNAL, _creator(self.source.cluster)), Groups()
+        self.source_end = MirroredCluster(
+            at_source.sides[0], TopicLayout(topics, SOURCE_INTERNAL, _creator(self.source.cluster)), Groups()
         )
         # The partitions of the copies are made when the mirror asks for them.
-        target_layout = Layout((), ("offsets", *TARGET_INTERNAL), _creator(self.target.cluster))
-        self.target_end = End(at_target.sides[0], target_layout, Groups())
-        world = World(
+        target_layout = TopicLayout((), ("offsets", *TARGET_INTERNAL), _creator(self.target.cluster))
+        self.target_end = MirroredCluster(at_target.sides[0], target_layout, Groups())
+        environment = MirrorEnvironment(
             source=self.source_end,
             target=self.target_end,
             now_ms=lambda: self.source.cluster.now_ms,
             later=self._later,
-            tell=lambda text: self.trace.line(self.source.cluster.now_ms, text),
+            log_line=lambda text: self.trace.line(self.source.cluster.now_ms, text),
         )
-        self.mirror = MirrorProcess(options.settings, world)
+        self.mirror = MirrorProcess(options.settings, environment)
         self._join_group(at_source.sides[1])
         self._join_heartbeats(at_source.sides[1])
         for death in options.deaths:
@@ -107,25 +121,25 @@ class MirrorRun:
             self.source.cluster.at(options.grows_at_ms, lambda: self._grow(at_source.sides[1]))
         if options.failover_at_ms is not None:
             self.source.cluster.at(options.failover_at_ms, self._note_failover)
-        self._noted: list[Standing] = []
+        self._failover_states: list[FailoverState] = []
         self.mirror.start()
 
-    def _teller(self, name: str) -> Tell:
-        def tell(line: str) -> None:
+    def _line_sink(self, name: str) -> LineSink:
+        def on_line(line: str) -> None:
             at_ms, _, text = line.strip().partition(" ms  ")
             self.trace.line(TimeMs(int(at_ms)), f"{name}: {text}")
 
-        return tell
+        return on_line
 
     def _later(self, delay_ms: int, action: Callable[[], None]) -> None:
         cluster = self.source.cluster
         cluster.at(cluster.now_ms + delay_ms, action)
 
-    def _join_group(self, side: Side) -> None:
+    def _join_group(self, side: ClusterConnection) -> None:
         """Let a group read the topic at the source, and commit now and then what it has read."""
         layout = self.source_end.layout
         readers = {
-            partition: Reader(side, layout.number(partition), Offset(0), lambda records: None)
+            partition: PartitionReader(side, layout.number(partition), Offset(0), lambda records: None)
             for partition in layout.partitions()
             if partition.topic == TOPIC
         }
@@ -138,10 +152,10 @@ class MirrorRun:
 
         self._later(self.options.commit_group_ms, commit)
 
-    def _join_heartbeats(self, side: Side) -> None:
+    def _join_heartbeats(self, side: ClusterConnection) -> None:
         settings = self.options.settings
         number = self.source_end.layout.number(TopicPartition(HEARTBEATS, PartitionId(0)))
-        writer = Writer[None](side, number, lambda _, offset: None)
+        writer = PartitionWriter[None](side, number, lambda _, offset: None)
         side.add(writer)
 
         def beat() -> None:
@@ -154,12 +168,14 @@ class MirrorRun:
 
         self._later(settings.heartbeat_ms, beat)
 
-    def _grow(self, side: Side) -> None:
+    def _grow(self, side: ClusterConnection) -> None:
         """Make the topic of the source one partition larger, and write into the new one."""
         layout, now_ms = self.source_end.layout, self.source.cluster.now_ms
         count = layout.counts()[TOPIC]
         layout.make(TOPIC, count + 1)
-        writer = Writer[None](side, layout.number(TopicPartition(TOPIC, PartitionId(count))), lambda _, offset: None)
+        writer = PartitionWriter[None](
+            side, layout.number(TopicPartition(TOPIC, PartitionId(count))), lambda _, offset: None
+        )
         side.add(writer)
         for number in range(_LATE_COUNT):
             record = Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), None, b"late %d" % number)
@@ -234,7 +250,7 @@ class MirrorRun:
                 findings += check_copy(copy, is_once=is_once)
                 findings += check_syncs(copy, syncs)
         findings += check_checkpoints(copies, self.mirror.checkpoints)
-        failovers = tuple(each for noted in self._noted for each in failovers_of(noted, copies))
+        failovers = tuple(each for noted in self._failover_states for each in failovers_of(noted, copies))
         findings += check_failovers(failovers, copies, self.options.settings.offset_lag_max)
         for finding in findings:
             self.trace.line(self.source.cluster.now_ms, str(finding))
@@ -268,23 +284,23 @@ class MirrorRun:
 
     def _note_failover(self) -> None:
         committed = dict(self.source_end.groups.committed.get(GROUP, {}))
-        stands = dict(self.target_end.groups.committed.get(GROUP, {}))
+        translated = dict(self.target_end.groups.committed.get(GROUP, {}))
         renamed = {partition: self.mirror.renamed(partition) for partition in committed}
         known = [each for each in sorted(committed) if renamed[each] in self.target_end.layout.partitions()]
-        self._noted.append(
-            Standing(
+        self._failover_states.append(
+            FailoverState(
                 self.source.cluster.now_ms,
                 committed,
-                stands,
+                translated,
                 {each: end_of(self.source.cluster, self.source_end.layout.number(each)) for each in known},
                 {each: end_of(self.target.cluster, self.target_end.layout.number(renamed[each])) for each in known},
             )
         )
 
 
-def run_mirror(options: MirrorOptions, tell: Tell = silent) -> MirrorOutcome:
+def run_mirror(options: MirrorOptions, on_line: LineSink = discard_line) -> MirrorOutcome:
     """Run two clusters and a mirror from their beginning to their end. Raises UsageError under -O."""
-    return MirrorRun(options, tell).finish()
+    return MirrorRun(options, on_line).finish()
 
 
 def _is_lossy(options: MirrorOptions) -> bool:
@@ -297,7 +313,7 @@ def _creator(cluster: Cluster) -> Callable[[int], None]:
 
     def create(number: int) -> None:
         if number not in cluster.controller.image.partitions:
-            cluster.tell(CONTROLLER, CreateTopic(number, replicas_of(number, cluster.options)))
+            cluster.deliver(CONTROLLER, CreateTopic(number, replicas_of(number, cluster.options)))
             cluster.at(cluster.now_ms + DurationMs(1_000), lambda: create(number))
 
     return create

@@ -94,7 +94,7 @@ SCENARIOS: Final = (
     MirrorScenario(
         name="M05",
         title="a failover between two checkpoints",
-        how="The group stands behind the last sync that was told, so it goes on a little earlier on the target: it "
+        how="The group translated behind the last sync that was told, so it goes on a little earlier on the target: it "
         "reads some records again and misses none.",
         options=attrs.evolve(_CALM, failover_at_ms=TimeMs(16_500)),
         expected=Expected(reads_again=True),

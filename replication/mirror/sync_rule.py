@@ -40,18 +40,18 @@ class SyncState:
 
     upstream: int = -1
     downstream: int = -1
-    told_downstream: int = -1
+    last_sync_downstream: int = -1
 
 
 def next_sync(state: SyncState, upstream: Offset, downstream: Offset, lag_max: int) -> tuple[SyncState, bool]:
     """Return the state after a record was copied, and whether its offsets are to be told at once."""
-    is_first = state.told_downstream == -1
+    is_first = state.last_sync_downstream == -1
     # A group beyond the sync is translated to one past it, so that one is not counted as lag.
-    is_stale = downstream - (state.told_downstream + 1) >= lag_max
+    is_stale = downstream - (state.last_sync_downstream + 1) >= lag_max
     has_gap = upstream - state.upstream != 1
     was_cut = downstream < state.downstream
-    is_told = is_first or is_stale or has_gap or was_cut
-    return SyncState(upstream, downstream, downstream if is_told else state.told_downstream), is_told
+    is_due = is_first or is_stale or has_gap or was_cut
+    return SyncState(upstream, downstream, downstream if is_due else state.last_sync_downstream), is_due
 
 
 class SyncQueue:
@@ -67,9 +67,9 @@ class SyncQueue:
     def copied(self, source_partition: TopicPartition, upstream: Offset, downstream: Offset) -> None:
         """Note that a record was copied."""
         known = self._states.get(source_partition, SyncState())
-        self._states[source_partition], is_told = next_sync(known, upstream, downstream, self._lag_max)
+        self._states[source_partition], is_due = next_sync(known, upstream, downstream, self._lag_max)
         sync = OffsetSync(source_partition, upstream, downstream)
-        if is_told:
+        if is_due:
             self._delayed.pop(source_partition, None)
             self._pending[source_partition] = sync
         else:

@@ -61,7 +61,7 @@ class SyncStore:
         else:
             self._syncs[sync.source_partition] = added(known, sync)
 
-    def kept(self, source_partition: TopicPartition) -> tuple[OffsetSync, ...]:
+    def syncs_of(self, source_partition: TopicPartition) -> tuple[OffsetSync, ...]:
         """Return the 64 places of a partition, the last sync first; empty if none was told."""
         return self._syncs.get(source_partition, ())
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from replication.retention.deleter import Deleter
-from replication.retention.keeper import Keeper, Machine
+from replication.retention.delete_records_client import DeleteRecordsClient
 from replication.retention.keyed import identity_of, keyed_record
-from replication.retention.messages import DeleteRecords, DeletionOrder, RecordsDeleted, RetentionDue
-from replication.retention.policy import Reset, Retention
+from replication.retention.log_manager import LogHost, LogManager
+from replication.retention.messages import DeleteRecords, DeleteRecordsOrder, DeleteRecordsResponse, RetentionDue
+from replication.retention.policy import AutoOffsetReset, Retention
 
 __all__ = (
+    "AutoOffsetReset",
     "DeleteRecords",
-    "Deleter",
-    "DeletionOrder",
-    "Keeper",
-    "Machine",
-    "RecordsDeleted",
-    "Reset",
+    "DeleteRecordsClient",
+    "DeleteRecordsOrder",
+    "DeleteRecordsResponse",
+    "LogHost",
+    "LogManager",
     "Retention",
     "RetentionDue",
     "identity_of",

@@ -21,7 +21,7 @@ class DeleteRecords(HostedMessage):
 
 
 @value
-class RecordsDeleted(HostedMessage):
+class DeleteRecordsResponse(HostedMessage):
     """The answer to DeleteRecords."""
 
     partition: int
@@ -50,7 +50,7 @@ class DeletionExpired(HostedMessage):
 
 
 @value
-class DeletionOrder(HostedMessage):
+class DeleteRecordsOrder(HostedMessage):
     """An operator tells a client to have records deleted."""
 
     partition: int

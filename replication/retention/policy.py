@@ -32,7 +32,7 @@ _INDEX_BYTES: Final = SizeBytes(4 * KIB)
 """Of small segments, which would reserve 10 MiB each otherwise."""
 
 
-class Reset(enum.Enum):
+class AutoOffsetReset(enum.Enum):
     """What a consumer does whose offset is out of range: auto.offset.reset."""
 
     EARLIEST = "earliest"
@@ -62,7 +62,7 @@ class Retention:
     check_ms: DurationMs = attrs.field(default=DurationMs(5 * SECOND_MS))
     key_count: int = 8
     tombstones_one_in: int = 6
-    reset: Reset = Reset.LATEST
+    reset: AutoOffsetReset = AutoOffsetReset.LATEST
 
     def __attrs_post_init__(self) -> None:
         for what, value, least, most in (

@@ -1,11 +1,10 @@
-"""The commands `scenario list` and `scenario run NAME`: fault scenarios, told step by step.
+"""Define the commands `scenario list` and `scenario run NAME`.
 
-It decides how a scenario is told: its title and how it happens, each change of state, and whether it went as it should.
+What it decides: what is printed of a scenario: its title, description and source, each change of state, and whether the
+outcome is the expected one. Exit status 0 if it is, 1 if not, 2 for an unknown name or wrong usage.
 
-Exit status: 0 if it did, 1 if not, 2 for a name that there is not.
-
-Worked example: `scenario run S01-before` tells how a committed record is lost; `scenario run --all --json` tells the
-verdict of every scenario, one object a line.
+Example: `scenario run S01-before` prints how a committed record is lost; `scenario run --all --json` prints one JSON
+object per scenario.
 
 Source: ours; click.
 """
@@ -19,19 +18,19 @@ import click
 from broker.cli import EXIT_REFUSED, CommandGroup, printable
 from broker.errors import UsageError
 from replication.scenarios.catalogue import SCENARIOS
-from replication.scenarios.verdict import NamedScenario, Verdict
-from replication.simulation.trace import Tell, silent
+from replication.scenarios.result import NamedScenario, ScenarioResult
+from replication.simulation.trace import LineSink, discard_line
 
 
 @click.group(cls=CommandGroup)
 def scenario() -> None:
-    """Fault scenarios with known outcomes."""
+    """List and run named fault scenarios with known outcomes."""
 
 
 @scenario.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One object a scenario.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per scenario.")
 def list_scenarios(*, as_json: bool) -> None:
-    """List the scenarios."""
+    """List the name and the title of every scenario."""
     for scenario in SCENARIOS:
         if as_json:
             about = {"name": scenario.name, "title": scenario.title, "how": scenario.how, "source": scenario.source}
@@ -42,10 +41,10 @@ def list_scenarios(*, as_json: bool) -> None:
 
 @scenario.command("run")
 @click.argument("name", required=False)
-@click.option("--all", "plays_all", is_flag=True, help="Every scenario, a line each.")
-@click.option("--json", "as_json", is_flag=True, help="One object a scenario, the steps included if it is one.")
+@click.option("--all", "plays_all", is_flag=True, help="Run every scenario and print one line each.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per scenario; a single one has its steps.")
 def run_scenario(name: str | None, *, plays_all: bool, as_json: bool) -> int:
-    """Tell the scenario NAME, or with --all the verdict of each."""
+    """Run the scenario NAME step by step, or with --all every scenario, and compare with the known outcome."""
     if (name is None) != plays_all:
         raise UsageError("give the name of one scenario, or --all")
     if plays_all:
@@ -54,48 +53,48 @@ def run_scenario(name: str | None, *, plays_all: bool, as_json: bool) -> int:
     if not found:
         names = ", ".join(scenario.name for scenario in SCENARIOS)
         raise UsageError(f"there is no scenario '{printable(name or '')}'; there are {names}")
-    return _tell_json(found[0]) if as_json else _tell(found[0], click.echo)
+    return _run_as_json(found[0]) if as_json else _run_one(found[0], click.echo)
 
 
-def _tell(scenario: NamedScenario, tell: Tell) -> int:
-    tell(f"{scenario.name}: {scenario.title}\n{scenario.how}\nSource: {scenario.source}")
-    verdict = scenario.play(tell)
-    tell(verdict.told)
-    for line in verdict.differences:
-        tell(f"OTHERWISE THAN EXPECTED: {line}")
-    if verdict.is_expected:
-        tell("as expected")
-    return 0 if verdict.is_expected else EXIT_REFUSED
+def _run_one(scenario: NamedScenario, on_line: LineSink) -> int:
+    on_line(f"{scenario.name}: {scenario.title}\n{scenario.how}\nSource: {scenario.source}")
+    result = scenario.play(on_line)
+    on_line(result.summary)
+    for line in result.differences:
+        on_line(f"OTHERWISE THAN EXPECTED: {line}")
+    if result.is_expected:
+        on_line("as expected")
+    return 0 if result.is_expected else EXIT_REFUSED
 
 
-def _tell_json(scenario: NamedScenario) -> int:
+def _run_as_json(scenario: NamedScenario) -> int:
     steps: list[str] = []
-    verdict = scenario.play(steps.append)
+    result = scenario.play(steps.append)
     click.echo(
-        json.dumps({**_as_json(scenario, verdict), "how": scenario.how, "source": scenario.source, "steps": steps})
+        json.dumps({**_as_json(scenario, result), "how": scenario.how, "source": scenario.source, "steps": steps})
     )
-    return 0 if verdict.is_expected else EXIT_REFUSED
+    return 0 if result.is_expected else EXIT_REFUSED
 
 
 def _run_all(*, as_json: bool) -> int:
     failed = 0
     for scenario in SCENARIOS:
-        verdict = scenario.play(silent)
-        failed += not verdict.is_expected
+        result = scenario.play(discard_line)
+        failed += not result.is_expected
         if as_json:
-            click.echo(json.dumps(_as_json(scenario, verdict)))
+            click.echo(json.dumps(_as_json(scenario, result)))
         else:
-            click.echo(f"{scenario.name:<12} {'; '.join(verdict.differences) or 'as expected':<14} {scenario.title}")
+            click.echo(f"{scenario.name:<12} {'; '.join(result.differences) or 'as expected':<14} {scenario.title}")
     if not as_json:
         click.echo(f"{len(SCENARIOS)} scenarios, {failed} otherwise than expected")
     return EXIT_REFUSED if failed else 0
 
 
-def _as_json(scenario: NamedScenario, verdict: Verdict) -> dict[str, object]:
+def _as_json(scenario: NamedScenario, result: ScenarioResult) -> dict[str, object]:
     return {
         "name": scenario.name,
         "title": scenario.title,
-        "is_expected": verdict.is_expected,
-        "told": verdict.told,
-        "differences": list(verdict.differences),
+        "is_expected": result.is_expected,
+        "summary": result.summary,
+        "differences": list(result.differences),
     }

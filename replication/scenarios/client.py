@@ -1,11 +1,12 @@
-"""The client of a scenario: it sends one write, one question or one order at a time, when the scenario says so.
+"""Send one write or one request at a time when the scenario says so.
 
-It decides nothing but what it notes: the value, the time and the answer of each write, as every producer does.
+What it decides: only what it notes: the value, the time and the response of each write, as every producer does.
 
-Constraints: it sends each write once, to the broker that it is told, which may be the wrong one; without an answer the
-fate of a write is unknown. It is its own client so that a scenario says exactly which record goes where and when.
+Constraints: each write is sent once, to the broker that the scenario names, leader or not; without a response the fate
+of a write is unknown. This client is separate from `Producer` so that a scenario fixes which record goes where and
+when.
 
-Left out: finding leaders and sending again (`replication.simulation.clients`).
+Left out: finding leaders and retries (`replication.simulation.clients`).
 
 Source: ours.
 """
@@ -29,8 +30,8 @@ from replication.simulation.options import WALL_CLOCK_MS
 
 
 @attrs.frozen
-class WriteOrder(HostedMessage):
-    """The scenario: send one record to `broker` now, under a key if one is given."""
+class SendWrite(HostedMessage):
+    """Tell the client to send one record to `broker` now, with `key` if one is given."""
 
     broker: NodeId
     partition: int
@@ -39,42 +40,42 @@ class WriteOrder(HostedMessage):
 
 
 @attrs.frozen
-class Ask(HostedMessage):
-    """The scenario: send this question or order now."""
+class SendRequest(HostedMessage):
+    """Tell the client to send a request to `receiver` now."""
 
     receiver: Address
     question: Message
 
 
 class ScriptedClient:
-    """Does what the scenario says."""
+    """Send what the scenario orders and note the responses to writes."""
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._writes: dict[int, Write] = {}
 
     def begin(self, out: Outbox) -> None:
-        """Wait for the scenario."""
+        """Wait for the first order."""
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
-        """Do what the scenario says, and note the answers to writes."""
-        if isinstance(message, WriteOrder):
+        """Send what the scenario orders, or note the response to a write."""
+        if isinstance(message, SendWrite):
             write = self._history.write(message.partition, message.acks, now_ms)
             write.fate = Fate.UNKNOWN
             self._writes[write.value] = write
             batch = _batch(write, message.key, now_ms)
             out.send(Address(message.broker), Produce(message.partition, write.value, message.acks, batch))
-        elif isinstance(message, Ask):
+        elif isinstance(message, SendRequest):
             out.send(message.receiver, message.question)
         elif isinstance(message, ProduceResponse):
             self._note(message, now_ms)
 
-    def _note(self, told: ProduceResponse, now_ms: TimeMs) -> None:
-        write = self._writes[told.number]
-        write.fate = fate(told.error, appended=told.appended)
+    def _note(self, response: ProduceResponse, now_ms: TimeMs) -> None:
+        write = self._writes[response.number]
+        write.fate = fate(response.error, appended=response.appended)
         write.answered_ms = now_ms
-        if told.error is ErrorCode.NONE:
-            write.offset = told.offset
+        if response.error is ErrorCode.NONE:
+            write.offset = response.offset
 
 
 def _batch(write: Write, key: bytes | None, now_ms: TimeMs) -> bytes:

@@ -1,20 +1,20 @@
-"""A scenario of groups in the cluster as data: who is in them, what befalls members and brokers, what must be seen
-when.
+"""Define a scenario of consumer groups in the cluster: members, faults, and the state expected at given times.
 
-It decides how a scenario is held against what happens: at each look the coordinator, the group's state and who owns
-what; at the end how often each answer was heard, who died, and that nothing is broken.
+What it decides: how a scenario is compared with a run: at each expected state the coordinator, the group's state and
+the owners of partitions; at the end the count of each response, the members whose program ended, and broken
+invariants.
 
-Goals, most important first
-1. A scenario can be read: who does what when, and what follows.
-2. It runs in the same cluster, with the same checks, as random runs do.
+Goals, most important first:
+1. A reader sees which event happens when, and what follows.
+2. A scenario runs in the same cluster with the same checks as random runs do.
 
-Constraints: one group, one topic "t" of three partitions unless a scenario has others, one partition of
-`__consumer_offsets`, whose replicas begin with broker 0. Seed, plan and faults are fixed.
+Constraints: one group; one topic "t" of three partitions unless the scenario has others; one partition of
+`__consumer_offsets`, whose preferred leader is broker 0. Seed, plan and faults are fixed.
 
-Example: `GroupLook(40_000, coordinator=1, state="STABLE")`;
-`Heard("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID)`.
+Example: `ExpectedGroup(40_000, coordinator=1, state="STABLE")` and
+`ExpectedGroupResponses("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID)`.
 
-Left out: scenarios whose brokers are well; `replication.groups.alone` has these.
+Left out: scenarios without broker faults (`replication.groups.alone`).
 
 Source: ours; each scenario names its own.
 """
@@ -36,12 +36,12 @@ from replication.groups.layout import Layout
 from replication.groups.plan import GroupsPlan, MemberPlan
 from replication.roles.messages import NodeId
 from replication.roles.settings import RoleSettings
-from replication.scenarios.verdict import Verdict
+from replication.scenarios.result import ScenarioResult
 from replication.simulation.cluster import Cluster
 from replication.simulation.faults import Fault
 from replication.simulation.options import Options, quiet
 from replication.simulation.run import run
-from replication.simulation.trace import Tell, silent
+from replication.simulation.trace import LineSink, discard_line
 
 GROUP_ID: Final = "group"
 _SEED: Final = 1
@@ -49,8 +49,11 @@ _NEVER_ENDS: Final = 1_000_000
 
 
 @attrs.frozen
-class GroupLook:
-    """What must be at a time; None is not looked at. `owned` are partitions by member, "t-0" and so on."""
+class ExpectedGroup:
+    """State what a group must be at `at_ms`; a field that is None is not compared.
+
+    `owned` maps each member to its partitions, such as "t-0".
+    """
 
     at_ms: int
     coordinator: int | None = None
@@ -60,8 +63,8 @@ class GroupLook:
 
 
 @attrs.frozen
-class Heard:
-    """How often members must have heard an answer of a kind with an error code; `member` None is any."""
+class ExpectedGroupResponses:
+    """State how often members must receive a response of a type with an error code; `member` None is any."""
 
     kind: str
     error: ErrorCode
@@ -71,8 +74,8 @@ class Heard:
 
 
 @attrs.frozen
-class Unheard:
-    """What a broker says to a member is lost, from `at_ms` to `until_ms`."""
+class LostResponses:
+    """Lose every message from a broker to a member from `at_ms` to `until_ms`."""
 
     at_ms: int
     until_ms: int
@@ -82,7 +85,7 @@ class Unheard:
 
 @attrs.frozen(kw_only=True)
 class GroupScenario:
-    """One scenario. `deaths` are how many members' programs end by themselves."""
+    """Describe one scenario; `deaths` counts the members whose program must end by an error of its own."""
 
     name: str
     title: str
@@ -90,18 +93,18 @@ class GroupScenario:
     source: str
     members: tuple[MemberPlan, ...]
     faults: tuple[Fault, ...] = ()
-    unheard: tuple[Unheard, ...] = ()
-    looks: tuple[GroupLook, ...] = ()
-    heard: tuple[Heard, ...] = ()
+    lost_responses: tuple[LostResponses, ...] = ()
+    expected_states: tuple[ExpectedGroup, ...] = ()
+    expected_responses: tuple[ExpectedGroupResponses, ...] = ()
     deaths: int = 0
     topics: tuple[tuple[str, int], ...] = (("t", 3),)
     role_settings: RoleSettings = attrs.field(default=RoleSettings(produce_ms_max=DurationMs(5_000)))
     load_ms_max: DurationMs = attrs.field(default=DurationMs(1_500))
-    """How long a coordinator may take to read its partition."""
+    """The longest time in ms that a coordinator takes to load its partition."""
     duration_ms: DurationMs = attrs.field(default=DurationMs(2 * MINUTE_MS))
 
     def options(self) -> Options:
-        """Return the options that the scenario runs with."""
+        """Return the options of the simulation."""
         return attrs.evolve(
             quiet(_SEED, self.duration_ms),
             partitions=sum(count for _, count in self.topics),
@@ -110,20 +113,20 @@ class GroupScenario:
             name=self.name,
         )
 
-    def play(self, tell: Tell = silent) -> Verdict:
-        """Run the scenario and hold it against what it says."""
+    def play(self, on_line: LineSink = discard_line) -> ScenarioResult:
+        """Run the scenario and compare the run with the expected states and responses."""
         options = self.options()
         plan = GroupsPlan(layout=Layout(self.topics, 1), members=self.members, load_ms_max=self.load_ms_max)
         groups = GroupsExtension(options, plan)
-        stage = _Stage(self, groups)
-        outcome = run(options, self.faults, tell, extension=stage)
-        told = f"{outcome.event_count:,} events; {'; '.join(groups.counts.lines())}"
+        extension = _GroupExtension(self, groups)
+        outcome = run(options, self.faults, on_line, extension=extension)
+        summary = f"{outcome.event_count:,} events; {'; '.join(groups.counts.lines())}"
         findings = tuple(str(finding) for finding in outcome.findings[:1])
-        return Verdict(told, (*stage.differences, *_heard(self, groups), *findings))
+        return ScenarioResult(summary, (*extension.differences, *_response_differences(self, groups), *findings))
 
 
-class _Stage:
-    """A scenario's groups, with what befalls the network, and the looks."""
+class _GroupExtension:
+    """Add the scenario's groups and lost responses to a run, and compare the expected states."""
 
     def __init__(self, scenario: GroupScenario, groups: GroupsExtension) -> None:
         self.differences: list[str] = []
@@ -131,32 +134,32 @@ class _Stage:
         self._groups = groups
 
     def join(self, cluster: Cluster) -> None:
-        """Take part in a run."""
+        """Add the members to the cluster and schedule the comparisons."""
         self._groups.join(cluster)
-        for look in self._scenario.looks:
+        for look in self._scenario.expected_states:
             cluster.at(look.at_ms, partial(self._look, cluster, look))
-        for unheard in self._scenario.unheard:
-            node = next(each.node for each in self._groups.members if each.plan.spec.name == unheard.member)
-            way = NodeId(unheard.broker), node
-            cluster.at(unheard.at_ms, partial(cluster.network.cut, *way))
-            cluster.at(unheard.until_ms, partial(cluster.network.heal, *way))
+        for lost in self._scenario.lost_responses:
+            node = next(each.node for each in self._groups.members if each.plan.spec.name == lost.member)
+            way = NodeId(lost.broker), node
+            cluster.at(lost.at_ms, partial(cluster.network.cut, *way))
+            cluster.at(lost.until_ms, partial(cluster.network.heal, *way))
 
     def missing(self, cluster: Cluster) -> str | None:
-        """Return what the groups miss."""
+        """Return what the groups lack to be whole, None if nothing."""
         return self._groups.missing(cluster)
 
     def findings(self, cluster: Cluster) -> Sequence[Finding]:
-        """Return what was found in the groups."""
+        """Return the broken invariants of the groups."""
         return self._groups.findings(cluster)
 
-    def _look(self, cluster: Cluster, look: GroupLook) -> None:
+    def _look(self, cluster: Cluster, look: ExpectedGroup) -> None:
         seen = self._seen(cluster)
         for name in ("coordinator", "state", "generation", "owned"):
             expected = getattr(look, name)
             if expected is not None and getattr(seen, name) != expected:
                 self.differences.append(f"at {look.at_ms} ms {name} is {getattr(seen, name)}, expected {expected}")
 
-    def _seen(self, cluster: Cluster) -> GroupLook:
+    def _seen(self, cluster: Cluster) -> ExpectedGroup:
         groups = self._groups
         leader = cluster.controller.image.partitions[groups.plan.layout.of_group(GROUP_ID)].leader
         service = groups.checker.authority(cluster, GROUP_ID)
@@ -171,13 +174,13 @@ class _Stage:
             if member.client is not None and member.is_alive
         }
         coordinator = None if leader == NO_LEADER or service is None else int(BrokerId(leader))
-        return GroupLook(cluster.now_ms, coordinator, state, generation, owned)
+        return ExpectedGroup(cluster.now_ms, coordinator, state, generation, owned)
 
 
-def _heard(scenario: GroupScenario, groups: GroupsExtension) -> Iterator[str]:
-    """Yield which answers were heard too rarely or too often, and deaths that were not expected."""
+def _response_differences(scenario: GroupScenario, groups: GroupsExtension) -> Iterator[str]:
+    """Yield one sentence for each wrong count of responses and for unexpected deaths."""
     answers = groups.counts.answers
-    for wanted in scenario.heard:
+    for wanted in scenario.expected_responses:
         count = sum(
             number
             for (member, kind, error), number in answers.items()

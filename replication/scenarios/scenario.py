@@ -1,21 +1,21 @@
-"""A fault scenario as data: a cluster, what happens to it, what must be seen when, and what is lost in the end.
+"""Define a fault scenario as data: a cluster, faults and operations, and the states, responses and losses expected.
 
-It decides how a scenario is held against what happens: at each look the partition's leader, ISR, ELR and logs are
-compared; at the end the error codes that were answered, the invariants that were broken, and which acknowledged
-records were lost.
+What it decides: how a scenario is compared with a run: at given times the partition's leader, ISR, ELR and logs; at the
+end the error codes of the responses, the broken invariants, and the acknowledged records that are lost.
 
-Goals, most important first
-1. A scenario can be read: who does what when, and what follows.
-2. It runs on the same simulation as everything else: nothing happens but by messages.
+Goals, most important first:
+1. A reader sees which event happens when, and what follows.
+2. A scenario runs on the same simulation as random runs: everything happens by messages.
 
-Constraints: seed, plan and acts are fixed, so a scenario always goes the same way. Historical scenarios are played
-twice: as it was before a fix (named "...-before"), with the invariants that this breaks, and as it is.
+Constraints: seed, plan and operations are fixed, so a scenario always goes the same way. A historical bug is played
+twice: without its fix, named "...-before", with the invariants that this breaks; and with the fix.
 
-Example: `Look(20_000, leader=1, isr=(1, 2))`; `Answers("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS)`.
+Example: `ExpectedState(20_000, leader=1, isr=(1, 2))`,
+`ExpectedResponses("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS)`.
 
-Left out: scenarios that need no cluster (`replication.scenarios.part_scenario`).
+Left out: scenarios that need no cluster (`replication.scenarios.component_scenario`).
 
-Source: the catalogue of scenarios of this project; each names its own.
+Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from replication.retention import Retention
 from replication.roles.settings import RoleSettings
 from replication.rules.produce import ACKS_ALL
 from replication.rules.settings import PartitionSettings
-from replication.scenarios.acts import Act
-from replication.scenarios.script import Script
-from replication.scenarios.verdict import Verdict
+from replication.scenarios.extension import ScenarioExtension
+from replication.scenarios.operations import Operation
+from replication.scenarios.result import ScenarioResult
 from replication.simulation import Fault, Options, Outcome, quiet, run
 from replication.simulation.options import with_partition_settings
 from replication.simulation.retention import with_retention
-from replication.simulation.trace import Tell, silent
+from replication.simulation.trace import LineSink, discard_line
 
-DEFAULT_TERMS: Final = PartitionSettings(min_isr=2)
-DEFAULT_SETTINGS: Final = quiet(1, DurationMs(MINUTE_MS)).role_settings
+DEFAULT_PARTITION_SETTINGS: Final = PartitionSettings(min_isr=2)
+DEFAULT_ROLE_SETTINGS: Final = quiet(1, DurationMs(MINUTE_MS)).role_settings
 _STATE_FIELDS: Final = ("leader", "isr", "elr", "replicas", "leader_epoch", "last_known", "recovering")
-_NOTE_FIELDS: Final = ("logs", "highs", "starts")
+_SNAPSHOT_FIELDS: Final = ("logs", "high_watermarks", "log_starts")
 _NEVER_ENDS: Final = 1_000_000
 
 
 @attrs.frozen
-class Look:
-    """What a partition must be at a time; None is not looked at, leader -1 is nobody.
+class ExpectedState:
+    """State what a partition must be at `at_ms`; a field that is None is not compared, leader -1 means no leader.
 
-    `logs` are the values in each broker's log, by broker; `highs` their high watermarks and `starts` their log starts,
-    -1 for no log.
+    `logs`, `high_watermarks` and `log_starts` are by broker: the values in each log, its high watermark and its log
+    start offset, -1 for no log.
     """
 
     at_ms: int
@@ -64,13 +64,13 @@ class Look:
     last_known: tuple[int, ...] | None = None
     recovering: bool | None = None
     logs: tuple[tuple[int, ...], ...] | None = None
-    highs: tuple[int, ...] | None = None
-    starts: tuple[int, ...] | None = None
+    high_watermarks: tuple[int, ...] | None = None
+    log_starts: tuple[int, ...] | None = None
 
 
 @attrs.frozen
-class Answers:
-    """How often an answer of a kind, the name of its message, must have carried an error code."""
+class ExpectedResponses:
+    """State how often a response, named by its message class, must carry an error code."""
 
     kind: str
     error: ErrorCode = ErrorCode.NONE
@@ -78,18 +78,20 @@ class Answers:
     count_max: int = _NEVER_ENDS
 
 
-def never(kind: str, error: ErrorCode = ErrorCode.NONE) -> Answers:
-    """Return that no answer of a kind carries an error code."""
-    return Answers(kind, error, 0, 0)
+def no_response(kind: str, error: ErrorCode = ErrorCode.NONE) -> ExpectedResponses:
+    """Return the expectation that no response of a type carries an error code."""
+    return ExpectedResponses(kind, error, 0, 0)
 
 
 @attrs.frozen(kw_only=True)
 class Scenario:
-    """One scenario. `lost_max` bounds the records lost that acks=all promised, `lost_min` says how many must be lost.
+    """Describe one scenario.
 
-    Where a scenario says each write by itself, `gone` takes their place: the values, acknowledged with any acks, that
-    the leader does not have in the end. `seen` is what each consumer among the acts is shown, `shown` what the
-    simulation's own consumers are, if that is looked at. With `retention` logs are cut and compacted.
+    `lost_min` and `lost_max` bound the count of lost records of acks=all, `lost_acks_one_min` that of acks=1.
+    `lost_values` replaces them where a scenario fixes each write: the acknowledged values, whatever the acks, that
+    the leader lacks at the end. `read_values` are the values that each consumer among the operations reads,
+    `delivered_values` those that the simulation's own consumers read, if compared. With `retention` logs are deleted
+    and compacted while they run.
     """
 
     name: str
@@ -97,18 +99,18 @@ class Scenario:
     how: str
     source: str
     plan: tuple[Fault, ...] = ()
-    acts: tuple[Act, ...] = ()
-    looks: tuple[Look, ...] = ()
-    answers: tuple[Answers, ...] = ()
-    settings: PartitionSettings = DEFAULT_TERMS
-    role_settings: RoleSettings = DEFAULT_SETTINGS
+    operations: tuple[Operation, ...] = ()
+    expected_states: tuple[ExpectedState, ...] = ()
+    expected_responses: tuple[ExpectedResponses, ...] = ()
+    settings: PartitionSettings = DEFAULT_PARTITION_SETTINGS
+    role_settings: RoleSettings = DEFAULT_ROLE_SETTINGS
     breaks: frozenset[str] = frozenset()
     lost_min: int = 0
     lost_max: int = 0
-    lost_of_one_min: int = 0
-    gone: tuple[int, ...] | None = None
-    seen: tuple[tuple[int, ...], ...] = ()
-    shown: tuple[int, ...] | None = None
+    lost_acks_one_min: int = 0
+    lost_values: tuple[int, ...] | None = None
+    read_values: tuple[tuple[int, ...], ...] = ()
+    delivered_values: tuple[int, ...] | None = None
     retention: Retention | None = None
     brokers: int = 3
     partitions: int = 1
@@ -122,7 +124,7 @@ class Scenario:
     is_strict: bool = True
 
     def options(self) -> Options:
-        """Return the options that the scenario runs with."""
+        """Return the options of the simulation."""
         options = attrs.evolve(
             quiet(1, self.duration_ms),
             brokers=self.brokers,
@@ -141,34 +143,34 @@ class Scenario:
         options = with_partition_settings(options, self.settings)
         return options if self.retention is None else with_retention(options, self.retention)
 
-    def play(self, tell: Tell = silent) -> Verdict:
-        """Run the scenario and hold it against what it says. Checkers expect what the scenario's own rules promise."""
-        script = Script(self.acts, ((look.at_ms, look.partition) for look in self.looks))
-        outcome = run(self.options(), self.plan, tell, extension=script)
+    def play(self, on_line: LineSink = discard_line) -> ScenarioResult:
+        """Run the scenario and compare the run with it; the checkers expect what the scenario's own rules promise."""
+        extension = ScenarioExtension(self.operations, ((look.at_ms, look.partition) for look in self.expected_states))
+        outcome = run(self.options(), self.plan, on_line, extension=extension)
         report = outcome.durability
-        told = (
+        summary = (
             f"{outcome.event_count:,} events; acknowledged {report.acked_count + report.acked_by_one_count}, "
             f"lost {len(report.lost)}; broken: {', '.join(broken_in(outcome)) or 'nothing'}"
         )
-        return Verdict(told, tuple(differences(self, outcome, script)))
+        return ScenarioResult(summary, tuple(differences(self, outcome, extension)))
 
 
 def broken_in(outcome: Outcome) -> tuple[str, ...]:
-    """Return the codes of the invariants that a run broke."""
+    """Return the codes of the invariants that a run broke, sorted."""
     return tuple(sorted({finding.code for finding in outcome.findings}))
 
 
-def differences(scenario: Scenario, outcome: Outcome, script: Script) -> Iterator[str]:
-    """Yield what went otherwise than the scenario says, one sentence each."""
-    for look in scenario.looks:
-        yield from _looked_at(look, outcome, script)
-    for answers in scenario.answers:
-        count = script.answers[answers.kind, answers.error]
-        if not answers.count_min <= count <= answers.count_max:
-            wanted = "none" if not answers.count_max else f"{answers.count_min} or more"
-            if answers.count_max < _NEVER_ENDS and answers.count_max:
-                wanted = f"{answers.count_min} to {answers.count_max}"
-            yield f"{count} answers {answers.kind} say {answers.error.name} ({answers.error.value}), expected {wanted}"
+def differences(scenario: Scenario, outcome: Outcome, extension: ScenarioExtension) -> Iterator[str]:
+    """Yield one sentence for each difference between the run and the scenario."""
+    for look in scenario.expected_states:
+        yield from _state_differences(look, outcome, extension)
+    for wanted in scenario.expected_responses:
+        count = extension.responses[wanted.kind, wanted.error]
+        if not wanted.count_min <= count <= wanted.count_max:
+            counts = "none" if not wanted.count_max else f"{wanted.count_min} or more"
+            if wanted.count_max < _NEVER_ENDS and wanted.count_max:
+                counts = f"{wanted.count_min} to {wanted.count_max}"
+            yield f"{count} answers {wanted.kind} say {wanted.error.name} ({wanted.error.value}), expected {counts}"
     broken = set(broken_in(outcome))
     if scenario.breaks - broken:
         yield f"{', '.join(sorted(scenario.breaks - broken))} not broken, expected to be"
@@ -177,19 +179,19 @@ def differences(scenario: Scenario, outcome: Outcome, script: Script) -> Iterato
             yield str(finding)
             break
     yield from _lost(scenario, outcome)
-    if scenario.gone is not None and script.gone != scenario.gone:
-        yield f"acknowledged and gone are {script.gone}, expected {scenario.gone}"
-    if script.seen != scenario.seen:
-        yield f"consumers were shown {script.seen}, expected {scenario.seen}"
-    if scenario.shown is not None and script.shown != scenario.shown:
-        yield f"the consumers were shown {script.shown}, expected {scenario.shown}"
+    if scenario.lost_values is not None and extension.lost_values != scenario.lost_values:
+        yield f"lost acknowledged values are {extension.lost_values}, expected {scenario.lost_values}"
+    if extension.read_values != scenario.read_values:
+        yield f"the scenario's consumers read {extension.read_values}, expected {scenario.read_values}"
+    if scenario.delivered_values is not None and extension.delivered_values != scenario.delivered_values:
+        yield f"the simulation's consumers read {extension.delivered_values}, expected {scenario.delivered_values}"
 
 
-def _looked_at(look: Look, outcome: Outcome, script: Script) -> Iterator[str]:
+def _state_differences(look: ExpectedState, outcome: Outcome, extension: ScenarioExtension) -> Iterator[str]:
     state = outcome.recording.state_at(look.partition, look.at_ms)
-    note = script.notes.get((look.at_ms, look.partition))
+    snapshot = extension.snapshots.get((look.at_ms, look.partition))
     where = f" of partition {look.partition}" if look.partition else ""
-    for names, seen_in in ((_STATE_FIELDS, state), (_NOTE_FIELDS, note)):
+    for names, seen_in in ((_STATE_FIELDS, state), (_SNAPSHOT_FIELDS, snapshot)):
         for name in names:
             expected, seen = getattr(look, name), getattr(seen_in, name, None)
             if expected is not None and seen != expected:
@@ -198,8 +200,8 @@ def _looked_at(look: Look, outcome: Outcome, script: Script) -> Iterator[str]:
 
 def _lost(scenario: Scenario, outcome: Outcome) -> Iterator[str]:
     by_all = sum(lost.acks == ACKS_ALL for lost in outcome.durability.lost)
-    if scenario.gone is None and not scenario.lost_min <= by_all <= scenario.lost_max:
+    if scenario.lost_values is None and not scenario.lost_min <= by_all <= scenario.lost_max:
         yield f"{by_all} records of acks=all are lost, expected {scenario.lost_min} to {scenario.lost_max}"
     by_one = len(outcome.durability.lost) - by_all
-    if by_one < scenario.lost_of_one_min:
-        yield f"{by_one} records of acks=1 are lost, expected {scenario.lost_of_one_min} or more"
+    if by_one < scenario.lost_acks_one_min:
+        yield f"{by_one} records of acks=1 are lost, expected {scenario.lost_acks_one_min} or more"

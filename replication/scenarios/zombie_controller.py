@@ -1,14 +1,14 @@
-"""A controller that was replaced and does not know it, and leaders that still ask it.
+"""Keep a replaced controller alive, with leaders that still send it AlterPartition.
 
-It decides what such a controller knows: what the controller knew at a time, and nothing after.
+What it decides: what the zombie knows: everything that the controller knew at `at_ms`, and nothing later.
 
-Constraints: it answers requests to change an ISR, as its rules say, and is asked nothing else; what it changes, it
-changes in its own copy. Leaders ask it instead of the controller until they find the right one.
+Constraints: the zombie answers AlterPartition by its rules and receives nothing else; it changes its own copy only.
+Leaders ask it instead of the controller until `until_ms`.
 
-How: from `at_ms` to `until_ms` the requests AlterPartition go to a further process, which plays the role of a
-controller on a copy of what was known at `at_ms`.
+How: from `at_ms` to `until_ms` AlterPartition requests go to a further process, which plays the controller's role on a
+copy of the state at `at_ms`.
 
-Worked example: `ZombieController(5_000, 12_000)`.
+Example: `ZombieController(5_000, 12_000)`.
 
 Left out: how a controller learns that it was replaced (`replication.explore`).
 
@@ -25,21 +25,21 @@ from broker.units import TimeMs
 from replication.roles.controller import ControllerRole
 from replication.roles.messages import CONTROLLER, Address, AlterPartition, Message, NodeId
 from replication.roles.outbox import Outbox
-from replication.scenarios.acts import Stage
+from replication.scenarios.operations import ScenarioContext
 from replication.simulation.cluster import Cluster
 
 
 class _Copy:
-    """The process of the former controller."""
+    """Run the former controller's process."""
 
     def __init__(self) -> None:
         self.role: ControllerRole | None = None
 
     def begin(self, out: Outbox) -> None:
-        """Wait for the time at which it is replaced."""
+        """Wait for the failover."""
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
-        """Answer a leader."""
+        """Answer a leader's AlterPartition."""
         assert isinstance(message, AlterPartition), message
         assert self.role is not None
         self.role.handle(message, Address(NodeId(message.request.leader)), now_ms, out)
@@ -47,15 +47,15 @@ class _Copy:
 
 @attrs.frozen
 class ZombieController:
-    """From `at_ms` to `until_ms` leaders ask a controller that knows nothing later than `at_ms`."""
+    """Send AlterPartition to a controller with the state of `at_ms` until `until_ms`."""
 
     at_ms: int
     until_ms: int
 
-    def strike(self, stage: Stage) -> None:
-        """Copy the controller, and let leaders ask the copy."""
-        cluster = stage.cluster
-        former = cluster.clients[stage.former]
+    def perform(self, context: ScenarioContext) -> None:
+        """Copy the controller and redirect AlterPartition to the copy."""
+        cluster = context.cluster
+        former = cluster.clients[context.former]
         assert isinstance(former, _Copy)
         former.role = deepcopy(cluster.controller)
         # Nobody waits for news of it any more.
@@ -65,7 +65,7 @@ class ZombieController:
 
         def lead_astray(world: Cluster, _node: NodeId, _message: Message, out: Outbox) -> None:
             if world.now_ms < self.until_ms:
-                astray = Address(stage.former)
+                astray = Address(context.former)
                 out.sent[:] = [
                     (astray if to.node == CONTROLLER and isinstance(each, AlterPartition) else to, each)
                     for to, each in out.sent
@@ -75,5 +75,5 @@ class ZombieController:
 
 
 def zombie_controller() -> _Copy:
-    """Return the process of a former controller, which is none as yet."""
+    """Return the process of the former controller; it knows nothing until the failover."""
     return _Copy()

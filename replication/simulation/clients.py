@@ -29,7 +29,7 @@ from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.record import Record
 from replication.retention.keyed import identity_of, keyed_record
-from replication.retention.policy import Reset
+from replication.retention.policy import AutoOffsetReset
 from replication.roles.messages import (
     Address,
     ClientDue,
@@ -44,7 +44,7 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.rules.produce import Fate, fate
-from replication.simulation.history import History, Sighting, Write
+from replication.simulation.history import ConsumedRecord, History, Write
 from replication.simulation.options import WALL_CLOCK_MS, Options
 
 VALUE_BYTES: Final = 8
@@ -246,12 +246,12 @@ class Consumer(_Client):
 
     def _reset(self, told: ConsumerFetchResponse) -> bool:
         """Find a new place after the position was out of range; return False for a consumer that stops instead."""
-        policy = Reset.LATEST if self._options.retention is None else self._options.retention.reset
-        if policy is Reset.NONE:
+        policy = AutoOffsetReset.LATEST if self._options.retention is None else self._options.retention.reset
+        if policy is AutoOffsetReset.NONE:
             return False
         self._is_reset = True
         self._position = told.start_offset
-        if policy is Reset.LATEST:
+        if policy is AutoOffsetReset.LATEST:
             self._position = max(told.start_offset, told.high_watermark)
         return True
 
@@ -260,8 +260,8 @@ class Consumer(_Client):
             for record in batch.records():
                 if record.offset >= self._position:
                     value = identity_of(record)
-                    self._history.sightings.append(
-                        Sighting(self.node, self._partition, record.offset, value, now_ms, self._is_reset)
+                    self._history.consumed_records.append(
+                        ConsumedRecord(self.node, self._partition, record.offset, value, now_ms, self._is_reset)
                     )
                     self._position = Offset(record.offset + 1)
                     self._is_reset = False

@@ -116,7 +116,7 @@ class Cluster:
             for broker in range(options.brokers)
         }
         for node in self.nodes.values():
-            node.tell = self._tell
+            node.log_line = self._log_line
         self._machines: dict[int, Node] = {int(broker): node for broker, node in self.nodes.items()}
         """The same, by what a message calls its receiver."""
         self.clients: dict[NodeId, Client] = {**_clients(options, self.history)}
@@ -145,7 +145,7 @@ class Cluster:
         """How many messages were handled."""
         return self.trace.event_count
 
-    def _tell(self, line: str) -> None:
+    def _log_line(self, line: str) -> None:
         self.trace.line(self.now_ms, line)
 
     def host(self, make: HostedRoleMaker) -> None:
@@ -176,7 +176,7 @@ class Cluster:
         """Make the partitions that are not there yet, and look again a little later."""
         missing = [each for each in range(self.options.partition_count) if each not in self.controller.image.partitions]
         for partition in missing:
-            self.tell(CONTROLLER, CreateTopic(partition, replicas_of(partition, self.options)))
+            self.deliver(CONTROLLER, CreateTopic(partition, replicas_of(partition, self.options)))
         if missing:
             self.at(self.now_ms + CREATE_MS, self._create)
 
@@ -212,7 +212,7 @@ class Cluster:
         self._push(at_ms, NOBODY, NOBODY, _ACTION)
         self._actions[self._asked] = action
 
-    def tell(self, receiver: NodeId, message: Message) -> None:
+    def deliver(self, receiver: NodeId, message: Message) -> None:
         """Hand a message to a node now, as an operator does."""
         self._push(self.now_ms, Address(receiver), NOBODY, message)
 

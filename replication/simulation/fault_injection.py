@@ -78,7 +78,7 @@ class FaultInjector:
         if kind in (FaultKind.KILL, FaultKind.POWER_LOSS, FaultKind.WIPE):
             self._end(BrokerId(fault.target), kind, fault.for_ms)
         elif kind is FaultKind.RACK_OUTAGE:
-            self._tell(f"rack {fault.target} loses power")
+            self._trace_line(f"rack {fault.target} loses power")
             for broker, node in sorted(cluster.nodes.items()):
                 if node.rack == fault.target:
                     self._end(broker, FaultKind.POWER_LOSS, fault.for_ms)
@@ -87,14 +87,14 @@ class FaultInjector:
         elif kind is FaultKind.PAUSE:
             self._pause(BrokerId(fault.target), fault.for_ms)
         elif kind is FaultKind.CLOCK_JUMP:
-            self._tell(f"the clock of broker {fault.target} jumps by {fault.detail} ms")
+            self._trace_line(f"the clock of broker {fault.target} jumps by {fault.detail} ms")
             cluster.nodes[BrokerId(fault.target)].clock_ahead_ms += fault.detail
         elif kind is FaultKind.CONTROLLER_FAILOVER:
-            self._tell("another controller takes over")
+            self._trace_line("another controller takes over")
             cluster.fail_over()
         elif kind is FaultKind.HOLD:
             held = HELD_KINDS[fault.detail % len(HELD_KINDS)]
-            self._tell(f"the next messages {held} are held for {fault.for_ms} ms")
+            self._trace_line(f"the next messages {held} are held for {fault.for_ms} ms")
             cluster.network.hold(Hold(held, TimeMs(cluster.now_ms + fault.for_ms)))
         elif kind in _TARGETED:
             self._armed.append(fault)
@@ -110,7 +110,7 @@ class FaultInjector:
         peers = tuple(NodeId(other) for other in cluster.nodes if other != fault.target)
         everybody = (*peers, CONTROLLER, *cluster.clients)
         if fault.kind is FaultKind.SLOW:
-            self._tell(f"messages to broker {broker} are slow for {fault.for_ms} ms")
+            self._trace_line(f"messages to broker {broker} are slow for {fault.for_ms} ms")
             cluster.network.slow(broker, abs(fault.detail) % _SLOW_MS_MAX)
             cluster.at(cluster.now_ms + fault.for_ms, lambda: cluster.network.quicken(broker))
             return
@@ -121,13 +121,13 @@ class FaultInjector:
             FaultKind.CUT_CONTROLLER: two_ways(broker, (CONTROLLER,)),
             FaultKind.CUT_PEERS: two_ways(broker, peers),
         }[fault.kind]
-        self._tell(f"broker {broker}: {fault.kind.value}, for {fault.for_ms} ms")
+        self._trace_line(f"broker {broker}: {fault.kind.value}, for {fault.for_ms} ms")
         for way in ways:
             cluster.network.cut(*way)
 
         def heal() -> None:
             if not self.is_over:
-                self._tell(f"broker {broker}: {fault.kind.name.lower().replace('_', ' ')} is over")
+                self._trace_line(f"broker {broker}: {fault.kind.name.lower().replace('_', ' ')} is over")
                 for way in ways:
                     cluster.network.heal(*way)
 
@@ -150,7 +150,7 @@ class FaultInjector:
         if node.lossy_life == node.life:
             self._lossy.add(broker)
             self.loss_count += 1
-        self._tell(f"broker {broker} {how}, down for {down_ms} ms")
+        self._trace_line(f"broker {broker} {how}, down for {down_ms} ms")
         cluster.at(cluster.now_ms + down_ms, lambda: None if self.is_over else self._start(broker))
 
     def _may_lose(self, broker: BrokerId) -> bool:
@@ -172,14 +172,14 @@ class FaultInjector:
 
     def _start(self, broker: BrokerId) -> None:
         if self._cluster.nodes[broker].role is None:
-            self._tell(f"broker {broker} starts")
+            self._trace_line(f"broker {broker} starts")
             self._cluster.start_broker(broker)
 
     def _stop(self, broker: BrokerId, down_ms: DurationMs) -> None:
         node = self._cluster.nodes[broker]
         if node.role is None or not node.role.ask_to_stop():
             return
-        self._tell(f"broker {broker} is told to stop")
+        self._trace_line(f"broker {broker} is told to stop")
         life = node.life
 
         def look() -> None:
@@ -187,7 +187,7 @@ class FaultInjector:
                 return
             if node.role.may_stop:
                 node.stop()
-                self._tell(f"broker {broker} has stopped cleanly, down for {down_ms} ms")
+                self._trace_line(f"broker {broker} has stopped cleanly, down for {down_ms} ms")
                 self._cluster.at(self._cluster.now_ms + down_ms, lambda: None if self.is_over else self._start(broker))
             else:
                 self._cluster.at(self._cluster.now_ms + 100, look)
@@ -198,7 +198,7 @@ class FaultInjector:
         node = self._cluster.nodes[broker]
         if node.role is None or node.is_paused:
             return
-        self._tell(f"broker {broker} stands still for {for_ms} ms")
+        self._trace_line(f"broker {broker} stands still for {for_ms} ms")
         node.is_paused = True
         life = node.life
 
@@ -220,8 +220,8 @@ class FaultInjector:
         place = abs(fault.detail) % len(state.replicas)
         added = spare[abs(fault.detail) % len(spare)]
         target = tuple(added if index == place else broker for index, broker in enumerate(state.replicas))
-        self._tell(f"partition {fault.target} is to move to {', '.join(map(str, target))}")
-        cluster.tell(CONTROLLER, AlterPartitionReassignments(fault.target, target))
+        self._trace_line(f"partition {fault.target} is to move to {', '.join(map(str, target))}")
+        cluster.deliver(CONTROLLER, AlterPartitionReassignments(fault.target, target))
 
     def _after_event(self, cluster: Cluster, node: NodeId, message: Message, _out: Outbox) -> None:
         """Look whether a targeted fault is due."""
@@ -245,8 +245,8 @@ class FaultInjector:
         else:
             return
         self._armed.remove(fault)
-        self._tell(f"broker {node}: {fault.kind.value}")
+        self._trace_line(f"broker {node}: {fault.kind.value}")
         self._end(role.broker, FaultKind.POWER_LOSS if fault.detail % 2 else FaultKind.KILL, fault.for_ms)
 
-    def _tell(self, text: str) -> None:
+    def _trace_line(self, text: str) -> None:
         self._cluster.trace.line(self._cluster.now_ms, text)

@@ -1,7 +1,7 @@
 """What the clients of a run did and saw.
 
 It decides nothing; checkers read it. A write is one value, sent perhaps several times; its fate is what the
-producer may believe when it has given up or been answered. A sighting is one record that a consumer was shown.
+producer may believe when it has given up or been answered. A consumed_record is one record that a consumer was shown.
 
 Source: the histories of Jepsen's Kafka workload.
 """
@@ -30,7 +30,7 @@ class Write:
 
 
 @value
-class Sighting:
+class ConsumedRecord:
     """One record that consumer `consumer` was shown. `is_reset` says that it had to find a new place before it."""
 
     consumer: int
@@ -42,11 +42,11 @@ class Sighting:
 
 
 class History:
-    """Writes by value, and sightings in the order in which they were made."""
+    """Writes by value, and consumed_records in the order in which they were made."""
 
     def __init__(self) -> None:
         self.writes: list[Write] = []
-        self.sightings: list[Sighting] = []
+        self.consumed_records: list[ConsumedRecord] = []
 
     def write(self, partition: int, acks: int, now_ms: TimeMs) -> Write:
         """Begin a write of a new value; values count from 0."""

@@ -60,7 +60,7 @@ class Node:
         """The last life whose end took records along."""
         self.hosted_roles: list[HostedRoleMaker] = []
         """Makers of the further roles that each life hosts from its start on."""
-        self.tell: Callable[[str], None] = _unheard
+        self.log_line: Callable[[str], None] = _discard_line
         """Takes the lines of the process's log."""
         self._role_settings = role_settings
         self._clock = clock
@@ -72,9 +72,9 @@ class Node:
         self._high_watermarks: dict[int, Offset] = {}
         self.logs: dict[int, ReplicaLog] = {}
         """The logs that the present life has opened, by partition."""
-        self.kept: dict[int, LogConfig] = {}
+        self.log_configs: dict[int, LogConfig] = {}
         """The configs of the logs that have one of their own, by partition."""
-        self._starts: dict[int, Offset] = {}
+        self._log_start_checkpoint: dict[int, Offset] = {}
         """Where logs begin that begin within a segment, as it was last written down."""
         self._topics: dict[int, str] = {}
         """The name of the topic of each log, by its id."""
@@ -107,7 +107,7 @@ class Node:
             partitions_beside=self._partitions_beside,
             drop_strays=self._drop_strays,
             hosted_roles=tuple(self.hosted_roles),
-            tell=self.tell,
+            tell=self.log_line,
             rack=f"rack-{self.rack}",
         )
         self.role = (ZooKeeperBrokerRole if self._role_settings.has_zookeeper else BrokerRole)(
@@ -134,20 +134,20 @@ class Node:
         for partition, log in sorted(self.logs.items()):
             self._high_watermarks[partition] = log.log.high_watermark
             log.log.close(now_ms=self.now_ms)
-        self.note_starts()
+        self.checkpoint_log_starts()
         epoch = UNKNOWN_BROKER_EPOCH if role.epoch is None else role.epoch
         self._proof = proof_at_stop(epoch, logs_recovered=True, rules=self._role_settings.settings.rules)
         self.role = None
         self._was_clean = True
 
-    def note_starts(self) -> None:
+    def checkpoint_log_starts(self) -> None:
         """Write down where logs begin that begin within a segment, as log-start-offset-checkpoint has it."""
         for partition, log in self.logs.items():
             start_offset = log.log.log_start_offset
             if start_offset > log.log.segments[0].base_offset:
-                self._starts[partition] = start_offset
+                self._log_start_checkpoint[partition] = start_offset
             else:
-                self._starts.pop(partition, None)
+                self._log_start_checkpoint.pop(partition, None)
 
     def lose_tails(self, entropy: RandomSource) -> int:
         """Cut each log's last file at a drawn byte above what was flushed; return how many bytes went."""
@@ -171,7 +171,7 @@ class Node:
         self.storage = MemoryStorage(self._clock)
         self._proof = StopProof()
         self._high_watermarks.clear()
-        self._starts.clear()
+        self._log_start_checkpoint.clear()
         self._was_clean = True
         self.lossy_life = self.life
 
@@ -184,8 +184,8 @@ class Node:
         log = PartitionLog.open(
             self.storage,
             self.directory_of(partition),
-            self.kept.get(partition, self.config),
-            LastShutdown(clean=self._was_clean, log_start_offset=self._starts.get(partition, Offset(0))),
+            self.log_configs.get(partition, self.config),
+            LastShutdown(clean=self._was_clean, log_start_offset=self._log_start_checkpoint.get(partition, Offset(0))),
             now_ms=self.now_ms,
             topic_id=topic_id_of(partition) if self._role_settings.settings.rules.topic_id_check else None,
         )
@@ -203,7 +203,7 @@ class Node:
         """Remove a log that this broker has no part in any more; none is fine."""
         self.logs.pop(partition, None)
         self._high_watermarks.pop(partition, None)
-        self._starts.pop(partition, None)
+        self._log_start_checkpoint.pop(partition, None)
         if self.storage.is_directory(self.directory_of(partition)):
             self.storage.remove_directory(self.directory_of(partition))
 
@@ -230,7 +230,7 @@ class Node:
                     self.storage.remove_directory(f"{disk}/{topic}")
 
 
-def _unheard(_line: str) -> None:
+def _discard_line(_line: str) -> None:
     pass
 
 

@@ -42,7 +42,7 @@ class StateNote:
 
 
 @attrs.frozen
-class HighNote:
+class HighWatermarkNote:
     """A leader's high watermark from a time on."""
 
     at_ms: TimeMs
@@ -50,7 +50,7 @@ class HighNote:
     high_watermark: Offset
 
 
-class LeftBy(enum.Enum):
+class ShrinkCause(enum.Enum):
     """What the controller was dealing with when a replica left the ISR."""
 
     LAG = "its leader found that it lags"
@@ -61,23 +61,23 @@ class LeftBy(enum.Enum):
     OTHER = "something else"
 
 
-_LEFT_BY: Final[dict[type, LeftBy]] = {
-    AlterPartition: LeftBy.LAG,
-    SessionsDue: LeftBy.SESSION,
-    BrokerHeartbeat: LeftBy.SHUTDOWN,
-    BrokerRegistration: LeftBy.RESTART,
-    AlterPartitionReassignments: LeftBy.ORDER,
+_SHRINK_CAUSES: Final[dict[type, ShrinkCause]] = {
+    AlterPartition: ShrinkCause.LAG,
+    SessionsDue: ShrinkCause.SESSION,
+    BrokerHeartbeat: ShrinkCause.SHUTDOWN,
+    BrokerRegistration: ShrinkCause.RESTART,
+    AlterPartitionReassignments: ShrinkCause.ORDER,
 }
 
 
 @attrs.frozen
-class Leaving:
+class IsrShrink:
     """A replica left the ISR."""
 
     at_ms: TimeMs
     partition: int
     broker: BrokerId
-    by: LeftBy
+    by: ShrinkCause
 
 
 class Recording:
@@ -89,8 +89,8 @@ class Recording:
 
     def __init__(self) -> None:
         self.states: list[StateNote] = []
-        self.highs: list[HighNote] = []
-        self.leavings: list[Leaving] = []
+        self.highs: list[HighWatermarkNote] = []
+        self.isr_shrinks: list[IsrShrink] = []
         self._states: dict[int, PartitionState] = {}
         self._read = 0
         self._last: dict[int, Offset] = {}
@@ -103,27 +103,27 @@ class Recording:
             self._read += 1
             cluster.trace.line(cluster.now_ms, record_text(record))
             if isinstance(record, PartitionRecord):
-                self._note_state(record, cluster.now_ms, _LEFT_BY.get(type(message), LeftBy.OTHER))
+                self._note_state(record, cluster.now_ms, _SHRINK_CAUSES.get(type(message), ShrinkCause.OTHER))
 
-    def _note_state(self, record: PartitionRecord, now_ms: TimeMs, by: LeftBy) -> None:
+    def _note_state(self, record: PartitionRecord, now_ms: TimeMs, by: ShrinkCause) -> None:
         partition, state = record.partition, record.state
         before = self._states.get(partition)
         self._states[partition] = state
         self.states.append(StateNote(now_ms, partition, state))
         if before is not None and before.isr != state.isr:
             left = (broker for broker in before.isr if broker not in state.isr)
-            self.leavings += (Leaving(now_ms, partition, broker, by) for broker in left)
+            self.isr_shrinks += (IsrShrink(now_ms, partition, broker, by) for broker in left)
 
     def note_high(self, now_ms: TimeMs, partition: int, broker: BrokerId, high_watermark: int) -> None:
         """Note what a leader shows, if it is the one that the controller knows."""
         state = self._states.get(partition)
         if state is not None and state.leader == broker and self._last.get(partition) != high_watermark:
             self._last[partition] = Offset(high_watermark)
-            self.highs.append(HighNote(now_ms, partition, Offset(high_watermark)))
+            self.highs.append(HighWatermarkNote(now_ms, partition, Offset(high_watermark)))
 
-    def leaving_of(self, partition: int, broker: BrokerId) -> Leaving | None:
+    def last_shrink_of(self, partition: int, broker: BrokerId) -> IsrShrink | None:
         """Return how a replica left the ISR last, None if it never did."""
-        found = (each for each in reversed(self.leavings) if (each.partition, each.broker) == (partition, broker))
+        found = (each for each in reversed(self.isr_shrinks) if (each.partition, each.broker) == (partition, broker))
         return next(found, None)
 
     def state_at(self, partition: int, at_ms: int) -> PartitionState | None:

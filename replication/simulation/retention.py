@@ -27,10 +27,10 @@ import attrs
 from broker.entropy import SplitMix64, derive
 from broker.ids import NO_LEADER, BrokerId, Offset
 from broker.units import SECOND_MS, DurationMs, SizeBytes
-from replication.retention.deleter import Deleter
-from replication.retention.keeper import Keeper
-from replication.retention.messages import DeletionOrder, RetentionDue
-from replication.retention.policy import NO_LIMIT, Reset, Retention
+from replication.retention.delete_records_client import DeleteRecordsClient
+from replication.retention.log_manager import LogManager
+from replication.retention.messages import DeleteRecordsOrder, RetentionDue
+from replication.retention.policy import NO_LIMIT, AutoOffsetReset, Retention
 from replication.roles.follower import FollowerRole
 from replication.roles.hosted import Host
 from replication.roles.messages import CONTROLLER, FetchResponse, Message, MetadataFetchResponse, NodeId
@@ -67,7 +67,7 @@ def drawn_retention(seed: int) -> Retention:
         delete_retention_ms=DurationMs((0, 5, 30)[entropy.next_int_bound(3)] * SECOND_MS),
         check_ms=DurationMs((2, 5, 15)[entropy.next_int_bound(3)] * SECOND_MS),
         key_count=(2, 8, 30)[entropy.next_int_bound(3)],
-        reset=tuple(Reset)[entropy.next_int_bound(3)],
+        reset=tuple(AutoOffsetReset)[entropy.next_int_bound(3)],
     )
 
 
@@ -90,22 +90,22 @@ def join_retention(cluster: Cluster, retention: Retention) -> None:
     options = cluster.options
     config = retention.log_config(DEFAULT_CONFIG)
     for place, (broker, node) in enumerate(sorted(cluster.nodes.items())):
-        node.kept = dict.fromkeys(range(options.partitions), config)
+        node.log_configs = dict.fromkeys(range(options.partitions), config)
         first_ms = retention.check_ms * (place + 1) // options.brokers
-        cluster.at(first_ms, partial(_keep_regularly, cluster, broker, retention.check_ms))
+        cluster.at(first_ms, partial(_run_retention_regularly, cluster, broker, retention.check_ms))
 
-    def make(host: Host) -> Keeper:
-        return Keeper(cluster.nodes[host.broker], options.partitions)
+    def make(host: Host) -> LogManager:
+        return LogManager(cluster.nodes[host.broker], options.partitions)
 
     cluster.host(make)
 
 
-def _keep_regularly(cluster: Cluster, broker: BrokerId, check_ms: DurationMs) -> None:
-    """Tell a broker that runs to look after its logs, and again in a while."""
+def _run_retention_regularly(cluster: Cluster, broker: BrokerId, check_ms: DurationMs) -> None:
+    """LineSink a broker that runs to look after its logs, and again in a while."""
     node = cluster.nodes[broker]
     if node.role is not None and not node.is_paused:
-        cluster.tell(NodeId(broker), RetentionDue())
-    cluster.at(cluster.now_ms + check_ms, partial(_keep_regularly, cluster, broker, check_ms))
+        cluster.deliver(NodeId(broker), RetentionDue())
+    cluster.at(cluster.now_ms + check_ms, partial(_run_retention_regularly, cluster, broker, check_ms))
 
 
 class RetentionFaults:
@@ -119,7 +119,7 @@ class RetentionFaults:
         self._deleter: NodeId | None = None
         if cluster.options.retention is not None:
             entropy = SplitMix64(derive(cluster.options.seed, _DELETER_STREAM))
-            self._deleter = cluster.join(lambda _: Deleter(cluster.options.brokers, entropy))
+            self._deleter = cluster.join(lambda _: DeleteRecordsClient(cluster.options.brokers, entropy))
             cluster.watches.append(self._after_event)
 
     def strike(self, fault: Fault) -> None:
@@ -137,7 +137,7 @@ class RetentionFaults:
     def _keep(self, broker: BrokerId) -> None:
         cluster = self._cluster
         cluster.trace.line(cluster.now_ms, f"broker {broker} looks after its logs")
-        cluster.tell(NodeId(broker), RetentionDue())
+        cluster.deliver(NodeId(broker), RetentionDue())
 
     def _delete(self, fault: Fault, deleter: NodeId) -> None:
         cluster = self._cluster
@@ -152,7 +152,7 @@ class RetentionFaults:
             start, high = log.log.log_start_offset, log.log.high_watermark
             offset = Offset(start + luck // _ALL_ONE_IN % (high - start + 2))
         cluster.trace.line(cluster.now_ms, f"partition {fault.target}: records below {offset} are to be deleted")
-        cluster.tell(deleter, DeletionOrder(fault.target, offset))
+        cluster.deliver(deleter, DeleteRecordsOrder(fault.target, offset))
 
     def _after_event(self, cluster: Cluster, node: NodeId, message: Message, _out: Outbox) -> None:
         """Look whether an armed fault is due."""

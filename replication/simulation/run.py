@@ -49,7 +49,7 @@ from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.recording import Recording
 from replication.simulation.retention import join_retention
-from replication.simulation.trace import Tell, Trace, silent
+from replication.simulation.trace import LineSink, Trace, discard_line
 from replication.simulation.views import PartitionView, view_of
 
 HEAL_STEP_MS: Final = 1_000
@@ -94,7 +94,7 @@ class Outcome:
     recording: Recording
     rare: Mapping[Rare, int]
     election_count: int
-    kept: RetentionReport | None = None
+    retention: RetentionReport | None = None
     """What retention and compaction have taken; None without them."""
 
     @property
@@ -135,14 +135,14 @@ class Simulation:
         self,
         options: Options,
         plan: tuple[Fault, ...] | None = None,
-        tell: Tell = silent,
+        on_line: LineSink = discard_line,
         expected: PartitionSettings | None = None,
         extension: Extension | None = None,
     ) -> None:
         check_asserts()
         self.options = options
         self.plan = draw_plan(options) if plan is None else plan
-        self.trace = Trace(tell)
+        self.trace = Trace(on_line)
         self.cluster = Cluster(options, self.trace)
         self.fault_injector = FaultInjector(self.cluster, self.plan)
         self.recording = Recording()
@@ -236,14 +236,14 @@ class Simulation:
             findings.append(Finding("A", now_ms, -1, failed))
         findings += check_history(
             history.writes,
-            history.sightings,
+            history.consumed_records,
             references,
             now_ms,
             is_idempotent=options.is_idempotent,
             may_skip=partial(may_skip, references),
             is_expired=partial(is_expired, references),
         )
-        findings += check_keys(history.sightings, references, now_ms)
+        findings += check_keys(history.consumed_records, references, now_ms)
         durability = self.durability()
         if options.is_strict and not failed:
             for lost in durability.lost_for_no_reason:
@@ -267,16 +267,18 @@ class Simulation:
             recording=self.recording,
             rare=rare,
             election_count=rare[Rare.ELECTED_CLEANLY] + rare[Rare.ELECTED_FROM_ELR],
-            kept=None if options.retention is None else retention_report(history.writes, history.sightings, references),
+            retention=None
+            if options.retention is None
+            else retention_report(history.writes, history.consumed_records, references),
         )
 
 
 def run(
     options: Options,
     plan: tuple[Fault, ...] | None = None,
-    tell: Tell = silent,
+    on_line: LineSink = discard_line,
     expected: PartitionSettings | None = None,
     extension: Extension | None = None,
 ) -> Outcome:
     """Run a simulation from its beginning to its end; see `Simulation`."""
-    return Simulation(options, plan, tell, expected, extension).finish()
+    return Simulation(options, plan, on_line, expected, extension).finish()

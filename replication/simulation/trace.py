@@ -19,19 +19,19 @@ from itertools import count
 
 from broker.units import TimeMs
 
-Tell = Callable[[str], None]
+LineSink = Callable[[str], None]
 
 
-def silent(line: str) -> None:
-    """Tell nobody."""
+def discard_line(line: str) -> None:
+    """LineSink nobody."""
 
 
 class Trace:
-    """Keeps the lines, hands each to `tell`, and folds everything into a digest."""
+    """Keeps the lines, hands each to `on_line`, and folds everything into a digest."""
 
-    def __init__(self, tell: Tell = silent) -> None:
+    def __init__(self, on_line: LineSink = discard_line) -> None:
         self.lines: list[str] = []
-        self._tell = tell
+        self._on_line = on_line
         self._hash = hashlib.blake2b(digest_size=16)
         self.kinds: defaultdict[type, int] = defaultdict(count().__next__)
         """Numbers of the types of messages, given as they first occur."""
@@ -43,7 +43,7 @@ class Trace:
         """Note a change of state."""
         line = f"{at_ms:>9} ms  {text}"
         self.lines.append(line)
-        self._tell(line)
+        self._on_line(line)
 
     def fold(self) -> None:
         """Fold in the messages delivered since the last call; to be called now and then, as they take room."""

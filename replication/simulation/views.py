@@ -23,7 +23,7 @@ from replication.rules.out_of_sync import OutOfSync, Why, out_of_sync
 from replication.rules.partition import BrokerStatus, PartitionEpoch, PartitionState
 from replication.rules.settings import Moment
 from replication.simulation.cluster import Cluster
-from replication.simulation.recording import Leaving, Recording
+from replication.simulation.recording import IsrShrink, Recording
 
 
 @attrs.frozen
@@ -42,7 +42,7 @@ class OutOfSyncView:
     """One replica out of sync: how far behind and why it is out, and how it left; None if it never was in sync."""
 
     now: OutOfSync
-    left: Leaving | None
+    left: IsrShrink | None
 
     def __str__(self) -> str:
         lag = "" if self.now.lag_records is None else f", {self.now.lag_records} records"
@@ -93,7 +93,7 @@ def view_of(cluster: Cluster, recording: Recording, partition: int) -> Partition
         partition=partition,
         replicas=state.replicas,
         isr=state.isr,
-        osr=tuple(OutOfSyncView(each, recording.leaving_of(partition, each.broker)) for each in out),
+        osr=tuple(OutOfSyncView(each, recording.last_shrink_of(partition, each.broker)) for each in out),
         elr=state.elr,
         leader=None if state.leader == NO_LEADER else state.leader,
         leader_epoch=state.leader_epoch,

@@ -69,7 +69,7 @@ def test_the_same_syncs_are_kept_and_every_offset_is_translated_to_the_same(mirr
         if read_before == len(syncs):
             store.read_to_end()
         expected = mirror.store(syncs, queries, must_read_to_end=must_read_to_end, read_before=read_before)
-        kept = [(sync.upstream, sync.downstream) for sync in store.kept(PARTITION)]
+        kept = [(sync.upstream, sync.downstream) for sync in store.syncs_of(PARTITION)]
         ours = [store.translate(PARTITION, Offset(each)) for each in queries]
         assert (kept, ours) == expected
         translated += sum(each is not None and each >= 0 for each in ours)
@@ -96,8 +96,8 @@ def test_the_same_offsets_are_told_at_once(mirror: MirrorJvm, lag_max: int) -> N
             upstream = max(0, upstream)
         state, told = SyncState(), []
         for up, down in pairs:
-            state, is_told = next_sync(state, Offset(up), Offset(down), lag_max)
-            told.append(is_told)
+            state, is_due = next_sync(state, Offset(up), Offset(down), lag_max)
+            told.append(is_due)
         assert told == mirror.rule(pairs, lag_max)
 
 

@@ -1,49 +1,58 @@
-"""The scenarios, by theme.
+"""Collect the scenarios by theme.
 
-It decides nothing; it is data. Brokers are 0, 1, 2, replicas of partition 0 in this order, min.insync.replicas is 2 and
-acks=all unless a scenario says otherwise. Times are in ms; the first 3 s belong to the start.
+Constraints: unless a scenario says otherwise, brokers are 0, 1 and 2, the replicas of partition 0 in this order;
+min.insync.replicas is 2 and acks is all. Times are in ms; the brokers start during the first 3 s.
 
 Source: each scenario names its own.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from replication.scenarios.catalogue.controllers import CONTROLLERS
 from replication.scenarios.catalogue.durability import DURABILITY
-from replication.scenarios.catalogue.elections import HISTORY_OF_ELECTIONS
+from replication.scenarios.catalogue.elections import ELECTIONS
 from replication.scenarios.catalogue.failover import FAILOVER
-from replication.scenarios.catalogue.groups import OF_GROUPS
-from replication.scenarios.catalogue.in_sync import HISTORY_OF_THE_ISR
-from replication.scenarios.catalogue.late_news import HISTORY_OF_LATE_NEWS
-from replication.scenarios.catalogue.moving import MOVING
-from replication.scenarios.catalogue.one_disk import ONE_DISK
+from replication.scenarios.catalogue.groups import GROUP_COORDINATORS
+from replication.scenarios.catalogue.isr_changes import ISR_CHANGES
+from replication.scenarios.catalogue.reassignment import REASSIGNMENT
 from replication.scenarios.catalogue.retention import RETENTION
+from replication.scenarios.catalogue.single_log import SINGLE_LOG
+from replication.scenarios.catalogue.stale_messages import STALE_MESSAGES
 from replication.scenarios.catalogue.storage import STORAGE
-from replication.scenarios.catalogue.truncation import HISTORY_OF_TRUNCATION
-from replication.scenarios.catalogue.zookeeper import OLDER_MODE
-from replication.scenarios.verdict import NamedScenario
+from replication.scenarios.catalogue.truncation import TRUNCATION
+from replication.scenarios.catalogue.zookeeper import ZOOKEEPER
+from replication.scenarios.result import NamedScenario
 
 _THEMES: Final[tuple[tuple[NamedScenario, ...], ...]] = (
-    HISTORY_OF_TRUNCATION,
-    HISTORY_OF_LATE_NEWS,
-    HISTORY_OF_THE_ISR,
-    HISTORY_OF_ELECTIONS,
+    TRUNCATION,
+    STALE_MESSAGES,
+    ISR_CHANGES,
+    ELECTIONS,
     FAILOVER,
     DURABILITY,
-    MOVING,
-    ONE_DISK,
-    OF_GROUPS,
+    REASSIGNMENT,
+    SINGLE_LOG,
+    GROUP_COORDINATORS,
     STORAGE,
     CONTROLLERS,
-    OLDER_MODE,
+    ZOOKEEPER,
     RETENTION,
 )
 
-SCENARIOS: Final[tuple[NamedScenario, ...]] = tuple(
-    sorted((scenario for theme in _THEMES for scenario in theme), key=lambda scenario: int(scenario.name[1:3]))
-)
-"""Every scenario, by number."""
 
-__all__ = ("SCENARIOS",)
+def scenario_number(name: str) -> int:
+    """Return the number in a scenario's name: 3 for "S03b-before"."""
+    found = re.match(r"S(\d+)", name)
+    assert found is not None, name
+    return int(found[1])
+
+
+SCENARIOS: Final[tuple[NamedScenario, ...]] = tuple(
+    sorted((scenario for theme in _THEMES for scenario in theme), key=lambda scenario: scenario_number(scenario.name))
+)
+"""All scenarios, by number."""
+
+__all__ = ("SCENARIOS", "scenario_number")

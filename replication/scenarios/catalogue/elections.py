@@ -1,6 +1,4 @@
-"""Scenarios of who may lead: the bugs of fencing and elections that Kafka has had, each as it was and as it is.
-
-It decides nothing; it is data. S15 to S17, S24 to S26.
+"""Describe Kafka's bugs of fencing and elections, each without and with its fix: S15 to S17, S24 to S26.
 
 Source: each scenario names its own.
 """
@@ -13,70 +11,74 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.units import DurationMs
-from replication.scenarios.acts import Crashed, Held, PowerCut, Written
-from replication.scenarios.catalogue.parts import QUICK_LAG, QUIET_TRIO, fault, moved_to, terms_without
-from replication.scenarios.scenario import DEFAULT_SETTINGS, Answers, Look, never
+from replication.scenarios.catalogue.common import QUICK_LAG, QUIET_TRIO, fault, reassign_and_elect, settings_without
+from replication.scenarios.operations import Crash, HoldMessages, LosePower, SendRecord
+from replication.scenarios.scenario import DEFAULT_ROLE_SETTINGS, ExpectedResponses, ExpectedState, no_response
 from replication.scenarios.zombie_controller import ZombieController
 from replication.simulation import FaultKind
 
 _S15: Final = attrs.evolve(
     QUIET_TRIO,
     name="S15",
-    title="a controller that was replaced",
-    how="0 knows of a change that the former controller, which it still asks, has not seen. 2 is silent, and 0 asks "
-    "to drop it: a controller behind the leader must not agree, as nobody else would ever know.",
+    title="Controller behind the leader refuses AlterPartition",
+    how="Leader 0 knows of a change that the former controller, which it still asks, does not know. Broker 2 does not "
+    "fetch, and 0 asks to remove it: a controller with older metadata must refuse, as no other node would ever "
+    "know.",
     source="KAFKA-14154",
-    role_settings=DEFAULT_SETTINGS,
-    settings=terms_without(lag_ms_max=QUICK_LAG),
-    acts=(
+    role_settings=DEFAULT_ROLE_SETTINGS,
+    settings=settings_without(lag_ms_max=QUICK_LAG),
+    operations=(
         ZombieController(5_000, 12_000),
-        *moved_to(5_100, 0, 2, 1),
-        Held(5_500, 30_000, "Fetch", sender=2),
-        Written(5_600, 0),
-        Written(8_000, 0),
-        Crashed(9_000, 0, 40_000),
+        *reassign_and_elect(5_100, 0, 2, 1),
+        HoldMessages(5_500, 30_000, "Fetch", sender=2),
+        SendRecord(5_600, 0),
+        SendRecord(8_000, 0),
+        Crash(9_000, 0, 40_000),
     ),
-    looks=(
-        Look(8_900, leader=0, isr=(0, 1, 2), logs=((0, 1), (0, 1), ()), highs=(0, 0, 0)),
-        Look(25_000, leader=2),
+    expected_states=(
+        ExpectedState(8_900, leader=0, isr=(0, 1, 2), logs=((0, 1), (0, 1), ()), high_watermarks=(0, 0, 0)),
+        ExpectedState(25_000, leader=2),
     ),
-    answers=(Answers("AlterPartitionResponse", ErrorCode.NOT_CONTROLLER), never("ProduceResponse")),
-    gone=(),
+    expected_responses=(
+        ExpectedResponses("AlterPartitionResponse", ErrorCode.NOT_CONTROLLER),
+        no_response("ProduceResponse"),
+    ),
+    lost_values=(),
 )
 
 _S16: Final = attrs.evolve(
     QUIET_TRIO,
     name="S16",
-    title="two sessions that end together",
-    how="1 and 2 are heard of no more, and their sessions end in the same second. Each change is made on the one "
-    "before, or the second undoes the first.",
+    title="Two sessions expire in the same second",
+    how="Brokers 1 and 2 are isolated, and their sessions expire in the same second. The controller fences one after "
+    "the other, each on the state that the one before left.",
     source="KAFKA-13173",
     plan=(fault(5_000, FaultKind.ISOLATE, 1, 30_000), fault(5_000, FaultKind.ISOLATE, 2, 30_000)),
-    looks=(Look(20_000, leader=0, isr=(0,), elr=(2,)), Look(59_000, leader=0, elr=())),
+    expected_states=(ExpectedState(20_000, leader=0, isr=(0,), elr=(2,)), ExpectedState(59_000, leader=0, elr=())),
 )
 
 _S17: Final = attrs.evolve(
     QUIET_TRIO,
     name="S17",
-    role_settings=DEFAULT_SETTINGS,
-    title="the last known leader, dead",
-    how="Nobody is in sync or eligible any more, and 2, which led last, has registered but is fenced. 0 comes back: "
-    "2 must not be made leader before it is alive.",
+    role_settings=DEFAULT_ROLE_SETTINGS,
+    title="Last known leader is elected only when it is alive",
+    how="No replica is in sync or eligible any more, and 2, which led last, has registered but is fenced. Broker 0 "
+    "comes back; the partition waits until 2 is unfenced.",
     source="KAFKA-19522",
-    acts=(
-        Written(5_000, 0),
-        PowerCut(6_000, 0, 35_000),
-        PowerCut(6_000, 1, 20_000),
-        Held(19_900, 60_000, "BrokerHeartbeat", sender=1),
-        PowerCut(22_000, 2, 24_000),
-        Held(23_900, 50_000, "BrokerHeartbeat", sender=2),
+    operations=(
+        SendRecord(5_000, 0),
+        LosePower(6_000, 0, 35_000),
+        LosePower(6_000, 1, 20_000),
+        HoldMessages(19_900, 60_000, "BrokerHeartbeat", sender=1),
+        LosePower(22_000, 2, 24_000),
+        HoldMessages(23_900, 50_000, "BrokerHeartbeat", sender=2),
     ),
-    looks=(
-        Look(18_000, leader=2, isr=(2,), elr=(1,)),
-        Look(40_000, leader=-1, isr=(), elr=(), last_known=(2,)),
-        Look(55_000, leader=2, last_known=()),
+    expected_states=(
+        ExpectedState(18_000, leader=2, isr=(2,), elr=(1,)),
+        ExpectedState(40_000, leader=-1, isr=(), elr=(), last_known=(2,)),
+        ExpectedState(55_000, leader=2, last_known=()),
     ),
-    gone=(),
+    lost_values=(),
     duration_ms=DurationMs(70_000),
     is_strict=False,
 )
@@ -84,108 +86,123 @@ _S17: Final = attrs.evolve(
 _S24: Final = attrs.evolve(
     QUIET_TRIO,
     name="S24",
-    title="eligible, but without the end of its log",
-    how="1 loses power, and m0 with it, while it is eligible. It must not lead for that: it comes back without a "
-    "proof of a clean stop, and the partition waits for 0.",
+    title="Eligible replica with an unclean shutdown may not lead",
+    how="Broker 1 loses power, and m0 with it, while it is eligible. It comes back without a clean shutdown file, "
+    "leaves the ELR, and the partition waits for 0.",
     source="KIP-966",
-    acts=(
-        Written(5_000, 0),
-        Crashed(6_000, 2, 55_000),
-        PowerCut(16_000, 1, 30_000, record_count=1),
-        Crashed(26_000, 0, 50_000),
+    operations=(
+        SendRecord(5_000, 0),
+        Crash(6_000, 2, 55_000),
+        LosePower(16_000, 1, 30_000, record_count=1),
+        Crash(26_000, 0, 50_000),
     ),
-    looks=(
-        Look(25_900, leader=0, isr=(0,), elr=(1,)),
-        Look(45_000, leader=-1, isr=(), elr=(0,), logs=((0,), (), (0,))),
-        Look(54_000, leader=0, isr=(0, 1)),
+    expected_states=(
+        ExpectedState(25_900, leader=0, isr=(0,), elr=(1,)),
+        ExpectedState(45_000, leader=-1, isr=(), elr=(0,), logs=((0,), (), (0,))),
+        ExpectedState(54_000, leader=0, isr=(0, 1)),
     ),
-    gone=(),
+    lost_values=(),
     duration_ms=DurationMs(70_000),
 )
 
 _S25: Final = attrs.evolve(
     QUIET_TRIO,
     name="S25",
-    title="two losses at a time, with min.insync.replicas 2",
-    how="Both replicas that hold m0 lose it with their power. That is one loss more than two in-sync replicas are "
-    "good for: the record is gone, the run says by what, and nobody reads two values at one offset.",
+    title="Two replicas lose their records at the same time, with min.insync.replicas 2",
+    how="Both replicas that hold m0 lose it with their power. That is one loss more than min.insync.replicas=2 "
+    "tolerates: the record is lost, the run names the cause, and no consumer reads two values at one offset.",
     source="KIP-966; Vanlightly/kafka-tlaplus: f = min.insync.replicas - 1",
-    acts=(
-        Crashed(4_000, 2, 45_000),
-        Written(14_000, 0),
-        PowerCut(16_000, 0, 30_000, record_count=1),
-        PowerCut(16_000, 1, 30_000, record_count=1),
-        Written(40_000, 1),
+    operations=(
+        Crash(4_000, 2, 45_000),
+        SendRecord(14_000, 0),
+        LosePower(16_000, 0, 30_000, record_count=1),
+        LosePower(16_000, 1, 30_000, record_count=1),
+        SendRecord(40_000, 1),
     ),
-    looks=(
-        Look(15_000, leader=0, isr=(0, 1), logs=((0,), (0,), ())),
-        Look(29_000, leader=-1, isr=(), elr=(0, 1), last_known=(1,)),
+    expected_states=(
+        ExpectedState(15_000, leader=0, isr=(0, 1), logs=((0,), (0,), ())),
+        ExpectedState(29_000, leader=-1, isr=(), elr=(0, 1), last_known=(1,)),
     ),
-    gone=(0,),
+    lost_values=(0,),
     is_strict=False,
 )
 
 _S26: Final = attrs.evolve(
     QUIET_TRIO,
     name="S26",
-    title="a power failure of all, with ELR",
-    how="0 and 2 lose m0, 1 keeps it, but none can prove it. Kafka waits for the last leader, 2, and m0 is lost "
-    "though 1 has it; comparing logs (the second part of KIP-966) is not released.",
+    title="All replicas lose power, with ELR",
+    how="Brokers 0 and 2 lose m0 and 1 keeps it, but no broker has a clean shutdown file. Kafka waits for the last "
+    "known leader, 2, and m0 is lost though 1 has it; the log comparison of KIP-966's second part is not "
+    "released.",
     source="KIP-966; Vanlightly/kafka-tlaplus, section 5.3.3",
-    acts=(
-        Written(5_000, 0),
-        PowerCut(6_000, 0, 30_000, record_count=1),
-        PowerCut(6_000, 1, 32_000),
-        PowerCut(6_000, 2, 40_000, record_count=1),
+    operations=(
+        SendRecord(5_000, 0),
+        LosePower(6_000, 0, 30_000, record_count=1),
+        LosePower(6_000, 1, 32_000),
+        LosePower(6_000, 2, 40_000, record_count=1),
     ),
-    looks=(
-        Look(38_000, leader=-1, isr=(), elr=(2,), last_known=(2,), logs=((), (0,), ())),
-        Look(59_000, leader=2),
+    expected_states=(
+        ExpectedState(38_000, leader=-1, isr=(), elr=(2,), last_known=(2,), logs=((), (0,), ())),
+        ExpectedState(59_000, leader=2),
     ),
-    gone=(0,),
+    lost_values=(0,),
     is_strict=False,
 )
 
-HISTORY_OF_ELECTIONS: Final = (
+ELECTIONS: Final = (
     _S15,
     attrs.evolve(
         _S15,
         name="S15-before",
-        settings=terms_without("isr_write_ahead_refused", lag_ms_max=QUICK_LAG),
-        looks=(
-            Look(8_900, leader=0, isr=(0, 1, 2), logs=((0, 1), (0, 1), ()), highs=(2, 2, 0)),
-            Look(25_000, leader=2),
+        title="Zombie controller agrees to a smaller ISR and committed records are lost",
+        how="As S15, but the former controller agrees; 0 commits without 2, which the real controller then elects.",
+        settings=settings_without("isr_write_ahead_refused", lag_ms_max=QUICK_LAG),
+        expected_states=(
+            ExpectedState(8_900, leader=0, isr=(0, 1, 2), logs=((0, 1), (0, 1), ()), high_watermarks=(2, 2, 0)),
+            ExpectedState(25_000, leader=2),
         ),
-        answers=(never("AlterPartitionResponse", ErrorCode.NOT_CONTROLLER), Answers("ProduceResponse", count_min=2)),
+        expected_responses=(
+            no_response("AlterPartitionResponse", ErrorCode.NOT_CONTROLLER),
+            ExpectedResponses("ProduceResponse", count_min=2),
+        ),
         breaks=frozenset({"I5", "I6", "I7", "I8", "I9", "I16"}),
-        gone=(0, 1),
+        lost_values=(0, 1),
     ),
     _S16,
     attrs.evolve(
         _S16,
         name="S16-before",
-        settings=terms_without("fence_one_at_a_time"),
-        looks=(Look(20_000, leader=0, isr=(0, 1)),),
+        title="Two sessions expire in the same second and one change undoes the other",
+        how="As S16, but both changes start from the same state: the second puts a fenced broker back into the ISR.",
+        settings=settings_without("fence_one_at_a_time"),
+        expected_states=(ExpectedState(20_000, leader=0, isr=(0, 1)),),
         breaks=frozenset({"I3"}),
     ),
     _S17,
     attrs.evolve(
         _S17,
         name="S17-before",
-        how="As S17: 2, which has registered but is not alive, is made leader, and fenced; so it counts as eligible "
-        "again, without a word of the records that it may have lost.",
-        settings=terms_without("last_known_leader_alive"),
-        looks=(_S17.looks[0], Look(40_000, leader=-1, isr=(), elr=(2,)), _S17.looks[2]),
+        title="Fenced last known leader is elected",
+        how="As S17: 2, which has registered but is fenced, is elected and fenced again; so it counts as eligible "
+        "though it may have lost records.",
+        settings=settings_without("last_known_leader_alive"),
+        expected_states=(
+            _S17.expected_states[0],
+            ExpectedState(40_000, leader=-1, isr=(), elr=(2,)),
+            _S17.expected_states[2],
+        ),
         breaks=frozenset({"I25"}),
     ),
     _S24,
     attrs.evolve(
         _S24,
         name="S24-before",
-        settings=terms_without("elr_excludes_unclean"),
-        looks=(_S24.looks[0], Look(45_000, leader=1, isr=(1,))),
+        title="Eligible replica with an unclean shutdown is elected and a committed record is lost",
+        how="As S24, but 1 stays in the ELR and is elected without m0.",
+        settings=settings_without("elr_excludes_unclean"),
+        expected_states=(_S24.expected_states[0], ExpectedState(45_000, leader=1, isr=(1,))),
         breaks=frozenset({"I6", "I7", "I9", "I16", "I25"}),
-        gone=(0,),
+        lost_values=(0,),
     ),
     _S25,
     _S26,

@@ -1,9 +1,9 @@
-"""The scenarios of groups whose coordinator fails, by number: data.
+"""Describe scenarios of consumer groups whose coordinator fails: S61 to S73.
 
-It decides nothing. The group's coordinator is on broker 0 at first; a broker that dies is fenced 9 s after its last
-word, and the next in-sync replica leads. Times are in ms; members come at 3 s and after.
+Constraints: the group's first coordinator is on broker 0. A dead broker is fenced 9 s after its last heartbeat, and the
+next in-sync replica leads. Times are in ms; members start at 3 s or later.
 
-Left out: the scenarios of a group whose coordinator's broker is well (replication.groups.alone).
+Left out: scenarios in which the coordinator's broker does not fail (`replication.groups.alone`).
 
 Source: each scenario names its own.
 """
@@ -22,13 +22,19 @@ from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
 from replication.groups.common.events import Event, EventKind
 from replication.groups.plan import MemberPlan
 from replication.roles.settings import RoleSettings
-from replication.scenarios.group_scenario import GROUP_ID, GroupLook, GroupScenario, Heard, Unheard
+from replication.scenarios.group_scenario import (
+    GROUP_ID,
+    ExpectedGroup,
+    ExpectedGroupResponses,
+    GroupScenario,
+    LostResponses,
+)
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind
 
 _SETTINGS: Final = RoleSettings(produce_ms_max=DurationMs(5_000))
 _GIVING_BACK: Final = attrs.evolve(_SETTINGS, balance_ms=DurationMs(90_000))
-"""Leadership goes back to the preferred replica soon."""
+"""Leadership returns to the preferred replica within 90 s."""
 
 
 def _member(
@@ -52,12 +58,12 @@ def _member(
 
 
 def _slow(member: MemberPlan, revoke_ms: int) -> MemberPlan:
-    """Return the member with an application that takes its time to let partitions go."""
+    """Return the member with an application that takes `revoke_ms` to give up partitions."""
     return attrs.evolve(member, spec=attrs.evolve(member.spec, revoke_ms=DurationMs(revoke_ms)))
 
 
 def _static(member: MemberPlan) -> MemberPlan:
-    """Return the member with a group.instance.id, its name."""
+    """Return the member with its name as group.instance.id."""
     return attrs.evolve(member, spec=attrs.evolve(member.spec, instance_id=InstanceId(member.spec.name)))
 
 
@@ -67,9 +73,9 @@ def _killed(at_ms: int, broker: int, for_ms: int) -> Fault:
 
 S61: Final = GroupScenario(
     name="S61-failover",
-    title="a member stops its heartbeats, and the coordinator that would miss them dies",
-    how="c dies, and 5 s later broker 0. Broker 1 cannot know when c was heard of: c has a whole session of 45 s from "
-    "its taking over, and only then do a and b join again and share what c had.",
+    title="Coordinator dies while a member's session is running out",
+    how="Member c dies, and 5 s later broker 0. Broker 1 does not know the time of c's last heartbeat: c has a whole "
+    "session of 45 s from the failover on, and only then a and b rebalance and share the partitions of c.",
     source="Kafka GroupMetadataManager.onLoaded (rescheduleClassicGroupMemberHeartbeat)",
     members=(
         _member("a", GroupProtocol.EAGER),
@@ -77,28 +83,29 @@ S61: Final = GroupScenario(
         _member("c", GroupProtocol.EAGER, Event(TimeMs(20_000), EventKind.CRASH), start_ms=3_200),
     ),
     faults=(_killed(25_000, 0, 30_000),),
-    looks=(
-        GroupLook(
+    expected_states=(
+        ExpectedGroup(
             19_000, coordinator=0, state="STABLE", generation=1, owned={"a": ("t-0",), "b": ("t-1",), "c": ("t-2",)}
         ),
-        GroupLook(77_000, coordinator=1, state="STABLE", generation=1, owned={"a": ("t-0",), "b": ("t-1",)}),
-        GroupLook(90_000, coordinator=1, state="STABLE", generation=2, owned={"a": ("t-0", "t-1"), "b": ("t-2",)}),
+        ExpectedGroup(77_000, coordinator=1, state="STABLE", generation=1, owned={"a": ("t-0",), "b": ("t-1",)}),
+        ExpectedGroup(90_000, coordinator=1, state="STABLE", generation=2, owned={"a": ("t-0", "t-1"), "b": ("t-2",)}),
     ),
 )
 S63: Final = GroupScenario(
     name="S63-failover",
-    title="a zombie commits to a coordinator that has come back",
-    how="Broker 0 dies, a stands still; broker 1 coordinates, drops a and gives all to b; then broker 0 leads again. "
-    "a goes on with its old generation, and broker 0 knows from the log that a is no member.",
+    title="Zombie member commits to a coordinator that has come back",
+    how="Broker 0 dies and member a is paused; broker 1 coordinates, removes a and gives all partitions to b; then "
+    "broker 0 leads again. Member a resumes with its old generation, and broker 0 knows from the log that a is no "
+    "member.",
     source="Kafka ClassicGroup.validateOffsetCommit, GroupMetadataManager.replay",
     members=(
         _member("a", GroupProtocol.EAGER, Event(TimeMs(20_000), EventKind.FREEZE, DurationMs(100_000))),
         _member("b", GroupProtocol.EAGER, start_ms=3_100),
     ),
     faults=(_killed(22_000, 0, 15_000),),
-    looks=(
-        GroupLook(19_000, coordinator=0, state="STABLE", generation=1),
-        GroupLook(
+    expected_states=(
+        ExpectedGroup(19_000, coordinator=0, state="STABLE", generation=1),
+        ExpectedGroup(
             100_000,
             coordinator=0,
             state="STABLE",
@@ -106,35 +113,35 @@ S63: Final = GroupScenario(
             owned={"a": ("t-0", "t-1"), "b": ("t-0", "t-1", "t-2")},
         ),
     ),
-    heard=(
-        Heard("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1, member="a"),
-        Heard("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0, member="b"),
-        Heard("HeartbeatResponse", ErrorCode.NOT_COORDINATOR, member="b"),
+    expected_responses=(
+        ExpectedGroupResponses("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1, member="a"),
+        ExpectedGroupResponses("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0, member="b"),
+        ExpectedGroupResponses("HeartbeatResponse", ErrorCode.NOT_COORDINATOR, member="b"),
     ),
     role_settings=_GIVING_BACK,
     duration_ms=DurationMs(3 * MINUTE_MS),
 )
 S64: Final = GroupScenario(
     name="S64-failover",
-    title="the coordinator dies between join and sync",
-    how="The answers of broker 0 to the leader of the group are lost, so that nobody is assigned; then broker 0 dies. "
-    "Broker 1 knows of no generation, and everybody joins anew.",
+    title="Coordinator dies between JoinGroup and SyncGroup",
+    how="The responses of broker 0 to the group's leader are lost, so no partition is assigned; then broker 0 dies. "
+    "Broker 1 knows no generation, and all members join again.",
     source="Kafka GroupMetadataManager: a generation is stored with its assignment only",
     members=(_member("a", GroupProtocol.EAGER), _member("b", GroupProtocol.EAGER, start_ms=3_100)),
-    unheard=(Unheard(8_000, 20_000, 0, "a"),),
+    lost_responses=(LostResponses(8_000, 20_000, 0, "a"),),
     faults=(_killed(10_000, 0, 15_000),),
-    looks=(
-        GroupLook(9_900, coordinator=0, state="COMPLETING_REBALANCE", generation=1, owned={"a": (), "b": ()}),
-        GroupLook(60_000, coordinator=1, state="STABLE"),
+    expected_states=(
+        ExpectedGroup(9_900, coordinator=0, state="COMPLETING_REBALANCE", generation=1, owned={"a": (), "b": ()}),
+        ExpectedGroup(60_000, coordinator=1, state="STABLE"),
     ),
-    heard=(Heard("JoinGroupResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1),),
+    expected_responses=(ExpectedGroupResponses("JoinGroupResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1),),
     duration_ms=DurationMs(90_000),
 )
 S65: Final = GroupScenario(
     name="S65-failover",
-    title="a static member is started anew while the coordinator fails",
-    how="b dies, then broker 0. Broker 1 has read that b is a static member with a share; b is back within its "
-    "session, gets what it had, and there is no rebalance.",
+    title="Static member restarts during a coordinator failover",
+    how="Member b dies, then broker 0. Broker 1 has read that b is a static member with an assignment; b is back "
+    "within its session, gets the same partitions, and there is no rebalance.",
     source="KIP-345; Kafka GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin, GroupMetadataValue",
     members=(
         _static(_member("a", GroupProtocol.EAGER)),
@@ -149,17 +156,17 @@ S65: Final = GroupScenario(
         ),
     ),
     faults=(_killed(22_000, 0, 30_000),),
-    looks=(
-        GroupLook(19_000, coordinator=0, state="STABLE", generation=1, owned={"a": ("t-0", "t-1"), "b": ("t-2",)}),
-        GroupLook(39_000, coordinator=1, state="STABLE", generation=1, owned={"a": ("t-0", "t-1")}),
-        GroupLook(90_000, coordinator=1, state="STABLE", generation=1, owned={"a": ("t-0", "t-1"), "b": ("t-2",)}),
+    expected_states=(
+        ExpectedGroup(19_000, coordinator=0, state="STABLE", generation=1, owned={"a": ("t-0", "t-1"), "b": ("t-2",)}),
+        ExpectedGroup(39_000, coordinator=1, state="STABLE", generation=1, owned={"a": ("t-0", "t-1")}),
+        ExpectedGroup(90_000, coordinator=1, state="STABLE", generation=1, owned={"a": ("t-0", "t-1"), "b": ("t-2",)}),
     ),
 )
 S66: Final = GroupScenario(
     name="S66-failover",
-    title="the coordinator dies between the two rebalances of a cooperative move",
-    how="c comes and is given nothing yet; a takes 15 s to let its partition go; broker 0 dies. Broker 1 has read the "
-    "first of the two generations; a joins again without the partition, and in the second c gets it.",
+    title="Coordinator dies between the two rebalances of a cooperative move",
+    how="Member c joins and gets no partition yet; a takes 15 s to revoke its partition; broker 0 dies. Broker 1 has "
+    "read the first of the two generations; a joins again without the partition, and in the second c gets it.",
     source="KIP-429; Kafka GroupMetadataManager.onLoaded",
     members=(
         _slow(_member("a", GroupProtocol.COOPERATIVE), 15_000),
@@ -167,11 +174,11 @@ S66: Final = GroupScenario(
         _member("c", GroupProtocol.COOPERATIVE, start_ms=30_500),
     ),
     faults=(_killed(38_000, 0, 30_000),),
-    looks=(
-        GroupLook(29_000, coordinator=0, state="STABLE", generation=1),
-        GroupLook(37_900, coordinator=0, generation=2, owned={"a": ("t-0", "t-2"), "b": ("t-1",), "c": ()}),
-        GroupLook(55_000, coordinator=1, state="PREPARING_REBALANCE", generation=2),
-        GroupLook(
+    expected_states=(
+        ExpectedGroup(29_000, coordinator=0, state="STABLE", generation=1),
+        ExpectedGroup(37_900, coordinator=0, generation=2, owned={"a": ("t-0", "t-2"), "b": ("t-1",), "c": ()}),
+        ExpectedGroup(55_000, coordinator=1, state="PREPARING_REBALANCE", generation=2),
+        ExpectedGroup(
             100_000,
             coordinator=1,
             state="STABLE",
@@ -182,50 +189,52 @@ S66: Final = GroupScenario(
 )
 S67: Final = GroupScenario(
     name="S67-failover",
-    title="the coordinator dies while a partition is on its way",
-    how="b joins; a is asked for a partition and takes 20 s to let it go; broker 0 dies. Broker 1 knows that a is "
-    "still to give it back, and b waits; at no time do both own it.",
+    title="Coordinator dies while a partition is being revoked",
+    how="Member b joins; a is asked to revoke a partition and takes 20 s; broker 0 dies. Broker 1 knows that a still "
+    "has to revoke it, and b waits; at no time do both own it.",
     source="KIP-848; Kafka CurrentAssignmentBuilder, ConsumerGroupCurrentMemberAssignmentValue",
     members=(
         _slow(_member("a", GroupProtocol.CONSUMER), 20_000),
         _member("b", GroupProtocol.CONSUMER, start_ms=20_000),
     ),
     faults=(_killed(27_000, 0, 30_000),),
-    looks=(
-        GroupLook(19_000, coordinator=0, state="STABLE", owned={"a": ("t-0", "t-1", "t-2")}),
-        GroupLook(26_000, coordinator=0, state="RECONCILING"),
-        GroupLook(41_000, coordinator=1, state="RECONCILING"),
-        GroupLook(90_000, coordinator=1, state="STABLE"),
+    expected_states=(
+        ExpectedGroup(19_000, coordinator=0, state="STABLE", owned={"a": ("t-0", "t-1", "t-2")}),
+        ExpectedGroup(26_000, coordinator=0, state="RECONCILING"),
+        ExpectedGroup(41_000, coordinator=1, state="RECONCILING"),
+        ExpectedGroup(90_000, coordinator=1, state="STABLE"),
     ),
-    heard=(
-        Heard("ConsumerGroupHeartbeatResponse", ErrorCode.FENCED_MEMBER_EPOCH, 0, 0),
-        Heard("ConsumerGroupHeartbeatResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0),
+    expected_responses=(
+        ExpectedGroupResponses("ConsumerGroupHeartbeatResponse", ErrorCode.FENCED_MEMBER_EPOCH, 0, 0),
+        ExpectedGroupResponses("ConsumerGroupHeartbeatResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0),
     ),
 )
 S69: Final = GroupScenario(
     name="S69-failover",
-    title="a lost heartbeat response, and the coordinator lost too",
-    how="b leaves, and a's next heartbeat moves a to the next epoch; the answer is lost, then broker 0 dies. Broker 1 "
-    "has read that a is in the new epoch; a comes with the one before and what it owns, and is taken.",
+    title="Heartbeat response is lost and the coordinator dies",
+    how="Member b leaves, and a's next heartbeat moves a to the next epoch; the response is lost, then broker 0 dies. "
+    "Broker 1 has read that a is in the new epoch; a sends the epoch before with its partitions, and is "
+    "accepted.",
     source="Kafka GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid",
     members=(
         _member("a", GroupProtocol.CONSUMER),
         _member("b", GroupProtocol.CONSUMER, Event(TimeMs(30_000), EventKind.CLOSE, DurationMs(0)), start_ms=3_100),
     ),
-    unheard=(Unheard(29_900, 60_000, 0, "a"),),
+    lost_responses=(LostResponses(29_900, 60_000, 0, "a"),),
     faults=(_killed(38_000, 0, 30_000),),
-    looks=(
-        GroupLook(28_000, coordinator=0, state="STABLE"),
-        GroupLook(37_000, coordinator=0, state="STABLE"),
-        GroupLook(80_000, coordinator=1, state="STABLE", owned={"a": ("t-0", "t-1", "t-2")}),
+    expected_states=(
+        ExpectedGroup(28_000, coordinator=0, state="STABLE"),
+        ExpectedGroup(37_000, coordinator=0, state="STABLE"),
+        ExpectedGroup(80_000, coordinator=1, state="STABLE", owned={"a": ("t-0", "t-1", "t-2")}),
     ),
-    heard=(Heard("ConsumerGroupHeartbeatResponse", ErrorCode.FENCED_MEMBER_EPOCH, 0, 0),),
+    expected_responses=(ExpectedGroupResponses("ConsumerGroupHeartbeatResponse", ErrorCode.FENCED_MEMBER_EPOCH, 0, 0),),
 )
 S71: Final = GroupScenario(
     name="S71",
-    title="fail-over of the coordinator in the middle of a rebalance",
-    how="c joins, and the others are told to; broker 0 dies before all have. Broker 1 reads the group as it was "
-    "stable, says that it is loading meanwhile, and the rebalance begins anew; no commit is lost.",
+    title="Coordinator fails over in the middle of a rebalance",
+    how="Member c joins, and the others are told to rejoin; broker 0 dies before all have. Broker 1 loads the group "
+    "as it was when stable, answers COORDINATOR_LOAD_IN_PROGRESS meanwhile, and the rebalance starts again; no "
+    "commit is lost.",
     source="Kafka CoordinatorRuntime, GroupMetadataManager.onLoaded",
     members=(
         _member("a", GroupProtocol.EAGER, start_ms=12_000),
@@ -233,34 +242,37 @@ S71: Final = GroupScenario(
         _member("c", GroupProtocol.EAGER, start_ms=30_500),
     ),
     faults=(_killed(32_000, 0, 30_000),),
-    looks=(
-        GroupLook(29_000, coordinator=0, state="STABLE", generation=1, owned={"a": ("t-0", "t-1"), "b": ("t-2",)}),
-        GroupLook(31_900, coordinator=0, state="PREPARING_REBALANCE", generation=1),
-        GroupLook(80_000, coordinator=1, state="STABLE", owned={"a": ("t-0",), "b": ("t-1",), "c": ("t-2",)}),
+    expected_states=(
+        ExpectedGroup(29_000, coordinator=0, state="STABLE", generation=1, owned={"a": ("t-0", "t-1"), "b": ("t-2",)}),
+        ExpectedGroup(31_900, coordinator=0, state="PREPARING_REBALANCE", generation=1),
+        ExpectedGroup(80_000, coordinator=1, state="STABLE", owned={"a": ("t-0",), "b": ("t-1",), "c": ("t-2",)}),
     ),
-    heard=(
-        Heard("JoinGroupResponse", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-        Heard("OffsetCommitResponse", ErrorCode.ILLEGAL_GENERATION, 0, 0),
+    expected_responses=(
+        ExpectedGroupResponses("JoinGroupResponse", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        ExpectedGroupResponses("OffsetCommitResponse", ErrorCode.ILLEGAL_GENERATION, 0, 0),
     ),
     load_ms_max=DurationMs(10_000),
 )
 S71_COOPERATIVE: Final = attrs.evolve(
     S71,
     name="S71-coop",
-    title="the same, cooperative: who keeps its partitions reads on while there is no coordinator",
+    how="As S71 with the cooperative protocol: a member that keeps its partitions reads on while there is no "
+    "coordinator.",
+    title="Coordinator fails over in the middle of a cooperative rebalance",
     members=tuple(
         _member(member.spec.name, GroupProtocol.COOPERATIVE, start_ms=member.events[0].at_ms) for member in S71.members
     ),
-    looks=(
-        GroupLook(29_000, coordinator=0, state="STABLE", generation=1),
-        GroupLook(80_000, coordinator=1, state="STABLE"),
+    expected_states=(
+        ExpectedGroup(29_000, coordinator=0, state="STABLE", generation=1),
+        ExpectedGroup(80_000, coordinator=1, state="STABLE"),
     ),
 )
-INCIDENT: Final = GroupScenario(
+SHARED_GROUP_ID: Final = GroupScenario(
     name="S73",
-    title="three programs of different topics under one group.id, and a coordinator that dies",
-    how="reads-c comes while reads-b works on a batch of 30 s. reads-a gives up its partitions to join, asks for one "
-    "of them at its next batch, and ends; then the coordinator dies. Everybody finds the next one, and goes on.",
+    title="Three programs with different topics share one group.id and the coordinator dies",
+    how="Program reads-c joins while reads-b works on a batch of 30 s. Program reads-a gives up its partitions to "
+    "join, asks for one of them at its next batch, and ends; then the coordinator dies. All members find the next "
+    "one and go on.",
     source="SPARK-22968",
     members=(
         _member("reads-a", GroupProtocol.EAGER, topic="a", remembers_partitions=True),
@@ -271,9 +283,9 @@ INCIDENT: Final = GroupScenario(
     ),
     faults=(_killed(41_000, 1, 30_000),),
     topics=(("a", 2), ("b", 1), ("c", 1)),
-    looks=(
-        GroupLook(29_000, coordinator=1, state="STABLE", owned={"reads-a": ("a-0", "a-1"), "reads-b": ("b-0",)}),
-        GroupLook(
+    expected_states=(
+        ExpectedGroup(29_000, coordinator=1, state="STABLE", owned={"reads-a": ("a-0", "a-1"), "reads-b": ("b-0",)}),
+        ExpectedGroup(
             110_000,
             state="STABLE",
             owned={"reads-a": ("a-0", "a-1"), "reads-b": ("b-0",), "reads-c": ("c-0",)},
@@ -282,4 +294,4 @@ INCIDENT: Final = GroupScenario(
     deaths=1,
 )
 
-OF_GROUPS: Final = (S61, S63, S64, S65, S66, S67, S69, S71, S71_COOPERATIVE, INCIDENT)
+GROUP_COORDINATORS: Final = (S61, S63, S64, S65, S66, S67, S69, S71, S71_COOPERATIVE, SHARED_GROUP_ID)

@@ -42,7 +42,7 @@ from replication.rules.produce import Fate
 from replication.rules.switches import CURRENT, without
 from replication.simulation import Fault, FaultKind, NetworkOptions, quiet, run
 from replication.simulation.cluster import Cluster
-from replication.simulation.history import Sighting, Write
+from replication.simulation.history import ConsumedRecord, Write
 from replication.simulation.options import Options, with_partition_settings
 from replication.simulation.trace import Trace
 
@@ -90,7 +90,7 @@ def written(**changes: Any) -> Action:
     def action(cluster: Cluster) -> None:
         following = attrs.evolve(state(cluster), **{"partition_epoch": state(cluster).partition_epoch + 1, **changes})
         cluster.controller._write(PartitionRecord(0, following))
-        cluster.tell(CONTROLLER, SessionsDue())
+        cluster.deliver(CONTROLLER, SessionsDue())
 
     return action
 
@@ -277,8 +277,8 @@ def write(value: int, *, sent: int = 0, answered: int = 0, offset: int = -1, fat
     return made
 
 
-def seen(offset: int, value: int, *, is_reset: bool = False) -> Sighting:
-    return Sighting(7, 0, Offset(offset), value, TimeMs(0), is_reset)
+def seen(offset: int, value: int, *, is_reset: bool = False) -> ConsumedRecord:
+    return ConsumedRecord(7, 0, Offset(offset), value, TimeMs(0), is_reset)
 
 
 def reference(*entries: Entry) -> dict[int, ReferenceLog]:
@@ -288,8 +288,8 @@ def reference(*entries: Entry) -> dict[int, ReferenceLog]:
     return {0: made}
 
 
-def codes(writes: list[Write], sightings: list[Sighting], references: dict[int, ReferenceLog]) -> set[str]:
-    found = check_history(writes, sightings, references, TimeMs(0), is_idempotent=True)
+def codes(writes: list[Write], consumed_records: list[ConsumedRecord], references: dict[int, ReferenceLog]) -> set[str]:
+    found = check_history(writes, consumed_records, references, TimeMs(0), is_idempotent=True)
     return {finding.code for finding in found}
 
 

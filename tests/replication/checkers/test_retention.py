@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 import log.compaction.selection
-import replication.retention.keeper
+import replication.retention.log_manager
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
 from log.log_config import LogConfig
@@ -20,7 +20,7 @@ from replication.checkers.retention_model import Held, RetainedReferenceLog
 from replication.retention import Retention
 from replication.roles.replica_log import ReplicaLog
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, Simulation, quiet, run
-from replication.simulation.history import Sighting
+from replication.simulation.history import ConsumedRecord
 from replication.simulation.retention import with_retention
 
 Patch = pytest.MonkeyPatch
@@ -104,7 +104,7 @@ def test_a_follower_that_does_not_take_its_leaders_start_is_found(monkeypatch: P
 
 def test_an_answer_to_an_order_that_does_not_hold_everywhere_is_found(monkeypatch: Patch) -> None:
     assert faulty(DELETE, ordered(9_000), delay_ms_max=300) == set()
-    monkeypatch.setattr(replication.retention.keeper, "low_watermark", lambda *_: Offset(1_000_000))
+    monkeypatch.setattr(replication.retention.log_manager, "low_watermark", lambda *_: Offset(1_000_000))
     assert "K4" in faulty(DELETE, ordered(9_000), delay_ms_max=300)
 
 
@@ -145,8 +145,8 @@ def truth(*keys: bytes) -> dict[int, ReferenceLog]:
     return {0: made}
 
 
-def seen(offset: int, *, is_reset: bool = False) -> Sighting:
-    return Sighting(7, 0, Offset(offset), offset, TimeMs(0), is_reset)
+def seen(offset: int, *, is_reset: bool = False) -> ConsumedRecord:
+    return ConsumedRecord(7, 0, Offset(offset), offset, TimeMs(0), is_reset)
 
 
 def test_a_key_that_goes_back_is_found() -> None:
@@ -156,10 +156,10 @@ def test_a_key_that_goes_back_is_found() -> None:
     assert check_keys([seen(2), seen(0, is_reset=True)], references, TimeMs(0)) == []
 
 
-def codes(sightings: list[Sighting], references: dict[int, ReferenceLog]) -> set[str]:
+def codes(consumed_records: list[ConsumedRecord], references: dict[int, ReferenceLog]) -> set[str]:
     found = check_history(
         [],
-        sightings,
+        consumed_records,
         references,
         TimeMs(0),
         is_idempotent=True,

@@ -26,13 +26,13 @@ def test_a_broken_run_says_how_to_have_it_again_and_which_faults_are_enough(caps
     assert run(simulate, "simulate", arguments) == 1
     lines = capsys.readouterr().out.splitlines()
     assert "again: brokerside simulate --swarm --minutes 1 --rules 0.10.2 --seed 1" in lines
-    told = next(line for line in lines if line.endswith("faults are enough:"))
-    enough, _, of = told.split()[:3]
+    line = next(line for line in lines if line.endswith("faults are enough:"))
+    enough, _, of = line.split()[:3]
     assert int(enough) < int(of)
     assert lines[-1].startswith("BROKEN: ")
 
 
-def test_many_seeds_are_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_seeds_are_printed_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(simulate, "simulate", ["--quiet", "--seeds", "3", "--minutes", "0.05"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("3 runs, ")
@@ -44,16 +44,16 @@ def test_a_rule_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err.startswith("simulate: rule 'gravity' is not known; allowed are fetch_epoch_check, ")
 
 
-def test_stories_are_listed_and_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_scenarios_are_listed_and_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(scenario, "scenario", ["list"]) == 0
-    assert "S20          clean crash of the leader\n" in capsys.readouterr().out
+    assert "S20          Clean crash of the leader\n" in capsys.readouterr().out
     assert run(scenario, "scenario", ["run", "S20"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("S20: clean crash of the leader\n")
+    assert out.startswith("S20: Clean crash of the leader\n")
     assert out.endswith("as expected\n")
 
 
-def test_a_story_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_scenario_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(scenario, "scenario", ["run", "S99\x1b"]) == 2
     assert capsys.readouterr().err.startswith(r"scenario: there is no scenario 'S99\x1b'; there are S01, ")
 

@@ -14,7 +14,7 @@ from replication.groups import GroupsExtension, with_groups
 from replication.groups.client.protocols import GroupProtocol
 from replication.groups.common.events import CLUSTER_KINDS, EventKind
 from replication.groups.plan import draw_plan
-from replication.scenarios.catalogue.groups import OF_GROUPS, S71
+from replication.scenarios.catalogue.groups import GROUP_COORDINATORS, S71
 from replication.simulation import Fault, FaultKind, harsh, run, swarm
 from tests.replication.groups.builders import OPTIONS, act, groups_of, member, ran, t
 
@@ -124,7 +124,7 @@ def test_stories_of_groups_look_and_listen() -> None:
         "members heard OffsetCommitResponse ILLEGAL_GENERATION (22) 0 times, expected 1 to 2",
         "0 programs ended by themselves, expected 1",
     )
-    assert len({scenario.name for scenario in OF_GROUPS}) == len(OF_GROUPS)
+    assert len({scenario.name for scenario in GROUP_COORDINATORS}) == len(GROUP_COORDINATORS)
 
 
 def test_the_command_counts_what_groups_did() -> None:

@@ -13,7 +13,7 @@ from broker.cli import run
 from broker.errors import UsageError
 from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
-from replication.mirror import flows, process
+from replication.mirror import partition_clients, process
 from replication.mirror.checks import PROMISES, Copy, check_checkpoints, check_copy, check_syncs, missed, read_again
 from replication.mirror.cli import mirror
 from replication.mirror.options import MirrorFault, MirrorOptions, quiet_mirror, swarm_mirror
@@ -28,7 +28,7 @@ PARTITION = TopicPartition("orders", PartitionId(0))
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_a_story_comes_out_as_it_is_told(scenario: MirrorScenario) -> None:
+def test_a_scenario_comes_out_as_expected(scenario: MirrorScenario) -> None:
     outcome = run_mirror(scenario.options)
     assert differences(scenario, outcome) == ()
     assert len(scenario.how) > 60
@@ -74,21 +74,21 @@ def forgetful_resume(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def commits_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes what it has read for copied."""
-    real = flows.Writer.write
+    real = partition_clients.PartitionWriter.write
 
-    def write(self: flows.Writer[object], batch: bytes, token: object) -> None:
+    def write(self: partition_clients.PartitionWriter[object], batch: bytes, token: object) -> None:
         real(self, batch, token)
         if isinstance(token, tuple) and token:
             self._on_written(token, Offset(0))
 
-    monkeypatch.setattr(flows.Writer, "write", write)
+    monkeypatch.setattr(partition_clients.PartitionWriter, "write", write)
 
 
 def impatient_translation(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes the last sync, also for a group that is not there yet."""
 
     def translate(self: SyncStore, partition: TopicPartition, upstream: Offset) -> Offset | None:
-        kept = self.kept(partition)
+        kept = self.syncs_of(partition)
         return Offset(kept[0].downstream + 1) if kept else None
 
     monkeypatch.setattr(SyncStore, "translate", translate)
@@ -251,7 +251,7 @@ def test_stories_are_listed_and_told_and_others_refused(capsys: pytest.CaptureFi
     assert capsys.readouterr().err.startswith(r"mirror: there is no scenario 'M99\x1b'; there are M01, M02")
 
 
-def test_a_story_that_differs_says_in_what() -> None:
+def test_a_scenario_that_differs_says_in_what() -> None:
     scenario = find_scenario("M01")
     outcome = run_mirror(find_scenario("M02").options)
     (what,) = differences(scenario, outcome)

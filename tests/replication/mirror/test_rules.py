@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import TimeMs
-from replication.mirror.checkpoints import CheckpointStore, is_news, new_checkpoints, offsets_to_set, target_partition
+from replication.mirror.checkpoints import (
+    CheckpointStore,
+    is_more_recent,
+    new_checkpoints,
+    offsets_to_set,
+    target_partition,
+)
 from replication.mirror.policy import DefaultPolicy, IdentityPolicy, is_cycle, is_replicated, wanted_partitions
 from replication.mirror.records import (
     Checkpoint,
@@ -169,8 +175,8 @@ def test_a_name_too_long_for_its_length_is_refused() -> None:
 def told(pairs: list[tuple[int, int]], lag_max: int = 100) -> list[int]:
     state, found = SyncState(), []
     for upstream, downstream in pairs:
-        state, is_told = next_sync(state, Offset(upstream), Offset(downstream), lag_max)
-        if is_told:
+        state, is_due = next_sync(state, Offset(upstream), Offset(downstream), lag_max)
+        if is_due:
             found.append(upstream)
     return found
 
@@ -244,14 +250,14 @@ def test_a_store_that_must_read_to_the_end_keeps_the_last_sync_of_what_it_reads_
     for offset in range(0, 500, 50):
         store.add(sync(offset, offset))
     store.read_to_end()
-    assert set(store.kept(PARTITION)) == {sync(450, 450)}
+    assert set(store.syncs_of(PARTITION)) == {sync(450, 450)}
     store.add(sync(500, 500))
-    assert set(store.kept(PARTITION)) == {sync(450, 450), sync(500, 500)}
+    assert set(store.syncs_of(PARTITION)) == {sync(450, 450), sync(500, 500)}
 
 
 def test_a_sync_that_goes_back_drops_all_others() -> None:
     store = store_of([sync(0, 0), sync(100, 100), sync(30, 101)])
-    assert set(store.kept(PARTITION)) == {sync(30, 101)}
+    assert set(store.syncs_of(PARTITION)) == {sync(30, 101)}
 
 
 STEPS = st.lists(st.tuples(st.integers(1, 300), st.integers(0, 300)), min_size=1, max_size=80)
@@ -277,7 +283,7 @@ def test_a_translation_is_never_ahead_and_never_goes_back_as_the_offset_rises(
 @given(STEPS)
 def test_kept_syncs_hold_what_kafka_says_they_hold(steps: list[tuple[int, int]]) -> None:
     syncs = [sync(up, down) for up, down in itertools.accumulate(steps, lambda a, b: (a[0] + b[0], a[1] + b[1]))]
-    kept = store_of(syncs).kept(PARTITION)
+    kept = store_of(syncs).syncs_of(PARTITION)
     assert len(kept) == SYNC_COUNT
     assert kept[0] == syncs[-1]
     for i, j in itertools.combinations(range(SYNC_COUNT), 2):
@@ -296,8 +302,8 @@ def test_a_checkpoint_goes_forward_or_follows_a_group_that_went_back(
     upstream: int, downstream: int, is_emitted: bool
 ) -> None:
     last = Checkpoint("g", PARTITION, Offset(50), Offset(40))
-    assert is_news(Checkpoint("g", PARTITION, Offset(upstream), Offset(downstream)), last) is is_emitted
-    assert is_news(last, None)
+    assert is_more_recent(Checkpoint("g", PARTITION, Offset(upstream), Offset(downstream)), last) is is_emitted
+    assert is_more_recent(last, None)
 
 
 def test_only_what_can_be_translated_is_told() -> None:

@@ -12,7 +12,7 @@ from broker.errors import UsageError
 from broker.ids import Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
 from log.log_config import LogConfig
-from replication.retention import Reset, Retention, identity_of, keyed_record
+from replication.retention import AutoOffsetReset, Retention, identity_of, keyed_record
 from replication.rules.deletion import Deletion, low_watermark, take_order
 from replication.rules.partition import LeaderState, LogState
 from tests.replication.builders import follower, leader, moment, statuses
@@ -79,7 +79,7 @@ def test_a_log_is_configured_as_upkeep_says() -> None:
 
 
 def test_upkeep_tells_what_it_is() -> None:
-    assert str(Retention(compacts=True, reset=Reset.EARLIEST)) == (
+    assert str(Retention(compacts=True, reset=AutoOffsetReset.EARLIEST)) == (
         "cleanup.policy compact,delete, retention.ms -1, retention.bytes -1, segment.bytes 1000, looked at every "
         "5000 ms, 8 keys; auto.offset.reset earliest"
     )

@@ -15,7 +15,7 @@ from broker.units import DurationMs, SizeBytes
 from replication.checkers import Rare
 from replication.cli.simulate import simulate
 from replication.groups import GroupsExtension, with_groups
-from replication.retention import RecordsDeleted, Reset, Retention
+from replication.retention import AutoOffsetReset, DeleteRecordsResponse, Retention
 from replication.roles.messages import (
     CONTROLLER,
     AlterPartitionResponse,
@@ -78,10 +78,10 @@ def test_logs_are_cut_and_compacted_and_nothing_is_lost_without_faults() -> None
     outcome = run(with_retention(quiet(1, MINUTE), retention))
     assert outcome.is_clean
     assert outcome.durability.lost == ()
-    assert outcome.kept is not None
-    assert outcome.kept.expired_count > 5
-    assert outcome.kept.superseded_count > 5
-    assert outcome.kept.expired_count + outcome.kept.superseded_count < outcome.durability.acked_count
+    assert outcome.retention is not None
+    assert outcome.retention.expired_count > 5
+    assert outcome.retention.superseded_count > 5
+    assert outcome.retention.expired_count + outcome.retention.superseded_count < outcome.durability.acked_count
 
 
 def test_upkeep_moves_no_fault_of_a_run_without_it() -> None:
@@ -93,17 +93,19 @@ def test_upkeep_moves_no_fault_of_a_run_without_it() -> None:
 def test_every_kind_of_upkeep_is_drawn() -> None:
     drawn = [drawn_retention(seed) for seed in range(60)]
     assert {(each.compacts, each.deletes) for each in drawn} == {(False, True), (True, True), (True, False)}
-    assert {each.reset for each in drawn} == set(Reset)
+    assert {each.reset for each in drawn} == set(AutoOffsetReset)
 
 
 def test_consumers_that_come_too_late_are_counted_apart_from_losses() -> None:
     options = attrs.evolve(quiet(1, MINUTE), produce_ms=DurationMs(20), consumers=1)
-    retention = Retention(retention_bytes=SizeBytes(1_000), segment_bytes=SizeBytes(500), reset=Reset.EARLIEST)
+    retention = Retention(
+        retention_bytes=SizeBytes(1_000), segment_bytes=SizeBytes(500), reset=AutoOffsetReset.EARLIEST
+    )
     outcome = run(with_retention(options, retention))
     assert outcome.is_clean
     assert outcome.durability.lost == ()
-    assert outcome.kept is not None
-    assert outcome.kept.unread_count > 100
+    assert outcome.retention is not None
+    assert outcome.retention.unread_count > 100
 
 
 # What a fixed set of runs passes through.
@@ -155,10 +157,10 @@ _ANSWERED: Final = {
     (AlterPartitionResponse, ErrorCode.INELIGIBLE_REPLICA),
     (AlterPartitionResponse, ErrorCode.STALE_BROKER_EPOCH),
     (BrokerHeartbeatResponse, ErrorCode.STALE_BROKER_EPOCH),
-    (RecordsDeleted, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    (RecordsDeleted, ErrorCode.OFFSET_OUT_OF_RANGE),
-    (RecordsDeleted, ErrorCode.POLICY_VIOLATION),
-    (RecordsDeleted, ErrorCode.REQUEST_TIMED_OUT),
+    (DeleteRecordsResponse, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    (DeleteRecordsResponse, ErrorCode.OFFSET_OUT_OF_RANGE),
+    (DeleteRecordsResponse, ErrorCode.POLICY_VIOLATION),
+    (DeleteRecordsResponse, ErrorCode.REQUEST_TIMED_OUT),
 }
 """Answers with an error that the fixed runs give."""
 
@@ -189,7 +191,7 @@ class Seen:
                 | ConsumerFetchResponse
                 | BrokerHeartbeatResponse
                 | ListOffsetsResponse
-                | RecordsDeleted,
+                | DeleteRecordsResponse,
             ):
                 self.answers[type(each), each.error] += 1
         role = next((each.role for broker, each in cluster.nodes.items() if broker == node), None)

@@ -14,7 +14,7 @@ from broker.group.consumer import ConsumerGroup, heartbeats
 from broker.group.consumer.member import NOTHING
 from replication.groups.common.journal import Journal, StoredGroup
 from replication.groups.shard import Shard
-from replication.scenarios.catalogue.groups import INCIDENT, S63, S67, S69, S71
+from replication.scenarios.catalogue.groups import S63, S67, S69, S71, SHARED_GROUP_ID
 
 
 def test_a_zombie_is_refused_because_the_coordinator_fences_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,6 +63,9 @@ def test_clients_wait_because_a_coordinator_says_that_it_reads(monkeypatch: pyte
 
 def test_a_program_that_does_not_cling_to_its_partitions_lives() -> None:
     members = tuple(
-        attrs.evolve(member, spec=attrs.evolve(member.spec, remembers_partitions=False)) for member in INCIDENT.members
+        attrs.evolve(member, spec=attrs.evolve(member.spec, remembers_partitions=False))
+        for member in SHARED_GROUP_ID.members
     )
-    assert attrs.evolve(INCIDENT, members=members).play().differences == ("0 programs ended by themselves, expected 1",)
+    assert attrs.evolve(SHARED_GROUP_ID, members=members).play().differences == (
+        "0 programs ended by themselves, expected 1",
+    )

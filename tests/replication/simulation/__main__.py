@@ -62,9 +62,9 @@ def one(task: tuple[int, float, str]) -> Result:
             "of those lost, which acks=1 allows": len(report.lost) - len(lost_of_all),
         }
     )
-    if outcome.kept is not None:
-        counts["acknowledged and expired"] = outcome.kept.expired_count
-        counts["acknowledged and superseded"] = outcome.kept.superseded_count
+    if outcome.retention is not None:
+        counts["acknowledged and expired"] = outcome.retention.expired_count
+        counts["acknowledged and superseded"] = outcome.retention.superseded_count
     return Result(seed, "" if outcome.is_clean else str(outcome.findings[0]), counts, Counter(outcome.rare))
 
 
@@ -86,11 +86,11 @@ def main(arguments: list[str]) -> int:
             if time.monotonic() - told_at > PROGRESS_S:
                 told_at = time.monotonic()
                 print(f"  {counts['runs']} of {count} runs, {told_at - began:.0f} s", flush=True)
-    tell(counts, rare, time.monotonic() - began)
+    on_line(counts, rare, time.monotonic() - began)
     return 1 if counts["broken"] else 0
 
 
-def tell(counts: Counter[str], rare: Counter[Rare], wall_s: float) -> None:
+def on_line(counts: Counter[str], rare: Counter[Rare], wall_s: float) -> None:
     """Print the totals."""
     cpu_s = counts.pop("CPU us") / 1e6
     print(f"{cpu_s:.1f} CPU seconds, {wall_s:.1f} s by the clock, {counts['events'] / cpu_s:,.0f} events a CPU second")

@@ -30,7 +30,7 @@ from replication.roles.replica_log import ReplicaLog
 from replication.roles.states.write import WriteInput
 from replication.rules.partition import AlterPartitionRequest, IsrMember, LogState, PartitionState
 from replication.scenarios import SCENARIOS, Scenario
-from replication.scenarios.script import Script
+from replication.scenarios.extension import ScenarioExtension
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, harsh, quiet, run
 
 Patch = pytest.MonkeyPatch
@@ -246,9 +246,11 @@ def test_a_leader_that_has_heard_of_a_move_away_and_back_is_held_to_the_new_log(
     """What a leader cannot know yet it is not held to; what it has heard it is."""
     (scenario,) = (each for each in SCENARIOS if each.name == "S54")
     assert isinstance(scenario, Scenario)
-    assert run(scenario.options(), extension=Script(scenario.acts, ())).findings == ()
+    assert run(scenario.options(), extension=ScenarioExtension(scenario.acts, ())).findings == ()
     a_leader_counts_who_is_added(monkeypatch)
-    assert "I4" in {each.code for each in run(scenario.options(), extension=Script(scenario.acts, ())).findings}
+    assert "I4" in {
+        each.code for each in run(scenario.options(), extension=ScenarioExtension(scenario.acts, ())).findings
+    }
 
 
 BY_A_RULE_TURNED_OFF: Final = {"I2", "I3", "I4", "I5", "I6", "I7", "I9", "I10", "I15", "I16"}

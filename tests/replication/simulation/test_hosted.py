@@ -36,7 +36,7 @@ class Stored(HostedMessage):
     error: ErrorCode
 
 
-class Keeper:
+class LogManager:
     """Keeps values in the internal partition; notes what it is told of leadership."""
 
     def __init__(self, host: Host, notes: list[tuple[BrokerId, str, int]]) -> None:
@@ -96,7 +96,7 @@ class Keeping:
         self.missing_text: str | None = None
 
     def join(self, cluster: Cluster) -> None:
-        cluster.host(lambda host: Keeper(host, self.notes))
+        cluster.host(lambda host: LogManager(host, self.notes))
         cluster.join(lambda node: self.asker)
 
     def missing(self, cluster: Cluster) -> str | None:

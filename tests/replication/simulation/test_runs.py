@@ -211,6 +211,6 @@ def test_min_isr_above_the_factor_is_refused() -> None:
 def test_the_controller_refuses_what_it_does_not_know() -> None:
     cluster = Cluster(quiet(1, MINUTE), Trace())
     cluster.begin()
-    cluster.tell(CONTROLLER, "nonsense")  # type: ignore[arg-type] # That is what is tested.
+    cluster.deliver(CONTROLLER, "nonsense")  # type: ignore[arg-type] # That is what is tested.
     with pytest.raises(UsageError, match="a controller takes no str"):
         cluster.run_until(TimeMs(1))

@@ -13,7 +13,7 @@ from replication.rules.out_of_sync import Why
 from replication.rules.settings import PartitionSettings
 from replication.simulation import Fault, FaultKind, PartitionView, Simulation, harsh, quiet
 from replication.simulation.options import with_partition_settings
-from replication.simulation.recording import LeftBy
+from replication.simulation.recording import ShrinkCause
 
 OPTIONS = attrs.evolve(quiet(1, DurationMs(120_000)), partitions=1)
 
@@ -52,7 +52,7 @@ def test_a_replica_cut_off_leaves_by_its_lag_and_says_how_far_it_is_behind() -> 
     (out,) = view.osr
     assert (out.now.broker, out.now.why) == (BrokerId(2), Why.STUCK)
     assert out.left is not None
-    assert out.left.by is LeftBy.LAG
+    assert out.left.by is ShrinkCause.LAG
     assert 35_000 < out.left.at_ms < 51_000  # Between the lag and one and a half times the lag.
     ends = {log.broker: log.end_offset for log in view.logs}
     assert out.now.lag_records == ends[BrokerId(0)] - ends[BrokerId(2)] > 50
@@ -69,11 +69,11 @@ def test_who_stops_restarts_or_is_fenced_leaves_for_that() -> None:
     )
     simulation = Simulation(OPTIONS, plan)
     simulation.run_until(100_000)
-    left = [(leaving.broker, leaving.by) for leaving in simulation.recording.leavings]
+    left = [(leaving.broker, leaving.by) for leaving in simulation.recording.isr_shrinks]
     assert left == [
-        (BrokerId(1), LeftBy.SHUTDOWN),
-        (BrokerId(2), LeftBy.SESSION),
-        (BrokerId(1), LeftBy.SESSION),
+        (BrokerId(1), ShrinkCause.SHUTDOWN),
+        (BrokerId(2), ShrinkCause.SESSION),
+        (BrokerId(1), ShrinkCause.SESSION),
     ]
 
 

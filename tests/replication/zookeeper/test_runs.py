@@ -8,7 +8,7 @@ import pytest
 from broker.units import DurationMs
 from replication.groups import GroupsExtension, with_groups
 from replication.rules.switches import rules_of
-from replication.scenarios.catalogue.zookeeper import OLDER_MODE
+from replication.scenarios.catalogue.zookeeper import ZOOKEEPER
 from replication.simulation import FaultKind, Options, harsh, run, swarm
 
 LOSING = (FaultKind.POWER_LOSS, FaultKind.WIPE, FaultKind.RACK_OUTAGE)
@@ -72,7 +72,7 @@ def test_groups_have_coordinators_in_a_cluster_with_zookeeper() -> None:
 
 
 def test_a_topic_of_the_same_name_is_made_only_when_every_replica_of_the_former_is_deleted() -> None:
-    (scenario,) = (each for each in OLDER_MODE if each.name == "S42-zk")
+    (scenario,) = (each for each in ZOOKEEPER if each.name == "S42-zk")
     lines: list[str] = []
     assert scenario.play(lines.append).is_expected
     gone, made = (
@@ -83,7 +83,7 @@ def test_a_topic_of_the_same_name_is_made_only_when_every_replica_of_the_former_
 
 
 def test_a_broker_that_stops_has_handed_over_before_its_session_ends() -> None:
-    (scenario,) = (each for each in OLDER_MODE if each.name == "S20-zk-stop")
+    (scenario,) = (each for each in ZOOKEEPER if each.name == "S20-zk-stop")
     lines: list[str] = []
     assert scenario.play(lines.append).is_expected
     told = [place for place, line in enumerate(lines) if "leader 1 (epoch 1), ISR 1,2," in line]

@@ -40,9 +40,9 @@ from log.partition.partition_log import PartitionLog
 from log.storage import Storage
 from replication.retention.messages import (
     DeleteRecords,
+    DeleteRecordsResponse,
     DeletionExpired,
     DeletionsDue,
-    RecordsDeleted,
     RetentionDue,
 )
 from replication.roles.broker_role import BrokerRole
@@ -61,8 +61,8 @@ START_CHECKPOINT_MS: Final = MINUTE_MS
 """log.flush.start.offset.checkpoint.interval.ms."""
 
 
-class Machine(Protocol):
-    """What a keeper sees of its machine."""
+class LogHost(Protocol):
+    """What a keeper sees of its host."""
 
     role: BrokerRole | None
     storage: Storage
@@ -72,7 +72,7 @@ class Machine(Protocol):
         """The logs that the present life has opened."""
         ...
 
-    def note_starts(self) -> None:
+    def checkpoint_log_starts(self) -> None:
         """Write down where logs begin that begin within a segment."""
         ...
 
@@ -84,14 +84,14 @@ class _Waiting:
     offset: Offset
 
 
-class Keeper:
+class LogManager:
     """One broker's keeper, for the first `partition_count` partitions."""
 
-    def __init__(self, machine: Machine, partition_count: int) -> None:
-        self._machine = machine
+    def __init__(self, host: LogHost, partition_count: int) -> None:
+        self._host = host
         self._partition_count = partition_count
         self._logs: dict[TopicPartition, PartitionLog] = {}
-        self._cleaner = CleanerManager(machine.storage, self._logs)
+        self._cleaner = CleanerManager(host.storage, self._logs)
         self._waiting: list[_Waiting] = []
         self._noted_ms: TimeMs | None = None
 
@@ -132,14 +132,14 @@ class Keeper:
             self._noted_ms = now_ms
         elif abs(now_ms - self._noted_ms) >= START_CHECKPOINT_MS:
             self._noted_ms = now_ms
-            self._machine.note_starts()
+            self._host.checkpoint_log_starts()
 
     def _usable(self) -> dict[int, ReplicaLog]:
-        role = self._machine.role
+        role = self._host.role
         assert role is not None
         return {
             partition: log
-            for partition, log in sorted(self._machine.logs.items())
+            for partition, log in sorted(self._host.logs.items())
             if partition < self._partition_count and partition not in role.offline
         }
 
@@ -178,7 +178,7 @@ class Keeper:
                 out.wake(LOOK_MS, DeletionsDue())
 
     def _answer_done(self, now_ms: TimeMs, out: Outbox) -> None:
-        role = self._machine.role
+        role = self._host.role
         assert role is not None
         moment = Moment(now_ms, role.image.brokers)
         for each in list(self._waiting):
@@ -190,7 +190,7 @@ class Keeper:
                 _answer(each.order, each.sender, ErrorCode.NONE, reached, out)
 
     def _leader(self, partition: int) -> LeaderRole | None:
-        role = self._machine.role
+        role = self._host.role
         part = None if role is None else role.roles.get(partition)
         return part if isinstance(part, LeaderRole) else None
 
@@ -200,4 +200,4 @@ def _name_of(waiting: _Waiting) -> tuple[int, int, Address]:
 
 
 def _answer(order: DeleteRecords, sender: Address, error: ErrorCode, reached: Offset, out: Outbox) -> None:
-    out.send(sender, RecordsDeleted(order.partition, order.number, error, reached))
+    out.send(sender, DeleteRecordsResponse(order.partition, order.number, error, reached))

@@ -1,14 +1,14 @@
-"""What a scenario does to disks: a directory that fails, a bit that turns over, a flush after every write.
+"""Define the disk faults of a scenario: a directory that fails, a bit that flips, a flush after each write.
 
-It decides how a disk is made to fail: by the faults of `log.storage.faults`, armed when their time has come; whatever
-follows is the broker's doing.
+What it decides: how a disk is made to fail: by the faults of `log.storage.faults`, armed at the time of the operation.
+Everything that follows is decided by the broker.
 
-Constraints: a process whose last directory has failed ends, as Kafka's does.
+Constraints: a process ends when its last directory has failed, as Kafka's does.
 
-Worked example: `DiskFault(5_000, 0, LogFault("disk-0/*.log", FaultKind.NO_SPACE), 20_000)`: broker 0's first disk is
-full at its next write after 5 s; should the process end by it, it starts again at 20 s, and the disk has room.
+Example: `DiskFault(5_000, 0, LogFault("disk-0/*.log", FaultKind.NO_SPACE), 20_000)` fills broker 0's first disk at its
+next write after 5 s; if the process ends by it, it starts again at 20 s with free space.
 
-Left out: disks that are slow.
+Left out: slow disks.
 
 Source: ours; KIP-112.
 """
@@ -27,23 +27,23 @@ from log.storage.faults import FaultKind as LogFaultKind
 from log.storage.faults import FaultyStorage
 from replication.roles.messages import Message, NodeId
 from replication.roles.outbox import Outbox
-from replication.scenarios.acts import Stage, start_broker
+from replication.scenarios.operations import ScenarioContext, start_broker
 from replication.simulation.cluster import Cluster
 from replication.simulation.node import topic_id_of
 
 _NOTHING: Final = LogFault("", LogFaultKind.READ_ERROR)
 _VALUE_END_DISTANCE: Final = 3
-"""Of a batch with one record, this many bytes before its end lies a byte of the value."""
+"""The distance in bytes from the end of a batch of one record to a byte of its value."""
 
 
 class ArmedStorage(FaultyStorage):
-    """A storage that fails once it is armed, at the next operation that its fault fits."""
+    """Fail once, after `arm`, at the next operation that matches the fault."""
 
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage, _NOTHING)
 
     def arm(self, fault: LogFault) -> None:
-        """Let a fault strike from now on, once."""
+        """Let `fault` strike once from now on."""
         self._fault = fault
         self._waiting_count = fault.passed_count
         self.has_struck = False
@@ -51,7 +51,7 @@ class ArmedStorage(FaultyStorage):
 
 @attrs.frozen
 class DiskFault:
-    """From `at_ms` on a fault waits for a broker's next operation that fits; a process that ends starts anew later."""
+    """Fail a broker's next matching disk operation after `at_ms`; restart the process at `until_ms` if it ends."""
 
     at_ms: int
     broker: int
@@ -59,13 +59,13 @@ class DiskFault:
     until_ms: int
 
     def join(self, cluster: Cluster) -> None:
-        """Put the storage that will fail around the machine's."""
+        """Wrap the machine's storage in one that can fail."""
         node = cluster.nodes[BrokerId(self.broker)]
         node.storage = ArmedStorage(node.storage)
 
-    def strike(self, stage: Stage) -> None:
+    def perform(self, context: ScenarioContext) -> None:
         """Arm the fault."""
-        cluster, broker = stage.cluster, BrokerId(self.broker)
+        cluster, broker = context.cluster, BrokerId(self.broker)
         node = cluster.nodes[broker]
         assert isinstance(node.storage, ArmedStorage)
         node.storage.arm(self.fault)
@@ -83,16 +83,16 @@ class DiskFault:
 
 @attrs.frozen
 class BitFlip:
-    """A bit of one record turns over on a broker's disk."""
+    """Flip one bit of one record on a broker's disk."""
 
     at_ms: int
     broker: int
     offset: int
     partition: int = 0
 
-    def strike(self, stage: Stage) -> None:
-        """Turn it over."""
-        cluster, node = stage.cluster, stage.cluster.nodes[BrokerId(self.broker)]
+    def perform(self, context: ScenarioContext) -> None:
+        """Flip the bit."""
+        cluster, node = context.cluster, context.cluster.nodes[BrokerId(self.broker)]
         log = node.logs[self.partition].log
         end = log.read(Offset(self.offset), 1).start.position + len(log.read(Offset(self.offset), 1).records)
         file = node.storage.open(f"{node.directory_of(self.partition)}/{log.active_segment.base_offset:020d}.log")
@@ -104,25 +104,25 @@ class BitFlip:
 
 @attrs.frozen
 class WrongTopicId:
-    """The file beside a log says that it belongs to another topic."""
+    """Write the id of another topic into the partition.metadata file of a log."""
 
     at_ms: int
     broker: int
     partition: int
     topic_id: int
 
-    def strike(self, stage: Stage) -> None:
+    def perform(self, context: ScenarioContext) -> None:
         """Overwrite the file."""
-        node = stage.cluster.nodes[BrokerId(self.broker)]
+        node = context.cluster.nodes[BrokerId(self.broker)]
         path = f"{node.directory_of(self.partition)}/{PARTITION_METADATA_FILE}"
         write_partition_metadata(node.storage, path, PartitionMetadata(topic_id_of(self.topic_id)))
         text = f"on broker {self.broker} the log of partition {self.partition} now says it is of topic {self.topic_id}"
-        stage.cluster.trace.line(stage.cluster.now_ms, text)
+        context.cluster.trace.line(context.cluster.now_ms, text)
 
 
 @attrs.frozen
 class FlushEachWrite:
-    """Every broker flushes after each record (flush.messages=1)."""
+    """Flush after each record on every broker (flush.messages=1)."""
 
     at_ms: int = 0
 
@@ -131,10 +131,10 @@ class FlushEachWrite:
         for node in cluster.nodes.values():
             node.config = attrs.evolve(node.config, flush_messages=1)
 
-    def strike(self, stage: Stage) -> None:
-        """Tell it."""
-        stage.cluster.trace.line(stage.cluster.now_ms, "brokers flush after each record")
+    def perform(self, context: ScenarioContext) -> None:
+        """Write one line to the trace."""
+        context.cluster.trace.line(context.cluster.now_ms, "brokers flush after each record")
 
 
 PREPARED: Final = (DiskFault, FlushEachWrite)
-"""Acts that join before a cluster begins."""
+"""The operations that join the cluster before it begins."""

@@ -5,7 +5,7 @@ way and sends it again until it is acknowledged, as Connect's producers do (acks
 without end). So the order within a partition is kept, and an answer that was lost makes a duplicate, never a gap.
 
 Constraints: leaders are learned by asking brokers. An answer is used only if it answers the last question of its
-flow. `Side.reset` forgets every flow, as the death of the process does; what was sent is still on its way.
+flow. `ClusterConnection.reset` forgets every flow, as the death of the process does; what was sent is still on its way.
 
 Worked example: a writer's batch is appended and the answer lost: after `produce_ms_max` it is sent again, and the
 copy holds its records twice.
@@ -54,46 +54,46 @@ Token = TypeVar("Token")
 
 
 @attrs.frozen
-class Poked(HostedMessage):
+class WorkDue(HostedMessage):
     """To a side from within its own process: flows that stand still may have work."""
 
 
-class Side:
+class ClusterConnection:
     """The connection point of one process in one cluster: hands each answer to the flow that asked."""
 
-    def __init__(self, node: NodeId, options: Options, entropy: RandomSource, poke: Callable[[], None]) -> None:
+    def __init__(self, node: NodeId, options: Options, entropy: RandomSource, wake_clients: Callable[[], None]) -> None:
         self.options = options
         self._node = node
         self._entropy = entropy
-        self._poke = poke
-        self._is_poked = False
+        self._wake_clients = wake_clients
+        self._is_woken = False
         self._number = 0
-        self._asking: dict[int, Flow] = {}
-        self._flows: list[Flow] = []
+        self._asking: dict[int, PartitionClient] = {}
+        self._flows: list[PartitionClient] = []
 
     def begin(self, out: Outbox) -> None:
         """Take part; there is nothing to do before a flow is added."""
 
-    def add(self, flow: Flow) -> None:
+    def add(self, flow: PartitionClient) -> None:
         """Let a flow begin."""
         self._flows.append(flow)
-        self.poke()
+        self.wake_clients()
 
     def reset(self) -> None:
         """Forget all flows."""
         self._asking.clear()
         self._flows.clear()
 
-    def poke(self) -> None:
+    def wake_clients(self) -> None:
         """Let flows that stand still look for work, as an event of their own."""
-        if not self._is_poked:
-            self._is_poked = True
-            self._poke()
+        if not self._is_woken:
+            self._is_woken = True
+            self._wake_clients()
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
-        """Take an answer, a wake-up call or a poke."""
-        if isinstance(message, Poked):
-            self._is_poked = False
+        """Take an answer, a wake-up call or a wake_clients."""
+        if isinstance(message, WorkDue):
+            self._is_woken = False
             for flow in list(self._flows):
                 flow.work(out)
         elif isinstance(message, ClientDue | MetadataResponse | ConsumerFetchResponse | ProduceResponse):
@@ -101,7 +101,7 @@ class Side:
             if asking is not None:
                 asking.on_answer(message, now_ms, out)
 
-    def question(self, flow: Flow, patience_ms: int, out: Outbox) -> int:
+    def question(self, flow: PartitionClient, patience_ms: int, out: Outbox) -> int:
         """Return the number of a new question of a flow, which comes back as ClientDue if it is not answered."""
         self._number += 1
         self._asking[self._number] = flow
@@ -113,21 +113,21 @@ class Side:
         return Address(NodeId(self._entropy.next_int_bound(self.options.brokers)))
 
 
-class Flow:
+class PartitionClient:
     """What readers and writers share: one question under way, to the leader of one partition if that is known."""
 
-    def __init__(self, side: Side, partition: int) -> None:
+    def __init__(self, side: ClusterConnection, partition: int) -> None:
         self.side = side
         self.partition = partition
         self._leader = NO_LEADER
         self._asked = NO_LEADER
-        self._is_asking = False
+        self._is_waiting = False
 
     def work(self, out: Outbox) -> None:
         """Ask the next question, if none is under way and there is something to ask."""
-        if self._is_asking or not self._has_work():
+        if self._is_waiting or not self._has_work():
             return
-        self._is_asking = True
+        self._is_waiting = True
         answer_ms = self.side.options.role_settings.answer_ms_max
         if self._leader == NO_LEADER:
             number = self.side.question(self, answer_ms, out)
@@ -139,21 +139,21 @@ class Flow:
 
     def on_answer(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
         """Take the answer to the question under way, or the news that there is none."""
-        self._is_asking = False
+        self._is_waiting = False
         if isinstance(message, MetadataResponse):
             self._leader = message.leader
             if message.leader == NO_LEADER:
                 self._wait(RETRY_MS, out)
                 return
-        elif isinstance(message, ConsumerFetchResponse | ProduceResponse) and not self._on_told(message):
+        elif isinstance(message, ConsumerFetchResponse | ProduceResponse) and not self._on_response(message):
             self._wait(RETRY_MS, out)
             return
         self.work(out)
-        if not self._is_asking:
+        if not self._is_waiting:
             self._on_idle(out)
 
     def _wait(self, delay_ms: int, out: Outbox) -> None:
-        self._is_asking = True
+        self._is_waiting = True
         self.side.question(self, delay_ms, out)
 
     def _has_work(self) -> bool:
@@ -162,7 +162,7 @@ class Flow:
     def _ask(self, leader: BrokerId, answer_ms: int, out: Outbox) -> None:
         raise NotImplementedError
 
-    def _on_told(self, message: ConsumerFetchResponse | ProduceResponse) -> bool:
+    def _on_response(self, message: ConsumerFetchResponse | ProduceResponse) -> bool:
         """Take what the leader told; return whether it was what was asked for."""
         raise NotImplementedError
 
@@ -170,7 +170,7 @@ class Flow:
         """There is nothing to ask for the moment."""
 
 
-class Reader(Flow):
+class PartitionReader(PartitionClient):
     """Reads a partition from a position on, and hands on the records of one answer at a time.
 
     `may_read` is asked before each question; `end_offset` is the high watermark of the last answer, -1 before.
@@ -178,7 +178,7 @@ class Reader(Flow):
 
     def __init__(
         self,
-        side: Side,
+        side: ClusterConnection,
         partition: int,
         position: Offset,
         on_records: Callable[[tuple[Record, ...]], None],
@@ -198,7 +198,7 @@ class Reader(Flow):
         number = self.side.question(self, answer_ms, out)
         out.send(Address(NodeId(leader)), ConsumerFetch(self.partition, number, self.position))
 
-    def _on_told(self, message: ConsumerFetchResponse | ProduceResponse) -> bool:
+    def _on_response(self, message: ConsumerFetchResponse | ProduceResponse) -> bool:
         assert isinstance(message, ConsumerFetchResponse), message
         if message.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             # auto.offset.reset is earliest, and nobody's position is past the end but after a loss.
@@ -226,13 +226,13 @@ class Reader(Flow):
             self._wait(POLL_MS, out)
 
 
-class Writer(Flow, Generic[Token]):
+class PartitionWriter(PartitionClient, Generic[Token]):
     """Writes batches to a partition, one after the other, each until it is acknowledged.
 
     `on_written` is told the token that came with a batch, and the offset of its first record.
     """
 
-    def __init__(self, side: Side, partition: int, on_written: Callable[[Token, Offset], None]) -> None:
+    def __init__(self, side: ClusterConnection, partition: int, on_written: Callable[[Token, Offset], None]) -> None:
         super().__init__(side, partition)
         self._on_written = on_written
         self._queue: deque[tuple[bytes, Token]] = deque()
@@ -245,7 +245,7 @@ class Writer(Flow, Generic[Token]):
     def write(self, batch: bytes, token: Token) -> None:
         """Write one batch after those that wait."""
         self._queue.append((batch, token))
-        self.side.poke()
+        self.side.wake_clients()
 
     def _has_work(self) -> bool:
         return bool(self._queue)
@@ -255,7 +255,7 @@ class Writer(Flow, Generic[Token]):
         number = self.side.question(self, self.side.options.role_settings.produce_ms_max + answer_ms, out)
         out.send(Address(NodeId(leader)), Produce(self.partition, number, ACKS_ALL, batch))
 
-    def _on_told(self, message: ConsumerFetchResponse | ProduceResponse) -> bool:
+    def _on_response(self, message: ConsumerFetchResponse | ProduceResponse) -> bool:
         assert isinstance(message, ProduceResponse), message
         if message.error is not ErrorCode.NONE:
             return False

@@ -16,8 +16,8 @@ from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER
 from broker.units import SECOND_MS, DurationMs, TimeMs
-from replication.retention.keeper import DELETION_MS_MAX
-from replication.retention.messages import DeleteRecords, DeletionOrder, RecordsDeleted
+from replication.retention.log_manager import DELETION_MS_MAX
+from replication.retention.messages import DeleteRecords, DeleteRecordsOrder, DeleteRecordsResponse
 from replication.roles.messages import Address, ClientDue, Message, MetadataRequest, MetadataResponse, NodeId
 from replication.roles.outbox import Outbox
 
@@ -25,14 +25,14 @@ RETRY_MS: Final = DurationMs(500)
 ORDER_MS_MAX: Final = 30 * SECOND_MS
 
 
-class Deleter:
+class DeleteRecordsClient:
     """Has records deleted."""
 
     def __init__(self, broker_count: int, entropy: RandomSource) -> None:
         self._broker_count = broker_count
         self._entropy = entropy
         self._number = 0
-        self._order: DeletionOrder | None = None
+        self._order: DeleteRecordsOrder | None = None
         self._given_ms = TimeMs(0)
 
     def begin(self, out: Outbox) -> None:
@@ -40,13 +40,13 @@ class Deleter:
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
         """Take an order, an answer or a wake-up call."""
-        if isinstance(message, DeletionOrder):
+        if isinstance(message, DeleteRecordsOrder):
             if self._order is None:
                 self._order, self._given_ms = message, now_ms
                 self._ask(message, out)
             return
         order = self._order
-        if order is None or not isinstance(message, ClientDue | MetadataResponse | RecordsDeleted):
+        if order is None or not isinstance(message, ClientDue | MetadataResponse | DeleteRecordsResponse):
             return
         if message.number != self._number:
             return
@@ -66,13 +66,13 @@ class Deleter:
         else:
             self._order = None
 
-    def _ask_again(self, order: DeletionOrder, now_ms: TimeMs, out: Outbox) -> None:
+    def _ask_again(self, order: DeleteRecordsOrder, now_ms: TimeMs, out: Outbox) -> None:
         if now_ms - self._given_ms > ORDER_MS_MAX:
             self._order = None
         else:
             self._ask(order, out)
 
-    def _ask(self, order: DeletionOrder, out: Outbox) -> None:
+    def _ask(self, order: DeleteRecordsOrder, out: Outbox) -> None:
         self._number += 1
         broker = NodeId(self._entropy.next_int_bound(self._broker_count))
         out.send(Address(broker), MetadataRequest(order.partition, self._number))

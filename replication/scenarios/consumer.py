@@ -1,11 +1,11 @@
-"""A consumer that reads a partition from its start, and may check its position whenever the leader changes.
+"""Consume a partition from its start; validate the position whenever the leader changes, if asked to.
 
-It decides when it asks what: who leads, then, once for each leader epoch, whether its position still stands
-(`replication.rules.position`), then for records.
+What it decides: the order of requests: Metadata; then, once per leader epoch, OffsetsForLeaderEpoch to validate the
+position (`replication.rules.position`); then Fetch.
 
-Constraints: one question at a time; it asks any broker for the leader, in turn.
+Constraints: one request at a time; Metadata requests go to the brokers in turn.
 
-Left out: groups, and what the other consumers of the simulation note for the checkers.
+Left out: groups; the records that the simulation's own consumers note for the checkers.
 
 Source: Kafka clients OffsetFetcher and SubscriptionState, 4.0; KIP-320.
 """
@@ -35,17 +35,17 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.rules.partition import UNKNOWN_EPOCH
 from replication.rules.position import Position, check_position
-from replication.scenarios.acts import Stage
+from replication.scenarios.operations import ScenarioContext
 from replication.simulation.cluster import Cluster
 
 _POLL_MS: Final = DurationMs(500)
 
 
-class PositionReader:
-    """One consumer of partition 0. `seen` are the values that it was shown, in order."""
+class PositionConsumer:
+    """Consume partition 0; `read_values` are the values received, in order."""
 
     def __init__(self, brokers: int, *, checks: bool) -> None:
-        self.seen: list[int] = []
+        self.read_values: list[int] = []
         self._brokers = brokers
         self._checks = checks
         self._number = 0
@@ -54,11 +54,11 @@ class PositionReader:
         self._checked: LeaderEpoch = UNKNOWN_EPOCH
 
     def begin(self, out: Outbox) -> None:
-        """Start."""
+        """Start polling."""
         self._wait(out)
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
-        """Take an answer, or ask who leads."""
+        """Take a response, or ask for the leader."""
         if isinstance(message, ClientDue) and message.number == self._number:
             self._wait(out)
             out.send(Address(NodeId(self._number % self._brokers)), MetadataRequest(0, self._number))
@@ -79,13 +79,13 @@ class PositionReader:
         ):
             self._read(message.records)
 
-    def _go_on(self, told: MetadataResponse, out: Outbox) -> None:
-        if told.leader_epoch < self._known.leader_epoch:
+    def _go_on(self, response: MetadataResponse, out: Outbox) -> None:
+        if response.leader_epoch < self._known.leader_epoch:
             return
-        self._known = told
-        if self._checks and self._checked != told.leader_epoch and self._position.epoch != UNKNOWN_EPOCH:
-            ask = OffsetsForLeaderEpoch(0, self._number, self._position.epoch, told.leader_epoch)
-            out.send(Address(NodeId(told.leader)), ask)
+        self._known = response
+        if self._checks and self._checked != response.leader_epoch and self._position.epoch != UNKNOWN_EPOCH:
+            ask = OffsetsForLeaderEpoch(0, self._number, self._position.epoch, response.leader_epoch)
+            out.send(Address(NodeId(response.leader)), ask)
         else:
             self._consume(out)
 
@@ -96,7 +96,7 @@ class PositionReader:
         for batch in batches_in(records):
             for record in batch.records():
                 if record.offset >= self._position.offset:
-                    self.seen.append(int.from_bytes(record.value or b"", "big"))
+                    self.read_values.append(int.from_bytes(record.value or b"", "big"))
                     self._position = Position(Offset(record.offset + 1), batch.partition_leader_epoch)
 
     def _wait(self, out: Outbox) -> None:
@@ -105,19 +105,19 @@ class PositionReader:
 
 
 @attrs.frozen
-class Reads:
-    """A consumer reads partition 0 from the start of the run on."""
+class StartConsumer:
+    """Start a consumer of partition 0 at the beginning of the run; `checks` turns KIP-320 validation on."""
 
     checks: bool
     at_ms: int = 0
 
-    def join(self, cluster: Cluster) -> PositionReader:
-        """Let it take part, and return it."""
-        reader = PositionReader(cluster.options.brokers, checks=self.checks)
-        cluster.join(lambda _: reader)
-        return reader
+    def join(self, cluster: Cluster) -> PositionConsumer:
+        """Add the consumer to the cluster and return it."""
+        consumer = PositionConsumer(cluster.options.brokers, checks=self.checks)
+        cluster.join(lambda _: consumer)
+        return consumer
 
-    def strike(self, stage: Stage) -> None:
-        """Tell it."""
+    def perform(self, context: ScenarioContext) -> None:
+        """Write one line to the trace."""
         text = f"a consumer reads, and {'checks' if self.checks else 'does not check'} its position at a new leader"
-        stage.cluster.trace.line(stage.cluster.now_ms, text)
+        context.cluster.trace.line(context.cluster.now_ms, text)

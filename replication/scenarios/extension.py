@@ -1,14 +1,13 @@
-"""A scenario while it is played: its acts strike when they are due, and what must be looked at is written down.
+"""Perform a scenario's operations in a run and note the logs and responses that the scenario compares.
 
-It decides what is noted of a run for a scenario: at each time asked for, what stands in every broker's log and how far
-each takes it for committed; every answer that carries an error code, by kind; and in the end, which acknowledged
-records the leader no longer has.
+What it decides: what is noted of a run: at each given time the values and the high watermark of every broker's log;
+each response with an error code, by type; at the end the acknowledged values that the leader lacks.
 
-Constraints: looks at logs by reading their bytes; changes nothing.
+Constraints: it reads the logs' bytes and changes nothing.
 
-How: an extension of a run (`replication.simulation.run.Extension`): it joins before the cluster begins.
+How: it is a `replication.simulation.run.Extension`, which joins before the cluster begins.
 
-Worked example: after "1 leads without m0", `notes[20_000, 0].logs` is ((0,), ()) and `gone` is (0,).
+Example: if broker 1 leads without value 0 at 20 s, `snapshots[20_000, 0].logs` is ((0,), ()) and `lost_values` is (0,).
 
 Left out: what the checkers find, which is part of the run's outcome.
 
@@ -29,7 +28,7 @@ from broker.ids import NO_LEADER, Offset
 from broker.units import MIB
 from log.batches.in_buffer import batches_in
 from replication.checkers import Finding
-from replication.retention import RecordsDeleted, identity_of
+from replication.retention import DeleteRecordsResponse, identity_of
 from replication.roles.messages import (
     AlterPartitionReassignmentsResponse,
     AlterPartitionResponse,
@@ -47,19 +46,19 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.produce import Fate
-from replication.scenarios.acts import Act, Stage
 from replication.scenarios.client import ScriptedClient
-from replication.scenarios.disks import PREPARED
-from replication.scenarios.reader import PositionReader, Reads
+from replication.scenarios.consumer import PositionConsumer, StartConsumer
+from replication.scenarios.disk_faults import PREPARED
+from replication.scenarios.operations import Operation, ScenarioContext
 from replication.scenarios.zombie_controller import zombie_controller
 from replication.simulation.cluster import Cluster
 from replication.zookeeper.messages import Obeyed
 
 DIVERGING = "FetchResponse, diverging"
-"""The kind under which answers to fetches are counted that say where the logs part."""
+"""The name under which Fetch responses with a diverging epoch (KIP-595) are counted."""
 
 
-_ANSWERS: Final = (
+_RESPONSES: Final = (
     ProduceResponse,
     ConsumerFetchResponse,
     OffsetsForLeaderEpochResponse,
@@ -68,77 +67,74 @@ _ANSWERS: Final = (
     ElectLeadersResponse,
     AlterPartitionReassignmentsResponse,
     Obeyed,
-    RecordsDeleted,
+    DeleteRecordsResponse,
 )
 
 
 @attrs.frozen
-class Note:
-    """What was seen of a partition at a time: per broker the values in its log, its high watermark, and its start.
-
-    Watermark and start are -1 for no log.
-    """
+class LogSnapshot:
+    """Hold, by broker, the values in a partition's log, its high watermark and its start; -1 for no log."""
 
     logs: tuple[tuple[int, ...], ...]
-    highs: tuple[int, ...]
-    starts: tuple[int, ...]
+    high_watermarks: tuple[int, ...]
+    log_starts: tuple[int, ...]
 
 
-class Script:
-    """Plays acts and takes notes, at each (time, partition) of `looks`.
+class ScenarioExtension:
+    """Perform operations and note the logs at each (time in ms, partition) of `states`.
 
-    `answers` counts (kind, error), `gone` holds acknowledged values that are lost.
+    `responses` counts (message class, error code); `lost_values` are the acknowledged values that are lost at the end.
     """
 
-    def __init__(self, acts: Sequence[Act], looks: Iterable[tuple[int, int]]) -> None:
-        self._acts = acts
-        self._looks = sorted(set(looks))
-        self.notes: dict[tuple[int, int], Note] = {}
-        self.answers: Counter[tuple[str, ErrorCode]] = Counter()
-        self.gone: tuple[int, ...] = ()
-        self.shown: tuple[int, ...] = ()
-        """What the consumers of the simulation were shown."""
-        self._readers: list[PositionReader] = []
+    def __init__(self, operations: Sequence[Operation], states: Iterable[tuple[int, int]]) -> None:
+        self._operations = operations
+        self._states = sorted(set(states))
+        self.snapshots: dict[tuple[int, int], LogSnapshot] = {}
+        self.responses: Counter[tuple[str, ErrorCode]] = Counter()
+        self.lost_values: tuple[int, ...] = ()
+        self.delivered_values: tuple[int, ...] = ()
+        """The values that the simulation's own consumers read."""
+        self._consumers: list[PositionConsumer] = []
 
     @property
-    def seen(self) -> tuple[tuple[int, ...], ...]:
-        """What each consumer of the scenario was shown."""
-        return tuple(tuple(reader.seen) for reader in self._readers)
+    def read_values(self) -> tuple[tuple[int, ...], ...]:
+        """Return the values that each consumer of the scenario read."""
+        return tuple(tuple(consumer.read_values) for consumer in self._consumers)
 
     def join(self, cluster: Cluster) -> None:
-        """Take part in a run."""
+        """Add the scenario's clients to the cluster and schedule the operations."""
         client = cluster.join(lambda _: ScriptedClient(cluster.history))
         former = cluster.join(lambda _: zombie_controller())
-        stage = Stage(cluster, client, former)
-        for act in self._acts:
-            if isinstance(act, PREPARED):
-                act.join(cluster)
-            elif isinstance(act, Reads):
-                self._readers.append(act.join(cluster))
-            cluster.at(act.at_ms, partial(act.strike, stage))
-        for at_ms, partition in self._looks:
+        context = ScenarioContext(cluster, client, former)
+        for operation in self._operations:
+            if isinstance(operation, PREPARED):
+                operation.join(cluster)
+            elif isinstance(operation, StartConsumer):
+                self._consumers.append(operation.join(cluster))
+            cluster.at(operation.at_ms, partial(operation.perform, context))
+        for at_ms, partition in self._states:
             cluster.at(at_ms, partial(self._note, cluster, at_ms, partition))
         cluster.watches.append(self._count)
 
     def missing(self, cluster: Cluster) -> str | None:
-        """Return nothing: a scenario ends when its time is over."""
+        """Return None: a scenario ends when its time is over."""
         return None
 
     def findings(self, cluster: Cluster) -> Sequence[Finding]:
-        """Note what is gone; find nothing."""
+        """Note which acknowledged values the leader lacks; return no finding."""
         state = cluster.controller.image.partitions.get(0)
         leader = NO_LEADER if state is None else state.leader
         held: set[int] = set()
         if leader != NO_LEADER and 0 in cluster.nodes[leader].logs:
             held.update(values_in(cluster.nodes[leader].logs[0]))
         acked = [write for write in cluster.history.writes if write.fate is Fate.ACKED and write.partition == 0]
-        self.shown = tuple(seen.value for seen in cluster.history.sightings)
-        self.gone = tuple(write.value for write in acked if write.value not in held)
+        self.delivered_values = tuple(seen.value for seen in cluster.history.consumed_records)
+        self.lost_values = tuple(write.value for write in acked if write.value not in held)
         return ()
 
     def _note(self, cluster: Cluster, at_ms: int, partition: int) -> None:
         logs = [node.logs.get(partition) for _, node in sorted(cluster.nodes.items())]
-        self.notes[at_ms, partition] = Note(
+        self.snapshots[at_ms, partition] = LogSnapshot(
             tuple(() if log is None else tuple(values_in(log)) for log in logs),
             tuple(-1 if log is None else log.log.high_watermark for log in logs),
             tuple(-1 if log is None else log.log.log_start_offset for log in logs),
@@ -148,13 +144,13 @@ class Script:
         for _, message in out.sent:
             error = _error_of(message)
             if error is not None:
-                self.answers[type(message).__name__, error] += 1
+                self.responses[type(message).__name__, error] += 1
             if isinstance(message, FetchResponse) and message.answer.diverging is not None:
-                self.answers[DIVERGING, ErrorCode.NONE] += 1
+                self.responses[DIVERGING, ErrorCode.NONE] += 1
 
 
 def values_in(log: ReplicaLog) -> Iterator[int]:
-    """Yield the values in a log, in order; of a machine without power, what is left of them."""
+    """Yield the values in a log, in order; after a power loss only those that are left."""
     position = log.log.log_start_offset
     while position < log.log.log_end_offset:
         before = position
@@ -167,7 +163,7 @@ def values_in(log: ReplicaLog) -> Iterator[int]:
 
 
 def _error_of(message: Message) -> ErrorCode | None:
-    if isinstance(message, _ANSWERS):
+    if isinstance(message, _RESPONSES):
         return message.error
     if isinstance(message, FetchResponse):
         return message.answer.error

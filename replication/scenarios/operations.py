@@ -1,0 +1,241 @@
+"""Define the operations of a scenario: single writes and reads, admin requests, held messages and crashes.
+
+What it decides: how each operation reaches the cluster. It is always a message to a process, or a change of the
+network or of a machine, never a change of what a role knows.
+
+Goals, most important first:
+1. One operation is one line of a scenario, with its time.
+2. Everything that follows from an operation follows from the roles and the rules.
+
+Constraints: brokers are plain numbers here, as in a plan of faults. `LosePower` loses an exact number of records of
+each log, which `Fault` draws at random; flushed records stay.
+
+How: an operation has `at_ms` and `perform(context)`; the context holds the cluster and the scenario's client.
+
+Example: `HoldMessages(5_000, 7_000, "MetadataFetchResponse", receiver=1)` delays the metadata of broker 1 from 5 s to
+7 s, and `SendRecord(5_100, broker=0)` sends one record to broker 0 meanwhile.
+
+Left out: batches of several records, transactions.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+import attrs
+
+from broker.ids import BrokerId, Offset
+from broker.units import MIB, TimeMs
+from log.partition.partition_log import PartitionLog
+from replication.retention import DeleteRecords, RetentionDue
+from replication.roles.messages import CONTROLLER, Address, ConsumerFetch, Message, NodeId
+from replication.rules.produce import ACKS_ALL
+from replication.scenarios.client import SendRequest, SendWrite
+from replication.simulation.cluster import Cluster
+from replication.simulation.network import Hold
+
+_MANY: Final = 1_000_000
+_READ_BYTES_MAX: Final = MIB
+
+
+@attrs.frozen
+class ScenarioContext:
+    """Hold what operations act on: the cluster, the scenario's client and the former controller."""
+
+    cluster: Cluster
+    client: NodeId
+    former: NodeId
+
+
+class Operation(Protocol):
+    """Define one operation of a scenario."""
+
+    @property
+    def at_ms(self) -> int:
+        """Return the virtual time of the operation in ms."""
+        ...
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Perform the operation."""
+        ...
+
+
+@attrs.frozen
+class SendRecord:
+    """Send one record to a broker, without retries; values count from 0 in the order of the operations."""
+
+    at_ms: int
+    broker: int
+    acks: int = ACKS_ALL
+    partition: int = 0
+    key: bytes | None = None
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Let the client send the record."""
+        cluster = context.cluster
+        acks = "all" if self.acks == ACKS_ALL else self.acks
+        text = f"value {len(cluster.history.writes)} is sent to broker {self.broker}, acks={acks}"
+        cluster.trace.line(cluster.now_ms, text)
+        context.cluster.deliver(context.client, SendWrite(NodeId(self.broker), self.partition, self.acks, self.key))
+
+
+@attrs.frozen
+class FetchFrom:
+    """Fetch the records from an offset on, as a consumer does."""
+
+    at_ms: int
+    broker: int
+    offset: int
+    partition: int = 0
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Let the client send the fetch."""
+        text = f"a consumer asks broker {self.broker} for what is at offset {self.offset}"
+        context.cluster.trace.line(context.cluster.now_ms, text)
+        question = ConsumerFetch(self.partition, 0, Offset(self.offset))
+        context.cluster.deliver(context.client, SendRequest(Address(NodeId(self.broker)), question))
+
+
+@attrs.frozen
+class DeleteBelow:
+    """Send DeleteRecords to a broker for the records below `offset`; -1 means the high watermark."""
+
+    at_ms: int
+    broker: int
+    offset: int
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Let the client send the request."""
+        text = f"broker {self.broker} is asked to delete what lies below offset {self.offset}"
+        context.cluster.trace.line(context.cluster.now_ms, text)
+        question = DeleteRecords(0, 0, Offset(self.offset))
+        context.cluster.deliver(context.client, SendRequest(Address(NodeId(self.broker)), question))
+
+
+@attrs.frozen
+class RunRetention:
+    """Run retention and the log cleaner on some brokers."""
+
+    at_ms: int
+    brokers: tuple[int, ...]
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Send RetentionDue to each of the brokers."""
+        for broker in self.brokers:
+            context.cluster.trace.line(context.cluster.now_ms, f"broker {broker} looks after its logs")
+            context.cluster.deliver(NodeId(broker), RetentionDue())
+
+
+@attrs.frozen
+class AskController:
+    """Send an admin request to the controller."""
+
+    at_ms: int
+    message: Message
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Let the client send the request."""
+        context.cluster.trace.line(context.cluster.now_ms, f"the controller is asked: {self.message}")
+        context.cluster.deliver(context.client, SendRequest(Address(CONTROLLER), self.message))
+
+
+@attrs.frozen
+class HoldMessages:
+    """Hold messages of one type, sent from `at_ms` on, until `until_ms`.
+
+    `kind` is the name of the message's class; None as sender or receiver matches any node.
+    """
+
+    at_ms: int
+    until_ms: int
+    kind: str
+    sender: int | None = None
+    receiver: int | None = None
+    count_max: int = _MANY
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Let the network hold the messages."""
+        sender = None if self.sender is None else NodeId(self.sender)
+        receiver = None if self.receiver is None else NodeId(self.receiver)
+        hold = Hold(self.kind, TimeMs(self.until_ms), self.count_max, sender, receiver)
+        context.cluster.network.hold(hold)
+        who = "anybody" if sender is None else f"broker {sender}"
+        whom = "anybody" if receiver is None else "the controller" if receiver == CONTROLLER else f"broker {receiver}"
+        text = f"messages {self.kind} from {who} to {whom} are held back until {self.until_ms} ms"
+        context.cluster.trace.line(context.cluster.now_ms, text)
+
+
+@attrs.frozen
+class LosePower:
+    """Cut a machine's power: each log loses its last `record_count` records; the broker starts again at `until_ms`."""
+
+    at_ms: int
+    broker: int
+    until_ms: int
+    record_count: int = 0
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Cut the power and schedule the restart."""
+        cluster, broker = context.cluster, BrokerId(self.broker)
+        node = cluster.nodes[broker]
+        if node.role is not None:
+            sizes = [_size_of_last(node.logs[partition].log, self.record_count) for partition in sorted(node.logs)]
+            node.kill()
+            lost = node.lose_tails(_Exactly(sizes))
+            text = f"broker {broker} loses power and {lost} bytes, down until {self.until_ms} ms"
+            cluster.trace.line(cluster.now_ms, text)
+        cluster.at(self.until_ms, lambda: start_broker(cluster, broker))
+
+
+@attrs.frozen
+class Crash:
+    """Kill a broker's process at `at_ms` and start it again at `until_ms`."""
+
+    at_ms: int
+    broker: int
+    until_ms: int
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Kill the process and schedule the restart."""
+        cluster, broker = context.cluster, BrokerId(self.broker)
+        if cluster.nodes[broker].role is not None:
+            cluster.nodes[broker].kill()
+            cluster.trace.line(cluster.now_ms, f"broker {broker} dies, down until {self.until_ms} ms")
+        cluster.at(self.until_ms, lambda: start_broker(cluster, broker))
+
+
+class _Exactly:
+    """Return given numbers, each once, in place of random ones; `Node.lose_tails` asks for the bytes to lose."""
+
+    def __init__(self, numbers: list[int]) -> None:
+        self._numbers = numbers
+
+    def next_int(self) -> int:
+        """Return the next number."""
+        return self._numbers.pop(0)
+
+    def next_int_bound(self, bound: int) -> int:
+        """Return the next number, which must be below `bound`."""
+        number = self.next_int()
+        assert number < bound, (number, bound)
+        return number
+
+    def shuffle(self, items: list[int]) -> None:
+        """Keep the order."""
+
+
+def _size_of_last(log: PartitionLog, record_count: int) -> int:
+    """Return the size in bytes of a log's last `record_count` records; each batch holds one record."""
+    start_offset = max(log.log_start_offset, log.log_end_offset - record_count)
+    if not record_count or start_offset == log.log_end_offset:
+        return 0
+    return len(log.read(Offset(start_offset), _READ_BYTES_MAX).records)
+
+
+def start_broker(cluster: Cluster, broker: BrokerId) -> None:
+    """Start a broker unless it is running."""
+    if cluster.nodes[broker].role is None:
+        cluster.trace.line(cluster.now_ms, f"broker {broker} starts")
+        cluster.start_broker(broker)
