@@ -1,1 +1,1 @@
-"""Commands that join several rooms: `simulate` and its options."""
+"""Define the command `simulate` and its options."""

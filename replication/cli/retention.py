@@ -1,8 +1,8 @@
-"""The options of `simulate` that say how logs are cut and compacted.
+"""Define the retention options of `simulate`.
 
-It decides what they mean together: --retention draws everything from the seed; any other option begins with logs that
-only grow and sets what it says, and all that is drawn is left out. --compact alone is cleanup.policy=compact, with a
-retention it is compact,delete.
+What it decides: how the options combine: --retention draws all settings from the seed; any other option starts from
+logs without limits and sets only what it names. --compact alone means cleanup.policy=compact, with --retention-ms or
+--retention-bytes compact,delete.
 
 Example: `simulate --compact --retention-ms 20000`.
 
@@ -31,7 +31,7 @@ _RESETS: Final = tuple(reset.value for reset in AutoOffsetReset)
 
 @attrs.frozen(kw_only=True)
 class RetentionChoice:
-    """What was asked for; None was not."""
+    """Hold the retention options as given; None means not given."""
 
     retention: bool
     retention_ms: int | None
@@ -40,9 +40,9 @@ class RetentionChoice:
     reset: str | None
 
     def applied(self, options: Options) -> Options:
-        """Return the options of a run with the retention that was asked for, unchanged for none.
+        """Return the options of a run with the chosen retention; unchanged if none was chosen.
 
-        Raises UsageError for --retention beside others.
+        Raises UsageError for --retention beside other options.
         """
         is_set = self.compact or any(each is not None for each in (self.retention_ms, self.retention_bytes, self.reset))
         if self.retention and is_set:
@@ -62,7 +62,7 @@ class RetentionChoice:
 
     @property
     def text(self) -> str:
-        """The options again, each after a blank."""
+        """Return the options as text for a command line, each after a blank."""
         given = [" --retention" * self.retention]
         for name, number in (("retention-ms", self.retention_ms), ("retention-bytes", self.retention_bytes)):
             given += [] if number is None else [f" --{name} {number}"]
@@ -71,15 +71,19 @@ class RetentionChoice:
 
 
 def retention_choices(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options of retention; it gets them as `choice`."""
+    """Add the retention options to a command, which receives them as `choice`."""
 
-    @click.option("--retention", is_flag=True, help="Cut and compact logs, and delete records, as the seed draws it.")
-    @click.option("--retention-ms", type=_LIMIT, metavar="MS", help="Delete segments that are older; -1 is no limit.")
-    @click.option("--retention-bytes", type=_LIMIT, metavar="BYTES", help="Keep no more of a log; -1 is no limit.")
-    @click.option("--compact", is_flag=True, help="Write keys, and keep the last record of each.")
-    @click.option("--reset", type=click.Choice(_RESETS), help="What consumers out of range do.")
+    @click.option("--retention", is_flag=True, help="Draw retention, compaction and DeleteRecords from the seed.")
+    @click.option(
+        "--retention-ms", type=_LIMIT, metavar="MS", help="Delete segments older than MS (default -1, no limit)."
+    )
+    @click.option(
+        "--retention-bytes", type=_LIMIT, metavar="BYTES", help="Delete segments beyond BYTES (default -1, no limit)."
+    )
+    @click.option("--compact", is_flag=True, help="Write keyed records and compact the logs.")
+    @click.option("--reset", type=click.Choice(_RESETS), help="auto.offset.reset of the consumers (default latest).")
     @wraps(command)
-    # Click hands over what the command's own options say, whatever it is.
+    # Click passes the command's own options too, whatever they are.
     def chosen(**given: Any) -> int:
         choice = RetentionChoice(**{field.name: given.pop(field.name) for field in attrs.fields(RetentionChoice)})
         return command(choice=choice, **given)

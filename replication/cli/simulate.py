@@ -1,11 +1,10 @@
-"""The command `simulate`: run a cluster under faults, from a seed, and tell what happens.
+"""Define the command `simulate`: run a cluster under faults from a seed and report what happens.
 
-It decides how a run is asked for and told: the options and the seed first, then one line a change of state, then the
-verdict; for a broken run also the command that has it again, and with --shrink the fewest faults that break it.
+What it decides: what is printed: options and seed first, then one line per state change, then the verdict; for a broken
+run also the command that repeats it, and with --shrink the smallest set of faults that breaks it. Exit status 0 if no
+invariant is broken, 1 if one is, 2 for wrong usage.
 
-Exit status: 0 if nothing is broken, 1 if something is, 2 for wrong usage.
-
-Worked example: `simulate --swarm --seed 7 --minutes 10`.
+Example: `simulate --swarm --seed 7 --minutes 10`.
 
 Source: ours; click.
 """
@@ -48,37 +47,67 @@ _SHOWN_COUNT_MAX: Final = 10
 
 
 @click.command()
-@click.option("--seed", type=click.IntRange(0, INT64_MAX), default=0, show_default=True, help="Decides everything.")
-@click.option("--swarm", "kind", flag_value="swarm", default="swarm", help="Options and faults drawn from the seed.")
-@click.option("--quiet", "kind", flag_value="quiet", help="No faults.")
-@click.option("--harsh", "kind", flag_value="harsh", help="Every fault, often.")
-@click.option("--minutes", type=click.FloatRange(0.01, MINUTES_MAX), default=1.0, show_default=True)
-@click.option("--seeds", type=click.IntRange(1), default=1, help="Run so many seeds from --seed on, one line each.")
-@click.option("--rules", "release", metavar="RELEASE", help="0.10.2 to 4.1; current, or 3.5 with --zookeeper.")
-@click.option("--without", "left_out", metavar="RULE", multiple=True, help="Turn a rule off; may be repeated.")
-@click.option("--placer", metavar="NAME", help="Who places partitions: striped, classic, or one that a package offers.")
-@click.option("--zookeeper", "has_zookeeper", is_flag=True, help="One of the brokers controls, as before KRaft.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, INT64_MAX),
+    default=0,
+    metavar="N",
+    help="Seed of the random generator; the same seed gives the same run (default 0).",
+)
+@click.option(
+    "--swarm", "kind", flag_value="swarm", default="swarm", help="Draw options and faults from the seed (the default)."
+)
+@click.option("--quiet", "kind", flag_value="quiet", help="Run without faults.")
+@click.option("--harsh", "kind", flag_value="harsh", help="Run with every kind of fault, often.")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0.01, MINUTES_MAX),
+    default=1.0,
+    metavar="M",
+    help="Length of the run in simulated minutes (default 1).",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    default=1,
+    metavar="COUNT",
+    help="Run COUNT seeds from --seed on, one line for each broken one (default 1).",
+)
+@click.option(
+    "--rules",
+    "release",
+    metavar="RELEASE",
+    help="Kafka release whose rules apply, 0.10.2 to 4.1 (default current; 3.5 with --zookeeper).",
+)
+@click.option("--without", "left_out", metavar="RULE", multiple=True, help="Switch a rule off; may be repeated.")
+@click.option(
+    "--placer",
+    metavar="NAME",
+    help="Placement policy of the partitions: striped, classic, or the name of an installed one.",
+)
+@click.option("--zookeeper", "has_zookeeper", is_flag=True, help="Let a broker be the controller, as before KRaft.")
 @click.option(
     "--groups",
     type=click.IntRange(0, GROUP_COUNT_MAX),
     default=0,
-    help="Consumer groups, drawn from the seed.",
+    metavar="COUNT",
+    help="Run COUNT consumer groups, drawn from the seed (default 0).",
 )
 @retention_choices
-@click.option("--shrink", "shrinks", is_flag=True, help="Find the fewest faults that break a broken run.")
+@click.option("--shrink", "shrinks", is_flag=True, help="Find the smallest set of faults that breaks a broken run.")
 @click.option(
     "--diagram",
     is_flag=False,
     flag_value="all",
     metavar="[NAME]",
-    help="Print the state machines that the simulation steps by, or the one of this name, and leave.",
+    help="Print the state machine NAME, or all of the simulation's, and exit.",
 )
-@click.option("--format", "form", type=click.Choice(FORMS), default="text", help="Of --diagram.", show_default=True)
+@click.option("--format", "form", type=click.Choice(FORMS), default="text", help="Format of --diagram (default text).")
 @click.option(
     "--chart",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write a picture of the run: .svg, or .html with the picture and tables.",
+    help="Write a chart of the run: .svg, or .html with the chart and tables.",
 )
 def simulate(
     seed: int,
@@ -97,7 +126,7 @@ def simulate(
     has_zookeeper: bool,
     shrinks: bool,
 ) -> int:
-    """Run a cluster on a virtual clock, under faults, and check every step.
+    """Run a cluster on a virtual clock under faults and check the invariants at every step.
 
     \b
     simulate --swarm --seed 7 --minutes 10
@@ -134,12 +163,12 @@ def simulate(
     seeded = draw(seed)
     for line in options_lines(seeded.options):
         click.echo(line)
-    life = seeded.life()
-    for line in () if life is None else life.plan.lines():
+    groups_extension = seeded.groups_extension()
+    for line in () if groups_extension is None else groups_extension.plan.lines():
         click.echo(line)
-    outcome = run(seeded.options, on_line=click.echo, extension=life)
+    outcome = run(seeded.options, on_line=click.echo, extension=groups_extension)
     _tell_verdict(outcome)
-    for line in () if life is None else life.counts.lines():
+    for line in () if groups_extension is None else groups_extension.counts.lines():
         click.echo(line)
     if chart is not None:
         page = to_html(outcome, f"{command} --seed {seed}", options_lines(seeded.options))
@@ -153,27 +182,27 @@ def simulate(
 
 
 class _SeededRun:
-    """A seed's cluster, so many groups in it, and who places its partitions."""
+    """Hold one seed's options: its cluster, its consumer groups and its placement policy."""
 
     def __init__(self, options: Options, groups: int, placer: ReplicaPlacer | None) -> None:
         options = with_groups(options) if groups else options
         self.options = options if placer is None else placed(options, placer)
         self._groups = groups
 
-    def life(self) -> GroupsExtension | None:
-        """Return the groups, to live once; None without."""
+    def groups_extension(self) -> GroupsExtension | None:
+        """Return the consumer groups for one run; None if there are none."""
         return GroupsExtension.drawn(self.options, self._groups) if self._groups else None
 
 
 def _check_chart(chart: Path | None, seeds: int) -> None:
-    """Raise UsageError for a chart that cannot be written, before anything is run."""
+    """Raise UsageError, before anything is run, for a chart that cannot be written."""
     check_chart(chart)
     if chart is not None and seeds > 1:
         raise UsageError(f"--chart is a picture of one run; --seeds asks for {seeds}")
 
 
 def machine_lines(machine: Machine, form: str) -> str:
-    """Return a state machine drawn; as text below its name and what it is a machine of."""
+    """Return a state machine's drawing; in text form below its name and title."""
     drawing = machine.text(form)
     return f"{machine.name}: {machine.title}\n\n{drawing}" if form == "text" else drawing
 
@@ -216,7 +245,7 @@ def _tell_verdict(outcome: Outcome) -> None:
 
 def _tell_shrunk(outcome: Outcome, seeded: _SeededRun) -> None:
     def again(plan: tuple[Fault, ...]) -> Outcome:
-        return run(seeded.options, plan, extension=seeded.life())
+        return run(seeded.options, plan, extension=seeded.groups_extension())
 
     smallest = shrink(outcome, again)
     click.echo(f"{len(smallest.plan)} of {len(outcome.plan)} faults are enough:")
@@ -231,7 +260,7 @@ def _many(runs: Iterable[_SeededRun], command: str) -> int:
     broken = event_count = count = 0
     for seeded in runs:
         count += 1
-        outcome = run(seeded.options, on_line=discard_line, extension=seeded.life())
+        outcome = run(seeded.options, on_line=discard_line, extension=seeded.groups_extension())
         event_count += outcome.event_count
         if not outcome.is_clean:
             broken += 1

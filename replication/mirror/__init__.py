@@ -1,4 +1,4 @@
-"""One cluster copied into another, as MirrorMaker 2 does it: topics, offsets, groups, and what a failover costs."""
+"""Copy one cluster into another as MirrorMaker 2 does: topics, offset syncs, checkpoints, groups and failover costs."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
-"""Where groups stand, told to the target: which checkpoints are emitted, and which offsets are set there.
+"""Decide which checkpoints MirrorMaker emits and which group offsets it sets on the target.
 
-Decides, each time the source's groups are looked at, what the target is told of them.
+What it decides: at each look at the source's groups, which translated offsets the target receives.
 
-Constraints: a checkpoint goes forward on the target, or follows a group that went back on the source. Offsets of a
-group on the target are set only while nobody is active in it there, and never back.
+Constraints: a checkpoint goes forward on the target, or follows a group that went back on the source. A group's offsets
+on the target are set only while the group is idle there, and never back.
 
-How: an offset that cannot be translated is left out. Of the rest a checkpoint is emitted if it is the first of its
-group and partition, if the group went back on the source, or if its target offset is greater than the last one's.
+How: an offset that cannot be translated is left out. For each other one a checkpoint is emitted if it is the first of
+its group and partition, if the group went back on the source, or if its target offset is greater than the last one's.
 
-Worked example: last checkpoint (upstream 50, downstream 40). Upstream 70 that still translates to 40: nothing.
-Upstream 30 that translates to 20: emitted, the group went back.
+Example: the last checkpoint is (upstream 50, downstream 40). Upstream 70 that still translates to 40 emits nothing;
+upstream 30 that translates to 20 emits a checkpoint, as the group went back.
 
-Left out: reading earlier checkpoints when the store begins anew with other groups (the simulation reads all of them).
+Left out: reading earlier checkpoints when the store starts again with other groups (the simulation reads all of them).
 
 Source: Kafka connect-mirror MirrorCheckpointTask.checkpointsForGroup, checkpointIsMoreRecent, syncGroupOffset and
 CheckpointStore, commit 1eb7644 (2024-10), compared with 3.9.1 and 4.1.0; KIP-382, KIP-545, KAFKA-15905.
@@ -28,7 +28,7 @@ from replication.mirror.sync_store import SyncStore
 
 
 def target_partition(policy: DefaultPolicy, source: str, target: str, partition: TopicPartition) -> TopicPartition:
-    """Return the target's partition for one of the source; a topic that came from the target is its own original."""
+    """Return the target's partition for one of the source; a topic that came from the target has its original name."""
     if policy.topic_source(partition.topic) == target:
         return TopicPartition(policy.original_topic(partition.topic), partition.partition)
     return TopicPartition(policy.remote_topic(source, partition.topic), partition.partition)
@@ -42,13 +42,13 @@ def is_more_recent(checkpoint: Checkpoint, last: Checkpoint | None) -> bool:
 
 
 class CheckpointStore:
-    """The last checkpoint of each group and partition."""
+    """Hold the last checkpoint of each group and partition."""
 
     def __init__(self) -> None:
         self._last: dict[str, dict[TopicPartition, Checkpoint]] = {}
 
     def add(self, checkpoint: Checkpoint) -> None:
-        """Take a checkpoint that was emitted."""
+        """Add an emitted checkpoint."""
         self._last.setdefault(checkpoint.group, {})[checkpoint.target_partition] = checkpoint
 
     def last(self, group: str, partition: TopicPartition) -> Checkpoint | None:
@@ -56,14 +56,14 @@ class CheckpointStore:
         return self._last.get(group, {}).get(partition)
 
     def offsets(self, group: str) -> dict[TopicPartition, Offset]:
-        """Return where a group is to go on, by partition of the target, sorted."""
+        """Return a group's offsets on the target, by partition of the target, sorted."""
         return {each: last.downstream for each, last in sorted(self._last.get(group, {}).items())}
 
 
 def offsets_to_set(
     wanted: Mapping[TopicPartition, Offset], present: Mapping[TopicPartition, Offset]
 ) -> dict[TopicPartition, Offset]:
-    """Return which of the `wanted` offsets of an idle group are set on the target, where it translated at `present`."""
+    """Return which `wanted` offsets of an idle group to set on the target, where it is at `present`."""
     return {
         partition: offset
         for partition, offset in wanted.items()
@@ -78,7 +78,7 @@ def new_checkpoints(
     store: CheckpointStore,
     renamed: Mapping[TopicPartition, TopicPartition],
 ) -> tuple[Checkpoint, ...]:
-    """Return the checkpoints to emit for a group at `committed` on the source; `renamed` has the target's names."""
+    """Return the checkpoints to emit for a group at `committed`; `renamed` maps to the target's partitions."""
     found = []
     for partition, upstream in sorted(committed.items()):
         downstream = syncs.translate(partition, upstream)

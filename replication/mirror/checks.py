@@ -1,20 +1,20 @@
-"""Whether a copy is one: what is held against the logs of both clusters when everything has come to rest.
+"""Check a copy against its source after both clusters have healed.
 
-Decides what counts as broken. Each check has a code:
+What it decides: what counts as broken. Each check has a code:
 - MM1 complete: every record of the source is on the target;
-- MM2 order: first copies stand in the order of the source;
+- MM2 order: first copies are in the order of the source;
 - MM3 nothing else: every record of the target is one of the source;
-- MM4 once: without a failure there is one copy of each;
-- MM5 syncs: a pair of offsets names a record and a copy of it;
-- MM6 failover: whoever goes on at a checkpoint's target offset meets every record that its group had not read;
-- MM7 bounded: when everything has come to rest, it reads no more than offset.lag.max records again, and duplicates.
+- MM4 once: without a failure there is one copy of each record;
+- MM5 syncs: an offset sync names a record and a copy of it;
+- MM6 failover: a group that goes on at a checkpoint's target offset reads every record that it had not read;
+- MM7 bounded: after everything has healed, it reads at most offset.lag.max records again, and duplicates.
 
-Constraints: the checks read bytes of logs and what was emitted; they ask the mirror nothing. A partition that lost
-records by an unclean election, on either side, is not judged: offsets that are used twice tell a mirror nothing.
+Constraints: the checks read the bytes of logs and emitted checkpoints; they ask the mirror nothing. A partition that
+lost records by an unclean election, on either side, is not judged: its offsets name two records each.
 
-Worked example: source a b c, target a b b c: a checkpoint (2, 3) is good, since c is at 3; (2, 4) breaks MM6.
+Example: source a b c, target a b b c: the checkpoint (2, 3) is right, as c is at 3; (2, 4) breaks MM6.
 
-Source: ours; the promises are those of KIP-382 and of MirrorCheckpointTask's and OffsetSyncStore's comments.
+Source: ours; the promises are those of KIP-382 and of the comments in MirrorCheckpointTask and OffsetSyncStore.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PROMISES: Final[Mapping[str, str]] = {
 
 @attrs.frozen
 class Copy:
-    """One partition's records on both sides, by offset. `is_sound` says that neither side had an unclean election."""
+    """Hold one partition's records on both sides, by offset; `is_sound` is False after an unclean election."""
 
     partition: TopicPartition
     source: tuple[bytes, ...]
@@ -49,13 +49,13 @@ class Copy:
 
     @property
     def duplicate_count(self) -> int:
-        """How many records of the target are further copies; one that the source has twice counts once."""
+        """Return how many records of the target are repeated copies; a value twice on the source counts once."""
         return len(self.target) - len(set(self.target)) - (len(self.source) - len(set(self.source)))
 
 
 @attrs.frozen
 class MirrorFinding:
-    """One broken promise."""
+    """Describe one broken promise."""
 
     code: str
     what: str
@@ -65,7 +65,7 @@ class MirrorFinding:
 
 
 def check_copy(copy: Copy, *, is_once: bool) -> Iterable[MirrorFinding]:
-    """Yield what is wrong with the records of a copy; `is_once` says that no failure excuses a duplicate."""
+    """Yield what is wrong with a copy's records; `is_once` means that no failure excuses a duplicate."""
     where = str(copy.partition)
     present = set(copy.target)
     for offset, value in enumerate(copy.source):
@@ -86,7 +86,7 @@ def check_copy(copy: Copy, *, is_once: bool) -> Iterable[MirrorFinding]:
 
 
 def check_syncs(copy: Copy, syncs: Iterable[OffsetSync]) -> Iterable[MirrorFinding]:
-    """Yield pairs of offsets that name different records."""
+    """Yield offset syncs that name different records."""
     for sync in syncs:
         if sync.source_partition != copy.partition:
             continue
@@ -96,13 +96,13 @@ def check_syncs(copy: Copy, syncs: Iterable[OffsetSync]) -> Iterable[MirrorFindi
 
 
 def missed(copy: Copy, upstream: Offset, downstream: Offset) -> int:
-    """Return how many records from `upstream` on of the source are not on the target from `downstream` on."""
+    """Return how many records of the source from `upstream` on are not on the target from `downstream` on."""
     ahead = set(copy.target[downstream:])
     return sum(value not in ahead for value in copy.source[upstream:])
 
 
 def read_again(copy: Copy, upstream: Offset, downstream: Offset) -> int:
-    """Return how many records from `downstream` on of the target are ones that a group at `upstream` has read."""
+    """Return how many records of the target from `downstream` on a group at `upstream` has already read."""
     read = set(copy.source[:upstream])
     return sum(value in read for value in copy.target[downstream:])
 

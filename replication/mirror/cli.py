@@ -1,11 +1,10 @@
-"""The command `mirror`: copy one simulated cluster into another, under faults, and tell what came of it.
+"""Define the command `mirror`: copy one simulated cluster into another under faults and report the result.
 
-Decides how a run is asked for and told: the seed and the options first, one line a change of state, each with the
-cluster that it is of, then the verdict; for a broken run also the command that has it again.
+What it decides: what is printed: seed and options first, then one line per state change with its cluster, then the
+verdict; for a broken run also the command that repeats it. Exit status 0 if nothing is broken, 1 if something is, 2 for
+wrong usage.
 
-Exit status: 0 if nothing is broken, 1 if something is, 2 for wrong usage.
-
-Worked example: `mirror --seed 7 --minutes 2`; `mirror --scenario M02`.
+Example: `mirror --seed 7 --minutes 2`; `mirror --scenario M02`.
 
 Source: ours; click.
 """
@@ -31,15 +30,35 @@ MINUTES_MAX: Final = 1_000
 
 
 @click.command()
-@click.option("--seed", type=click.IntRange(0, INT64_MAX), default=0, show_default=True, help="Decides everything.")
-@click.option("--swarm", "kind", flag_value="swarm", default="swarm", help="Clusters and faults drawn from the seed.")
-@click.option("--quiet", "kind", flag_value="quiet", help="No faults.")
-@click.option("--minutes", type=click.FloatRange(0.1, MINUTES_MAX), default=1.0, show_default=True)
-@click.option("--seeds", type=click.IntRange(1), default=1, help="Run so many seeds from --seed on, one line each.")
-@click.option("--scenario", metavar="NAME", help="LineSink a named scenario, step by step.")
-@click.option("--list", "is_list", is_flag=True, help="List the scenarios, and leave.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, INT64_MAX),
+    default=0,
+    metavar="N",
+    help="Seed of the random generator; the same seed gives the same run (default 0).",
+)
+@click.option(
+    "--swarm", "kind", flag_value="swarm", default="swarm", help="Draw clusters and faults from the seed (the default)."
+)
+@click.option("--quiet", "kind", flag_value="quiet", help="Run without faults.")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0.1, MINUTES_MAX),
+    default=1.0,
+    metavar="M",
+    help="Length of the run in simulated minutes (default 1).",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    default=1,
+    metavar="COUNT",
+    help="Run COUNT seeds from --seed on, one line for each broken one (default 1).",
+)
+@click.option("--scenario", metavar="NAME", help="Run the scenario NAME step by step.")
+@click.option("--list", "is_list", is_flag=True, help="List the scenarios and exit.")
 def mirror(seed: int, kind: str, minutes: float, seeds: int, scenario: str | None, *, is_list: bool) -> int:
-    """Copy one cluster into another as MirrorMaker does, and check that nothing is lost by it.
+    """Copy one cluster into another as MirrorMaker 2 does, and check the copy.
 
     \b
     mirror --seed 7 --minutes 2
@@ -68,7 +87,7 @@ def mirror(seed: int, kind: str, minutes: float, seeds: int, scenario: str | Non
 
 
 def mirror_lines(options: MirrorOptions) -> list[str]:
-    """Return options as lines, the seed first."""
+    """Return the options of a run as lines, the seed first."""
     settings = options.settings
     deaths = ", ".join(f"at {each.at_ms} ms for {each.for_ms}" for each in options.deaths) or "never"
     return [
@@ -81,7 +100,7 @@ def mirror_lines(options: MirrorOptions) -> list[str]:
 
 
 def verdict_lines(outcome: MirrorOutcome) -> list[str]:
-    """Return what a run came to, as lines; the last one is the verdict."""
+    """Return the result of a run as lines; the last one is the verdict."""
     lines = []
     for copy in outcome.copies:
         unsound = "" if copy.is_sound else "; not judged: an unclean election lost records"

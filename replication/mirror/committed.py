@@ -1,10 +1,8 @@
-"""What a simulated cluster holds of a partition: how far it is committed, and the records up to there.
+"""Read the committed records of a partition from its leader's log.
 
-Decides nothing; it reads the leader's log, as a client that sees everything committed would.
+Constraints: without a leader, or while its broker is down, there are no records.
 
-Constraints: without a leader, or while its broker is down, there is nothing to be read.
-
-Left out: followers' logs, which the checkers of the simulation look at.
+Left out: followers' logs, which the checkers of the simulation read.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ _READ_BYTES: Final = SizeBytes(1 << 26)
 
 
 def end_of(cluster: Cluster, number: int) -> Offset:
-    """Return the end of what is committed of a partition, as its leader knows it; 0 without a leader."""
+    """Return the high watermark of a partition's leader; 0 without a leader."""
     log = _leader_log(cluster, number)
     return Offset(0) if log is None else log.high_watermark
 
@@ -45,7 +43,7 @@ def values_of(cluster: Cluster, number: int) -> tuple[bytes, ...]:
 
 
 def is_sound(simulation: Simulation, number: int) -> bool:
-    """Return whether a partition has lost nothing that was committed, as far as the checkers know."""
+    """Return whether a partition has lost no committed record, as far as the checkers know."""
     reference = simulation.checker.references.get(number)
     return reference is None or not reference.losses
 

@@ -1,10 +1,15 @@
-"""Which partition of a simulated cluster is which partition of which topic.
+"""Map topics and partitions to the partition numbers of a simulated cluster.
 
-Decides the numbers: a cluster of the simulation knows partitions by number only, and topics are a matter of clients.
+What it decides: the numbers; a cluster of the simulation knows partitions by number only.
 
 Constraints: a number belongs to one partition for good; topics only grow.
 
-Worked example: with orders of 2 partitions and one internal partition "syncs", orders-1 is 1 and "syncs" is 2.
+Example:
+
+>>> from replication.mirror.layout import TopicLayout
+>>> layout = TopicLayout((("orders", 2),), ("syncs",), create=print)
+>>> layout.number(TopicPartition("orders", PartitionId(1))), layout.internal("syncs")
+(1, 2)
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from broker.ids import PartitionId, TopicPartition
 
 
 class TopicLayout:
-    """The topics of one cluster. `create` makes a partition of a number in the cluster."""
+    """Hold the topics of one cluster; `create` creates a partition of a number in the cluster."""
 
     def __init__(
         self, topics: Sequence[tuple[str, int]], internal: Sequence[str], create: Callable[[int], None]
@@ -29,14 +34,14 @@ class TopicLayout:
         self._internal = {name: first + place for place, name in enumerate(internal)}
 
     def counts(self) -> dict[str, int]:
-        """Return how many partitions each topic has, sorted by name; internal ones are left out."""
+        """Return the number of partitions of each topic, sorted by name, without internal ones."""
         counts: dict[str, int] = {}
         for partition in sorted(self._numbers):
             counts[partition.topic] = counts.get(partition.topic, 0) + 1
         return counts
 
     def partitions(self) -> tuple[TopicPartition, ...]:
-        """Return all partitions but internal ones, sorted."""
+        """Return all partitions except internal ones, sorted."""
         return tuple(sorted(self._numbers))
 
     def number(self, partition: TopicPartition) -> int:
@@ -48,7 +53,7 @@ class TopicLayout:
         return self._internal[name]
 
     def make(self, topic: str, count: int) -> None:
-        """Make a topic of `count` partitions, or raise one to that many."""
+        """Create a topic with `count` partitions, or raise an existing one to that many."""
         for number in self._grow(topic, count):
             self._create(number)
 

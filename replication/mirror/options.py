@@ -1,14 +1,14 @@
-"""What a mirrored run is made of: two clusters, the flow between them, and when the mirror dies.
+"""Define the options of a mirrored run: two clusters, the flow between them, and the times at which the mirror dies.
 
-Decides what is allowed, and draws all of it from one seed: the source is written to by producers and read by one
-group, the target is written to by the mirror alone.
+What it decides: which options are allowed; it draws all of them from one seed. Producers write to the source and one
+group reads it; only the mirror writes to the target.
 
-Constraints: both clusters are strict, so that what the source acknowledged is there to be copied; a plan for the
-mirror holds times that do not overlap.
+Constraints: both clusters are strict, so that every acknowledged record of the source can be copied; the mirror's
+deaths do not overlap.
 
-Worked example: swarm_mirror(7, DurationMs(60_000)) is always the same pair of clusters under the same faults.
+Example: swarm_mirror(7, DurationMs(60_000)) is always the same pair of clusters under the same faults.
 
-Left out: flows in both directions at once; the names of topics say how circles are avoided.
+Left out: flows in both directions at once; topic names prevent cycles.
 
 Source: ours.
 """
@@ -41,7 +41,7 @@ _FIRST_MS: Final = 5_000
 
 @attrs.frozen
 class MirrorFault:
-    """The mirror's process dies at a time and is started again after another."""
+    """Kill the mirror's process at `at_ms` and start it again `for_ms` later."""
 
     at_ms: TimeMs
     for_ms: DurationMs
@@ -49,25 +49,25 @@ class MirrorFault:
 
 @attrs.frozen(kw_only=True)
 class MirrorOptions:
-    """One mirrored run. Raises UsageError for what cannot be."""
+    """Hold the options of one mirrored run; impossible options raise UsageError."""
 
     source: Options
     target: Options
     seed: int = 0
-    """By which the run is told; what it decides translated in the rest."""
+    """The seed that is printed; the other options already contain what it decides."""
     settings: MirrorSettings = attrs.field(factory=MirrorSettings)
     deaths: tuple[MirrorFault, ...] = ()
     idle_topics: tuple[str, ...] = ()
-    """Further topics of the source, of one partition each, to which nobody writes."""
+    """Further topics of the source with one partition each, to which no producer writes."""
     source_plan: tuple[Fault, ...] | None = None
     target_plan: tuple[Fault, ...] | None = None
-    """The faults of each cluster; drawn from its options if not given."""
+    """The faults of each cluster; drawn from its options if None."""
     grows_at_ms: TimeMs | None = None
-    """When the topic of the source gets one partition more, with some records in it."""
+    """The time at which the source's topic gets another partition, with some records in it."""
     failover_at_ms: TimeMs | None = None
-    """When a failover is looked at, beside the one at the end."""
+    """The time of a failover to judge, beside the one at the end."""
     commit_group_ms: DurationMs = attrs.field(default=DurationMs(2_000))
-    """How often the group of the source commits what it has read."""
+    """The interval in ms at which the source's group commits its position."""
 
     def __attrs_post_init__(self) -> None:
         if self.source.duration_ms != self.target.duration_ms:
@@ -88,7 +88,7 @@ def quiet_mirror(seed: int, duration_ms: DurationMs) -> MirrorOptions:
 
 
 def swarm_mirror(seed: int, duration_ms: DurationMs) -> MirrorOptions:
-    """Return a pair of clusters under faults drawn from the seed, and a mirror that dies now and then."""
+    """Return a pair of clusters under faults drawn from the seed, with a mirror that dies now and then."""
     options = _drawn(seed, duration_ms, swarm)
     entropy = SplitMix64(derive(seed, _MIRROR_STREAM))
     deaths = []
@@ -102,7 +102,7 @@ def swarm_mirror(seed: int, duration_ms: DurationMs) -> MirrorOptions:
 
 
 def pair(source: Options, target: Options, *, idle_topics: tuple[str, ...] = ()) -> MirrorOptions:
-    """Return a pair of clusters with room for what the mirror keeps in them."""
+    """Return a pair of clusters with the internal partitions that the mirror needs."""
     # Beside its own partitions the source has that of the heartbeats and those of idle topics.
     beside = 1 + len(idle_topics) + len(SOURCE_INTERNAL)
     return MirrorOptions(

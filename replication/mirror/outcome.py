@@ -1,9 +1,10 @@
-"""What a mirrored run came to, and what a failover costs at a time.
+"""Compute the result of a mirrored run and the cost of a failover at a given time.
 
-Decides the numbers of a failover, which follow from two logs and two offsets, and whether they keep the promises.
+What it decides: the numbers of a failover, which follow from two logs and two offsets, and whether they keep the
+promises.
 
-Worked example: a group at 168 whose offset on the target is 102 reads 66 records again, and 4 that were written in
-the last instants are not on the target yet.
+Example: a group at 168 whose offset on the target is 102 reads 66 records again; 4 records written just before the
+failover are not on the target yet.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from replication.simulation.run import Outcome
 
 @attrs.frozen
 class Failover:
-    """What it costs the group to go on at the target at some time.
+    """Hold the cost for a group that goes on at the target at `at_ms`.
 
-    `missed_count` counts records that it had not read and would never meet, `read_again_count` those that it meets a
-    second time, `behind_count` those that were committed on the source and had not been copied yet.
+    `missed_count` counts unread records that it would never read, `read_again_count` records that it reads a second
+    time, `behind_count` records committed on the source and not copied yet.
     """
 
     at_ms: TimeMs
@@ -40,7 +41,7 @@ class Failover:
 
 @attrs.frozen
 class FailoverState:
-    """Where everything stood when a failover was looked at."""
+    """Hold the offsets of both clusters and of the group at the time of a failover."""
 
     at_ms: TimeMs
     committed: dict[TopicPartition, Offset]
@@ -51,7 +52,7 @@ class FailoverState:
 
 @attrs.frozen(kw_only=True)
 class MirrorOutcome:
-    """What a mirrored run came to."""
+    """Hold the result of a mirrored run."""
 
     options: MirrorOptions
     source: Outcome
@@ -67,12 +68,12 @@ class MirrorOutcome:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was broken."""
+        """Return whether no promise was broken."""
         return not self.findings
 
 
 def failovers_of(standing: FailoverState, copies: Mapping[TopicPartition, Copy]) -> Iterator[Failover]:
-    """Yield what it costs to go on at the target from where everything stood, for each partition."""
+    """Yield the cost of a failover from a given state, for each partition."""
     for renamed, downstream in sorted(standing.translated.items()):
         copy = copies[renamed]
         upstream = standing.committed[copy.partition]
@@ -92,7 +93,7 @@ def failovers_of(standing: FailoverState, copies: Mapping[TopicPartition, Copy])
 def check_failovers(
     failovers: Sequence[Failover], copies: Mapping[TopicPartition, Copy], lag_max: int
 ) -> Iterator[MirrorFinding]:
-    """Yield what is wrong with failovers; the last ones are at rest. `copies` are by the target's partition."""
+    """Yield broken promises of failovers; the last ones happen at rest. `copies` are by the target's partition."""
     duplicates = {copy.partition: copy.duplicate_count for copy in copies.values()}
     end_ms = max((failover.at_ms for failover in failovers), default=TimeMs(0))
     for failover in failovers:

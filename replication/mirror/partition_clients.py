@@ -1,16 +1,16 @@
-"""How the mirror's process talks to one cluster: readers and writers of single partitions, over one connection point.
+"""Read and write single partitions for the mirror's process, over one connection per cluster.
 
-Decides when something is asked again. A reader asks for what comes after its position; a writer has one batch under
-way and sends it again until it is acknowledged, as Connect's producers do (acks=all, one request in flight, retries
-without end). So the order within a partition is kept, and an answer that was lost makes a duplicate, never a gap.
+What it decides: when a request is sent again. A reader fetches from its position on; a writer has one batch in flight
+and sends it until it is acknowledged, as Connect's producers do (acks=all, one request in flight, endless retries).
+So the order within a partition is kept, and a lost response makes a duplicate, never a gap.
 
-Constraints: leaders are learned by asking brokers. An answer is used only if it answers the last question of its
-flow. `ClusterConnection.reset` forgets every flow, as the death of the process does; what was sent is still on its way.
+Constraints: leaders are found by Metadata requests. A response counts only if it answers the client's last request.
+`ClusterConnection.reset` drops every client, as the death of the process does; requests in flight still arrive.
 
-Worked example: a writer's batch is appended and the answer lost: after `produce_ms_max` it is sent again, and the
-copy holds its records twice.
+Example: a batch is appended and the response lost: after `produce_ms_max` the writer sends it again, and the copy holds
+its records twice.
 
-Left out: requests of several partitions; idempotent producers, which Connect has switched off for sources by default.
+Left out: requests for several partitions; idempotent producers, which Connect switches off for sources by default.
 
 Source: Kafka connect runtime ConnectorUtils.producerProps (WorkerConfig) and clients KafkaConsumer, commit 1eb7644
 (2024-10).
@@ -55,11 +55,11 @@ Token = TypeVar("Token")
 
 @attrs.frozen
 class WorkDue(HostedMessage):
-    """To a side from within its own process: flows that stand still may have work."""
+    """Tell a connection, from within its own process, that idle clients may have work."""
 
 
 class ClusterConnection:
-    """The connection point of one process in one cluster: hands each answer to the flow that asked."""
+    """Connect one process to one cluster and pass each response to the client that asked."""
 
     def __init__(self, node: NodeId, options: Options, entropy: RandomSource, wake_clients: Callable[[], None]) -> None:
         self.options = options
@@ -72,26 +72,26 @@ class ClusterConnection:
         self._flows: list[PartitionClient] = []
 
     def begin(self, out: Outbox) -> None:
-        """Take part; there is nothing to do before a flow is added."""
+        """Do nothing until a client is added."""
 
     def add(self, flow: PartitionClient) -> None:
-        """Let a flow begin."""
+        """Add a client and let it start."""
         self._flows.append(flow)
         self.wake_clients()
 
     def reset(self) -> None:
-        """Forget all flows."""
+        """Drop all clients."""
         self._asking.clear()
         self._flows.clear()
 
     def wake_clients(self) -> None:
-        """Let flows that stand still look for work, as an event of their own."""
+        """Let idle clients look for work, as an event of their own."""
         if not self._is_woken:
             self._is_woken = True
             self._wake_clients()
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
-        """Take an answer, a wake-up call or a wake_clients."""
+        """Take a response, a wake-up or WorkDue."""
         if isinstance(message, WorkDue):
             self._is_woken = False
             for flow in list(self._flows):
@@ -102,19 +102,19 @@ class ClusterConnection:
                 asking.on_answer(message, now_ms, out)
 
     def question(self, flow: PartitionClient, patience_ms: int, out: Outbox) -> int:
-        """Return the number of a new question of a flow, which comes back as ClientDue if it is not answered."""
+        """Return the number of a client's new request; ClientDue arrives after `patience_ms` without a response."""
         self._number += 1
         self._asking[self._number] = flow
         out.wake(DurationMs(patience_ms), ClientDue(self._number))
         return self._number
 
     def some_broker(self) -> Address:
-        """Return any broker."""
+        """Return the address of a random broker."""
         return Address(NodeId(self._entropy.next_int_bound(self.options.brokers)))
 
 
 class PartitionClient:
-    """What readers and writers share: one question under way, to the leader of one partition if that is known."""
+    """Keep one request in flight to the leader of one partition; find the leader first if it is unknown."""
 
     def __init__(self, side: ClusterConnection, partition: int) -> None:
         self.side = side
@@ -124,7 +124,7 @@ class PartitionClient:
         self._is_waiting = False
 
     def work(self, out: Outbox) -> None:
-        """Ask the next question, if none is under way and there is something to ask."""
+        """Send the next request if none is in flight and there is work."""
         if self._is_waiting or not self._has_work():
             return
         self._is_waiting = True
@@ -138,7 +138,7 @@ class PartitionClient:
         self._ask(self._asked, answer_ms, out)
 
     def on_answer(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
-        """Take the answer to the question under way, or the news that there is none."""
+        """Take the response to the request in flight, or its timeout."""
         self._is_waiting = False
         if isinstance(message, MetadataResponse):
             self._leader = message.leader
@@ -163,17 +163,18 @@ class PartitionClient:
         raise NotImplementedError
 
     def _on_response(self, message: ConsumerFetchResponse | ProduceResponse) -> bool:
-        """Take what the leader told; return whether it was what was asked for."""
+        """Take the leader's response; return whether it succeeded."""
         raise NotImplementedError
 
     def _on_idle(self, out: Outbox) -> None:
-        """There is nothing to ask for the moment."""
+        """Do nothing while there is no work."""
 
 
 class PartitionReader(PartitionClient):
-    """Reads a partition from a position on, and hands on the records of one answer at a time.
+    """Read a partition from a position on and pass on the records of one response at a time.
 
-    `may_read` is asked before each question; `end_offset` is the high watermark of the last answer, -1 before.
+    `may_read` is called before each fetch; `end_offset` is the high watermark of the last response, -1 before the
+    first.
     """
 
     def __init__(
@@ -227,9 +228,9 @@ class PartitionReader(PartitionClient):
 
 
 class PartitionWriter(PartitionClient, Generic[Token]):
-    """Writes batches to a partition, one after the other, each until it is acknowledged.
+    """Write batches to a partition one after the other, each until it is acknowledged.
 
-    `on_written` is told the token that came with a batch, and the offset of its first record.
+    `on_written` receives the token that came with a batch and the offset of its first record.
     """
 
     def __init__(self, side: ClusterConnection, partition: int, on_written: Callable[[Token, Offset], None]) -> None:
@@ -239,11 +240,11 @@ class PartitionWriter(PartitionClient, Generic[Token]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything is acknowledged."""
+        """Return whether every batch is acknowledged."""
         return not self._queue
 
     def write(self, batch: bytes, token: Token) -> None:
-        """Write one batch after those that wait."""
+        """Append a batch to the queue."""
         self._queue.append((batch, token))
         self.side.wake_clients()
 

@@ -1,15 +1,20 @@
-"""What a mirrored topic is called, and which topics are mirrored.
+"""Name mirrored topics and decide which topics are mirrored.
 
-Decides the names on the target cluster, how a name tells where a topic came from, and that nothing goes in circles.
+What it decides: the names on the target cluster, the source that a name shows, and that no topic goes in cycles.
 
-Constraints: a topic that has been on the target already is never copied to it again; topics that Kafka, Connect and
-MirrorMaker keep for themselves are not copied, heartbeats are.
+Constraints: a topic that has been on the target is never copied to it again; internal topics of Kafka, Connect and
+MirrorMaker are not copied, heartbeats are.
 
-How: the default policy writes the source's alias before the name, so that `us.orders` on the target is `orders` of
-`us`, and every hop is in the name. The identity policy keeps names, and knows nothing of where a topic came from but
-what its settings say: it cannot see a circle of more than one hop.
+How: the default policy writes the source's alias before the name: `us.orders` on the target is `orders` of `us`, and
+every hop is in the name. The identity policy keeps names and knows only from its settings where a topic came from: it
+cannot see a cycle of more than one hop.
 
-Worked example: from `eu` to `us`, the topic `us.orders` is not copied, `ap.orders` becomes `eu.ap.orders`.
+Example:
+
+>>> from replication.mirror.policy import DefaultPolicy, is_cycle
+>>> policy = DefaultPolicy()
+>>> policy.remote_topic("eu", "ap.orders"), is_cycle(policy, "us.orders", "us")
+('eu.ap.orders', True)
 
 Left out: filters of topics, groups and settings by patterns; ACLs and topic settings, which are copied too; that 4.1
 copies users' own topics whose names only look internal (KIP-1074).
@@ -31,13 +36,13 @@ HEARTBEATS: Final = "heartbeats"
 
 @attrs.frozen
 class DefaultPolicy:
-    """Names with the source's alias in front. `separates_internal` puts the separator into internal names too."""
+    """Put the source's alias before a topic's name; `separates_internal` uses the separator in internal names too."""
 
     separator: str = "."
     separates_internal: bool = True
 
     def remote_topic(self, source: str, topic: str) -> str:
-        """Return the name on the target of a topic of cluster `source`."""
+        """Return the target's name for a topic of cluster `source`."""
         return f"{source}{self.separator}{topic}"
 
     def topic_source(self, topic: str) -> str | None:
@@ -49,7 +54,7 @@ class DefaultPolicy:
         return parts[0] if len(parts) > 1 else None
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Return the name on the cluster that a topic was copied from; None if it is no copy."""
+        """Return a topic's name on the cluster that it was copied from; None if it is no copy."""
         source = self.topic_source(topic)
         return None if source is None else topic[len(source) + len(self.separator) :]
 
@@ -59,19 +64,19 @@ class DefaultPolicy:
         return topic if upstream is None or upstream == topic else self.original_topic(upstream)
 
     def offset_syncs_topic(self, target: str) -> str:
-        """Return the name of the topic that pairs of offsets for cluster `target` are kept in."""
+        """Return the name of the offset syncs topic for cluster `target`."""
         return f"mm2-offset-syncs{self._internal_separator}{target}{self._internal_suffix}"
 
     def checkpoints_topic(self, source: str) -> str:
-        """Return the name of the topic that translated offsets of groups of cluster `source` are kept in."""
+        """Return the name of the checkpoints topic for cluster `source`."""
         return f"{source}{self._internal_separator}checkpoints{self._internal_suffix}"
 
     def is_heartbeats(self, topic: str) -> bool:
-        """Return whether a topic is one of heartbeats, copied or not."""
+        """Return whether a topic is a heartbeats topic, copied or not."""
         return self.original_topic(topic) == HEARTBEATS
 
     def is_internal(self, topic: str) -> bool:
-        """Return whether a topic is one that Kafka, Connect or MirrorMaker keep for themselves."""
+        """Return whether a topic is an internal one of Kafka, Connect or MirrorMaker."""
         return topic.endswith((self._internal_suffix, "-internal", ".internal")) or topic.startswith(("__", "."))
 
     @property
@@ -85,16 +90,16 @@ class DefaultPolicy:
 
 @attrs.frozen
 class IdentityPolicy(DefaultPolicy):
-    """Names as they are, but for heartbeats. `source_alias` is what it believes every topic to come from."""
+    """Keep topic names except heartbeats; `source_alias` is the source that it assumes for every topic."""
 
     source_alias: str | None = None
 
     def remote_topic(self, source: str, topic: str) -> str:
-        """Return the name on the target of a topic of cluster `source`."""
+        """Return the target's name for a topic of cluster `source`."""
         return super().remote_topic(source, topic) if _looks_like_heartbeat(topic) else topic
 
     def topic_source(self, topic: str) -> str | None:
-        """Return the alias that the settings give, whatever the topic."""
+        """Return the alias from the settings, whatever the topic."""
         return super().topic_source(topic) if _looks_like_heartbeat(topic) else self.source_alias
 
     def upstream_topic(self, topic: str) -> str | None:
@@ -103,7 +108,7 @@ class IdentityPolicy(DefaultPolicy):
 
 
 def is_cycle(policy: DefaultPolicy, topic: str, target: str) -> bool:
-    """Return whether a topic has been on cluster `target` before, as far as its name tells."""
+    """Return whether a topic has been on cluster `target` before, as far as its name shows."""
     source = policy.topic_source(topic)
     if source is None:
         return False
@@ -114,7 +119,7 @@ def is_cycle(policy: DefaultPolicy, topic: str, target: str) -> bool:
 
 
 def is_replicated(policy: DefaultPolicy, topic: str, target: str, *, is_wanted: bool) -> bool:
-    """Return whether a topic is copied to cluster `target`; `is_wanted` is what the topic filter says of it."""
+    """Return whether a topic is copied to cluster `target`; `is_wanted` is the topic filter's answer."""
     is_chosen = is_wanted or policy.is_heartbeats(topic)
     return is_chosen and not policy.is_internal(topic) and not is_cycle(policy, topic, target)
 
@@ -122,9 +127,9 @@ def is_replicated(policy: DefaultPolicy, topic: str, target: str, *, is_wanted: 
 def wanted_partitions(
     policy: DefaultPolicy, source: str, source_counts: Mapping[str, int], target_counts: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return how many partitions topics of the target must be made with, or raised to, by name and sorted.
+    """Return the partition count that topics of the target must be created with or raised to, by name and sorted.
 
-    A topic of the target never loses partitions, even if its source was made anew with fewer.
+    A topic of the target never loses partitions, even if its source was created again with fewer.
     """
     wanted = {}
     for topic, count in sorted(source_counts.items()):

@@ -1,27 +1,27 @@
-"""MirrorMaker's process between two clusters: its connectors, and what it forgets when it dies.
+"""Run MirrorMaker's process between two clusters: its connectors, and what it loses when it dies.
 
-Decides what is copied when, and where copying goes on after a failure. All that a process knows is in its memory but
-for three topics: the offsets of the source up to which everything is copied (Connect's, on the target), the pairs of
-offsets (on the source) and the checkpoints (on the target).
+What it decides: what is copied when, and where copying goes on after a failure. The process keeps everything in memory
+except three topics: Connect's source offsets (on the target), the offset syncs (on the source) and the checkpoints (on
+the target).
 
-Goals, most important first
+Goals, most important first:
 1. Each record of the source is on the target at least once, in the source's order.
-2. No checkpoint is ahead of what it translates.
-3. After a failure, copying goes on from the last committed source offset: what was copied since is copied again.
+2. No checkpoint is ahead of the offset that it translates.
+3. After a failure, copying goes on from the last committed source offset: records copied since are copied again.
 
-Constraints: offsets are committed only when everything before them is acknowledged. Nothing is copied before the
+Constraints: source offsets are committed only when everything before them is acknowledged. Nothing is copied before the
 committed offsets are read to their end, and no offset is translated before the syncs are.
 
-How: every `commit_ms` the source offsets are written, and when that is acknowledged the syncs that were put off are
-sent. Every `checkpoint_ms` the groups of the source are looked at: checkpoints are written, and the offsets of groups
-that are idle on the target are set there. The heartbeat connector of the other direction writes into the source, and
-what it writes is copied like any topic.
+How: every `commit_ms` the source offsets are written; when that is acknowledged, the delayed syncs are sent. Every
+`checkpoint_ms` the process looks at the source's groups: it writes checkpoints, and sets the offsets of groups that are
+idle on the target. The heartbeat connector of the other direction writes into the source, and its topic is copied like
+any other.
 
-Worked example: killed at source offset 80 with 60 committed, it copies 61 to 80 a second time: the target holds them
-twice, in the same order.
+Example: killed at source offset 80 with 60 committed, it copies 61 to 80 a second time: the target holds them twice, in
+the same order.
 
-Left out: several tasks and their rebalancing, exactly-once sources (KIP-618), copied settings and ACLs; groups are
-kept by a coordinator that never fails.
+Left out: several tasks and their rebalancing, exactly-once sources (KIP-618), copied settings and ACLs; the groups have
+a coordinator that never fails.
 
 Source: Kafka connect-mirror MirrorSourceTask, MirrorSourceConnector, MirrorCheckpointTask, MirrorHeartbeatTask and
 connect runtime SourceTaskOffsetCommitter, commit 1eb7644 (2024-10); KIP-382.
@@ -59,7 +59,7 @@ _OFFSET: Final = struct.Struct(">q")
 
 @attrs.frozen(kw_only=True)
 class MirrorSettings:
-    """What a flow is configured with. Times are a tenth of Kafka's, as runs are short.
+    """Hold the settings of a flow; times are a tenth of Kafka's, as runs are short.
 
     Kafka's: offset.flush.interval.ms and emit.checkpoints.interval.seconds 60 s, refresh.topics.interval.seconds 600 s;
     emit.heartbeats.interval.seconds is 1 s in both.
@@ -76,7 +76,7 @@ class MirrorSettings:
 
 
 class Groups:
-    """Committed offsets of groups in one cluster, by group and partition."""
+    """Hold the committed offsets of groups in one cluster, by group and partition."""
 
     def __init__(self) -> None:
         self.committed: dict[str, dict[TopicPartition, Offset]] = {}
@@ -88,7 +88,7 @@ class Groups:
 
 @attrs.frozen
 class MirroredCluster:
-    """One cluster as the process sees it: its connection, its topics and its groups."""
+    """Hold one cluster as the process sees it: its connection, its topics and its groups."""
 
     side: ClusterConnection
     layout: TopicLayout
@@ -97,7 +97,7 @@ class MirroredCluster:
 
 @attrs.frozen
 class MirrorEnvironment:
-    """What surrounds the process: both ends, the time, and a way to be called later and to tell what happens."""
+    """Hold what the process uses: both clusters, the time, a timer and the log."""
 
     source: MirroredCluster
     target: MirroredCluster
@@ -107,7 +107,7 @@ class MirrorEnvironment:
 
 
 class MirrorProcess:
-    """One life after the other of MirrorMaker's process. `checkpoints` notes all that were ever emitted."""
+    """Run MirrorMaker's process, restart after restart; `checkpoints` holds every checkpoint ever emitted."""
 
     def __init__(self, settings: MirrorSettings, environment: MirrorEnvironment) -> None:
         self.settings = settings
@@ -127,14 +127,14 @@ class MirrorProcess:
         self._committed.clear()
         self._copied.clear()
         self._queue = SyncQueue(self.settings.offset_lag_max)
-        # Checkpoints of former lives are read back, so that older syncs may be kept.
+        # Earlier checkpoints are read back, so that older syncs may be stored.
         self._syncs = SyncStore(must_read_to_end=False)
         self._store = CheckpointStore()
         self._loading: dict[str, PartitionReader] = {}
         self._is_loaded = False
 
     def start(self) -> None:
-        """Start, and read what former lives left."""
+        """Start, and read the offsets, checkpoints and syncs that earlier runs of the process left."""
         assert not self.is_up, self.life
         self.is_up = True
         self.life += 1
@@ -164,7 +164,7 @@ class MirrorProcess:
         self._again(self.settings.checkpoint_ms, self._checkpoint)
 
     def kill(self) -> None:
-        """Die: everything in memory is gone."""
+        """Die and lose everything in memory."""
         assert self.is_up, self.life
         self.is_up = False
         self.environment.log_line("the mirror dies")
@@ -174,7 +174,7 @@ class MirrorProcess:
 
     @property
     def is_drained(self) -> bool:
-        """Whether everything that readers were shown so far is copied and committed."""
+        """Return whether everything read so far is copied and committed."""
         if not self.is_up or not self.readers or not self._offset_writer.is_idle:
             return False
         return all(
@@ -183,7 +183,7 @@ class MirrorProcess:
         ) and all(self._committed.get(partition) == offset for partition, offset in self._copied.items())
 
     def _again(self, every_ms: int, action: Callable[[], None]) -> None:
-        """Do something again and again, in this life."""
+        """Repeat an action every `every_ms` until the process dies."""
         life = self.life
 
         def due() -> None:
@@ -212,7 +212,7 @@ class MirrorProcess:
         look()
 
     def refresh(self) -> None:
-        """Look which topics there are: make partitions that the target lacks, and copy what is not copied yet."""
+        """Create partitions that the target lacks, and start copying new partitions."""
         settings, source, target = self.settings, self.environment.source, self.environment.target
         counts = {
             topic: count
@@ -292,13 +292,13 @@ class MirrorProcess:
         for group, committed in sorted(source.groups.committed.items()):
             for checkpoint in new_checkpoints(group, committed, self._syncs, self._store, renamed):
                 self.checkpoints.append(checkpoint)
-                # Counted as told before it is written, as Kafka does: written it is sooner or later, or this life ends.
+                # Counted as emitted before it is written, as Kafka does: it is written later, or the process dies first.
                 self._store.add(checkpoint)
                 self._checkpoint_writer.write(self._batch(checkpoint.key, checkpoint.value), None)
             present = target.groups.committed.get(group, {})
             target.groups.commit(group, offsets_to_set(self._store.offsets(group), present))
 
-    # What former lives left.
+    # What earlier runs of the process left.
 
     def _on_offsets(self, records: Sequence[Record]) -> None:
         if self._is_loaded:
@@ -329,13 +329,13 @@ class MirrorProcess:
 
 
 def copied_batch(records: Sequence[Record]) -> bytes:
-    """Return one batch of the same records, to be written anywhere."""
+    """Return one batch with the same records, to be written to any partition."""
     placed = [attrs.evolve(record, offset=Offset(place), sequence=-1) for place, record in enumerate(records)]
     return build_batch(BatchSpec(), placed)
 
 
 def heartbeat_batch(settings: MirrorSettings, now_ms: TimeMs) -> bytes:
-    """Return a heartbeat of the other direction as a batch: it goes into the source, and is copied from there."""
+    """Return a heartbeat of the other direction as a batch; it is written to the source and copied from there."""
     time_ms = TimeMs(WALL_CLOCK_MS + now_ms)
     beat = MirrorHeartbeat(settings.target, settings.source, time_ms)
     return copied_batch([Record(Offset(0), time_ms, beat.key, beat.value)])

@@ -1,15 +1,19 @@
-"""What MirrorMaker writes of its own: offset syncs, checkpoints and heartbeats, as values and as bytes.
+"""Encode and decode MirrorMaker's own records: offset syncs, checkpoints and heartbeats.
 
-Decides the bytes of the keys and values in the topics `mm2-offset-syncs.…internal`, `….checkpoints.internal` and
-`heartbeats`. They are Kafka's: a key or value written here is read by MirrorMaker, and the other way round.
+What it decides: the bytes of keys and values in the topics `mm2-offset-syncs.…internal`, `….checkpoints.internal` and
+`heartbeats`. They are Kafka's: MirrorMaker reads a key or value written here, and the other way round.
 
-Constraints: numbers are big-endian, strings are UTF-8 with an int16 length; checkpoints and heartbeats begin their
-value with the int16 version 0, offset syncs have none. Anything else raises CorruptDataError.
+Constraints: numbers are big-endian, strings are UTF-8 with an int16 length; values of checkpoints and heartbeats start
+with the int16 version 0, offset syncs have none. Anything else raises CorruptDataError.
 
-Worked example: a sync of partition 3 of "t" from offset 7 to 9 has the key 00 01 74 00 00 00 03 and the value
-of the two int64 numbers 7 and 9.
+Example:
 
-Left out: versions other than 0; there are none.
+>>> from replication.mirror.records import OffsetSync
+>>> sync = OffsetSync(TopicPartition("t", PartitionId(3)), Offset(7), Offset(9))
+>>> sync.key.hex(" "), len(sync.value)
+('00 01 74 00 00 00 03', 16)
+
+Left out: versions other than 0, which do not exist.
 
 Source: Kafka connect-mirror OffsetSync, connect-mirror-client Checkpoint and Heartbeat, commit 1eb7644 (2024-10),
 compared with 3.9.1 and 4.1.0.
@@ -28,12 +32,12 @@ from broker.units import TimeMs
 
 VERSION: Final = 0
 STRING_BYTES_MAX: Final = 2**15 - 1
-"""What an int16 length can say."""
+"""The greatest length that an int16 holds."""
 
 
 @attrs.frozen
 class OffsetSync:
-    """The record at `upstream` of the source's `source_partition` is the one at `downstream` of its copy."""
+    """State that the record at `upstream` of a source partition is the one at `downstream` of its copy."""
 
     source_partition: TopicPartition
     upstream: Offset
@@ -41,18 +45,18 @@ class OffsetSync:
 
     @property
     def key(self) -> bytes:
-        """The key of its record."""
+        """Return the record's key."""
         return _string(self.source_partition.topic) + struct.pack(">i", self.source_partition.partition)
 
     @property
     def value(self) -> bytes:
-        """The value of its record."""
+        """Return the record's value."""
         return struct.pack(">qq", self.upstream, self.downstream)
 
 
 @attrs.frozen
 class Checkpoint:
-    """Group `group`, at `upstream` on the source, may go on at `downstream` of the target's `target_partition`."""
+    """State that a group at `upstream` on the source may go on at `downstream` of the target's partition."""
 
     group: str
     target_partition: TopicPartition
@@ -62,19 +66,19 @@ class Checkpoint:
 
     @property
     def key(self) -> bytes:
-        """The key of its record."""
+        """Return the record's key."""
         partition = self.target_partition
         return _string(self.group) + _string(partition.topic) + struct.pack(">i", partition.partition)
 
     @property
     def value(self) -> bytes:
-        """The value of its record."""
+        """Return the record's value."""
         return struct.pack(">hqq", VERSION, self.upstream, self.downstream) + _string(self.metadata)
 
 
 @attrs.frozen
 class MirrorHeartbeat:
-    """A sign that the flow from `source` to `target` was alive at `timestamp`."""
+    """State that the flow from `source` to `target` was alive at `timestamp`."""
 
     source: str
     target: str
@@ -82,24 +86,24 @@ class MirrorHeartbeat:
 
     @property
     def key(self) -> bytes:
-        """The key of its record."""
+        """Return the record's key."""
         return _string(self.source) + _string(self.target)
 
     @property
     def value(self) -> bytes:
-        """The value of its record."""
+        """Return the record's value."""
         return struct.pack(">hq", VERSION, self.timestamp)
 
 
 def read_offset_sync(key: bytes, value: bytes) -> OffsetSync:
-    """Return the offset sync that a record holds; raises CorruptDataError."""
+    """Return the offset sync of a record; raise CorruptDataError for other bytes."""
     keys, values = _FieldReader(key, "key of an offset sync"), _FieldReader(value, "value of an offset sync")
     partition = TopicPartition(keys.string(), PartitionId(keys.number("i")))
     return OffsetSync(partition, Offset(values.number("q")), Offset(values.number("q")))
 
 
 def read_checkpoint(key: bytes, value: bytes) -> Checkpoint:
-    """Return the checkpoint that a record holds; raises CorruptDataError."""
+    """Return the checkpoint of a record; raise CorruptDataError for other bytes."""
     keys, values = _FieldReader(key, "key of a checkpoint"), _FieldReader(value, "value of a checkpoint")
     values.version()
     group = keys.string()
@@ -108,7 +112,7 @@ def read_checkpoint(key: bytes, value: bytes) -> Checkpoint:
 
 
 def read_heartbeat(key: bytes, value: bytes) -> MirrorHeartbeat:
-    """Return the heartbeat that a record holds; raises CorruptDataError."""
+    """Return the heartbeat of a record; raise CorruptDataError for other bytes."""
     keys, values = _FieldReader(key, "key of a heartbeat"), _FieldReader(value, "value of a heartbeat")
     values.version()
     return MirrorHeartbeat(keys.string(), keys.string(), TimeMs(values.number("q")))
@@ -122,7 +126,7 @@ def _string(text: str) -> bytes:
 
 
 class _FieldReader:
-    """Reads fields one after the other."""
+    """Read fields one after the other."""
 
     def __init__(self, data: bytes, what: str) -> None:
         self._data = data

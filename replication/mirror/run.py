@@ -1,17 +1,17 @@
-"""A mirrored run from its seed to its verdict: two clusters and the mirror between them on one clock.
+"""Run two clusters and a mirror on one clock, from the seed to the verdict.
 
-Decides the order of events: each millisecond the source's come first, then the target's. Both clusters go through
-their faults and are checked at every step, as a single one is; then everything heals, producers stop, and the mirror
-has time to copy what is left. What the copy then holds is checked against the source.
+What it decides: the order of events: in each millisecond the source's come first, then the target's. Both clusters run
+under their faults and are checked at every step, as a single one is; then everything heals, producers stop, and the
+mirror copies the rest. The copy is then checked against the source.
 
-Goals, most important first
+Goals, most important first:
 1. The same options give the same outcome, digest included.
-2. Nothing the source acknowledged is missing on the target, and no group misses a record by a failover.
+2. No acknowledged record of the source is missing on the target, and no group misses a record by a failover.
 
-Constraints: the mirror touches the clusters by messages only. Duplicates are allowed after a failure, and counted.
+Constraints: the mirror acts on the clusters by messages only. Duplicates are allowed after a failure, and counted.
 
-How a failover is judged: the offsets that stand for the group on the target at the end are where it would go on; what
-it would miss must be nothing, what it would read again is told.
+How: a failover is judged by the group's offsets on the target at the end, where it would go on: the records that it
+would miss must be none; those that it would read again are reported.
 
 Left out: a failback.
 
@@ -58,7 +58,7 @@ _LATE_COUNT: Final = 20
 
 
 class _ConnectionExtension:
-    """Brings connection points into a cluster before it begins."""
+    """Add connections to a cluster before it begins."""
 
     def __init__(self, count: int, seed: int) -> None:
         self.sides: list[ClusterConnection] = []
@@ -82,7 +82,7 @@ class _ConnectionExtension:
 
 
 class MirrorRun:
-    """Two clusters with a mirror, a heartbeat connector and a group between them."""
+    """Run two clusters with a mirror, a heartbeat connector and a group between them."""
 
     def __init__(self, options: MirrorOptions, on_line: LineSink = discard_line) -> None:
         self.options = options
@@ -136,7 +136,7 @@ class MirrorRun:
         cluster.at(cluster.now_ms + delay_ms, action)
 
     def _join_group(self, side: ClusterConnection) -> None:
-        """Let a group read the topic at the source, and commit now and then what it has read."""
+        """Let a group read the topic at the source and commit its position at intervals."""
         layout = self.source_end.layout
         readers = {
             partition: PartitionReader(side, layout.number(partition), Offset(0), lambda records: None)
@@ -169,7 +169,7 @@ class MirrorRun:
         self._later(settings.heartbeat_ms, beat)
 
     def _grow(self, side: ClusterConnection) -> None:
-        """Make the topic of the source one partition larger, and write into the new one."""
+        """Add a partition to the source's topic and write records into it."""
         layout, now_ms = self.source_end.layout, self.source.cluster.now_ms
         count = layout.counts()[TOPIC]
         layout.make(TOPIC, count + 1)
@@ -184,13 +184,13 @@ class MirrorRun:
     # Time.
 
     def run_until(self, end_ms: int) -> None:
-        """Let everything happen in both clusters up to and including a time."""
+        """Run both clusters up to and including `end_ms`."""
         for now_ms in range(self.source.cluster.now_ms + 1, end_ms + 1):
             self.source.run_until(now_ms)
             self.target.run_until(now_ms)
 
     def finish(self) -> MirrorOutcome:
-        """Run to the end of the faults, heal, let the mirror copy what is left, and judge."""
+        """Run to the end of the faults, heal, let the mirror copy the rest, and check the copy."""
         options = self.options
         failed: list[MirrorFinding | Finding] = []
         try:
@@ -207,7 +207,7 @@ class MirrorRun:
         return self._judged(source, target, failed)
 
     def _settle(self) -> str | None:
-        """Go on until all is copied; return what is missing when the time is over."""
+        """Run until everything is copied; return what is missing when the time is over."""
         options, cluster = self.options, self.source.cluster
         end_ms = options.source.duration_ms + max(options.source.heal_ms_max, options.target.heal_ms_max)
         missing: str | None = "nothing was looked at"
@@ -269,7 +269,7 @@ class MirrorRun:
         )
 
     def _copies(self) -> dict[TopicPartition, Copy]:
-        """Return what both sides hold of each copied partition, by the target's partition."""
+        """Return the records of both sides of each copied partition, by the target's partition."""
         copies = {}
         for partition in sorted(self.mirror.readers):
             renamed = self.mirror.renamed(partition)
@@ -299,7 +299,7 @@ class MirrorRun:
 
 
 def run_mirror(options: MirrorOptions, on_line: LineSink = discard_line) -> MirrorOutcome:
-    """Run two clusters and a mirror from their beginning to their end. Raises UsageError under -O."""
+    """Run two clusters and a mirror to the end; raise UsageError under -O."""
     return MirrorRun(options, on_line).finish()
 
 
@@ -309,7 +309,7 @@ def _is_lossy(options: MirrorOptions) -> bool:
 
 
 def _creator(cluster: Cluster) -> Callable[[int], None]:
-    """Return how a partition is made in a cluster, and made again should the order be lost."""
+    """Return a function that creates a partition in a cluster and repeats the request until it exists."""
 
     def create(number: int) -> None:
         if number not in cluster.controller.image.partitions:

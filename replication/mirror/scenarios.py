@@ -1,15 +1,12 @@
-"""Named scenarios of a copied cluster, as data: what happens to whom, and what must come of it.
+"""Define named scenarios of a mirrored cluster: faults and the expected result.
 
-Decides nothing. Each has a title, a sentence on how it happens, two clusters, their faults and what is expected.
+Constraints: the promises of `replication.mirror.checks` hold in every scenario; its expectations come on top.
 
-Constraints: whatever the scenario, the promises of `replication.mirror.checks` hold; what a scenario expects comes on
-top.
-
-Worked example: M02 kills the mirror 4 s after an offset was committed: what was copied since is on the target twice.
+Example: M02 kills the mirror 4 s after an offset was committed: the records copied since are on the target twice.
 
 Left out: flows in both directions at once.
 
-Source: ours; the cases are those that KIP-382 and the documentation of MirrorMaker speak of.
+Source: ours; the cases are those of KIP-382 and of MirrorMaker's documentation.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ _DURATION_MS: Final = DurationMs(20_000)
 
 @attrs.frozen(kw_only=True)
 class Expected:
-    """What a scenario must come to. `read_again` and `behind` are about failovers before the end, in all partitions."""
+    """Hold what a scenario must come to; `reads_again` is about failovers before the end, in all partitions."""
 
     has_duplicates: bool = False
     target_topics: tuple[str, ...] = ("source.heartbeats", "source.orders")
@@ -41,7 +38,7 @@ class Expected:
 
 @attrs.frozen(kw_only=True)
 class MirrorScenario:
-    """One scenario."""
+    """Describe one scenario."""
 
     name: str
     title: str
@@ -61,23 +58,23 @@ _CALM: Final = _clusters()
 SCENARIOS: Final = (
     MirrorScenario(
         name="M01",
-        title="a copy without faults",
-        how="Two producers write, one group reads and commits, the mirror copies all of it: once, in order, and the "
-        "group's offsets are translated exactly in the end.",
+        title="Copy without faults",
+        how="Two producers write, one group reads and commits, and the mirror copies every record once, in order. At "
+        "the end the group's offsets are translated exactly.",
         options=_CALM,
     ),
     MirrorScenario(
         name="M02",
-        title="the mirror dies before it commits",
-        how="Killed between two commits of source offsets, it goes on at the last one: what it had copied since is "
-        "on the target twice, nothing is missing.",
+        title="Mirror dies before it commits its source offsets",
+        how="The mirror is killed between two commits of source offsets and goes on at the last one: the records "
+        "copied since are on the target twice, and none is missing.",
         options=attrs.evolve(_CALM, deaths=(MirrorFault(TimeMs(10_000), DurationMs(4_000)),)),
         expected=Expected(has_duplicates=True),
     ),
     MirrorScenario(
         name="M03",
-        title="a leader of the target dies while it is written to",
-        how="A write is appended and its answer never comes: the mirror sends it again to the next leader.",
+        title="Leader of the target dies during a write",
+        how="A write is appended and its response never arrives: the mirror sends it again to the next leader.",
         options=attrs.evolve(
             _CALM,
             target_plan=(Fault(TimeMs(8_000), FaultKind.CRASH_AT_COMMIT, 0, DurationMs(11_000)),),
@@ -86,37 +83,37 @@ SCENARIOS: Final = (
     ),
     MirrorScenario(
         name="M04",
-        title="a leader of the source dies",
-        how="The mirror asks who leads now and reads on there: only what is committed was ever read, so nothing that "
-        "is copied is lost on the source.",
+        title="Leader of the source dies",
+        how="The mirror finds the new leader and reads on there: it has read committed records only, so the source "
+        "loses no copied record.",
         options=attrs.evolve(_CALM, source_plan=(Fault(TimeMs(8_000), FaultKind.KILL, 0, DurationMs(11_000)),)),
     ),
     MirrorScenario(
         name="M05",
-        title="a failover between two checkpoints",
-        how="The group translated behind the last sync that was told, so it goes on a little earlier on the target: it "
-        "reads some records again and misses none.",
+        title="Failover between two checkpoints",
+        how="The group is ahead of the last emitted sync, so it goes on a little earlier on the target: it reads some "
+        "records again and misses none.",
         options=attrs.evolve(_CALM, failover_at_ms=TimeMs(16_500)),
         expected=Expected(reads_again=True),
     ),
     MirrorScenario(
         name="M06",
-        title="what came from the target is not sent back",
-        how="The source holds target.audit, a copy from the other direction, and topics that Kafka and MirrorMaker "
-        "keep for themselves: none of them is copied.",
+        title="Topics that came from the target are not copied back",
+        how="The source holds target.audit, a copy from the other direction, and internal topics of Kafka and "
+        "MirrorMaker: none of them is copied.",
         options=_clusters(idle_topics=("target.audit", "__consumer_offsets", "mm2-configs.target.internal")),
     ),
     MirrorScenario(
         name="M07",
-        title="names are kept",
-        how="Under the identity policy orders stays orders; heartbeats alone get the source's name.",
+        title="Identity policy keeps topic names",
+        how="Under the identity policy orders stays orders; only heartbeats gets the source's name.",
         options=attrs.evolve(_CALM, settings=attrs.evolve(_CALM.settings, policy=IdentityPolicy())),
         expected=Expected(target_topics=("orders", "source.heartbeats")),
     ),
     MirrorScenario(
         name="M08",
-        title="a topic gets one partition more",
-        how="The mirror looks at the source's topics now and then, raises the copy to as many partitions and copies "
+        title="Topic gets another partition",
+        how="The mirror looks at the source's topics at intervals, raises the copy to as many partitions, and copies "
         "the new one from its first record on.",
         options=attrs.evolve(
             _CALM,
@@ -138,7 +135,7 @@ def find_scenario(name: str) -> MirrorScenario:
 
 
 def differences(scenario: MirrorScenario, outcome: MirrorOutcome) -> tuple[str, ...]:
-    """Return in what an outcome differs from what its scenario expects, as sentences; nothing if it does not."""
+    """Return one sentence for each difference between an outcome and its scenario; empty if there is none."""
     expected = scenario.expected
     found = [str(finding) for finding in outcome.findings]
     duplicate_count = sum(copy.duplicate_count for copy in outcome.copies)

@@ -1,19 +1,19 @@
-"""When a pair of offsets is worth telling: the rule by which MirrorMaker emits offset syncs.
+"""Decide when MirrorMaker emits an offset sync.
 
-Decides, for each record that was copied, whether its offsets on both sides are told at once, later, or never. Groups
-are translated from what is told (`replication.mirror.sync_store`), so telling seldom means reading again after a
-failover, and telling always would double the writes.
+What it decides: for each copied record, whether its pair of offsets is emitted at once, with the next commit, or never.
+Group offsets are translated by the emitted syncs (`replication.mirror.sync_store`): few syncs mean more records read
+again after a failover, a sync for each record would double the writes.
 
-Goals, most important first
-1. Whatever makes offsets drift apart is told at once: a gap on the source, a target that was cut.
-2. Between such, a group at the live end is never further than `lag_max` records from what was told.
-3. A quiet topic does not stay behind: what was not told at once is told with the next commit of source offsets.
+Goals, most important first:
+1. A sync is emitted at once when offsets drift apart: after a gap on the source, or a truncated target.
+2. Otherwise a group at the live end is at most `lag_max` records behind the last sync.
+3. An idle topic does not stay behind: a delayed sync is emitted with the next commit of source offsets.
 
-Constraints: a partition has at most one sync waiting to be sent, and all together at most ten are under way; a newer
-sync replaces the one that waits.
+Constraints: a partition has at most one waiting sync, and at most ten syncs are in flight; a newer sync replaces the
+waiting one.
 
-Worked example: with lag_max 100, the records 0..250 copied to the same offsets are told at 0, 101 and 202; 250 is
-told at the next commit.
+Example: with lag_max 100, the records 0 to 250, copied to the same offsets, emit syncs at 0, 101 and 202; 250 is
+emitted at the next commit.
 
 Source: Kafka connect-mirror OffsetSyncWriter and OffsetSyncWriter.PartitionState, commit 1eb7644 (2024-10), compared
 with 3.9.1; offset.lag.max; KAFKA-14797, KAFKA-15906.
@@ -31,12 +31,12 @@ from replication.mirror.records import OffsetSync
 OFFSET_LAG_MAX: Final = 100
 """Kafka's default of offset.lag.max."""
 OUTSTANDING_MAX: Final = 10
-"""How many syncs MirrorMaker has under way at most."""
+"""The greatest number of syncs that MirrorMaker has in flight."""
 
 
 @attrs.frozen
 class SyncState:
-    """What the rule remembers of one partition; -1 before the first record of this life."""
+    """Hold the last offsets of one partition and of its last sync; -1 before the first record."""
 
     upstream: int = -1
     downstream: int = -1
@@ -44,7 +44,7 @@ class SyncState:
 
 
 def next_sync(state: SyncState, upstream: Offset, downstream: Offset, lag_max: int) -> tuple[SyncState, bool]:
-    """Return the state after a record was copied, and whether its offsets are to be told at once."""
+    """Return the state after a record was copied, and whether its sync is emitted at once."""
     is_first = state.last_sync_downstream == -1
     # A group beyond the sync is translated to one past it, so that one is not counted as lag.
     is_stale = downstream - (state.last_sync_downstream + 1) >= lag_max
@@ -55,7 +55,7 @@ def next_sync(state: SyncState, upstream: Offset, downstream: Offset, lag_max: i
 
 
 class SyncQueue:
-    """The syncs of all partitions that are not sent yet: `pending` to be sent now, the others with the next commit."""
+    """Hold the unsent syncs of all partitions: pending ones to send now, delayed ones to send with the next commit."""
 
     def __init__(self, lag_max: int = OFFSET_LAG_MAX) -> None:
         self._lag_max = lag_max
@@ -76,12 +76,12 @@ class SyncQueue:
             self._delayed[source_partition] = sync
 
     def on_commit(self) -> None:
-        """Source offsets were committed: what was put off is to be sent now."""
+        """Make the delayed syncs pending, as source offsets were committed."""
         self._pending.update(self._delayed)
         self._delayed.clear()
 
     def take(self) -> tuple[OffsetSync, ...]:
-        """Return the syncs to send now; each counts as under way until `sent` is called."""
+        """Return the syncs to send now; each is in flight until `sent` is called."""
         taken = []
         while self._pending and self._outstanding < OUTSTANDING_MAX:
             partition = next(iter(self._pending))
@@ -90,6 +90,6 @@ class SyncQueue:
         return tuple(taken)
 
     def sent(self) -> None:
-        """One sync was answered, well or badly."""
+        """Note that one sync was answered, successfully or not."""
         assert self._outstanding > 0, self._outstanding
         self._outstanding -= 1

@@ -1,27 +1,26 @@
-"""Offsets of the source turned into offsets of the target: which syncs are kept, and what they say of a group.
+"""Translate offsets of the source into offsets of the target by the offset syncs.
 
-Decides where a consumer group goes on after a failover. An offset is translated by the last kept sync at or before
-it: to that sync's own target offset if it is met exactly, else to the one after it. Between syncs nobody knows how
-many records were left out, so no more is claimed.
+What it decides: where a consumer group goes on after a failover. An offset is translated by the last stored sync at or
+before it: to the sync's own target offset on an exact match, else to the offset after it, as nothing is known about the
+records between syncs.
 
-Goals, most important first
+Goals, most important first:
 1. Never past a record that the group has not read: a group may read again, it may not miss.
-2. Near the live end as exact as the syncs are, far from it coarser: 64 places for a topic of any length.
-3. While nothing new is told, a later offset never translates to an earlier one.
+2. Near the live end as exact as the syncs are, far from it coarser: 64 syncs for a topic of any length.
+3. Without a new sync, a later offset never translates to an earlier one.
 
-Constraints, as Kafka states them, for places i < j with different syncs:
-- place 0 holds the last sync that was told;
-- B: upstream(i) <= upstream(j) + 2**j - 2**i: what is near the end is kept near;
-- C: upstream(i) >= upstream(j) + 2**max(i - 2, 0): no two keep the same.
-A sync that goes back on the source drops all others: they speak of records that are gone.
+Constraints: as Kafka states them, for places i < j with different syncs:
+- place 0 holds the last sync;
+- B: upstream(i) <= upstream(j) + 2**j - 2**i: syncs near the end are kept;
+- C: upstream(i) >= upstream(j) + 2**max(i - 2, 0): no two places keep the same sync.
+A sync that goes back on the source replaces all others, which name deleted records.
 
-How: a new sync takes place 0 and pushes the others towards the end as far as B demands. For each place the value is
-the most recent old one that leaves B and C whole; the work stops where B holds already.
+How: a new sync takes place 0 and moves the others towards the end as far as B demands. Each place gets the most recent
+old sync that satisfies B and C; the work stops where B holds already. A store that has not read its topic to the end
+translates nothing. One that must read to the end keeps only the last sync at first, since older ones may already have
+been used for later translations.
 
-A store that has not read its topic to the end translates nothing. One that must read to the end keeps only the last
-sync of what it reads at first, since older ones may already have been used for translations that are further on.
-
-Worked example: syncs 0:0, 100:90, 200:180; offset 150 is translated to 91, 100 to 90, 250 to 181.
+Example: with the syncs 0:0, 100:90 and 200:180, offset 150 translates to 91, 100 to 90, 250 to 181.
 
 Source: Kafka connect-mirror OffsetSyncStore, commit 1eb7644 (2024-10), compared with 3.9.1 and 4.1.0;
 KAFKA-12468, KAFKA-14666, KAFKA-15905, KIP-382.
@@ -35,13 +34,13 @@ from broker.ids import INT64_MAX, Offset, TopicPartition
 from replication.mirror.records import OffsetSync
 
 SYNC_COUNT: Final = 64
-"""One place for each bit of an offset."""
+"""The number of places: one for each bit of an offset."""
 TOO_OLD: Final = Offset(-1)
-"""The translation of an offset before everything that is kept."""
+"""The translation of an offset before all stored syncs."""
 
 
 class SyncStore:
-    """The syncs of all partitions of a source. `must_read_to_end` says that earlier checkpoints are not known."""
+    """Store the syncs of all partitions of a source; `must_read_to_end` means that earlier checkpoints are unknown."""
 
     def __init__(self, *, must_read_to_end: bool = True) -> None:
         self._must_read_to_end = must_read_to_end
@@ -49,11 +48,11 @@ class SyncStore:
         self._syncs: dict[TopicPartition, tuple[OffsetSync, ...]] = {}
 
     def read_to_end(self) -> None:
-        """The topic was read to the end that it had at the start: from now on offsets are translated."""
+        """Start translating: the topic was read to the end that it had at the start."""
         self._has_read_to_end = True
 
     def add(self, sync: OffsetSync) -> None:
-        """Take the next sync of the topic. Cost: at most 64 places twice."""
+        """Add the next sync of the topic. Cost: at most 64 places, each visited twice."""
         known = self._syncs.get(sync.source_partition)
         is_only_last_kept = self._must_read_to_end and not self._has_read_to_end
         if known is None or is_only_last_kept or sync.upstream < known[0].upstream:
@@ -62,11 +61,11 @@ class SyncStore:
             self._syncs[sync.source_partition] = added(known, sync)
 
     def syncs_of(self, source_partition: TopicPartition) -> tuple[OffsetSync, ...]:
-        """Return the 64 places of a partition, the last sync first; empty if none was told."""
+        """Return the 64 places of a partition, the last sync first; empty without a sync."""
         return self._syncs.get(source_partition, ())
 
     def translate(self, source_partition: TopicPartition, upstream: Offset) -> Offset | None:
-        """Return where on the target a group at `upstream` goes on; TOO_OLD, or None if nothing can be said."""
+        """Return the target offset for a group at `upstream`; TOO_OLD before all syncs, None if nothing is known."""
         syncs = self._syncs.get(source_partition)
         if not self._has_read_to_end or syncs is None:
             return None
@@ -77,7 +76,7 @@ class SyncStore:
 
 
 def added(known: tuple[OffsetSync, ...], sync: OffsetSync) -> tuple[OffsetSync, ...]:
-    """Return the 64 places after `sync`, which is not before known[0], was added."""
+    """Return the 64 places after adding `sync`, which is not before known[0]."""
     assert len(known) == SYNC_COUNT, len(known)
     assert sync.upstream >= known[0].upstream, (sync, known[0])
     places = [sync, *known[1:]]
@@ -109,12 +108,12 @@ def added(known: tuple[OffsetSync, ...], sync: OffsetSync) -> tuple[OffsetSync, 
 
 
 def _is_near(one: OffsetSync, other: OffsetSync, i: int, j: int) -> bool:
-    """B for neighbours; beyond an int64 everything is near, as Kafka's sum turns negative."""
+    """Return whether B holds for neighbours; beyond an int64 it always holds, as Kafka's sum turns negative."""
     bound = other.upstream + (1 << j) - (1 << i)
     return one is other or bound > INT64_MAX or one.upstream <= bound
 
 
 def _is_apart(one: OffsetSync, other: OffsetSync, i: int) -> bool:
-    """C for neighbours; beyond an int64 nothing is apart, as Kafka's sum turns negative."""
+    """Return whether C holds for neighbours; beyond an int64 it never holds, as Kafka's sum turns negative."""
     bound = other.upstream + (1 << max(i - 2, 0))
     return one is other or (bound <= INT64_MAX and one.upstream >= bound)

@@ -1,4 +1,4 @@
-"""What brokers do to logs beside replicating them: retention, compaction, and records deleted by order of a client."""
+"""Delete and compact records while brokers replicate them: retention, the log cleaner and DeleteRecords."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A client that has records deleted: it finds the leader and sends the order.
+"""Send DeleteRecords to the leader of a partition, as Kafka's admin client does.
 
-It decides when an order is sent again: when the broker asked is not the leader, or no answer came. An order stands for
-half a minute; it does no harm to carry it out twice.
+What it decides: when a request is sent again: when the broker is not the leader, or when no response came. An order
+expires after 30 s; carrying it out twice does no harm.
 
-Constraints: one order at a time; one that comes meanwhile is dropped.
+Constraints: one order at a time; an order that arrives meanwhile is dropped.
 
 Source: Kafka clients DeleteRecordsHandler, 4.0.
 """
@@ -26,7 +26,7 @@ ORDER_MS_MAX: Final = 30 * SECOND_MS
 
 
 class DeleteRecordsClient:
-    """Has records deleted."""
+    """Carry out orders to delete records, one at a time."""
 
     def __init__(self, broker_count: int, entropy: RandomSource) -> None:
         self._broker_count = broker_count
@@ -39,7 +39,7 @@ class DeleteRecordsClient:
         """Wait for an order."""
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
-        """Take an order, an answer or a wake-up call."""
+        """Take an order, a response or a wake-up."""
         if isinstance(message, DeleteRecordsOrder):
             if self._order is None:
                 self._order, self._given_ms = message, now_ms

@@ -1,11 +1,16 @@
-"""Records with keys, and how to tell a record by what is in it.
+"""Build records with keys and tombstones from a write's number, and read the number back.
 
-It decides which key a value is written under and which values are tombstones: both follow from the value alone.
+What it decides: the key of a value and whether it is a tombstone; both follow from the value alone.
 
-Constraints: every write of a run has a value of its own, by which checkers know it again. A tombstone has none, so its
+Constraints: each write of a run has its own value, by which checkers identify it. A tombstone has no value, so its
 number stands in a header.
 
-Example: keyed_record(17, 8, 6, 0) has one of the keys key-0 to key-7.
+Example:
+
+>>> from replication.retention.keyed import identity_of, keyed_record
+>>> record = keyed_record((17).to_bytes(8, "big"), key_count=8, tombstones_one_in=6, timestamp_ms=TimeMs(0))
+>>> record.key, identity_of(record)
+(b'key-0', 17)
 
 Source: ours.
 """
@@ -25,7 +30,7 @@ _NUMBER: Final = "number"
 
 
 def keyed_record(value: bytes, key_count: int, tombstones_one_in: int, timestamp_ms: TimeMs) -> Record:
-    """Return the record of a value, under its key; one in so many is a tombstone."""
+    """Return the record of a value under one of `key_count` keys; one in `tombstones_one_in` is a tombstone."""
     number = int.from_bytes(value, "big")
     key = f"key-{derive(number, _KEY_STREAM) % key_count}".encode()
     if derive(number, _TOMBSTONE_STREAM) % tombstones_one_in == 0:
@@ -34,7 +39,7 @@ def keyed_record(value: bytes, key_count: int, tombstones_one_in: int, timestamp
 
 
 def identity_of(record: Record) -> int:
-    """Return the number of the write that a record is of, also of a tombstone."""
+    """Return the number of the write that produced a record, a tombstone included."""
     data = record.value
     if data is None:
         data = next((header.value for header in record.headers if header.name == _NUMBER), None)

@@ -1,24 +1,24 @@
-"""The keeper of a broker's logs: retention, the cleaner, and orders to delete records.
+"""Run retention, the log cleaner and DeleteRecords on one broker.
 
-It decides when each runs and in which order; what goes is decided by `log.partition.retention`, `log.compaction` and
-`replication.rules.deletion`.
+What it decides: when each runs and in which order; what is deleted is decided by `log.partition.retention`,
+`log.compaction` and `replication.rules.deletion`.
 
-Goals, most important first
-1. Each replica is kept by its own broker, by its own clock and its own high watermark, as in Kafka: replicas differ in
-   what they still hold, never in what stood where.
-2. An order to delete is answered when it holds on every live replica, or with an error.
+Goals, most important first:
+1. Each broker cleans its own replicas by its own clock and its own high watermark, as in Kafka: replicas differ in
+   which records they still hold, never in which record an offset has.
+2. DeleteRecords is answered when every live replica has deleted the records, or with an error.
 
-Constraints: a keeper lives as long as its process. Logs in a failed directory are left alone. A log that cannot be
-cleaned is left alone from then on.
+Constraints: a log manager lives as long as its process. It skips logs in a failed directory. A log that the cleaner
+failed on is never cleaned again.
 
 How: at `RetentionDue` compacted logs are cleaned until none is due, then segments beyond retention are deleted, then
-what logs have put off is done: rolled segments are flushed, files deleted. Where logs begin is written down once a
-minute. An order raises the leader's log start at once and waits; while any waits, all are looked at every 50 ms,
-where Kafka looks at each fetch.
+the logs' scheduled work is done: rolled segments are flushed, files deleted. Log start offsets are checkpointed once
+a minute. DeleteRecords raises the leader's log start offset at once and waits for the followers; waiting requests are
+checked every 50 ms, where Kafka checks them at each fetch.
 
-Left out: that Kafka's cleaner and retention are two tasks; the limit of a cleaner's speed. That a cut also takes the
-cleaner's checkpoint back to the last segment: only what is committed is cleaned, and that is not cut but for an
-unclean election, after which a checkpoint within the new log stays where it was.
+Left out: Kafka's separate threads for cleaner and retention; the cleaner's I/O limit; lowering the cleaner's checkpoint
+when a log is truncated: only committed records are cleaned, and these are truncated by an unclean election alone, after
+which a checkpoint within the new log stays.
 
 Source: Kafka core LogManager.cleanupLogs, checkpointLogStartOffsets, LogCleaner.CleanerThread.tryCleanFilthiestLog,
 DelayedDeleteRecords, commit 1eb7644 (2024-10).
@@ -56,24 +56,24 @@ from replication.rules.settings import Moment
 
 LOOK_MS: Final = DurationMs(50)
 DELETION_MS_MAX: Final = DurationMs(10 * SECOND_MS)
-"""How long an order waits; Kafka's admin client asks for 30 s."""
+"""How long in ms DeleteRecords waits for followers; Kafka's admin client asks for 30 s."""
 START_CHECKPOINT_MS: Final = MINUTE_MS
 """log.flush.start.offset.checkpoint.interval.ms."""
 
 
 class LogHost(Protocol):
-    """What a keeper sees of its host."""
+    """Define the part of a machine that its log manager uses."""
 
     role: BrokerRole | None
     storage: Storage
 
     @property
     def logs(self) -> Mapping[int, ReplicaLog]:
-        """The logs that the present life has opened."""
+        """Return the logs that the running process has opened, by partition."""
         ...
 
     def checkpoint_log_starts(self) -> None:
-        """Write down where logs begin that begin within a segment."""
+        """Write log-start-offset-checkpoint: the start offsets that lie within a segment."""
         ...
 
 
@@ -85,7 +85,7 @@ class _Waiting:
 
 
 class LogManager:
-    """One broker's keeper, for the first `partition_count` partitions."""
+    """Run retention, cleaner and DeleteRecords for the first `partition_count` partitions of one broker."""
 
     def __init__(self, host: LogHost, partition_count: int) -> None:
         self._host = host
@@ -112,10 +112,10 @@ class LogManager:
                 _answer(each.order, each.sender, ErrorCode.REQUEST_TIMED_OUT, UNKNOWN_OFFSET, out)
 
     def on_gained(self, partition: int, leader_epoch: LeaderEpoch, now_ms: TimeMs, out: Outbox) -> None:
-        """Nothing is to be done for a new leader."""
+        """Do nothing: a new leader has no waiting requests."""
 
     def on_lost(self, partition: int, now_ms: TimeMs, out: Outbox) -> None:
-        """Answer the orders that wait for a partition: its leader is another one."""
+        """Answer waiting requests of a partition with NOT_LEADER_OR_FOLLOWER, as its leader has changed."""
         for each in [each for each in self._waiting if each.order.partition == partition]:
             self._waiting.remove(each)
             _answer(each.order, each.sender, ErrorCode.NOT_LEADER_OR_FOLLOWER, UNKNOWN_OFFSET, out)

@@ -1,6 +1,6 @@
-"""What is said about retention: by clients that delete records, and by brokers to themselves.
+"""Define the messages of retention: DeleteRecords between clients and brokers, and timers of a broker.
 
-It decides nothing. Source: Kafka clients DeleteRecordsRequest and DeleteRecordsResponse, 4.0; KIP-107.
+Source: Kafka clients DeleteRecordsRequest and DeleteRecordsResponse, 4.0; KIP-107.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from replication.roles.messages import Address, HostedMessage
 
 @value
 class DeleteRecords(HostedMessage):
-    """A client asks the leader to delete what lies below `offset`; -1 is all that is committed."""
+    """Ask the leader to delete the records below `offset`; -1 means the high watermark."""
 
     partition: int
     number: int
@@ -22,7 +22,7 @@ class DeleteRecords(HostedMessage):
 
 @value
 class DeleteRecordsResponse(HostedMessage):
-    """The answer to DeleteRecords."""
+    """Answer DeleteRecords with an error code and the partition's low watermark."""
 
     partition: int
     number: int
@@ -32,17 +32,17 @@ class DeleteRecordsResponse(HostedMessage):
 
 @value
 class RetentionDue(HostedMessage):
-    """To a broker: look after the logs now."""
+    """Tell a broker to run retention and the log cleaner now."""
 
 
 @value
 class DeletionsDue(HostedMessage):
-    """To itself: look whether orders that wait are done."""
+    """Tell the log manager to check the waiting DeleteRecords requests."""
 
 
 @value
 class DeletionExpired(HostedMessage):
-    """To itself: an order has waited for long enough."""
+    """Tell the log manager that a DeleteRecords request has waited too long."""
 
     partition: int
     number: int
@@ -51,7 +51,7 @@ class DeletionExpired(HostedMessage):
 
 @value
 class DeleteRecordsOrder(HostedMessage):
-    """An operator tells a client to have records deleted."""
+    """Tell a client to delete the records of a partition below `offset`."""
 
     partition: int
     offset: Offset

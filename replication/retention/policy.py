@@ -1,12 +1,17 @@
-"""How long records are kept, and what a consumer does that comes too late: the settings of retention in one value.
+"""Define the settings of retention, compaction and auto.offset.reset in one value.
 
-It decides nothing but what is allowed. Names follow Kafka's settings, given behind each; sizes and times are much
-smaller than Kafka's defaults, as a run lasts minutes: a segment holds some ten records.
+What it decides: which settings are allowed. Names follow Kafka's settings; sizes and times are much smaller than
+Kafka's defaults, as a run lasts minutes: a segment holds about ten records.
 
-Constraints: a log that compacts is written with keys; whole segments go, so `retention_bytes` means little below a few
-times `segment_bytes`. Raises UsageError for what cannot be.
+Constraints: a compacted log is written with keys. Retention deletes whole segments, so `retention_bytes` has little
+effect below a few times `segment_bytes`. Impossible settings raise UsageError.
 
-Example: Retention(retention_ms=DurationMs(20_000)) deletes segments whose newest record is older than 20 s.
+Example:
+
+>>> from replication.retention import Retention
+>>> Retention(deletes=False)
+Traceback (most recent call last):
+broker.errors.UsageError: cleanup.policy is empty; allowed are compact, delete, or both
 
 Source: Kafka 4.0 TopicConfig (retention.ms, retention.bytes, cleanup.policy, segment.bytes, delete.retention.ms,
 min.cleanable.dirty.ratio), ServerLogConfigs (log.retention.check.interval.ms), ConsumerConfig (auto.offset.reset).
@@ -26,31 +31,31 @@ from log.log_config import LogConfig
 
 NO_LIMIT: Final = -1
 SEGMENT_BYTES_MIN: Final = 500
-"""A few records: less would be a segment a record."""
+"""The smallest segment: a few records; less would make a segment of each record."""
 _SEGMENT_BYTES_MAX: Final = 1024 * KIB
 _INDEX_BYTES: Final = SizeBytes(4 * KIB)
-"""Of small segments, which would reserve 10 MiB each otherwise."""
+"""The index size in bytes of these small segments; Kafka's default would reserve 10 MiB each."""
 
 
 class AutoOffsetReset(enum.Enum):
-    """What a consumer does whose offset is out of range: auto.offset.reset."""
+    """Name what a consumer does when its offset is out of range: auto.offset.reset."""
 
     EARLIEST = "earliest"
-    """It goes on at the start of the log."""
+    """The consumer goes on at the log start offset."""
 
     LATEST = "latest"
-    """It goes on at the high watermark."""
+    """The consumer goes on at the high watermark."""
 
     NONE = "none"
-    """It stops, as its application is told and nobody says what to do."""
+    """The consumer stops; its application gets the error."""
 
 
 @attrs.frozen(kw_only=True)
 class Retention:
-    """How the logs that clients write to are kept. -1 is no limit.
+    """Hold how the logs that clients write to are deleted and compacted; -1 means no limit.
 
-    `key_count` keys are written, one record in `tombstones_one_in` without a value; only a log that compacts has keys.
-    Retention and cleaner of a broker run every `check_ms`.
+    Writes use `key_count` keys, and one record in `tombstones_one_in` is a tombstone; only a compacted log has keys.
+    Each broker runs retention and cleaner every `check_ms`.
     """
 
     retention_ms: DurationMs = attrs.field(default=DurationMs(NO_LIMIT))
@@ -80,7 +85,7 @@ class Retention:
             raise UsageError("cleanup.policy is empty; allowed are compact, delete, or both")
 
     def log_config(self, config: LogConfig) -> LogConfig:
-        """Return the config of a log that is kept so, else like `config`."""
+        """Return `config` with these settings."""
         return attrs.evolve(
             config,
             segment_size_bytes=self.segment_bytes,

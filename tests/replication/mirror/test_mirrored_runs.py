@@ -244,7 +244,7 @@ def test_many_seeds_are_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_stories_are_listed_and_told_and_others_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(mirror, "mirror", ["--list"]) == 0
-    assert capsys.readouterr().out.startswith("M01  a copy without faults\nM02  ")
+    assert capsys.readouterr().out.startswith("M01  Copy without faults\nM02  ")
     assert run(mirror, "mirror", ["--scenario", "M04"]) == 0
     assert capsys.readouterr().out.endswith("nothing is broken\nas expected\n")
     assert run(mirror, "mirror", ["--scenario", "M99\x1b"]) == 2

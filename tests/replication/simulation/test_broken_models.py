@@ -246,10 +246,10 @@ def test_a_leader_that_has_heard_of_a_move_away_and_back_is_held_to_the_new_log(
     """What a leader cannot know yet it is not held to; what it has heard it is."""
     (scenario,) = (each for each in SCENARIOS if each.name == "S54")
     assert isinstance(scenario, Scenario)
-    assert run(scenario.options(), extension=ScenarioExtension(scenario.acts, ())).findings == ()
+    assert run(scenario.options(), extension=ScenarioExtension(scenario.operations, ())).findings == ()
     a_leader_counts_who_is_added(monkeypatch)
     assert "I4" in {
-        each.code for each in run(scenario.options(), extension=ScenarioExtension(scenario.acts, ())).findings
+        each.code for each in run(scenario.options(), extension=ScenarioExtension(scenario.operations, ())).findings
     }
 
 
