@@ -292,7 +292,7 @@ class MirrorProcess:
         for group, committed in sorted(source.groups.committed.items()):
             for checkpoint in new_checkpoints(group, committed, self._syncs, self._store, renamed):
                 self.checkpoints.append(checkpoint)
-                # Counted as emitted before it is written, as Kafka does: it is written later, or the process dies first.
+                # Counted as emitted before it is written, as in Kafka: it is written later, or the process dies.
                 self._store.add(checkpoint)
                 self._checkpoint_writer.write(self._batch(checkpoint.key, checkpoint.value), None)
             present = target.groups.committed.get(group, {})

@@ -1,4 +1,4 @@
-"""A cluster of brokers on a virtual clock, under faults, checked at every step."""
+"""Run a cluster of brokers on a virtual clock under faults and check the invariants at every step."""
 
 from __future__ import annotations
 

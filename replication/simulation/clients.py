@@ -1,13 +1,13 @@
-"""Producers and consumers that find leaders, write, read, and note what they are told.
+"""Run producers and consumers that find leaders, write, read, and note the responses.
 
-It decides how clients behave: a producer has one write under way; an idempotent one sends the same batch again
-until it is answered for certain or its time is over, another one takes an uncertain answer for what it is. A
-consumer reads each partition from its first offset on, and does as its auto.offset.reset says when it comes too late;
-the answer that it is out of range tells it the bounds, which Kafka's asks for with a request of its own.
+What it decides: how clients behave. A producer has one write in flight; an idempotent one sends the same batch again
+until the response is certain or its time is over, another one gives up on an uncertain response. A consumer reads its
+partition from the first offset on and follows auto.offset.reset when it is out of range; the error response carries the
+log's bounds, which Kafka's consumer asks for with ListOffsets.
 
-Goals, most important first
-1. What is noted as acknowledged was acknowledged, and what is noted as failed never reached a log.
-2. Clients do not know what the model knows: they learn leaders by asking brokers.
+Goals, most important first:
+1. A write noted as acknowledged was acknowledged, and a write noted as failed never reached a log.
+2. Clients do not share the model's knowledge: they find leaders by Metadata requests to brokers.
 
 Constraints: each value is written once; a batch holds one record, whose value is 8 bytes.
 
@@ -51,12 +51,12 @@ VALUE_BYTES: Final = 8
 RETRY_MS: Final = DurationMs(200)
 POLL_MS: Final = DurationMs(1_000)
 _PLAIN: Final = BatchSpec()
-"""What the batches of a producer without an id say."""
+"""The batch header of a producer without an id."""
 DELIVERY_MS_MAX: Final = 60_000
 
 
 class _Client:
-    """What producers and consumers share: whom they believe to lead, and the number of the last question."""
+    """Hold what producers and consumers share: the leader they know and the number of their last request."""
 
     def __init__(self, node: NodeId, options: Options, history: History, entropy: RandomSource) -> None:
         self.node = node
@@ -76,7 +76,7 @@ class _Client:
         out.send(Address(broker), MetadataRequest(partition, self._number))
 
     def _hear(self, told: MetadataResponse, out: Outbox) -> bool:
-        """Take an answer; return whether there is a leader to go on with."""
+        """Take a Metadata response; return whether there is a leader."""
         self._leader = told.leader
         if told.leader == NO_LEADER:
             self._wait(RETRY_MS, out)
@@ -84,7 +84,7 @@ class _Client:
 
 
 class Producer(_Client):
-    """Writes values to partitions in turn."""
+    """Write values to partitions in turn."""
 
     def __init__(self, node: NodeId, options: Options, history: History, entropy: RandomSource) -> None:
         super().__init__(node, options, history, entropy)
@@ -99,15 +99,15 @@ class Producer(_Client):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a write is under way."""
+        """Return whether a write is in flight."""
         return self._write is not None
 
     def begin(self, out: Outbox) -> None:
-        """Start."""
+        """Start after a random delay."""
         self._wait(1 + self._entropy.next_int_bound(self._options.produce_ms), out)
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
-        """Take an answer or a wake-up call."""
+        """Take a response or a wake-up."""
         if isinstance(message, ClientDue):
             if message.number == self._number:
                 self._go_on(now_ms, out)
@@ -140,7 +140,7 @@ class Producer(_Client):
         self._ask_leader(write.partition, out)
 
     def _gives_up(self, write: Write, now_ms: TimeMs) -> bool:
-        """Whether a write is left as it is: its time is over, or sending it again might write it twice."""
+        """Return whether the write is given up: its time is over, or a retry might write it twice."""
         return now_ms - write.sent_ms > DELIVERY_MS_MAX or (self._is_unsure and not self._options.is_idempotent)
 
     def _built(self, write: Write, now_ms: TimeMs) -> bytes:
@@ -199,7 +199,7 @@ class Producer(_Client):
 
 
 class Consumer(_Client):
-    """Reads one partition from its start on."""
+    """Read one partition from its first offset on."""
 
     def __init__(self, node: NodeId, partition: int, options: Options, history: History, entropy: RandomSource) -> None:
         super().__init__(node, options, history, entropy)
@@ -209,11 +209,11 @@ class Consumer(_Client):
         self._asked = NO_LEADER
 
     def begin(self, out: Outbox) -> None:
-        """Start."""
+        """Ask for the leader."""
         self._ask_leader(self._partition, out)
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
-        """Take an answer or a wake-up call."""
+        """Take a response or a wake-up."""
         if isinstance(message, ClientDue):
             if message.number == self._number:
                 self._go_on(out)
@@ -245,7 +245,7 @@ class Consumer(_Client):
         self._wait(POLL_MS, out)
 
     def _reset(self, told: ConsumerFetchResponse) -> bool:
-        """Find a new place after the position was out of range; return False for a consumer that stops instead."""
+        """Apply auto.offset.reset; return False if the consumer stops instead."""
         policy = AutoOffsetReset.LATEST if self._options.retention is None else self._options.retention.reset
         if policy is AutoOffsetReset.NONE:
             return False

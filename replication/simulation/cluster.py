@@ -1,18 +1,18 @@
-"""A whole cluster in one thread: nodes, controller and clients on a virtual clock.
+"""Run a whole cluster in one thread: nodes, controller and clients on a virtual clock.
 
-It decides the order of events: by time, and among equal times by when they were asked for. One event is one
-message that reaches one node; what the node does about it is done before the next event.
+What it decides: the order of events: by time, and for equal times by the order in which they were scheduled. An event
+is one message that reaches one node; the node finishes with it before the next event.
 
-Goals, most important first
-1. The same options and plan give the same events, on any machine.
-2. What the roles ask for is what happens: no shortcut around a message.
+Goals, most important first:
+1. The same options and plan give the same events on any machine.
+2. Everything that happens is what the roles ask for: no shortcut around a message.
 
-Constraints: answers reach only the life that asked; a paused node handles its messages when it goes on; wake-up calls
-die with the process. The clock moves only here.
+Constraints: a response reaches only the process run that asked; a paused node handles its messages when it resumes;
+timers die with the process. The clock moves only here.
 
-How: a heap of (time, number, receiver, sender, message). What happens to the world itself, as a fault does, is an
-action: its entry is for nobody, and the action is kept beside the heap. `watch` is called after each event with the
-node that handled it: checkers and trace hang there.
+How: a heap of (time, number, receiver, sender, message). A change of the cluster itself, such as a fault, is an action:
+its heap entry has no receiver, and the action is stored beside the heap. Each `Watch` is called after each event with
+the node that handled it: checkers and trace use it.
 
 Left out: threads and locks within a broker: an event is atomic.
 
@@ -58,9 +58,9 @@ _NETWORK_STREAM: Final = 3
 _CLIENT_STREAM: Final = 4
 DISK_STREAM: Final = 5
 _FOLD_MS: Final = 10_000
-"""How often the digest is brought up to date."""
+"""How often in ms the digest is updated."""
 CREATE_MS: Final = 1_000
-"""When partitions are made: by then the brokers are alive, unless the network is bad."""
+"""The time in ms at which partitions are created: by then the brokers are unfenced, unless the network is bad."""
 
 Action = Callable[[], None]
 Watch = Callable[["Cluster", NodeId, Message, Outbox], None]
@@ -69,12 +69,12 @@ _NOTHING_READ: Final = (-1, -1)
 _ACTION: Final = HostedMessage()
 """Stands in the heap for an action."""
 _LAST: Final = 1 << 62
-"""The number of the entry at which playing stops: above all others."""
+"""The number of the entry at which the loop stops: above all others."""
 _Entry = tuple[int, int, Address, Address, Message]
 
 
 class VirtualClock:
-    """The clock of a cluster, which moves it at every event."""
+    """Hold the virtual time, which the cluster moves at every event."""
 
     __slots__ = ("at_ms",)
 
@@ -82,24 +82,24 @@ class VirtualClock:
         self.at_ms: int = 0
 
     def now_ms(self) -> TimeMs:
-        """Return the virtual time."""
+        """Return the virtual time in ms."""
         return TimeMs(self.at_ms)
 
 
 class Client(Protocol):
-    """A process outside the brokers that sends requests and takes answers."""
+    """Define a process outside the brokers that sends requests and takes responses."""
 
     def begin(self, out: Outbox) -> None:
         """Start."""
         ...
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
-        """Take an answer or a wake-up call."""
+        """Take a response or a wake-up."""
         ...
 
 
 class Cluster:
-    """One run's world."""
+    """Hold the nodes, the controller, the clients, the network and the events of one run."""
 
     def __init__(self, options: Options, trace: Trace) -> None:
         self.options = options
@@ -118,43 +118,43 @@ class Cluster:
         for node in self.nodes.values():
             node.log_line = self._log_line
         self._machines: dict[int, Node] = {int(broker): node for broker, node in self.nodes.items()}
-        """The same, by what a message calls its receiver."""
+        """The nodes by the number that messages name as their receiver."""
         self.clients: dict[NodeId, Client] = {**_clients(options, self.history)}
         self.watches: list[Watch] = []
-        """Asked after every event."""
+        """Called after every event."""
         self.controller_watches: list[Watch] = []
-        """Asked after the controller's events, before the others."""
+        """Called after the controller's events, before the others."""
         self._heap: list[_Entry] = []
         self._out = Outbox()
-        """Of the event that is being handled; empty between events."""
+        """The outbox of the event being handled; empty between events."""
         self._asked = 0
         self._actions: dict[int, Action] = {}
-        """What is to happen to the world, by the number of its entry."""
+        """The scheduled actions, by the number of their heap entry."""
         self._standing: dict[BrokerId, list[tuple[Address, Address, Message]]] = {}
-        """What has arrived at brokers that stand still."""
+        """The messages that have arrived at paused brokers."""
         self._client_addresses: dict[NodeId, Address] = {}
         self._newest: dict[tuple[NodeId, Life, type, int], tuple[int, int]] = {}
 
     @property
     def now_ms(self) -> TimeMs:
-        """The virtual time since the start; it moves in `run_until` only."""
+        """Return the virtual time in ms since the start; it moves in `run_until` only."""
         return TimeMs(self.clock.at_ms)
 
     @property
     def event_count(self) -> int:
-        """How many messages were handled."""
+        """Return the number of messages handled."""
         return self.trace.event_count
 
     def _log_line(self, line: str) -> None:
         self.trace.line(self.now_ms, line)
 
     def host(self, make: HostedRoleMaker) -> None:
-        """Let every broker host a further role; to be asked for before the cluster begins."""
+        """Let every broker run a further role; call before the cluster begins."""
         for node in self.nodes.values():
             node.hosted_roles.append(make)
 
     def join(self, make: Callable[[NodeId], Client]) -> NodeId:
-        """Add a client, made for the address that is returned; to be asked for before the cluster begins."""
+        """Add a client, made for the address that is returned; call before the cluster begins."""
         node = NodeId(CLIENT_FIRST + len(self.clients))
         self.clients[node] = make(node)
         return node
@@ -173,7 +173,7 @@ class Cluster:
         self.at(CREATE_MS, self._create)
 
     def _create(self) -> None:
-        """Make the partitions that are not there yet, and look again a little later."""
+        """Create missing partitions and check again after CREATE_MS."""
         missing = [each for each in range(self.options.partition_count) if each not in self.controller.image.partitions]
         for partition in missing:
             self.deliver(CONTROLLER, CreateTopic(partition, replicas_of(partition, self.options)))
@@ -189,35 +189,35 @@ class Cluster:
         self._post(node.address, out)
 
     def resume(self, broker: BrokerId) -> None:
-        """Let a broker that stands still go on, with everything that has arrived meanwhile."""
+        """Resume a paused broker and deliver the messages that have arrived meanwhile."""
         self.nodes[broker].is_paused = False
         for receiver, sender, message in self._standing.pop(broker, []):
             self._push(self.now_ms, receiver, sender, message)
 
     def fail_over(self) -> None:
-        """Let another controller take over: the log stays, messages under way to the former one are lost."""
+        """Move to another controller: the metadata log stays, messages in flight to the former one are lost."""
         self.controller_address = Address(CONTROLLER, Life(self.controller_address.life + 1))
         out = Outbox()
         self.controller.start(self.now_ms, out)
         self._post(self.controller_address, out)
 
     def stop_writing(self) -> None:
-        """Let producers finish what they have begun, and begin nothing more."""
+        """Let producers finish their writes in flight and start no other."""
         for client in self.clients.values():
             if isinstance(client, Producer):
                 client.is_stopping = True
 
     def at(self, at_ms: int, action: Action) -> None:
-        """Do something to the world at a time."""
+        """Schedule an action at `at_ms`."""
         self._push(at_ms, NOBODY, NOBODY, _ACTION)
         self._actions[self._asked] = action
 
     def deliver(self, receiver: NodeId, message: Message) -> None:
-        """Hand a message to a node now, as an operator does."""
+        """Deliver a message to a node now, without the network."""
         self._push(self.now_ms, Address(receiver), NOBODY, message)
 
     def run_until(self, end_ms: TimeMs) -> None:
-        """Let everything happen up to and including a time."""
+        """Run all events up to and including `end_ms`."""
         at_ms = self.clock.at_ms
         assert end_ms >= at_ms, (end_ms, at_ms)
         for until_ms in chain(range(at_ms + _FOLD_MS, end_ms, _FOLD_MS), (end_ms,)):
@@ -254,7 +254,7 @@ class Cluster:
         heappush(self._heap, (at_ms, self._asked, receiver, sender, message))
 
     def _hand_over(self, receiver: Address, sender: Address, message: Message) -> Address | None:
-        """Let a process handle what arrives; return the address of its life, None if there is none that it is for."""
+        """Let the receiving process handle a message; return the address of its run, None if there is no such run."""
         at_ms = self.clock.at_ms
         # Asked in the order of how often it happens: this is where every event passes.
         if type(message) in _READ_ONCE and not self._is_newest(sender, message):
@@ -281,9 +281,9 @@ class Cluster:
         return self._client_addresses[receiver.node]
 
     def _is_newest(self, sender: Address, message: Message) -> bool:
-        """Whether a request that changes something is newer than those that arrived from its sender.
+        """Return whether a request that changes state is newer than those that arrived from its sender.
 
-        It is sent again over a new connection, and what is left on the old one is never read; nor is anything read
+        A request is sent again over a new connection; what is left on the old one is never read, and nothing is read
         twice.
         """
         assert isinstance(message, (AlterPartition, Produce)), message
@@ -296,7 +296,7 @@ class Cluster:
         return True
 
     def _post(self, own: Address, out: Outbox) -> None:
-        """Take what a process wants sent and woken, and empty its outbox."""
+        """Schedule the messages and timers of a process's outbox, and empty it."""
         now_ms, heap, asked = self.clock.at_ms, self._heap, self._asked
         if out.sent:
             node, arrivals = own.node, self.network.arrivals
@@ -319,7 +319,7 @@ class Cluster:
 
 
 def replicas_of(partition: int, options: Options) -> tuple[BrokerId, ...]:
-    """Return the replicas that a partition is made with: brokers in turn, the first one shifted by the partition."""
+    """Return the replicas that a partition is created with: brokers in turn, the first shifted by the partition."""
     if options.assignment:
         return options.assignment[partition]
     return tuple(BrokerId((partition + place) % options.brokers) for place in range(options.replication_factor))
@@ -339,7 +339,7 @@ def _clients(options: Options, history: History) -> dict[NodeId, Producer | Cons
 
 
 def settled(cluster: Cluster) -> str | None:
-    """Return what keeps a cluster from being whole again, in words; None if nothing does (L1, L2, L6, L7)."""
+    """Return in words what keeps a cluster from being whole again (L1, L2, L4 to L7); None if nothing does."""
     image = cluster.controller.image
     for broker, node in sorted(cluster.nodes.items()):
         status = image.brokers.get(broker)

@@ -1,19 +1,19 @@
-"""Faults made real: what each kind does to a cluster, and how it is undone.
+"""Apply the faults of a plan to a cluster and undo them.
 
-It decides how a planned fault strikes: a broker that is down already is left alone, and in a strict run a fault that
-would make too many replicas lose records at one time takes a milder form.
+What it decides: how a planned fault takes effect: a broker that is already down is left alone, and in a strict run a
+fault that would make too many replicas lose records at the same time becomes a plain kill.
 
-Goals, most important first
-1. After `heal` nothing of any fault is left, but for what was lost.
+Goals, most important first:
+1. After `heal` nothing is left of any fault except lost records.
 2. Targeted faults strike where races are: a message held across an election, a leader killed as it commits.
 
-Constraints: the plan alone decides when; what a fault finds decides what it can do. Every strike is a line of the
-trace.
+Constraints: the plan alone decides the time; the state found at that time decides the effect. Every fault that takes
+effect writes a line to the trace.
 
-How the strict limit works: a replica that lost records counts until its broker is in the ISR of all its partitions
-again; fewer than min.insync.replicas of them are allowed at a time. The milder form of a loss is a plain kill.
+How: the strict limit counts a replica that lost records until its broker is in the ISR of all its partitions again; at
+any time their number stays below min.insync.replicas.
 
-Source: ours; TigerBeetle's VOPR keeps an atlas of what is lost for the same purpose.
+Source: ours; TigerBeetle's VOPR limits losses for the same purpose.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from replication.simulation.retention import RETENTION_KINDS, RetentionFaults
 
 _SLOW_MS_MAX = 2_000
 _TARGETED: Final = (FaultKind.CRASH_AT_COMMIT, FaultKind.CRASH_AT_ISR)
-"""Faults that wait for their moment."""
+"""The faults that wait for an event."""
 
 
 class FaultInjector:
-    """Strikes a cluster with the faults of a plan."""
+    """Apply the faults of a plan to a cluster."""
 
     def __init__(self, cluster: Cluster, plan: tuple[Fault, ...]) -> None:
         self._cluster = cluster
@@ -57,7 +57,7 @@ class FaultInjector:
             cluster.watches.append(self._after_event)
 
     def heal(self) -> None:
-        """End all faults: brokers that are down start, ways are open, clocks go right."""
+        """End all faults: start brokers that are down, heal the network, resume paused brokers."""
         cluster = self._cluster
         self.is_over = True
         self._armed.clear()
@@ -224,7 +224,7 @@ class FaultInjector:
         cluster.deliver(CONTROLLER, AlterPartitionReassignments(fault.target, target))
 
     def _after_event(self, cluster: Cluster, node: NodeId, message: Message, _out: Outbox) -> None:
-        """Look whether a targeted fault is due."""
+        """Check after each event whether a targeted fault is due."""
         if not self._armed or node >= CONTROLLER:
             return
         role = cluster.nodes[BrokerId(node)].role

@@ -1,12 +1,16 @@
-"""The plan of faults: what goes wrong when, drawn before the run starts.
+"""Draw the plan of faults before a run starts.
 
-It decides the fault injection of a run. A plan is data: it can be printed, written by hand, and shrunk by leaving
-faults out.
+What it decides: which faults strike when. A plan is data: it can be printed, written by hand, and shrunk by removing
+faults.
 
-Constraints: a plan depends on the options alone; each kind of fault draws from a stream of its own, so that leaving a
-kind out moves no other. All faults are over, or healed, when the safety phase ends.
+Constraints: a plan depends on the options alone; each kind of fault draws from its own stream, so that removing a kind
+moves no other. All faults are over, or healed, when the safety phase ends.
 
-Example: draw_plan(swarm(7, 60_000)) gives perhaps (Fault(4210, KILL, target=2, for_ms=7000),).
+Example:
+
+>>> from replication.simulation import draw_plan, swarm
+>>> print(*draw_plan(swarm(7, DurationMs(20_000))), sep="; ")  # At ms, kind, target, for ms, detail.
+3727 STOP 3 35972 17296; 7279 STOP 1 9961 40582
 
 Left out: faults of single sectors and files (`log.storage.faults`).
 """
@@ -24,7 +28,7 @@ from replication.simulation.options import FaultKind, Options
 
 _FAULT_STREAM: Final = 2
 DETAIL_MAX: Final = 60_000
-"""How far a clock jumps at most, in ms; other kinds take the detail modulo what they choose from."""
+"""The greatest jump of a clock in ms; other kinds take the detail modulo the number of their choices."""
 
 _DURATION_MS: Final = {
     FaultKind.PAUSE: (500, 20_000),
@@ -37,10 +41,10 @@ _DURATION_MS: Final = {
     FaultKind.HOLD: (1_000, 40_000),
 }
 QUIET_MS: Final = 3_000
-"""No fault before this: the partitions are made first."""
+"""No fault strikes before this time in ms: the partitions are created first."""
 
 _DOWN_MS: Final = (200, 40_000)
-"""For how long; brokers that die come back after 0.2 to 40 seconds."""
+"""The range of downtimes in ms: killed brokers come back after 0.2 to 40 s."""
 
 _OF_PARTITIONS: Final = (FaultKind.REASSIGN, FaultKind.DELETE_RECORDS)
 
@@ -54,12 +58,12 @@ HELD_KINDS: Final = (
     "BrokerHeartbeat",
     "Produce",
 )
-"""The messages that a HOLD may hold back, by `detail`."""
+"""The messages that a HOLD may hold, chosen by `detail`."""
 
 
 @attrs.frozen
 class Fault:
-    """One fault. `target` is a broker, a rack or a partition, `detail` what else the kind needs."""
+    """Describe one fault: `target` is a broker, a rack or a partition, `detail` a further number that the kind uses."""
 
     at_ms: TimeMs
     kind: FaultKind
@@ -73,9 +77,9 @@ class Fault:
 
 @attrs.frozen
 class FaultBounds:
-    """Between what the numbers of a fault lie: targets from 0 to less than `target_count`, both times included.
+    """Bound the numbers of a fault: targets below `target_count`, durations from `for_ms_min` to `for_ms_max`.
 
-    Details lie within `DETAIL_MAX` of 0.
+    Details are at most `DETAIL_MAX` away from 0.
     """
 
     target_count: int
@@ -102,7 +106,7 @@ def draw_plan(options: Options) -> tuple[Fault, ...]:
 
 
 def fault_bounds(kind: FaultKind, options: Options) -> FaultBounds:
-    """Return between what the numbers of a fault of one kind are drawn."""
+    """Return the bounds of the numbers of a fault of one kind."""
     least, most = _DURATION_MS.get(kind, _DOWN_MS)
     count = options.partitions if kind in _OF_PARTITIONS else options.brokers
     return FaultBounds(options.racks if kind is FaultKind.RACK_OUTAGE else count, least, most)

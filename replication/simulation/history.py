@@ -1,7 +1,7 @@
-"""What the clients of a run did and saw.
+"""Hold what the clients of a run wrote and read, for the checkers.
 
-It decides nothing; checkers read it. A write is one value, sent perhaps several times; its fate is what the
-producer may believe when it has given up or been answered. A consumed_record is one record that a consumer was shown.
+How: a write is one value, sent once or several times; its fate is what the producer knows at the end. A consumed record
+is one record that a consumer received.
 
 Source: the histories of Jepsen's Kafka workload.
 """
@@ -18,7 +18,7 @@ from replication.rules.produce import Fate
 
 @attrs.define
 class Write:
-    """One value of a producer. `offset` is known if it was acknowledged with acks=1 or all."""
+    """Hold one value of a producer; `offset` is known if it was acknowledged with acks=1 or all."""
 
     value: int
     partition: int
@@ -31,7 +31,7 @@ class Write:
 
 @value
 class ConsumedRecord:
-    """One record that consumer `consumer` was shown. `is_reset` says that it had to find a new place before it."""
+    """Hold one record that a consumer received; `is_reset` means that its offset was reset just before."""
 
     consumer: int
     partition: int
@@ -42,14 +42,14 @@ class ConsumedRecord:
 
 
 class History:
-    """Writes by value, and consumed_records in the order in which they were made."""
+    """Hold writes by value, and consumed records in the order in which they were received."""
 
     def __init__(self) -> None:
         self.writes: list[Write] = []
         self.consumed_records: list[ConsumedRecord] = []
 
     def write(self, partition: int, acks: int, now_ms: TimeMs) -> Write:
-        """Begin a write of a new value; values count from 0."""
+        """Add a write of a new value; values count from 0."""
         made = Write(len(self.writes), partition, acks, now_ms)
         self.writes.append(made)
         return made

@@ -1,10 +1,10 @@
-"""The network between the nodes: how long a message takes, whether it arrives, and how often.
+"""Decide when a message between nodes arrives, whether it arrives, and how often.
 
-It decides for each message the times at which it arrives: none if it is lost or the way is cut, two if it is doubled.
+What it decides: the arrival times in ms of each message: none if it is lost or the way is cut, two if it is duplicated.
 
-Constraints: one draw a message from a stream of its own, whatever becomes of the message, so that a cut made or
-healed does not shift the luck of the others. With `is_ordered` a message never overtakes one between the same two
-nodes, as on a connection; only what a fault holds back may come late.
+Constraints: each message takes one draw from the network's own stream, whatever happens to it, so that a cut does not
+change the fate of other messages. With `is_ordered` a message never overtakes one between the same two nodes, as on a
+connection; only held messages may be late.
 
 Example: with delay_ms_max=4 and no faults a message takes 1 to 4 ms.
 
@@ -28,7 +28,7 @@ _MASK: Final = (1 << 31) - 1
 
 @attrs.define
 class Hold:
-    """The next messages of a kind, sent before `until_ms`, arrive after it; None for a node is any."""
+    """Hold the next messages of a type, sent before `until_ms`, until then; None as a node matches any."""
 
     message_type: str
     until_ms: TimeMs
@@ -37,27 +37,27 @@ class Hold:
     receiver: NodeId | None = None
 
     def takes(self, sender: NodeId, receiver: NodeId, message: object) -> bool:
-        """Whether a message is held back."""
+        """Return whether a message is held."""
         if not self.left or self.message_type != type(message).__name__:
             return False
         return self.sender in (None, sender) and self.receiver in (None, receiver)
 
 
 class Network:
-    """The ways between nodes, some of them cut, slow or leading astray."""
+    """Hold the state of the ways between nodes: cut, slow, or with held messages."""
 
     def __init__(self, options: NetworkOptions, entropy: RandomSource) -> None:
         self._options = options
         self._draw = entropy.next_int
         self._last: defaultdict[NodeId, dict[NodeId, int]] = defaultdict(dict)
-        """When the last message from one node to another arrived or will."""
+        """When the last message from one node to another arrived or will arrive."""
         self._cuts: dict[tuple[NodeId, NodeId], int] = {}
         self._slow_ms: dict[NodeId, int] = {}
         self._holds: list[Hold] = []
         self._look()
 
     def _look(self) -> None:
-        """Note what a message has to fear, if anything: this is asked once a change and not once a message."""
+        """Cache what can happen to a message; done at each change of the network instead of at each message."""
         options = self._options
         self._loss, self._loss_or_twice = options.loss, options.loss + options.duplicates
         self._late_from = PER_MILLE - options.stragglers
@@ -65,12 +65,12 @@ class Network:
         self._is_calm = not (strays or self._cuts or self._slow_ms or self._holds)
 
     def cut(self, sender: NodeId, receiver: NodeId) -> None:
-        """Let nothing through from one node to another; cuts count, and each must be healed."""
+        """Drop all messages from one node to another; cuts count, and each must be healed."""
         self._cuts[sender, receiver] = self._cuts.get((sender, receiver), 0) + 1
         self._look()
 
     def heal(self, sender: NodeId, receiver: NodeId) -> None:
-        """Take one cut back."""
+        """Undo one cut."""
         left = self._cuts.get((sender, receiver), 0) - 1
         if left > 0:
             self._cuts[sender, receiver] = left
@@ -79,22 +79,22 @@ class Network:
         self._look()
 
     def slow(self, receiver: NodeId, by_ms: int) -> None:
-        """Let messages to a node take longer."""
+        """Add `by_ms` to the delay of messages to a node."""
         self._slow_ms[receiver] = by_ms
         self._look()
 
     def quicken(self, receiver: NodeId) -> None:
-        """Let messages to a node be as quick as to others."""
+        """Remove the extra delay of messages to a node."""
         self._slow_ms.pop(receiver, None)
         self._look()
 
     def hold(self, hold: Hold) -> None:
-        """Hold messages back."""
+        """Hold messages."""
         self._holds.append(hold)
         self._look()
 
     def heal_all(self) -> None:
-        """Make everything well: no cuts, no loss, no delays beyond the usual."""
+        """Undo all cuts, holds and delays, and stop losing, duplicating and delaying messages."""
         self._cuts.clear()
         self._slow_ms.clear()
         self._holds.clear()
@@ -102,7 +102,7 @@ class Network:
         self._look()
 
     def arrivals(self, sender: NodeId, receiver: NodeId, message: Message, now_ms: int) -> tuple[int, ...]:
-        """Return when the message arrives, in ms, at most twice."""
+        """Return the arrival times of a message in ms: none, one or two."""
         options = self._options
         drawn = self._draw() & _MASK
         rest, luck = drawn // PER_MILLE, PER_MILLE
@@ -147,5 +147,5 @@ def two_ways(one: NodeId, others: tuple[NodeId, ...]) -> tuple[tuple[NodeId, Nod
 
 
 def one_way(senders: tuple[NodeId, ...], receivers: tuple[NodeId, ...]) -> tuple[tuple[NodeId, NodeId], ...]:
-    """Return the ways from some nodes to others."""
+    """Return the ways from each sender to each receiver."""
     return tuple((sender, receiver) for sender in senders for receiver in receivers if sender != receiver)

@@ -1,15 +1,14 @@
-"""A machine with a disk on which a broker runs, is killed, and comes back.
+"""Model a machine with a disk on which a broker's process runs, dies and starts again.
 
-It decides what is left of a disk after each kind of end: a killed process loses what it had in memory, a machine
-without power also the end of its logs that was not flushed, a wiped one everything, and one that stops cleanly
-nothing.
+What it decides: what each kind of end leaves on disk: a killed process loses its memory, a machine without power also
+the unflushed end of its logs, a wiped one everything, and a cleanly stopped one nothing.
 
-Constraints: logs are real ones; what is torn off is cut at any byte, so that each start recovers as Kafka's does.
-Nothing below the recovery point is ever lost.
+Constraints: the logs are real ones; the end of a file is torn off at any byte, so that each start recovers as Kafka
+does. No byte below the recovery point is ever lost.
 
 Left out: blocks written out of order (`log.storage.crash` has them), directories that fail on their own.
 
-Source: what Kafka's LogManager does at shutdown and start; KIP-966 for the proof of a clean stop.
+Source: Kafka's LogManager at shutdown and start; KIP-966 for the clean shutdown file.
 """
 
 from __future__ import annotations
@@ -40,28 +39,28 @@ from replication.simulation.options import WALL_CLOCK_MS
 from replication.zookeeper import ZooKeeperBrokerRole
 
 TORN_BYTES_MAX: Final = 4 * KIB
-"""How much of a log's end power loss takes at most: what a system has not flushed by itself after some seconds."""
+"""The most bytes that a power loss takes from a log's end: what the system has not flushed after some seconds."""
 
 DEFAULT_CONFIG: Final = LogConfig(segment_size_bytes=SizeBytes(MIB), index_interval_bytes=SizeBytes(256))
 
 
 class Node:
-    """One broker's machine. `role` is None while the process is down."""
+    """Run one broker's process on its machine; `role` is None while the process is down."""
 
     def __init__(self, broker: BrokerId, rack: int, role_settings: RoleSettings, clock: Clock) -> None:
         self.broker = broker
         self.rack = rack
         self.address = Address(NodeId(broker), Life(0))
-        """Where the present life is reached, or the last one while the process is down."""
+        """The address of the running process, or of the last one while it is down."""
         self.role: BrokerRole | None = None
         self.is_paused = False
         self.clock_ahead_ms = 0
         self.lossy_life = Life(-1)
-        """The last life whose end took records along."""
+        """The last run of the process whose end lost records."""
         self.hosted_roles: list[HostedRoleMaker] = []
-        """Makers of the further roles that each life hosts from its start on."""
+        """Makers of the further roles that each run of the process hosts."""
         self.log_line: Callable[[str], None] = _discard_line
-        """Takes the lines of the process's log."""
+        """Receives the lines of the process's log."""
         self._role_settings = role_settings
         self._clock = clock
         self.config = DEFAULT_CONFIG
@@ -71,22 +70,22 @@ class Node:
         self._was_clean = True
         self._high_watermarks: dict[int, Offset] = {}
         self.logs: dict[int, ReplicaLog] = {}
-        """The logs that the present life has opened, by partition."""
+        """The logs that the running process has opened, by partition."""
         self.log_configs: dict[int, LogConfig] = {}
-        """The configs of the logs that have one of their own, by partition."""
+        """The configs of logs with their own settings, by partition."""
         self._log_start_checkpoint: dict[int, Offset] = {}
-        """Where logs begin that begin within a segment, as it was last written down."""
+        """The start offsets in log-start-offset-checkpoint, of logs that start within a segment."""
         self._topics: dict[int, str] = {}
         """The name of the topic of each log, by its id."""
 
     @property
     def life(self) -> Life:
-        """How often the process was started."""
+        """Return the number of times the process was started."""
         return self.address.life
 
     @property
     def now_ms(self) -> TimeMs:
-        """The time by this machine's clock."""
+        """Return the time by this machine's clock in ms."""
         return TimeMs(WALL_CLOCK_MS + self._clock.now_ms() + self.clock_ahead_ms)
 
     def start(self) -> BrokerRole:
@@ -117,18 +116,18 @@ class Node:
 
     @property
     def has_no_disk(self) -> bool:
-        """Whether every directory has failed, so that the process has to end."""
+        """Return whether every log directory has failed, so that the process must end."""
         return len(self._lost) == self._role_settings.directory_count
 
     def kill(self) -> None:
-        """End the process; all that was written is still on disk."""
+        """Kill the process; everything written stays on disk."""
         assert self.role is not None, self.broker
         self.role = None
         self._was_clean = False
         self.is_paused = False
 
     def stop(self) -> None:
-        """Let the process end cleanly: logs closed, high watermarks and the proof written."""
+        """Stop the process cleanly: close logs, write high watermarks and the clean shutdown file."""
         role = self.role
         assert role is not None, self.broker
         for partition, log in sorted(self.logs.items()):
@@ -141,7 +140,7 @@ class Node:
         self._was_clean = True
 
     def checkpoint_log_starts(self) -> None:
-        """Write down where logs begin that begin within a segment, as log-start-offset-checkpoint has it."""
+        """Write log-start-offset-checkpoint: the start offsets that lie within a segment."""
         for partition, log in self.logs.items():
             start_offset = log.log.log_start_offset
             if start_offset > log.log.segments[0].base_offset:
@@ -150,7 +149,7 @@ class Node:
                 self._log_start_checkpoint.pop(partition, None)
 
     def lose_tails(self, entropy: RandomSource) -> int:
-        """Cut each log's last file at a drawn byte above what was flushed; return how many bytes went."""
+        """Cut each log's last file at a random byte above what was flushed; return the number of lost bytes."""
         assert self.role is None, self.broker
         lost = 0
         for partition, log in sorted(self.logs.items()):
@@ -194,13 +193,13 @@ class Node:
         return opened
 
     def _partitions_beside(self, path: str) -> frozenset[int]:
-        """Note that the directory in which `path` lies has failed, and return the replicas that it held."""
+        """Mark the directory of `path` as failed and return the replicas that it held."""
         disk = path.partition("/")[0]
         self._lost |= {disk}
         return frozenset(partition for partition in self.logs if self.directory_of(partition).partition("/")[0] == disk)
 
     def _drop_log(self, partition: int) -> None:
-        """Remove a log that this broker has no part in any more; none is fine."""
+        """Delete a log that this broker has no replica of any more, if it exists."""
         self.logs.pop(partition, None)
         self._high_watermarks.pop(partition, None)
         self._log_start_checkpoint.pop(partition, None)
@@ -208,12 +207,12 @@ class Node:
             self.storage.remove_directory(self.directory_of(partition))
 
     def directory_of(self, partition: int) -> str:
-        """Return the path of a partition's log: its broker's directory, then its own, named by its topic."""
+        """Return the path of a partition's log: its log directory, then its own, named by its topic."""
         disk = partition % self._role_settings.directory_count
         return f"disk-{disk}/{self._topics.get(partition, f'topic-{partition}')}"
 
     def _drop_strays(self, image: MetadataImage) -> None:
-        """Remove what lies on the disks and belongs to no partition of this broker."""
+        """Delete logs that belong to no partition of this broker."""
         rules = self._role_settings.settings.rules
         for number in range(self._role_settings.directory_count):
             disk = f"disk-{number}"
@@ -235,7 +234,7 @@ def _discard_line(_line: str) -> None:
 
 
 def topic_id_of(partition: int) -> str:
-    """Return a topic's id as it is written on disk: 16 bytes in base 64, which happen to show its number."""
+    """Return a topic's id as written on disk: 16 bytes in base 64, which show its number."""
     return f"{partition:021d}A"
 
 

@@ -1,19 +1,23 @@
-"""What a simulation is run with: the cluster, its clients, the network and how often which fault strikes.
+"""Define the options of a simulation: the cluster, its clients, the network, and the rate of each fault.
 
-It decides what is allowed, and draws options from a seed: `quiet` has no faults, `swarm` switches whole classes of
-faults off at random and draws rates for the others, `harsh` has all of them often.
+What it decides: which options are allowed; it also draws options from a seed: `quiet` has no faults, `swarm` switches
+whole kinds of faults off at random and draws rates for the others, `harsh` has all of them often.
 
-Goals, most important first
-1. Seed and options say everything: the same two give the same history on any machine.
+Goals, most important first:
+1. Seed and options determine the run: the same two give the same history on any machine.
 2. Impossible options are refused with one sentence.
 
-Constraints: rates are whole numbers, so that no float reaches a draw. `strict` runs keep the number of replicas
-that lost records at one time below min.insync.replicas, so that any loss is a bug of the rules; others may lose,
-and say so.
+Constraints: rates are whole numbers, so that no float reaches a draw. A strict run keeps the number of replicas that
+lost records at the same time below min.insync.replicas, so that any loss is a bug of the rules; other runs may lose
+records and report them.
 
-Example: swarm(7, DurationMs(600_000)) is always the same cluster under the same fault injection.
+Example:
 
-Source: the ranges are ours; the idea of swarm options is TigerBeetle's VOPR and FoundationDB's.
+>>> from replication.simulation import swarm
+>>> swarm(7, DurationMs(600_000)) == swarm(7, DurationMs(600_000))
+True
+
+Source: the ranges are ours; swarm options follow TigerBeetle's VOPR and FoundationDB.
 """
 
 from __future__ import annotations
@@ -36,12 +40,12 @@ BROKER_COUNT_MAX: Final = 100
 PARTITION_COUNT_MAX: Final = 1_000
 MINUTES_MAX: Final = 100_000
 WALL_CLOCK_MS: Final = 1_700_000_000_000
-"""What all clocks show at the start: not 0, which the rules take for "never"."""
+"""What all clocks show at the start; not 0, which the rules read as "never"."""
 PER_MILLE: Final = 1_000
 
 
 class FaultKind(enum.Enum):
-    """What can go wrong; `target` and `detail` of a fault mean what each says."""
+    """Name the kinds of faults; the value says what `target` and `detail` of a fault mean."""
 
     KILL = "the process dies; the disk keeps all that was written"
     POWER_LOSS = "the machine loses power: the end of its logs may be gone"
@@ -68,7 +72,7 @@ class FaultKind(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class NetworkOptions:
-    """Delays in ms; chances in a thousand. `is_ordered` keeps the order between two nodes, as a connection does."""
+    """Hold delays in ms and chances in a thousand; `is_ordered` keeps the order between two nodes."""
 
     delay_ms_max: int = 4
     loss: int = 0
@@ -80,11 +84,12 @@ class NetworkOptions:
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """One simulation. `fault_ms` holds the mean time between faults of a kind; kinds that are absent do not strike.
+    """Hold the options of one simulation; impossible options raise UsageError.
 
-    Producers and consumers use the first `partitions`; the `internal_partitions` after them are written by hosted
-    roles of the brokers. `assignment` says who holds each partition, the preferred leader first; without it partition
-    p stands on brokers p, p + 1 and so on. Raises UsageError for what cannot be.
+    `fault_ms` holds the mean time in ms between faults of a kind; kinds that are absent do not strike. Producers and
+    consumers use the first `partitions`; hosted roles of the brokers write the `internal_partitions` after them.
+    `assignment` gives each partition's replicas, the preferred leader first; without it partition p has replicas on
+    brokers p, p + 1 and so on.
     """
 
     seed: int
@@ -107,7 +112,7 @@ class Options:
     name: str = "quiet"
     assignment: tuple[tuple[BrokerId, ...], ...] = ()
     retention: Retention | None = None
-    """How the logs that clients write to are cut and compacted; None keeps everything."""
+    """How the logs that clients write to are deleted and compacted; None keeps every record."""
 
     def __attrs_post_init__(self) -> None:
         for what, value, least, most in (
@@ -144,12 +149,12 @@ class Options:
 
     @property
     def partition_count(self) -> int:
-        """The number of all partitions."""
+        """Return the number of all partitions."""
         return self.partitions + self.internal_partitions
 
     @property
     def settings(self) -> PartitionSettings:
-        """The rules and settings of every partition."""
+        """Return the rules and settings of every partition."""
         return self.role_settings.settings
 
 
@@ -188,7 +193,7 @@ _FAULT_MS_MEAN: Final = {
 
 
 def harsh(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Options:
-    """Return options with every fault, often, and a bad network."""
+    """Return options with every kind of fault, often, and a bad network."""
     options = Options(
         seed=seed,
         brokers=4,

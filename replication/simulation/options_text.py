@@ -1,6 +1,7 @@
-"""Print the options of a simulated run as lines.
+"""Format the options of a run as lines.
 
-Constraints: the lines name every option that decides the run, the seed first, so that a run can be repeated from them.
+Constraints: the lines name every option that determines the run, the seed first, so that a run can be repeated from
+them.
 
 Source: ours.
 """

@@ -1,13 +1,19 @@
-"""A simulated cluster whose partitions a placement policy has placed.
+"""Place the partitions of a simulated cluster by a placement policy.
 
-It decides nothing: it asks the placer as Kafka's controller does, with every broker alive and its rack known, and puts
-the answer into the options of a simulation.
+What it decides: nothing by itself: it calls the placer as Kafka's controller does, with every broker alive and its rack
+known, and puts the assignment into the options of a simulation.
 
-Constraints: the same options and placer give the same places; the placer draws from Kafka's own generator.
+Constraints: the same options and placer give the same assignment; the placer draws from Kafka's own generator.
 
-Example: placed(quiet(1, DurationMs(60_000)), StripedPlacer()).assignment
+Example:
 
-Left out: brokers that are fenced while partitions are made.
+>>> from broker.units import DurationMs
+>>> from placement import StripedPlacer
+>>> from replication.simulation import placed, quiet
+>>> placed(quiet(1, DurationMs(60_000)), StripedPlacer()).assignment
+((2, 0, 1), (0, 1, 2))
+
+Left out: brokers that are fenced while partitions are created.
 
 Source: Kafka ReplicationControlManager.createTopic, 4.0.
 """
@@ -28,10 +34,10 @@ _PLACING_STREAM: Final = 9
 
 
 def placed(options: Options, placer: ReplicaPlacer) -> Options:
-    """Return the options with an assignment of all partitions by `placer`, from the options' seed.
+    """Return the options with an assignment of all partitions by `placer`, drawn from the options' seed.
 
-    Racks are those of the simulation: broker b stands in rack b modulo the number of racks. Call it last: the number
-    of partitions and brokers must be settled. Raises RefusedError where the placer does.
+    Broker b is in rack b modulo the number of racks. Call it last, when the numbers of partitions and brokers are
+    final. Raises RefusedError where the placer does.
     """
     brokers = [BrokerView(id=BrokerId(b), rack=f"rack-{b % options.racks}") for b in range(options.brokers)]
     spec = PlacementSpec(0, options.partition_count, options.replication_factor)

@@ -1,6 +1,4 @@
-"""Metadata records as lines that people read.
-
-It decides nothing.
+"""Format metadata records as lines of text.
 
 Example: partition 0: leader 1 (epoch 4), ISR 1,2, ELR none, OSR 3, partition epoch 9.
 """
@@ -14,7 +12,7 @@ from replication.roles.messages import MetadataRecord, PartitionRecord, Partitio
 
 
 def record_text(record: MetadataRecord) -> str:
-    """Return a record as a line."""
+    """Return a metadata record as one line."""
     if isinstance(record, PartitionRecord):
         state = record.state
         leader = "none" if state.leader == NO_LEADER else str(state.leader)

@@ -1,8 +1,6 @@
-"""What a run looked like over time: each state of each partition, each high watermark of a leader, who left the ISR.
+"""Record a run over time: each state of each partition, each high watermark of a leader, each ISR shrink.
 
-It decides nothing; scenarios, charts and views read it.
-
-Constraints: times rise; a high watermark is noted when the broker that the controller takes for the leader moves it.
+Constraints: times rise; a high watermark is noted when the broker that the controller knows as leader moves it.
 
 Example: state_at(0, 7_000) is the last state that partition 0 had up to 7 s.
 """
@@ -34,7 +32,7 @@ from replication.simulation.record_text import record_text
 
 @attrs.frozen
 class StateNote:
-    """A partition's state from a time on."""
+    """Hold a partition's state from `at_ms` on."""
 
     at_ms: TimeMs
     partition: int
@@ -43,7 +41,7 @@ class StateNote:
 
 @attrs.frozen
 class HighWatermarkNote:
-    """A leader's high watermark from a time on."""
+    """Hold a leader's high watermark from `at_ms` on."""
 
     at_ms: TimeMs
     partition: int
@@ -51,7 +49,7 @@ class HighWatermarkNote:
 
 
 class ShrinkCause(enum.Enum):
-    """What the controller was dealing with when a replica left the ISR."""
+    """Name what the controller was handling when a replica left the ISR."""
 
     LAG = "its leader found that it lags"
     SESSION = "its broker's session had ended"
@@ -72,7 +70,7 @@ _SHRINK_CAUSES: Final[dict[type, ShrinkCause]] = {
 
 @attrs.frozen
 class IsrShrink:
-    """A replica left the ISR."""
+    """State that a replica left the ISR."""
 
     at_ms: TimeMs
     partition: int
@@ -81,10 +79,10 @@ class IsrShrink:
 
 
 class Recording:
-    """Notes states and high watermarks as events go by, and tells each record of the metadata log.
+    """Note states and high watermarks as events go by, and write each record of the metadata log to the trace.
 
-    `watch` hangs in a cluster's controller watches; `note_high` is told by the checker, which looks at what leaders
-    show anyway.
+    `watch` is one of the cluster's controller watches; the checker, which reads the leaders' logs anyway, calls
+    `note_high`.
     """
 
     def __init__(self) -> None:
@@ -96,7 +94,7 @@ class Recording:
         self._last: dict[int, Offset] = {}
 
     def watch(self, cluster: Cluster, _node: NodeId, message: Message, _out: Outbox) -> None:
-        """Note what the controller wrote."""
+        """Note the records that the controller wrote."""
         records = cluster.controller.log
         while self._read < len(records):
             record = records[self._read]
@@ -115,7 +113,7 @@ class Recording:
             self.isr_shrinks += (IsrShrink(now_ms, partition, broker, by) for broker in left)
 
     def note_high(self, now_ms: TimeMs, partition: int, broker: BrokerId, high_watermark: int) -> None:
-        """Note what a leader shows, if it is the one that the controller knows."""
+        """Note a leader's high watermark, if the controller knows the broker as leader."""
         state = self._states.get(partition)
         if state is not None and state.leader == broker and self._last.get(partition) != high_watermark:
             self._last[partition] = Offset(high_watermark)
@@ -127,6 +125,6 @@ class Recording:
         return next(found, None)
 
     def state_at(self, partition: int, at_ms: int) -> PartitionState | None:
-        """Return the state that a partition had at a time, None before it was made."""
+        """Return the state that a partition had at `at_ms`, None before it was created."""
         found = [note.state for note in self.states if note.partition == partition and note.at_ms <= at_ms]
         return found[-1] if found else None

@@ -1,18 +1,18 @@
-"""Logs that are cut and compacted while a simulation runs: who does it, when, and at which bad moments.
+"""Run retention and compaction in a simulation: which settings, when, and at which bad moments.
 
-It decides what retention a run has: drawn from its seed, or as asked for. Each broker looks after its logs every so
-often, each at its own time; beside that faults have records deleted, and let retention and cleaner run at once, or at
-the worst moment: right after a broker has another part in a partition, or has cut its log.
+What it decides: the retention of a run: drawn from its seed, or as given. Each broker runs retention and cleaner at its
+own interval; faults also delete records, and run retention and cleaner at once or right after a broker became leader or
+follower of a partition, or truncated its log.
 
-Goals, most important first
-1. Without retention a run is what it was, to the last event.
-2. Whatever is done to a log is done by its broker, told by a message.
+Goals, most important first:
+1. A run without retention is the same as before, to the last event.
+2. Everything done to a log is done by its broker, told by a message.
 
-Constraints: what is drawn comes from streams of its own. An order to delete asks for an offset between the leader's log
-start and one past its high watermark, so that some are refused. Orders name the leader's offsets, as a client learns
-them by asking.
+Constraints: draws come from separate streams. DeleteRecords asks for an offset between the leader's log start offset
+and one past its high watermark, so that some requests are refused; the offsets are the leader's, as a client learns
+them.
 
-Example: with_retention(swarm(7, DurationMs(600_000))).retention says perhaps compact,delete, 4 keys, 30 s.
+Example: with_retention(swarm(7, DurationMs(600_000))).retention is drawn from seed 7.
 
 Source: ours; the settings are those of `replication.retention.policy`.
 """
@@ -45,7 +45,7 @@ RETENTION_KINDS: Final = (FaultKind.DELETE_RECORDS, FaultKind.RETENTION, FaultKi
 _DRAW_STREAM: Final = 13
 _DELETER_STREAM: Final = 14
 _ALL_ONE_IN: Final = 4
-"""One order to delete in so many asks for everything that is committed."""
+"""One DeleteRecords in this many asks for everything below the high watermark."""
 _RETENTION_MS: Final = (NO_LIMIT, 10 * SECOND_MS, 20 * SECOND_MS, 40 * SECOND_MS, 90 * SECOND_MS)
 _FAULT_MS_MEAN: Final = {
     FaultKind.DELETE_RECORDS: 40_000,
@@ -55,7 +55,7 @@ _FAULT_MS_MEAN: Final = {
 
 
 def drawn_retention(seed: int) -> Retention:
-    """Return the retention that a seed draws."""
+    """Return the retention settings that a seed draws."""
     entropy = SplitMix64(derive(seed, _DRAW_STREAM))
     policy = entropy.next_int_bound(3)
     return Retention(
@@ -72,10 +72,10 @@ def drawn_retention(seed: int) -> Retention:
 
 
 def with_retention(options: Options, retention: Retention | None = None) -> Options:
-    """Return the options with retention, the one that the seed draws if none is given.
+    """Return the options with retention; it is drawn from the seed if None is given.
 
-    A run under faults has those of retention, too. Followers fetch no more at a time than a segment takes, which
-    Kafka's settings see to by their sizes.
+    A run under faults gets the faults of retention too. Followers fetch at most a segment's size at a time, as Kafka's
+    settings ensure by their sizes.
     """
     kept = drawn_retention(options.seed) if retention is None else retention
     faults = tuple((kind, DurationMs(mean)) for kind, mean in _FAULT_MS_MEAN.items()) if options.fault_ms else ()
@@ -86,7 +86,7 @@ def with_retention(options: Options, retention: Retention | None = None) -> Opti
 
 
 def join_retention(cluster: Cluster, retention: Retention) -> None:
-    """Let every broker of a cluster that has not begun look after its logs."""
+    """Let every broker of a cluster that has not begun run retention and cleaner."""
     options = cluster.options
     config = retention.log_config(DEFAULT_CONFIG)
     for place, (broker, node) in enumerate(sorted(cluster.nodes.items())):
@@ -101,7 +101,7 @@ def join_retention(cluster: Cluster, retention: Retention) -> None:
 
 
 def _run_retention_regularly(cluster: Cluster, broker: BrokerId, check_ms: DurationMs) -> None:
-    """LineSink a broker that runs to look after its logs, and again in a while."""
+    """Send RetentionDue to a running broker, and again after `check_ms`."""
     node = cluster.nodes[broker]
     if node.role is not None and not node.is_paused:
         cluster.deliver(NodeId(broker), RetentionDue())
@@ -109,11 +109,11 @@ def _run_retention_regularly(cluster: Cluster, broker: BrokerId, check_ms: Durat
 
 
 class RetentionFaults:
-    """Strikes a cluster with the faults of retention; one without retention is left alone."""
+    """Apply the faults of retention to a cluster; do nothing without retention."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.armed: list[BrokerId] = []
-        """Brokers that are to look after their logs at the next change."""
+        """The brokers that run retention at the next change of a role or log."""
         self._cluster = cluster
         self._parts: dict[tuple[BrokerId, int], object] = {}
         self._deleter: NodeId | None = None
@@ -123,7 +123,7 @@ class RetentionFaults:
             cluster.watches.append(self._after_event)
 
     def strike(self, fault: Fault) -> None:
-        """Do what a fault says."""
+        """Apply a fault."""
         if self._deleter is None:
             return
         broker = BrokerId(fault.target)
@@ -155,7 +155,7 @@ class RetentionFaults:
         cluster.deliver(deleter, DeleteRecordsOrder(fault.target, offset))
 
     def _after_event(self, cluster: Cluster, node: NodeId, message: Message, _out: Outbox) -> None:
-        """Look whether an armed fault is due."""
+        """Check after each event whether an armed fault is due."""
         if not self.armed or node >= CONTROLLER or BrokerId(node) not in self.armed:
             return
         broker = BrokerId(node)

@@ -1,21 +1,26 @@
-"""One run from its seed to its verdict: a safety phase under faults, then a liveness phase without.
+"""Run a simulation from its seed to its verdict: a safety phase under faults, then a liveness phase without.
 
-It decides what a run consists of and what its verdict is. In the safety phase faults strike and every event is
-checked. Then all faults end, clients stop writing, and the cluster has `heal_ms_max` to become whole: every broker
-unfenced, every partition with a leader and all replicas in sync, all logs alike, every write answered (L1 to L7);
-after that it must stay so (L9). What cannot become whole is told with what is missing.
+What it decides: the phases of a run and its verdict. In the safety phase faults strike and every event is checked. Then
+all faults end, clients stop writing, and the cluster has `heal_ms_max` to become whole: every broker unfenced, every
+partition with a leader and all replicas in sync, all logs equal, every write answered (L1 to L7); then it must stay so
+(L9). A cluster that does not become whole is a finding that names what is missing.
 
-Goals, most important first
+Goals, most important first:
 1. The same options and plan give the same outcome, digest included.
-2. A failing run says how to have it again.
+2. A failing run names the command that repeats it.
 
-Constraints: needs asserts, which are half of the checks: refuses to run under -O.
+Constraints: half of the checks are asserts: a run under python -O is refused.
 
-Example: run(swarm(7, DurationMs(60_000))).is_clean is True.
+Example:
+
+>>> from broker.units import DurationMs
+>>> from replication.simulation import run, swarm
+>>> run(swarm(7, DurationMs(20_000))).is_clean
+True
 
 Left out: liveness while faults last.
 
-Source: the two phases are TigerBeetle's VOPR's.
+Source: the two phases are those of TigerBeetle's VOPR.
 """
 
 from __future__ import annotations
@@ -54,28 +59,28 @@ from replication.simulation.views import PartitionView, view_of
 
 HEAL_STEP_MS: Final = 1_000
 STEADY_MS: Final = 30_000
-"""For how long a whole cluster must stay so; a follower that lags is dropped and rejoins within this time."""
+"""How long in ms a whole cluster must stay so; a follower that lags leaves and rejoins the ISR within this time."""
 
 
 class Extension(Protocol):
-    """What else takes part in a run: hosted roles of the brokers, further clients, checks of their own."""
+    """Define what else takes part in a run: hosted roles of the brokers, further clients, further checks."""
 
     def join(self, cluster: Cluster) -> None:
-        """Take part: `cluster.host`, `cluster.join` and `cluster.watches` are open until it begins."""
+        """Join the cluster: `cluster.host`, `cluster.join` and `cluster.watches` are open until it begins."""
         ...
 
     def missing(self, cluster: Cluster) -> str | None:
-        """Return what is not whole yet once faults are over, in words; None if nothing is."""
+        """Return in words what is not whole yet after the faults; None if nothing."""
         ...
 
     def findings(self, cluster: Cluster) -> Sequence[Finding]:
-        """Return what was found broken by the end of the run."""
+        """Return the broken invariants at the end of the run."""
         ...
 
 
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """What a run came to.
+    """Hold the outcome of a run.
 
     `election_count` counts clean elections, `unclean_count` the others, `loss_count` how often a broker lost records,
     `rare` how often the run was in each rare state.
@@ -95,11 +100,11 @@ class Outcome:
     rare: Mapping[Rare, int]
     election_count: int
     retention: RetentionReport | None = None
-    """What retention and compaction have taken; None without them."""
+    """What retention and compaction deleted; None without them."""
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was broken."""
+        """Return whether no invariant was broken."""
         return not self.findings
 
 
@@ -164,23 +169,23 @@ class Simulation:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is broken so far."""
+        """Return the broken invariants so far."""
         return tuple(self.checker.findings)
 
     def run_until(self, end_ms: int) -> None:
-        """Let everything happen up to and including a time."""
+        """Run all events up to and including `end_ms`."""
         self.cluster.run_until(TimeMs(end_ms))
 
     def partition(self, partition: int) -> PartitionView | None:
-        """Return a partition as it is now, None before it is made."""
+        """Return a partition as it is now, None before it is created."""
         return view_of(self.cluster, self.recording, partition)
 
     def durability(self) -> DurabilityReport:
-        """Return which acknowledged records could not be read now, and why."""
+        """Return the acknowledged records that cannot be read now, and why."""
         return account(self.cluster.history.writes, self.checker.references)
 
     def finish(self) -> Outcome:
-        """Run to the end of the safety phase, heal, let the cluster become whole, and return what came of it."""
+        """Run to the end of the safety phase, heal, let the cluster become whole, and return the outcome."""
         failed = ""
         try:
             self._finish_phases()
@@ -207,7 +212,7 @@ class Simulation:
             self.checker.findings.append(Finding("L", cluster.now_ms, -1, missing))
 
     def _unsteady(self) -> str | None:
-        """Let a whole cluster run on; return what has moved in it for no reason, None if it stayed as it is."""
+        """Run a whole cluster on; return what changed in it without a fault, None if nothing."""
         cluster = self.cluster
         end_ms = TimeMs(cluster.now_ms + STEADY_MS)
         # A session that a fault had all but ended may still end, and its broker register anew.

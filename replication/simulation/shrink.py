@@ -1,11 +1,11 @@
-"""A failing run made small: the fewest faults that still break the same invariant.
+"""Shrink the plan of a failing run to the fewest faults that still break the same invariant.
 
-It decides which faults of a plan are needed. Faults are left out in halves, then quarters, down to single ones, and a
-plan is kept whenever the run still breaks one of the invariants that it broke at first.
+What it decides: which faults are needed. Faults are removed in halves, then quarters, down to single ones; a smaller
+plan is taken whenever the run still breaks one of the original invariants.
 
-Constraints: options and seed stay as they are; each try is a whole run, at most `tries_max` of them.
+Constraints: options and seed stay the same; each try is a whole run, at most `tries_max` of them.
 
-Cost: about (needed faults) x log(faults) runs.
+How: the cost is about (needed faults) x log(faults) runs.
 
 Example: of 41 faults, a held AlterPartition and one kill are left.
 

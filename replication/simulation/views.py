@@ -1,10 +1,10 @@
-"""What can be asked of a running simulation at any moment: one partition, seen from all sides.
+"""Show one partition of a running simulation: its state, its replicas' logs, and why replicas are out of sync.
 
-It decides nothing: it puts together what the controller knows, what the leader knows and what lies on the disks.
+How: a view combines what the controller knows, what the leader knows and what lies on the disks.
 
-Constraints: AR = ISR + OSR, always. What only a leader can know (how far a replica lags) is None while there is none.
+Constraints: AR = ISR + OSR, always. What only a leader knows (how far a replica lags) is None without a leader.
 
-Worked example: `partition 0 at 20000 ms: leader 0 (epoch 0), ISR 0,2, OSR 1 (STUCK, 31 records, 15000 ms; left at
+Example: `partition 0 at 20000 ms: leader 0 (epoch 0), ISR 0,2, OSR 1 (STUCK, 31 records, 15000 ms; left at
 18000 ms, as its leader found that it lags)`.
 
 Left out: the past, which is in `recording`.
@@ -28,7 +28,7 @@ from replication.simulation.recording import IsrShrink, Recording
 
 @attrs.frozen
 class ReplicaView:
-    """One replica's log, as its broker has it open; `is_up` says whether that broker runs."""
+    """Hold one replica's log bounds, as its broker has it open; `is_up` is True while that broker runs."""
 
     broker: BrokerId
     is_up: bool
@@ -39,7 +39,7 @@ class ReplicaView:
 
 @attrs.frozen
 class OutOfSyncView:
-    """One replica out of sync: how far behind and why it is out, and how it left; None if it never was in sync."""
+    """Hold how far one out-of-sync replica lags, why, and how it left the ISR; None if it was never in it."""
 
     now: OutOfSync
     left: IsrShrink | None
@@ -53,10 +53,10 @@ class OutOfSyncView:
 
 @attrs.frozen(kw_only=True)
 class PartitionView:
-    """One partition at one moment.
+    """Hold one partition at one moment.
 
-    `replicas` is the AR in assignment order. `high_watermark` is the leader's, None while nobody leads. `logs` holds
-    the replicas whose broker has the log open or had it open when it died.
+    `replicas` is the AR in assignment order. `high_watermark` is the leader's, None without a leader. `logs` holds the
+    replicas whose broker has the log open or had it open when it died.
     """
 
     at_ms: TimeMs
@@ -82,7 +82,7 @@ class PartitionView:
 
 
 def view_of(cluster: Cluster, recording: Recording, partition: int) -> PartitionView | None:
-    """Return a partition as it is now, None before it is made. Cost: linear in the replicas and in what is recorded."""
+    """Return a partition as it is now, None before it is created. Cost: linear in the replicas and in the record."""
     state = cluster.controller.image.partitions.get(partition)
     if state is None:
         return None
@@ -104,7 +104,7 @@ def view_of(cluster: Cluster, recording: Recording, partition: int) -> Partition
 
 
 def _leader_of(cluster: Cluster, partition: int, state: PartitionState) -> LeaderRole | None:
-    """Return the role of the leader, once it knows that it leads."""
+    """Return the leader's role once the broker knows that it leads."""
     node = cluster.nodes.get(state.leader)
     role = None if node is None or node.role is None else node.role.roles.get(partition)
     return role if isinstance(role, LeaderRole) and role.state.leader_epoch == state.leader_epoch else None
@@ -124,7 +124,7 @@ def _out_of_sync(cluster: Cluster, state: PartitionState, role: LeaderRole | Non
 
 
 def _why(status: BrokerStatus | None) -> Why:
-    """Return why a replica is out of sync as far as metadata says."""
+    """Return why a replica is out of sync as far as the metadata shows."""
     if status is None:
         return Why.UNREGISTERED
     if status.fenced:

@@ -117,7 +117,7 @@ def test_a_member_whose_end_cannot_be_stored_is_removed_when_it_can() -> None:
 def test_stories_of_groups_look_and_listen() -> None:
     """A scenario that expects something else says what was otherwise; that they go as described is tested with all."""
     look = attrs.evolve(S71.expected_states[0], generation=9)
-    heard = attrs.evolve(S71.heard[1], count_min=1, count_max=2)
+    heard = attrs.evolve(S71.expected_responses[1], count_min=1, count_max=2)
     verdict = attrs.evolve(S71, expected_states=(look,), expected_responses=(heard,), deaths=1).play()
     assert verdict.differences == (
         "at 29000 ms generation is 1, expected 9",
