@@ -7,7 +7,6 @@
     entropy         Pass chance as a parameter: SplitMix64, and java.util.Random bit for bit.
     draws           Draw exponential waiting times in whole numbers.
     values          Make frozen values that are created by the million.
-    late            Import a package's heavier modules when one of their names is first used.
     compiled        Compile a loop over arrays with numba on its first call.
     printable       Escape text from outside before it reaches a terminal.
     error_codes     List Kafka's error codes by name and number.
@@ -28,6 +27,7 @@ Constraints: no module reads a clock, draws a number or opens a file by itself; 
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from broker.clock import Clock, ManualClock
@@ -46,17 +46,18 @@ from broker.errors import (
 )
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionId, TopicPartition
 from broker.java.string_hash import java_map_order, java_set_copy_order, java_string_hash
-from broker.late import late_names
 from broker.registration import BrokerInput, BrokerState, Registration, broker_step, heartbeat_input, register
 from broker.units import DurationMs, SizeBytes, TimeMs, format_size, parse_size
 
 if TYPE_CHECKING:
     from broker.cluster import BrokerTotals, BrokerView, ClusterView, PartitionTable, TopicView
 else:  # These need numpy.
-    __getattr__ = late_names(
-        __name__,
-        {"broker.cluster": ("BrokerTotals", "BrokerView", "ClusterView", "PartitionTable", "TopicView")},
-    )
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module("broker.cluster"), name)
+
 
 __all__ = (
     "AdminOperationError",

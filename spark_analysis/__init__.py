@@ -15,13 +15,17 @@ What needs pyspark is imported by module, so that the rest starts at once.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spark_analysis.tables.schemas import TABLES, Column, Table
 else:  # These need pyarrow.
-    from broker.late import late_names
 
-    __getattr__ = late_names(__name__, {"spark_analysis.tables.schemas": ("TABLES", "Column", "Table")})
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module("spark_analysis.tables.schemas"), name)
+
 
 __all__ = ("TABLES", "Column", "Table")

@@ -16,13 +16,10 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Final
 
-EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
-STANDARD_ERROR: Final = 2
+EXIT_INTERRUPTED = 128 + signal.SIGINT
+STANDARD_ERROR = 2
 
 
 def end_at_once() -> None:
@@ -35,13 +32,13 @@ def raise_in_command() -> None:
     _handle(signal.default_int_handler)
 
 
-@contextmanager
-def ending_at_once() -> Iterator[None]:
+class ending_at_once:  # noqa: N801 - used as `with ending_at_once():`; contextlib is loaded later than this.
     """Let an interrupt end the process in the block, in which a command loads modules and holds nothing yet."""
-    end_at_once()
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        end_at_once()
+
+    def __exit__(self, *_: object) -> None:
         raise_in_command()
 
 
@@ -51,6 +48,8 @@ def _handle(handler: signal._HANDLER) -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    with suppress(OSError):
+    try:  # noqa: SIM105 - contextlib is loaded later than this.
         os.write(STANDARD_ERROR, b"brokerside: interrupted\n")
+    except OSError:
+        pass
     os._exit(EXIT_INTERRUPTED)

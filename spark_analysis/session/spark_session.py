@@ -36,31 +36,33 @@ import contextlib
 import logging
 import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 import attrs
 import pyspark
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors.exceptions.captured import CapturedException, PythonException
 from pyspark.sql import SparkSession
 
 from broker.errors import BrokersideError, UsageError, shorten
 from spark_analysis.session.java import SessionError, find_java, write_launcher
+from spark_analysis.session.jvm import Jvm
+from spark_analysis.session.signals import held_signals, hurried_signals
 
 MASTER_DEFAULT: Final = "local[*]"
 HEAP_BYTES_MIN: Final = 1 << 30  # Below this the JVM itself, its class data and Arrow's buffers do not fit.
+CANCEL_SECONDS_MAX: Final = 3  # From an interrupt to the end of a JVM that does not heed it.
 HEAP_BYTES_MAX: Final = 8 << 30  # A larger heap has nothing to hold and lengthens the pauses of its collector.
-STOP_SECONDS_MAX: Final = 20  # A JVM that has not ended by then is killed.
+
+SPARK_HOME: Final = Path(pyspark.__file__).parent
 
 _PACKAGES: Final = ("broker", "log", "placement", "replication", "spark_analysis")
 _ROOT: Final = Path(__file__).resolve().parents[2]
@@ -142,21 +144,25 @@ def spark_session(
         raise UsageError(f"a Spark master is {allowed}, not {shorten(chosen)!r}")
     if SparkContext._active_spark_context is not None:
         raise UsageError("this process has a Spark session already; stop it first, or use it")
-    with tempfile.TemporaryDirectory(prefix="brokerside-", ignore_cleanup_errors=True) as name, _own_interrupt():
-        spark: SparkSession | None = None
+    with tempfile.TemporaryDirectory(prefix="brokerside-", ignore_cleanup_errors=True) as name, _own_logging():
+        jvm, spark = Jvm(), None
         try:
-            spark = _start(Path(name), app_name, chosen, options or {})
-            yield spark
+            spark = _start(jvm, Path(name), app_name, chosen, options or {})
+            with hurried_signals(partial(_cancel_jobs, spark.sparkContext, jvm)):
+                yield spark
         except Exception as error:
             # On Ctrl-C the jobs are cancelled, and what then comes out is often a Java error.
-            if _was_interrupted(error):
+            if interrupt := _interrupt_behind(error):
+                raise interrupt.with_traceback(None) from None
+            if jvm.was_killed:
                 raise KeyboardInterrupt from None
             # Spark's errors ask the JVM for their text, which is about to end.
             if isinstance(error, CapturedException | Py4JError):
                 raise job_error(error) from None
             raise
         finally:
-            _stop(spark)
+            with held_signals(jvm.kill):
+                _stop(jvm, spark)
 
 
 def job_error(error: Exception) -> JobError:
@@ -170,43 +176,40 @@ def job_error(error: Exception) -> JobError:
 
 
 @contextlib.contextmanager
-def _own_interrupt() -> Iterator[None]:
-    """Put back, when the block ends, what Ctrl-C did before, and the level of logging."""
-    handler, level = signal.getsignal(signal.SIGINT), logging.root.manager.disable
+def _own_logging() -> Iterator[None]:
+    """Put back the level of logging when the block ends."""
+    level = logging.root.manager.disable
     try:
         yield
     finally:
         logging.disable(level)
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, handler)
 
 
-def _cancel_on_interrupt(context: SparkContext) -> None:
-    """Let Ctrl-C cancel all jobs and raise KeyboardInterrupt.
+def _cancel_jobs(context: SparkContext, jvm: Jvm) -> None:
+    """Cancel all jobs, as an interrupt is on its way; kill the JVM if it still works some seconds later.
 
-    Spark's own handler asks the JVM on the very connection on which the main thread may be
-    waiting; that fails, and the jobs go on. Here another thread asks, on its own connection.
+    Spark's own handler asks the JVM on the very connection on which the main thread may be waiting; that fails, and
+    the jobs go on. Here another thread asks, on its own connection. The main thread may wait for what a cancelled
+    job never sends; a killed JVM ends every wait.
     """
 
     def cancel() -> None:
         with contextlib.suppress(Exception):  # The JVM may be gone by then.
             context.cancelAllJobs()
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        logging.disable(logging.CRITICAL)  # Py4J logs the call that was cut short, with its trace.
-        threading.Thread(target=cancel, daemon=True).start()
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, interrupt)
+    logging.disable(logging.CRITICAL)  # Py4J logs the call that was cut short, with its trace.
+    threading.Thread(target=cancel, daemon=True).start()
+    killer = threading.Timer(CANCEL_SECONDS_MAX, jvm.kill)
+    killer.daemon = True
+    killer.start()
 
 
-def _was_interrupted(error: BaseException) -> bool:
-    """Whether `error` came up while a KeyboardInterrupt was on its way out."""
+def _interrupt_behind(error: BaseException) -> BaseException | None:
+    """Return the KeyboardInterrupt, or what else is no error, that was on its way out when `error` came up."""
     seen: BaseException | None = error
-    while seen is not None and not isinstance(seen, KeyboardInterrupt):
+    while isinstance(seen, Exception):
         seen = seen.__context__  # Ends: Python keeps this chain free of loops.
-    return seen is not None
+    return seen
 
 
 def is_local(master: str) -> bool:
@@ -244,20 +247,26 @@ def session_options(folder: Path, master: str, options: Mapping[str, str]) -> di
     return merged
 
 
-def _start(folder: Path, app_name: str, master: str, options: Mapping[str, str]) -> SparkSession:
+def _start(jvm: Jvm, folder: Path, app_name: str, master: str, options: Mapping[str, str]) -> SparkSession:
     java = find_java(os.environ)
     home = write_launcher(java, folder / "java")
     (folder / "log4j2.properties").write_text(_LOG_RULES, encoding="utf-8")
     (folder / "local").mkdir()
-    settings: dict[str, Any] = {**session_options(folder, master, options)}
+    settings = {**session_options(folder, master, options), "spark.app.name": app_name, "spark.master": master}
+
+    def hurry() -> None:
+        logging.disable(logging.CRITICAL)  # Py4J logs the call that was cut short, with its trace.
+        jvm.kill()
+
     try:
-        with _environment(_launch_environment(home, master)):
-            builder = SparkSession.builder.appName(app_name).master(master).config(map=settings)
-            spark = builder.getOrCreate()
+        with held_signals(hurry) as hold_again, _environment(_launch_environment(home, master)):
+            with _environment(jvm.start(SPARK_HOME, settings, folder)):
+                SparkContext(conf=SparkConf().setAll(list(settings.items())))
+                hold_again()
+            spark = SparkSession.builder.getOrCreate()
     except Exception as error:
         what = f"Spark did not start on {master} with Java {java.major} ({java.program})"
         raise SessionError(f"{what}: {shorten(_first_line(error), 300)}") from error
-    _cancel_on_interrupt(spark.sparkContext)
     if not is_local(master):
         spark.sparkContext.addPyFile(str(zip_packages(folder / "brokerside.zip")))
     return spark
@@ -274,7 +283,7 @@ def _launch_environment(java_home: Path, master: str) -> dict[str, str | None]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         # Another Spark's jars would not understand this pyspark.
-        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_HOME": str(SPARK_HOME),
         # Would make the builder start a Connect client instead.
         "SPARK_REMOTE": None,
         "PYTHONPATH": (f"{_ROOT}{os.pathsep}{path}" if path else str(_ROOT)) if is_local(master) else path,
@@ -309,31 +318,17 @@ def zip_packages(path: Path) -> Path:
     return path
 
 
-def _stop(spark: SparkSession | None) -> None:
+def _stop(jvm: Jvm, spark: SparkSession | None) -> None:
     """Stop the session, if it came to be, and see its JVM end; with it goes all that Spark keeps on disk."""
     started = spark or SparkContext._active_spark_context
     gateway: Any = SparkContext._gateway
-    try:
-        if started is not None:
-            # A JVM that died cannot be asked to stop; what is left to do is on this side.
-            with contextlib.suppress(Exception):
-                started.stop()
-    finally:
-        if gateway is not None:
-            _end_jvm(gateway)
-        SparkContext._gateway = None
-        SparkContext._jvm = None
-
-
-def _end_jvm(gateway: Any) -> None:
-    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    # A JVM that died cannot be asked to stop; what is left to do is on this side.
     with contextlib.suppress(Exception):
-        gateway.shutdown()
-    if process is None or process.stdin is None:
-        return
-    process.stdin.close()  # The JVM ends when its parent's pipe does.
-    try:
-        process.wait(timeout=STOP_SECONDS_MAX)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        if started is not None:
+            started.stop()
+    with contextlib.suppress(Exception):
+        if gateway is not None:
+            gateway.shutdown()
+    jvm.end()
+    SparkContext._gateway = None
+    SparkContext._jvm = None

