@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from broker.cli import CommandGroup
+from broker.group.zookeeper.cli import herd_command
 from placement.consumer.cli import assign_command
 from replication.groups.alone.cli import simulate_command
 
@@ -17,5 +18,5 @@ def groups() -> None:
     """Show who gets which partitions of a consumer group, and what rebalances cost."""
 
 
-for command in (assign_command, simulate_command):
+for command in (assign_command, herd_command, simulate_command):
     groups.add_command(command)

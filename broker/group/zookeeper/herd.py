@@ -1,20 +1,28 @@
-"""A group of consumers of before 0.9: each watches ZooKeeper and decides for itself. What that costs, in numbers.
+"""Simulate a group of consumers of before 0.9: each watches ZooKeeper and decides for itself what to read.
 
-Decides nothing well: that is the point. It shows the two troubles for which the coordinator was made.
+What it decides: what a membership change costs without a coordinator. Two troubles show:
 
-- The herd: one consumer that comes or goes wakes all of them; each reads the whole group and every owner, so that
+- The herd effect: one consumer that joins or dies wakes all the others; each reads the whole group and every owner, so
   the reads grow with the square of the group.
-- The split brain: each decides by what it has read, and they have not read the same. One claims a partition that
-  another has not let go; claims fail, are given up and tried again, and who fails `retry_count_max` times owns nothing.
+- The split brain: each consumer decides by what it has read, and two have not read the same. One claims a partition
+  that another has not let go; the claim fails, is given up and tried again, and a consumer that fails
+  `retry_count_max` times owns nothing.
 
-Constraints: the partition lists that two consumers compute from the same view never overlap; no partition is ever
-owned by two, as its node can be made once only. What suffers is how long partitions are owned by none.
+Constraints: the ranges that two consumers compute from the same view never overlap. No partition is ever owned by two
+consumers, as its owner node can be created once only; what suffers is how long partitions have no owner.
 
-How (0.8): a consumer registers under the group's ids and watches them. Told of a change, it lets its partitions go,
-reads the ids, takes its range, and makes an owner node for each partition of it. If one is there already, it gives
-up those it has made, waits for `backoff_ms` and begins again.
+How (0.8): a consumer registers under the group's ids and watches them. When the watch fires, it releases its
+partitions, reads the ids, takes its range, and creates an owner node for each partition of the range. If one exists
+already, it deletes those it has created, waits for `backoff_ms` and begins again.
 
-Example: 20 consumers, one of which dies: 19 are woken, and each reads the group at least once.
+Example: of 20 consumers one dies: 19 are woken, and each reads the group at least once.
+
+    >>> from broker.entropy import SplitMix64
+    >>> herd = Herd(HerdOptions(consumer_count=20, retry_count_max=100), SplitMix64(1))
+    >>> started = herd.start()
+    >>> herd.crash("c0007")
+    >>> herd.settle().woken_count
+    19
 
 Left out: several topics and threads, rebalances for new brokers, offsets (kept in ZooKeeper too).
 
@@ -44,7 +52,10 @@ _TICK: Final = 1
 
 @attrs.frozen(kw_only=True)
 class HerdOptions:
-    """The group and how far it is from ZooKeeper; the settings' defaults are those of 0.8.2. Times are means."""
+    """The size of the group, the consumers' settings and the delays; `arrival_ms` is exact, other delays are means.
+
+    Defaults of the settings are those of Kafka 0.8.2.
+    """
 
     consumer_count: int = 20
     partition_count: int = 60
@@ -64,7 +75,13 @@ class HerdOptions:
 
 @attrs.frozen(kw_only=True)
 class HerdReport:
-    """What happened in between. `unowned_partition_ms` sums over the partitions the time without an owner."""
+    """What happened until the group settled.
+
+    `unowned_partition_ms` is the time without an owner, summed over the partitions.
+
+    A disagreement is a read of the group that differs from what another live consumer has read; a conflict is a claim
+    of a partition that another consumer still owns.
+    """
 
     woken_count: int
     rebalance_count: int
@@ -87,11 +104,11 @@ class _Consumer:
     owned: list[int] = attrs.field(factory=list)
     claims: list[int] = attrs.field(factory=list)
     turn: int = 0
-    """Counts what interrupts it: a step of an earlier turn is not taken any more."""
+    """Counts the interruptions of the consumer: a step that was planned in an earlier turn is dropped."""
 
 
 class Herd:
-    """A group and its ZooKeeper on a virtual clock."""
+    """A group of consumers and its ZooKeeper on a virtual clock."""
 
     def __init__(self, options: HerdOptions, entropy: RandomSource) -> None:
         self.options = options
@@ -110,14 +127,14 @@ class Herd:
         self._reads = self._writes = 0
 
     def start(self) -> HerdReport:
-        """Let the consumers come one after the other, `arrival_ms` apart, and the group settle."""
+        """Start the consumers, `arrival_ms` apart, let the group settle, and return what happened."""
         for number in range(self.options.consumer_count):
             name = f"c{number:04d}"
             self._after(number * self.options.arrival_ms, partial(self.join, name))
         return self.settle()
 
     def join(self, name: str) -> None:
-        """Let a consumer come."""
+        """Register a consumer, which wakes the others and rebalances."""
         consumer = _Consumer(Session(name))
         self._consumers[consumer.session] = consumer
         self.nodes.open(consumer.session)
@@ -126,7 +143,7 @@ class Herd:
         self._begin(consumer)
 
     def crash(self, name: str) -> None:
-        """Let a consumer die; nobody reads its partitions, and ZooKeeper notices when its session is over."""
+        """Kill a consumer; its owner nodes stay until ZooKeeper ends its session, after `session_timeout_ms`."""
         consumer = self._consumers[Session(name)]
         consumer.is_alive = False
         consumer.turn += 1
@@ -136,7 +153,7 @@ class Herd:
         self._after(self.options.session_timeout_ms, lambda: self._expire(consumer))
 
     def settle(self) -> HerdReport:
-        """Play until nothing more happens, and return what did since the last time."""
+        """Run until nothing is planned any more, and return what happened since the last report."""
         start_ms = self.now_ms
         while self._agenda:
             at_ms, _, action = heapq.heappop(self._agenda)
@@ -158,8 +175,13 @@ class Herd:
         return report
 
     def owners(self) -> dict[int, Session]:
-        """Return who owns each partition that is owned."""
+        """Return the owner of each partition that has one."""
         return {partition: c.session for c in self._consumers.values() if c.is_alive for partition in c.owned}
+
+    def first_active(self) -> str:
+        """Return the name of the first consumer that lives and has not given up, or of the first that lives."""
+        alive = sorted((each.has_failed, each.session) for each in self._consumers.values() if each.is_alive)
+        return alive[0][1]
 
     def _pass(self, at_ms: int) -> None:
         missing = self.options.partition_count - self._owned_count
@@ -171,7 +193,7 @@ class Herd:
         heapq.heappush(self._agenda, (self.now_ms + delay_ms, self._step_count, action))
 
     def _later(self, consumer: _Consumer, mean_ms: int, action: Callable[[], None]) -> None:
-        """Let `consumer` go on after a while, unless something interrupts it."""
+        """Plan the consumer's next step after a drawn delay; an interruption of the consumer cancels it."""
         turn = consumer.turn
         self._after(_TICK + exponential(self.entropy, mean_ms), lambda: action() if consumer.turn == turn else None)
 
@@ -193,7 +215,7 @@ class Herd:
         self._rebalance(consumer)
 
     def _rebalance(self, consumer: _Consumer) -> None:
-        """Let go of everything, then look who is there."""
+        """Release all partitions and claims of the consumer, then read the group."""
         self._rebalances += 1
         self._release(consumer, consumer.owned)
         self._release(consumer, consumer.claims)
@@ -216,7 +238,7 @@ class Herd:
         self._later(consumer, self.options.round_trip_ms, lambda: self._claim(consumer))
 
     def _claim(self, consumer: _Consumer) -> None:
-        """Make a node for each partition of its range, in one go; all of them, or none is kept."""
+        """Create an owner node for each partition of the consumer's range; after a conflict, release them all."""
         start, end = range_of(consumer.view.index(consumer.session), len(consumer.view), self.options.partition_count)
         for partition in range(start, end):
             self._writes += 1
@@ -230,7 +252,7 @@ class Herd:
         self._owned_count += len(consumer.owned)
 
     def _is_claimed(self, consumer: _Consumer, partition: int) -> bool:
-        """Try to make a partition's owner node, and return whether that was possible."""
+        """Create a partition's owner node; return False where it exists already."""
         try:
             self.nodes.create(f"{OWNERS}/{partition}", kind=NodeKind.EPHEMERAL, session=consumer.session)
         except ZnodeRefusedError as refused:
@@ -252,7 +274,11 @@ class Herd:
 
 
 def range_of(place: int, consumer_count: int, partition_count: int) -> tuple[int, int]:
-    """Return the range, from first to behind the last, of the consumer at `place` among the sorted ones."""
+    """Return the first partition and the end (exclusive) of the range of the consumer at `place`, in order of name.
+
+    >>> [range_of(place, 3, 10) for place in range(3)]
+    [(0, 4), (4, 7), (7, 10)]
+    """
     each, more = divmod(partition_count, consumer_count)
     start = each * place + min(place, more)
     return start, start + each + (place < more)

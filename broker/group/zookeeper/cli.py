@@ -1,0 +1,190 @@
+"""Run `brokerside groups herd`: what a membership change cost before there was a group coordinator.
+
+What it decides: how the episodes of a ZooKeeper-era group are printed: one column an episode, or JSON with --json.
+
+Constraints: the exit status is 0, or 2 for options that are refused.
+
+Source: ours; the options have the names of Kafka 0.8.2's consumer settings where there is one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import attrs
+import click
+from rich.console import Console
+from rich.table import Table
+
+from broker.cli import takes
+from broker.entropy import SplitMix64
+from broker.group.zookeeper.episodes import HerdEpisode, herd_episodes
+from broker.group.zookeeper.herd import HerdOptions
+from broker.ids import INT64_MAX
+from broker.units import HOUR_MS, SECOND_MS, DurationMs
+
+CONSUMER_COUNT_MAX: Final = 200
+"""Reads grow with the square of the group; 200 consumers take a few seconds."""
+PARTITION_COUNT_MAX: Final = 2_000
+RETRY_COUNT_MAX: Final = 100
+_DURATION_MS: Final = click.IntRange(0, HOUR_MS)
+_DEFAULTS: Final = HerdOptions()
+
+
+@attrs.frozen(kw_only=True)
+class HerdCommand:
+    """The options of `groups herd`, as they were given."""
+
+    consumers: int
+    partitions: int
+    seed: int
+    retries: int
+    backoff_ms: int
+    session_timeout_ms: int
+    notice_ms: int
+    json: bool
+
+    def herd_options(self) -> HerdOptions:
+        """Return the options of the simulation."""
+        return HerdOptions(
+            consumer_count=self.consumers,
+            partition_count=self.partitions,
+            retry_count_max=self.retries,
+            backoff_ms=DurationMs(self.backoff_ms),
+            session_timeout_ms=DurationMs(self.session_timeout_ms),
+            notice_ms=DurationMs(self.notice_ms),
+        )
+
+
+@click.command("herd")
+@click.option(
+    "--consumers",
+    type=click.IntRange(1, CONSUMER_COUNT_MAX),
+    default=_DEFAULTS.consumer_count,
+    show_default=True,
+    metavar="N",
+    help="Consumers that start; one more joins later.",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(1, PARTITION_COUNT_MAX),
+    default=_DEFAULTS.partition_count,
+    show_default=True,
+    metavar="N",
+    help="Partitions of the topic that the group reads.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, INT64_MAX),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of the random generator; the same seed gives the same run.",
+)
+@click.option(
+    "--retries",
+    type=click.IntRange(1, RETRY_COUNT_MAX),
+    default=_DEFAULTS.retry_count_max,
+    show_default=True,
+    metavar="N",
+    help="Attempts of one rebalance before a consumer gives up (rebalance.max.retries).",
+)
+@click.option(
+    "--backoff-ms",
+    type=_DURATION_MS,
+    default=_DEFAULTS.backoff_ms,
+    show_default=True,
+    metavar="MS",
+    help="Pause between two attempts, in ms (rebalance.backoff.ms).",
+)
+@click.option(
+    "--session-timeout-ms",
+    type=_DURATION_MS,
+    default=_DEFAULTS.session_timeout_ms,
+    show_default=True,
+    metavar="MS",
+    help="Time until ZooKeeper ends the session of a dead consumer, in ms (zookeeper.session.timeout.ms).",
+)
+@click.option(
+    "--notice-ms",
+    type=_DURATION_MS,
+    default=_DEFAULTS.notice_ms,
+    show_default=True,
+    metavar="MS",
+    help="Mean delay of a watch notification, in ms; the longer, the more consumers read different groups.",
+)
+@click.option("--json", is_flag=True, help="Print every count as JSON instead of a table.")
+@takes(HerdCommand)
+def herd_command(command: HerdCommand) -> int:
+    """Count what a membership change cost when consumers coordinated through ZooKeeper (before Kafka 0.9).
+
+    Consumers start, one more joins, one dies. Each consumer watches the group in ZooKeeper and computes its own range
+    of partitions; there is no coordinator.
+
+    Herd effect: one change wakes every consumer, and each reads the whole group and all owners. In the table, "woken"
+    and "ZooKeeper reads" show it: twice the --consumers and --partitions make about four times the reads.
+
+    Split brain: two consumers that have read different members compute ranges that overlap. "different views" counts
+    such reads, "claims refused" the partitions that were claimed while another consumer owned them, "gave up" the
+    consumers that failed --retries times and own nothing, "without owner at the end" what nobody reads then. No
+    partition ever has two owners.
+
+    \b
+    Examples:
+      brokerside groups herd
+      brokerside groups herd --consumers 40 --partitions 120 --notice-ms 500
+      brokerside groups herd --consumers 40 --seed 3 --json
+    """
+    options = command.herd_options()
+    episodes = herd_episodes(options, SplitMix64(command.seed))
+    if command.json:
+        click.echo(json.dumps({"version": 1, "seed": command.seed, **_as_json(options, episodes)}))
+        return 0
+    Console(soft_wrap=True).print(_table(options, episodes))
+    return 0
+
+
+def _as_json(options: HerdOptions, episodes: Sequence[HerdEpisode]) -> dict[str, object]:
+    return {
+        "options": attrs.asdict(options),
+        "episodes": [
+            {"what": each.what, **attrs.asdict(each.report), "ownerless_count": each.ownerless_count}
+            for each in episodes
+        ],
+    }
+
+
+def _table(options: HerdOptions, episodes: Sequence[HerdEpisode]) -> Table:
+    title = f"{options.consumer_count} consumers, {options.partition_count} partitions, no coordinator"
+    shown = Table(title=title, title_justify="left")
+    shown.add_column("", no_wrap=True)
+    for episode in episodes:
+        shown.add_column(episode.what, justify="right")
+    for name, cell in _ROWS.items():
+        shown.add_row(name, *(cell(episode) for episode in episodes))
+    return shown
+
+
+def _count(of: Callable[[HerdEpisode], int]) -> Callable[[HerdEpisode], str]:
+    return lambda episode: f"{of(episode):,}"
+
+
+def _seconds(of: Callable[[HerdEpisode], int]) -> Callable[[HerdEpisode], str]:
+    return lambda episode: f"{of(episode) / SECOND_MS:,.1f}"
+
+
+_ROWS: Final[dict[str, Callable[[HerdEpisode], str]]] = {
+    "consumers woken": _count(lambda episode: episode.report.woken_count),
+    "rebalances": _count(lambda episode: episode.report.rebalance_count),
+    "ZooKeeper reads": _count(lambda episode: episode.report.read_count),
+    "ZooKeeper writes": _count(lambda episode: episode.report.write_count),
+    "different views": _count(lambda episode: episode.report.disagreement_count),
+    "claims refused": _count(lambda episode: episode.report.conflict_count),
+    "consumers that gave up": _count(lambda episode: episode.report.failed_consumer_count),
+    "partitions unowned s": _seconds(lambda episode: episode.report.unowned_partition_ms),
+    "without owner at the end": _count(lambda episode: episode.ownerless_count),
+    "settled after s": _seconds(lambda episode: episode.report.settled_ms),
+}
+"""The lines of the table: a name and how an episode's value is shown."""

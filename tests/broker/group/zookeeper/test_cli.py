@@ -1,0 +1,86 @@
+"""`brokerside groups herd`: what it prints, explains and refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from broker.cli import run
+from broker.entropy import SplitMix64
+from broker.group.zookeeper import HerdOptions, herd_episodes
+from broker.group.zookeeper.cli import herd_command
+from replication.groups.cli import groups
+
+
+def herd(*arguments: str) -> int:
+    return run(herd_command, "brokerside groups herd", list(arguments))
+
+
+def test_a_column_for_each_episode_shows_the_herd_effect(capsys: pytest.CaptureFixture[str]) -> None:
+    assert herd() == 0
+    printed = capsys.readouterr().out
+    assert "20 consumers, 60 partitions, no coordinator" in printed
+    (heads,) = [line for line in printed.splitlines() if "one dies" in line]
+    assert [head.strip() for head in heads.strip("┃").split("┃")] == [
+        "", "20 start", "one more joins", "one dies"
+    ]  # fmt: skip
+    (woken,) = [line for line in printed.splitlines() if "consumers woken" in line]
+    assert woken.split("│")[3:5] == ["             20 ", "       20 "]
+
+
+def test_json_has_every_count_and_is_the_same_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--consumers", "6", "--partitions", "7", "--seed", "3", "--json")
+    assert herd(*arguments) == 0
+    first = capsys.readouterr().out
+    assert herd(*arguments) == 0
+    assert capsys.readouterr().out == first
+    document = json.loads(first)
+    assert (document["version"], document["seed"]) == (1, 3)
+    assert (document["options"]["consumer_count"], document["options"]["partition_count"]) == (6, 7)
+    assert [each["what"] for each in document["episodes"]] == ["6 start", "one more joins", "one dies"]
+    assert document["episodes"][2]["woken_count"] == 6
+    assert herd(*arguments[:-2], "4", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["episodes"] != document["episodes"]
+
+
+def test_slow_notifications_split_the_brain(capsys: pytest.CaptureFixture[str]) -> None:
+    assert herd("--consumers", "30", "--notice-ms", "500", "--retries", "1", "--seed", "3", "--json") == 0
+    start = json.loads(capsys.readouterr().out)["episodes"][0]
+    assert start["disagreement_count"] > 0
+    assert start["conflict_count"] > 0
+    assert start["failed_consumer_count"] > 0
+    assert start["ownerless_count"] > 0
+
+
+def test_the_help_says_what_the_two_troubles_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(groups, "brokerside groups", ["herd", "--help"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Herd effect: one change wakes every consumer" in printed
+    assert "Split brain: two consumers that have read different members compute ranges that overlap" in printed
+    assert "brokerside groups herd --consumers 40 --seed 3 --json" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--consumers", "0"), "Invalid value for '--consumers': 0 is not in the range 1<=x<=200."),
+        (("--partitions", "many"), "Invalid value for '--partitions': 'many' is not a valid integer range."),
+        (("--retries", "101"), "Invalid value for '--retries': 101 is not in the range 1<=x<=100."),
+        (("--backoff-ms", "-1"), "Invalid value for '--backoff-ms': -1 is not in the range 0<=x<=3600000."),
+        (("--brokers", "3"), "No such option '--brokers'"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_in_a_sentence(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert herd(*arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert message in printed.err
+
+
+def test_a_group_that_has_given_up_altogether_still_ends() -> None:
+    options = HerdOptions(consumer_count=1, partition_count=1, retry_count_max=1)
+    episodes = herd_episodes(options, SplitMix64(1))
+    assert [episode.what for episode in episodes] == ["1 start", "one more joins", "one dies"]
