@@ -9,6 +9,7 @@
     values          Make frozen values that are created by the million.
     compiled        Compile a loop over arrays with numba on its first call.
     printable       Escape text from outside before it reaches a terminal.
+    cli             Run a command with escaped output, one-line errors and exit statuses.
     error_codes     List Kafka's error codes by name and number.
     drawing/        Draw SVG charts and HTML pages with one writer of markup and one palette.
     machines        Write a state machine as a table of (state, input).
@@ -20,7 +21,6 @@
     requests/       Simulate the request path: acceptor, processors, queues, handlers, purgatory.
     zookeeper/      Keep ZooKeeper's tree: versions, sessions, ephemeral nodes, watches.
     group/          Coordinate classic, consumer (KIP-848) and ZooKeeper-era groups.
-    cli             Run a command with escaped output, one-line errors and exit statuses.
 
 Constraints: no module reads a clock, draws a number or opens a file by itself; time, chance and bytes are parameters.
 """
