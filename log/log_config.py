@@ -1,9 +1,9 @@
 """What a log runs with: Kafka's topic settings, as numbers in one value.
 
-Decides nothing by itself; every rule of a log takes the one number it needs from here. Names follow the
+What it decides: nothing by itself; every rule of a log takes the one number it needs from here. Names follow the
 project's habit (units last, maxima last); `NAMES` says which setting of Kafka's each field is.
 
-Goals, most important first
+Goals, most important first:
 1. One value that says all a log does with its bytes; two logs of equal config behave alike.
 2. The config of golden cases and of old brokers can be expressed: no range of today's Kafka is held
    against it, so a segment may have 300 bytes here though Kafka 4.0 asks for 1 MiB.

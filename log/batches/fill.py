@@ -1,6 +1,6 @@
 """Batches to columns of records, a bounded number of rows at a time.
 
-What it decides: how the kernel that reads records (`log.batches.records_kernel`) is driven: what it is told of each
+What it decides: how the kernel that reads records (`log.batches.records_kernel`) is driven: what it gets for each
 batch, how much memory its columns take, and what is handed out when a batch does not add up.
 
 Constraints: no more than `ROWS_MAX` rows at once, whatever a header announces; a large batch is handed out in several

@@ -3,12 +3,14 @@
 What it decides: where batches begin and what their headers say, without looking at records or checksums.
 
 Constraints: nothing outside the span is read; every step moves on by at least 26 bytes, so the walk ends. What
-stops it is told by a code and the position, in the order in which `log.batches.in_buffer.batch_at` looks at things
+stops it is returned as a code and the position, in the order in which `log.batches.in_buffer.batch_at` looks at things
 (its twin).
 
 How: a row is `ROW_COUNT` int64s, the constants below naming them. Messages of magic 0 and 1 fill what they have.
 
-Cost: about 10 ns a batch, and the memory of the pages touched. Source: ours.
+The cost is about 10 ns a batch, and the memory of the pages touched.
+
+Source: ours.
 """
 
 from __future__ import annotations

@@ -11,7 +11,9 @@ How: batches are rows of `plan`: where the payload begins and ends, how many rec
 The pass stops where the columns are full, and goes on there at the next call: `state` holds the batch, the records
 of it that are done, and the position. It stops at the first batch that does not add up.
 
-Cost: about 12 ns a record of short numbers. Source: ours; the format is DefaultRecord's.
+The cost is about 12 ns a record of short numbers.
+
+Source: ours; the format is DefaultRecord's.
 """
 
 from __future__ import annotations

@@ -10,7 +10,9 @@ leader epoch, producer id or sequence but -1, and no more records than offsets.
 
 Left out: messages of magic 0 and 1; too many bytes look like one.
 
-Cost: about 1 ns a byte, as few bytes are a 2. Source: ours.
+The cost is about 1 ns a byte, as few bytes are a 2.
+
+Source: ours.
 """
 
 from __future__ import annotations

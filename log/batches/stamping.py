@@ -1,6 +1,6 @@
 """Write a leader's answer into the header of a batch: its offsets, its epoch, and the time that counts.
 
-Decides which bytes of a batch a leader changes without touching its records.
+What it decides: which bytes of a batch a leader changes without touching its records.
 
 Constraints: base offset and leader epoch lie outside the checksum and change nothing else. The largest time and its
 type lie inside: the checksum is computed anew, but only if one of them differs, so that a producer's own checksum

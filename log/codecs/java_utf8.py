@@ -1,7 +1,8 @@
 """Bytes as the text that Java makes of them.
 
-Decides how many U+FFFD stand for bytes that are not UTF-8. Java and Python agree on where such bytes begin, and not on
-how many belong together: Java takes a surrogate's three bytes as one, and the first two if the third is missing.
+What it decides: how many U+FFFD stand for bytes that are not UTF-8. Java and Python agree on where such bytes begin,
+and not on how many belong together: Java takes a surrogate's three bytes as one, and the first two if the third is
+missing.
 
 Example: decode_java_utf8(b"\\xed\\xa0\\x80") == "\\ufffd", where Python's own replacement gives three.
 

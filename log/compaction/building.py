@@ -1,7 +1,7 @@
-"""The batches that are left of a chunk, built by kind: copied, emptied, or with fewer records.
+"""Build the batches that stay of a chunk: copied, emptied, or with fewer records.
 
-What it does: puts together, for each batch of a chunk, the bytes that stand in its place in the new segment, and what
-the indexes of that segment have to know of it.
+What it decides: for each batch of a chunk, the bytes that stand in its place in the new segment, and what the indexes
+of that segment have to know of it.
 
 Constraints: as Kafka's builder: same codec at its default level, base offset, last offset, base sequence, producer,
 leader epoch and timestamp type; the count, the base timestamp (the first record's, or the delete horizon) and, unless
@@ -10,7 +10,9 @@ the log stamped them, the largest timestamp are those of the records that stay.
 How: batches of magic 2 are written by a kernel, all rows in one go, then compressed one by one and given their size and
 checksum. What the kernel does not write (see there) and the wrappers of older messages are `log.batches.rewrite`'s.
 
-Cost: linear in the bytes. Source: org.apache.kafka.common.record.MemoryRecords.buildRetainedRecordsInto and
+The cost is linear in the bytes.
+
+Source: org.apache.kafka.common.record.MemoryRecords.buildRetainedRecordsInto and
 MemoryRecordsBuilder.info, DefaultRecordBatch.writeEmptyHeader, trunk 1eb7644 (2024-10).
 """
 

@@ -4,7 +4,7 @@ What it decides: the order of the work. The dirty part is read once to learn the
 the map goes; then the log is written anew from its beginning up to there, group of segments by group, and each new
 segment takes the place of its old ones.
 
-Goals, most important first
+Goals, most important first:
 1. For each key the latest record is there after the pass (or was a tombstone whose time had come); offsets and order
    are as before; nothing at or above the end of the pass is touched.
 2. A crash at any moment leaves either the old segments of a group or the new one: it is written under `.cleaned`,
@@ -21,7 +21,9 @@ Example: keys a, b, a, c in two rolled segments: the map has a: 2, b: 1, c: 3; t
 Left out: throttling, and giving up half way, which Kafka does when a partition is being deleted. A segment with an
 offset too far from its base, left by brokers before 1.1, is refused where Kafka splits it first.
 
-Cost: twice the bytes read, once the bytes left written. Source: kafka.log.Cleaner.doClean, cleanSegments and
+The cost is twice the bytes read, once the bytes left written.
+
+Source: kafka.log.Cleaner.doClean, cleanSegments and
 buildOffsetMap, trunk 1eb7644 (2024-10).
 """
 
@@ -37,7 +39,7 @@ from broker.ids import Offset
 from broker.units import SizeBytes, TimeMs
 from log.compaction.cleaner_stats import CleanerStats
 from log.compaction.fates import Fates, LastOfProducer
-from log.compaction.filter import Terms, filter_source
+from log.compaction.filter import TombstoneRule, filter_source
 from log.compaction.grouping import group_segments
 from log.compaction.io_chunks import BUFFER_SIZE_BYTES, MESSAGE_SIZE_BYTES_MAX, Appender, IoLimits
 from log.compaction.mapping import LOG_START, map_source
@@ -139,7 +141,7 @@ class _Rewrite:
             broker_message_size_bytes_max=options.message_size_bytes_max,
             topic_message_size_bytes_max=log.config.message_size_bytes_max,
         )
-        self._terms = Terms.of_pass(now_ms, log.config.delete_retention_ms)
+        self._rule = TombstoneRule.of_pass(now_ms, log.config.delete_retention_ms)
         self._fates = Fates(target.end_offset, now_ms)
         clean_segments = log.local.segments.between(LOG_START, target.first_dirty_offset)
         self._legacy_horizon_ms = (
@@ -170,9 +172,9 @@ class _Rewrite:
         """Append what stays of an old segment to the new one."""
         source = source_of(segment)
         keeps_tombstones = segment.modified_ms > self._legacy_horizon_ms
-        terms = attrs.evolve(self._terms, keeps_legacy_tombstones=keeps_tombstones)
+        rule = attrs.evolve(self._rule, keeps_legacy_tombstones=keeps_tombstones)
         appender = Appender(cleaned, self._limits)
-        for batches in filter_source(source, self._fates, self._offset_map, terms):
+        for batches in filter_source(source, self._fates, self._offset_map, rule):
             appender.feed(batches)
             self.stats = self.stats.plus(batches)
         appender.finish()

@@ -1,4 +1,4 @@
-"""What a pass read and wrote, in numbers.
+"""Count the bytes and records that a cleaning pass read and wrote.
 
 Source: kafka.log.CleanerStats, trunk 1eb7644 (2024-10).
 """

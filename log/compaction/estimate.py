@@ -25,7 +25,7 @@ from broker.ids import Offset
 from broker.units import DAY_MS, DurationMs, TimeMs
 from log.compaction.cleaner_stats import CleanerStats
 from log.compaction.fates import Fates
-from log.compaction.filter import Terms, filter_source
+from log.compaction.filter import TombstoneRule, filter_source
 from log.compaction.mapping import map_source
 from log.compaction.offset_map import SLOT_COUNT, OffsetMap
 from log.compaction.source import SourceLog
@@ -44,7 +44,7 @@ class CompactionEstimate:
     stats: CleanerStats
     """Bytes and records read and left; `keyless_count` are records that a cleaner drops for having no key."""
     distinct_key_count: int
-    """Keys that were told apart; as many as the map holds if not `is_complete`."""
+    """Distinct keys that were counted; as many as the map holds if not `is_complete`."""
     is_complete: bool
     """Whether the map held all keys. If not, what follows the last mapped record counts as kept."""
 
@@ -73,9 +73,9 @@ def estimate_compaction(
     is_complete = all(map_source(offset_map, segment, transactions) for segment in segments)
     fates = Fates(NO_END_OFFSET, now_ms)
     fates.transactions.add_aborted(aborted)
-    terms = Terms.of_pass(now_ms, delete_retention_ms)
+    rule = TombstoneRule.of_pass(now_ms, delete_retention_ms)
     stats = CleanerStats()
     for segment in segments:
-        for batches in filter_source(segment, fates, offset_map, terms):
+        for batches in filter_source(segment, fates, offset_map, rule):
             stats = stats.plus(batches)
     return CompactionEstimate(stats=stats, distinct_key_count=len(offset_map), is_complete=is_complete)

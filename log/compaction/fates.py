@@ -1,6 +1,6 @@
-"""What becomes of each batch, before its records are looked at.
+"""Decide the fate of each batch of a cleaning pass, before its records are read.
 
-What it decides, of a batch in the order of the log
+What it decides: for each batch, in the order of the log,
 - whether its records are judged by their keys, all stay (a marker that is still needed) or all go (of an aborted
   transaction, or a marker whose horizon is reached);
 - whether an empty batch stays in its place when none of its records does. It stays while it is the last thing known
@@ -11,7 +11,8 @@ What it decides, of a batch in the order of the log
 
 A batch that goes whole is not even read, so its records do not count as read.
 
-Goals: Kafka's answers; no work for the batches that are like most: without transaction, not the last of anything.
+Goals, most important first: Kafka's answers; no work for the batches that are like most: without transaction, not the
+last of anything.
 
 How: `Fates.of_headers` gives most batches the common fate at once, and asks `fate_of` for the others.
 
@@ -43,7 +44,7 @@ from log.record import ControlType, control_type
 
 @attrs.frozen
 class LastOfProducer:
-    """The last that the log knows of an active producer: where its last data ended, if it has any, and its epoch."""
+    """An active producer's last data offset, None if it has written none, and its epoch."""
 
     data_offset: int | None
     producer_epoch: int
@@ -51,7 +52,7 @@ class LastOfProducer:
 
 @attrs.frozen
 class Fate:
-    """What becomes of one batch; `records` is SKIP, BY_KEY or KEEP_ALL."""
+    """The fate of one batch; `records` is SKIP, BY_KEY or KEEP_ALL."""
 
     records: int = BY_KEY
     is_read: bool = True
@@ -76,7 +77,7 @@ class ManyFates:
 
 
 class Fates:
-    """The fates of the batches of one pass, told in the order of the log.
+    """Decides the fates of the batches of one pass, which must come in the order of the log.
 
     A batch that ends right below `end_offset` is the last of the pass. `producers` are the active ones.
     """
@@ -111,7 +112,11 @@ class Fates:
         horizon_ms = batch.delete_horizon_ms
         goes = may_go
         if batch.is_control:
+            # A marker goes in two passes: the first stamps it with a horizon, so that consumers that are in the middle
+            # of the transaction have delete.retention.ms to see it; a pass after the horizon drops it (KIP-534).
             goes = may_go and horizon_ms is not None and horizon_ms <= self._now_ms
+        # Without its last batch a producer's next one would look like a gap in its sequence; without the last batch of
+        # the pass the log would seem to end sooner.
         keeps_empty = self._is_last_of_producer(batch) or batch.next_offset == self._end_offset
         return Fate(
             records=SKIP if goes else KEEP_ALL if batch.is_control else BY_KEY,
@@ -121,13 +126,13 @@ class Fates:
         )
 
     def take_retained(self) -> tuple[AbortedTransaction, ...]:
-        """Return the aborted transactions whose markers stay for data since the last call: the new index tells them."""
+        """Return the aborted transactions whose markers stay, since the last call; the new index gets them."""
         retained = tuple(self._retained)
         self._retained.clear()
         return retained
 
     def _is_special(self, headers: HeaderColumns) -> NDArray[np.bool_]:
-        """Tell of which batches the fate may not be the common one."""
+        """Return a mask of the batches that `fate_of` must judge; the others have the common fate."""
         data_offsets = [last.data_offset for last in self.producers.values() if last.data_offset is not None]
         special = is_transactional_or_control(headers)
         special |= headers.last_offset == self._end_offset - 1
@@ -145,7 +150,7 @@ class Fates:
 
 
 def discards(transactions: CleanedTransactions, batch: RecordBatch) -> tuple[bool, AbortedTransaction | None]:
-    """Return whether the transactions allow that the next batch goes, and the one that is still to be indexed."""
+    """Return whether the transactions allow discarding the next batch, and the aborted one still to be indexed."""
     if batch.is_control:
         return transactions.end(batch.producer_id, batch.last_offset, _control_type(batch))
     if batch.is_transactional:
@@ -156,7 +161,7 @@ def discards(transactions: CleanedTransactions, batch: RecordBatch) -> tuple[boo
 def mapped_fates(
     headers: HeaderColumns, transactions: CleanedTransactions, source: SourceLog
 ) -> tuple[NDArray[np.uint8], Int32Array]:
-    """Return for the walk that fills the map what is done with each batch, and how many records it counts for.
+    """Return how the walk that fills the offset map treats each batch, and how many records each counts for.
 
     Markers and the batches of aborted transactions have no keys to offer; a marker counts as one, even when emptied.
     """
@@ -172,13 +177,13 @@ def mapped_fates(
 
 
 def is_transactional_or_control(headers: HeaderColumns) -> NDArray[np.bool_]:
-    """Tell which batches are of transactions or of the cluster itself; before magic 2 there are none."""
+    """Return a mask of the transactional and the control batches; before magic 2 there are none."""
     bits = headers.attributes & np.int16(TRANSACTIONAL_BIT | CONTROL_BIT)
-    told: NDArray[np.bool_] = np.logical_and(bits != 0, headers.magic >= 2)
-    return told
+    mask: NDArray[np.bool_] = np.logical_and(bits != 0, headers.magic >= 2)
+    return mask
 
 
 def _control_type(batch: RecordBatch) -> ControlType | None:
-    """Return what the first record of a control batch says, None if it has none."""
+    """Return the type of a control batch's first record, None if it has no records."""
     records = batch.records()
     return control_type(records[0].key) if records else None

@@ -1,4 +1,4 @@
-"""What stays of a chunk of batches, as bytes.
+"""Filter the batches of a chunk by key and tombstone, and return the bytes of what stays.
 
 What it decides: the survivors of each batch, and the batch that is written with them.
 - A record stays if the map knows no later one of its key and it has a value, or is a tombstone whose time has not
@@ -8,7 +8,7 @@ What it decides: the survivors of each batch, and the batch that is written with
 - A batch that keeps all its records and gets no horizon is copied byte for byte; one that keeps some is built anew; one
   that keeps none goes, or leaves an empty batch where `log.compaction.fates` says so.
 
-Constraints: offsets never change, nor does their order. An empty batch can be told in magic 2 only, so a pass over a
+Constraints: offsets never change, nor does their order. An empty batch exists in magic 2 only, so a pass over a
 log of older messages fails, as Kafka's does, where it would have to leave one.
 
 How: masks over the columns of a scan; batches of magic 2 are built in a kernel, which leaves size, checksum and
@@ -19,7 +19,9 @@ Example: a batch with keys a, b, a at offsets 4, 5, 6 becomes one of the same of
 Left out: batches of older messages whose wrapper is of another magic than its contents (KAFKA-4298), which Kafka
 rewrites in passing, stay as they are. Names of headers that are not UTF-8 are copied; Kafka's would be U+FFFD.
 
-Cost: linear in the bytes. Source: kafka.log.Cleaner.shouldRetainRecord, org.apache.kafka.common.record.MemoryRecords.
+The cost is linear in the bytes.
+
+Source: kafka.log.Cleaner.shouldRetainRecord, org.apache.kafka.common.record.MemoryRecords.
 filterTo, trunk 1eb7644 (2024-10); KIP-534 for the horizon.
 """
 
@@ -48,8 +50,8 @@ _HORIZON_BIT: Final = np.int16(DELETE_HORIZON_BIT)
 
 
 @attrs.frozen(kw_only=True)
-class Terms:
-    """What decides on tombstones in one segment of a pass."""
+class TombstoneRule:
+    """The times that decide on tombstones in one segment of a pass."""
 
     now_ms: TimeMs
     horizon_ms: TimeMs
@@ -58,15 +60,15 @@ class Terms:
     """Whether tombstones of magic 0 and 1 stay in this segment."""
 
     @classmethod
-    def of_pass(cls, now_ms: TimeMs, delete_retention_ms: DurationMs) -> Terms:
-        """Return the terms of a pass; a horizon beyond Java's long is negative there, which means none."""
+    def of_pass(cls, now_ms: TimeMs, delete_retention_ms: DurationMs) -> TombstoneRule:
+        """Return the rule of a pass; a horizon beyond Java's long is negative there, which means none."""
         horizon_ms = now_ms + delete_retention_ms
         return cls(now_ms=now_ms, horizon_ms=TimeMs(horizon_ms if horizon_ms <= INT64_MAX else NO_HORIZON))
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class FilteredBatches:
-    """What is left of the batches of a chunk, one a row; of a batch that is gone the piece is empty, the rest -1."""
+    """The batches of a chunk after filtering, one a row; a discarded batch has an empty piece, and -1 elsewhere."""
 
     end_position: Int64Array
     """Where each batch ended in the file it was read from."""
@@ -86,7 +88,7 @@ class FilteredBatches:
 
 
 def key_columns(chunk: RecordColumns) -> KeyColumns:
-    """Return the keys of a chunk for the map."""
+    """Return the hashed keys of a chunk, to look them up in the offset map."""
     return hashed(chunk.data, chunk.key_position, chunk.key_size, chunk.offset)
 
 
@@ -95,39 +97,43 @@ def first_records(chunk: RecordColumns) -> Int64Array:
     return np.searchsorted(chunk.batch_index, np.arange(len(chunk.batches) + 1)).astype(np.int64)
 
 
-def filter_source(source: SourceLog, fates: Fates, offset_map: OffsetMap, terms: Terms) -> Iterator[FilteredBatches]:
-    """Yield what stays of a file, chunk by chunk; `fates` walks along.
+def filter_source(
+    source: SourceLog, fates: Fates, offset_map: OffsetMap, rule: TombstoneRule
+) -> Iterator[FilteredBatches]:
+    """Yield the filtered batches of a file, chunk by chunk; `fates` must be at the file's first batch.
 
     Raises CorruptDataError at damage, and IllegalStateError where an older message would have to be left empty.
     """
     for headers in source.headers():
         of_batches = fates.of_headers(headers, source)
-        # A batch of a transaction may have been aborted by what is known now and not when the map was filled, or so
-        # the other way round; older messages tell of themselves where they end only. Both are looked at.
+        # A batch whose keys are all superseded is recognised by its offsets alone, and is not read.
+        # Not so transactional ones: whether they are aborted may be known now and not when the map was filled, or the
+        # other way round. Nor older messages: their header has the last offset only.
         is_plain = (headers.magic >= MAGIC_V2) & ~is_transactional_or_control(headers)
         is_superseded = is_plain & offset_map.superseded(headers.base_offset, headers.last_offset)
         of_batches.records[is_superseded] = SKIP
         for chunk in source.records(headers, of_batches.records != SKIP):
-            yield filter_chunk(
-                chunk.columns, of_batches.rows(chunk.start_row, chunk.end_row), offset_map, terms, source
-            )
+            yield filter_chunk(chunk.columns, of_batches.rows(chunk.start_row, chunk.end_row), offset_map, rule, source)
 
 
 def filter_chunk(
-    chunk: RecordColumns, fates: ManyFates, offset_map: OffsetMap, terms: Terms, source: SourceLog
+    chunk: RecordColumns, fates: ManyFates, offset_map: OffsetMap, rule: TombstoneRule, source: SourceLog
 ) -> FilteredBatches:
-    """Return what stays of a chunk; raises IllegalStateError where an older message would have to be left empty."""
+    """Return the filtered batches of a chunk; raises IllegalStateError where an older message would be left empty."""
     headers = chunk.batches
     first = first_records(chunk)
     batches = BatchColumns(first, headers.base_offset, headers.last_offset, headers.record_count, fates.records)
     latest = offset_map.latest(key_columns(chunk), batches)
-    has_tombstone = _drop_tombstones(chunk, fates, latest, offset_map.latest_offset, terms)
+    # After this `latest.kept` says of each record whether it stays.
+    has_tombstone = _drop_tombstones(chunk, fates, latest, offset_map.latest_offset, rule)
     kept_count = latest.kept_count
     is_v2 = headers.magic >= MAGIC_V2
     has_horizon = is_v2 & (headers.attributes & _HORIZON_BIT != 0)
+    # A horizon is given once, by the first pass that keeps a tombstone or a superfluous marker (KIP-534).
     is_stamped = is_v2 & ~has_horizon & (has_tombstone | fates.is_stamped)
     is_whole = (kept_count == np.diff(first)) & ~is_stamped
-    horizon_ms = np.where(is_stamped, terms.horizon_ms, np.where(has_horizon, headers.base_timestamp, NO_HORIZON))
+    horizon_ms = np.where(is_stamped, rule.horizon_ms, np.where(has_horizon, headers.base_timestamp, NO_HORIZON))
+    # Four outcomes: copied byte for byte, left as an empty batch, built anew, or (none of these) gone.
     building = Building(chunk, first, latest.kept, source)
     building.copy(np.flatnonzero((kept_count > 0) & is_whole))
     building.empty(np.flatnonzero((kept_count == 0) & fates.keeps_empty))
@@ -151,20 +157,20 @@ def filter_chunk(
 
 
 def _read_count(counts: Int64Array, headers: HeaderColumns, fates: ManyFates) -> int:
-    """Return how many records Kafka would have read: also of a batch whose records all go, unless it goes too."""
+    """Return the record count that Kafka's CleanerStats shows as read; batches discarded unread do not count."""
     announced = np.where(fates.records == SKIP, headers.record_count, counts)
     return int(announced[fates.is_read].sum())
 
 
 def _drop_tombstones(
-    chunk: RecordColumns, fates: ManyFates, latest: LatestRecords, latest_offset: Offset, terms: Terms
+    chunk: RecordColumns, fates: ManyFates, latest: LatestRecords, latest_offset: Offset, rule: TombstoneRule
 ) -> NDArray[np.bool_]:
-    """Take the tombstones whose time has come out of `latest`; return which batches keep one."""
+    """Remove expired tombstones from `latest`, and return a mask of the batches that keep a tombstone."""
     keeps_tombstone = np.zeros(len(chunk.batches), np.bool_)
     tombstones = np.flatnonzero(latest.kept & (chunk.value_size < 0))
     if len(tombstones):
         batch_index = chunk.batch_index[tombstones]
-        drops = (fates.records == BY_KEY) & _drops_tombstones(chunk.batches, terms)
+        drops = (fates.records == BY_KEY) & _drops_tombstones(chunk.batches, rule)
         goes = drops[batch_index] & (chunk.offset[tombstones] <= latest_offset)
         latest.kept[tombstones[goes]] = False
         np.subtract.at(latest.kept_count, batch_index[goes], 1)
@@ -172,8 +178,8 @@ def _drop_tombstones(
     return keeps_tombstone
 
 
-def _drops_tombstones(headers: HeaderColumns, terms: Terms) -> NDArray[np.bool_]:
-    """Tell in which batches the time of tombstones has come; a horizon that is now has been reached."""
+def _drops_tombstones(headers: HeaderColumns, rule: TombstoneRule) -> NDArray[np.bool_]:
+    """Return a mask of the batches whose tombstones have expired; a horizon equal to now has been reached."""
     is_v2 = headers.magic >= MAGIC_V2
-    is_over = (headers.attributes & _HORIZON_BIT != 0) & (headers.base_timestamp <= terms.now_ms)
-    return np.where(is_v2, is_over, not terms.keeps_legacy_tombstones)
+    is_over = (headers.attributes & _HORIZON_BIT != 0) & (headers.base_timestamp <= rule.now_ms)
+    return np.where(is_v2, is_over, not rule.keeps_legacy_tombstones)

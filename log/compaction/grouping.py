@@ -13,7 +13,9 @@ range of 2^31 offsets would keep an empty segment alive.
 
 Example: sizes 300, 300, 300, 900 with segments of 700 bytes give groups of 2, 1 and 1.
 
-Cost: linear in the segments. Source: kafka.log.Cleaner.groupSegmentsBySize, trunk 1eb7644 (2024-10).
+The cost is linear in the segments.
+
+Source: kafka.log.Cleaner.groupSegmentsBySize, trunk 1eb7644 (2024-10).
 """
 
 from __future__ import annotations

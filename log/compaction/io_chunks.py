@@ -10,7 +10,9 @@ end of the segment.
 
 Example: a buffer of 100 bytes and batches of 40 gives appends of what stays of two batches each.
 
-Cost: linear in the batches. Source: kafka.log.Cleaner.cleanInto, growBuffersOrFail and growBuffers, MemoryRecords.
+The cost is linear in the batches.
+
+Source: kafka.log.Cleaner.cleanInto, growBuffersOrFail and growBuffers, MemoryRecords.
 filterTo and FilterResult, trunk 1eb7644 (2024-10).
 """
 

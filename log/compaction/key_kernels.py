@@ -3,7 +3,7 @@
 They do what `log.compaction.offset_map` promises. Nothing outside the arrays is read, as the columns come from a scan
 that has checked them.
 
-How
+How:
 The map is open addressing with linear probing in one array uint64[3 · capacity]: the 128 bits of a key's hash and its
 offset plus one, zero meaning that the place is free, next to each other so that a look-up touches one line of cache.
 One place is always free, so every search ends. Hashes are computed
@@ -13,7 +13,9 @@ The hash is MurmurHash3 x64 128 with seed 0. Kafka takes MD5, which costs about 
 Neither hash nor place is seen from outside; what counts is that two different keys do not meet by accident, and of n
 keys two meet with a chance of about n² / 2^129 with either. Neither holds against somebody who looks for two such keys.
 
-Cost: about 20 ns a record. Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap and kafka.log.Cleaner, trunk
+The cost is about 20 ns a record.
+
+Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap and kafka.log.Cleaner, trunk
 1eb7644 (2024-10); MurmurHash3 by Austin Appleby, public domain.
 """
 
@@ -34,7 +36,7 @@ PLACE_WIDTH: Final = 3
 # What is done with the records of a batch: they are passed over, judged by their keys, or all stay.
 SKIP, BY_KEY, KEEP_ALL = range(3)
 
-# What `map_keys` is told and tells, by index.
+# Arguments and results of `map_keys`, by index.
 START_OFFSET, ENTRY_COUNT, ENTRY_COUNT_MAX, ENTRY_COUNT_GROWTH, LATEST_OFFSET, RECORD_COUNT, ODD_COUNT = range(7)
 MAP_STATE_WIDTH: Final = 7
 

@@ -3,7 +3,7 @@
 What it decides: of the compacted logs of one directory, the dirtiest that is due is cleaned; where the pass ended is
 written to `cleaner-offset-checkpoint` for the next one.
 
-Constraints
+Constraints:
 - The checkpoint is written only after a pass is whole, so that a crash leads to cleaning again, never to leaving out.
   A pass that failed writes where it began.
 - A checkpoint outside its log is corrected when it is met, also if the log is not cleaned then. Entries of partitions

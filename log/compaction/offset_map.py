@@ -2,14 +2,14 @@
 
 What it decides: how many different keys one pass can tell apart, and which records of a log are superseded.
 
-Constraints
+Constraints:
 - Memory is 24 bytes a slot, 16 for the hash of a key and 8 for its offset; of the slots only a part, the load factor,
   may be taken, so that searches stay short. While it grows, half as much again is in use for a moment; so is a third,
   from when whole batches are asked for.
 - Filling ends at the first record with a key after the last free slot was taken, be its key new or not, also in the
   middle of a batch. `latest_offset` is how far the map knows all keys: records above it are not judged.
 
-- What is told of a batch by its offsets alone is what asking for each of its records would have told.
+- The answer for a batch by its offsets alone is the one that asking for each of its records would give.
 
 How: kernels in `log.compaction.key_kernels`, over columns of records. The table begins small, since one that fits the
 processor's cache is several times as fast as one of 128 MiB that is nearly empty, and doubles when half full, up to
@@ -21,7 +21,9 @@ Example: 10 slots and a load factor of 0.9 take nine keys; the next record with 
 Left out: the keys themselves. Two keys whose hashes are equal would be taken for one (see the kernels); Kafka lives
 with the same.
 
-Cost: amortised constant a record. Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap, trunk 1eb7644.
+The cost is amortised constant a record.
+
+Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap, trunk 1eb7644.
 """
 
 from __future__ import annotations
@@ -121,7 +123,7 @@ class OffsetMap:
         """Tell of which batches no record is the latest of its key, by their offsets alone: bool[B].
 
         So it is when the map was filled with the whole batch, and no key's latest offset is among the batch's. Where
-        records were mapped that no broker writes into a compacted log (see `map_keys`) nothing is told of any batch.
+        records were mapped that no broker writes into a compacted log (see `map_keys`) no batch is answered for.
         The batches must have been judged by key then as they will be now.
         """
         if self._known_from is None or self._state[key_kernels.ODD_COUNT]:
@@ -132,8 +134,8 @@ class OffsetMap:
         before = np.searchsorted(self._sorted_offsets, base_offset, side="left")
         through = np.searchsorted(self._sorted_offsets, last_offset, side="right")
         is_known = (base_offset >= self._known_from) & (last_offset <= self.latest_offset)
-        told: NDArray[np.bool_] = is_known & (before == through)
-        return told
+        superseded: NDArray[np.bool_] = is_known & (before == through)
+        return superseded
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the table is not as it should be."""

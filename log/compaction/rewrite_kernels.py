@@ -1,13 +1,13 @@
 """Batches of magic 2 with some of their records, compiled.
 
-What it does: writes the records that stay of each batch as a batch of its own, uncompressed, as Kafka's builder
+How: it writes the records that stay of each batch as a batch of its own, uncompressed, as Kafka's builder
 would: the header that was there with a new count, largest timestamp and base timestamp, and each record with its
-offset and time told anew, relative to those; keys, values and headers are copied as they are.
+offset and time written anew, relative to those; keys, values and headers are copied as they are.
 
-Left to the caller: the checksum in the header; and of records that are compressed then, the size.
+Left out: what the caller does: the checksum in the header; and of records that are compressed then, the size.
 
 The readable twin is `log.batches.rewrite.rebuild`; what Kafka refuses to write (times below -1, offsets that do not
-ascend) is left to it. Cost: linear in the bytes written. Source: org.apache.kafka.common.record.MemoryRecords.
+ascend) is left to it. The cost is linear in the bytes written. Source: org.apache.kafka.common.record.MemoryRecords.
 buildRetainedRecordsInto and MemoryRecordsBuilder, trunk 1eb7644 (2024-10).
 """
 
@@ -27,7 +27,7 @@ HEADER_SIZE_BYTES: Final = 61
 GROWTH_BYTES_MAX: Final = 14
 """A record can grow by nine bytes of time, when its batch gets a horizon, and by as many of its length as it takes."""
 
-# What is told of each batch written: where it ends in the output, its largest time, the offset of its last record.
+# Results for each batch written: where it ends in the output, its largest time, the offset of its last record.
 OUT_END, MAX_TIMESTAMP, MAX_OFFSET = range(3)
 RESULT_WIDTH: Final = 3
 
@@ -153,7 +153,7 @@ def put_batch(
 def write_batches(batches: WrittenBatches, records: KeptRecords, out: ByteArray, result: Int64Array) -> int:
     """Write the batches one after the other to `out`; return the row that Kafka would refuse, their number if none.
 
-    `result` int64[B, RESULT_WIDTH] is told where each ends. Each has at least one record that stays.
+    `result` int64[B, RESULT_WIDTH] gets the end of each. Each has at least one record that stays.
     """
     position = 0
     for row in range(batches.position.shape[0]):

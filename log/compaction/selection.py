@@ -2,7 +2,7 @@
 
 What it decides: the range of dirty offsets that a pass may read, how dirty a log is, and the dirtiest of many.
 
-Constraints
+Constraints:
 - Nothing at or above the last stable offset, nothing of the active segment, and nothing of or behind the first dirty
   segment that holds a message younger than min.compaction.lag.ms is touched; the bound is rounded down to the base of
   a segment, so an open transaction in the middle of a segment keeps that whole segment as it is.
@@ -16,7 +16,9 @@ goes first, also before one whose lag is over; of equals the first one given.
 
 Example: 60 clean bytes, 40 dirty ones in rolled segments below every bound: the share is 0.4, due with a ratio of 0.3.
 
-Cost: linear in the segments. Source: kafka.log.LogCleanerManager (cleanableOffsets, calculateCleanableBytes,
+The cost is linear in the segments.
+
+Source: kafka.log.LogCleanerManager (cleanableOffsets, calculateCleanableBytes,
 maxCompactionDelay, grabFilthiestCompactedLog) and LogToClean, trunk 1eb7644 (2024-10); KIP-354 for the maximum lag.
 """
 

@@ -163,7 +163,7 @@ class SourceLog:
 
 
 def _columns_of(records: Sequence[Record], batch_index: Int32Array, batches: HeaderColumns) -> RecordColumns:
-    """Return records as columns whose data are their keys; where anything else stands is not told."""
+    """Return records as columns whose data are their keys; the positions of everything else are left out."""
     key_size = np.array([-1 if record.key is None else len(record.key) for record in records], np.int32)
     value_size = np.array([-1 if record.value is None else len(record.value) for record in records], np.int32)
     ends = np.cumsum(np.maximum(key_size, 0), dtype=np.int64)

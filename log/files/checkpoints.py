@@ -1,8 +1,8 @@
 """The offset checkpoints of a log directory, and the leader epochs of a partition.
 
-Decides what Kafka writes into these files, and what it makes of one that somebody has touched.
+What it decides: what Kafka writes into these files, and what it makes of one that somebody has touched.
 
-Goals, most important first
+Goals, most important first:
 1. What Kafka accepts is accepted with the same meaning; what it refuses is refused, with its class of exception.
 2. A crash while a file is written leaves the old or the new one whole.
 3. A file that is far too large is refused before it is read.

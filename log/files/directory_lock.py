@@ -9,10 +9,10 @@ and says nothing. Given back in order, the file is removed.
 
 Example: lock = DirectoryLock(FileStorage(path)); …; lock.release()
 
-To the system a process is one user; two of one process are told apart by who of it has locked the file, as Java does
+To the system a process is one user; two of one process are distinguished by who has locked the file, as Java does
 with its OverlappingFileLockException. The second is refused until the first has closed it or is garbage.
 
-Left out: two users of one memory, who are not told apart. Nobody else may open the file: closing it anywhere in a
+Left out: two users of one memory, who are not distinguished. Nobody else may open the file: closing it anywhere in a
 process gives the lock back.
 
 Source: org.apache.kafka.server.util.FileLock and kafka.log.LogManager.lockLogDirs, 4.0.

@@ -1,9 +1,9 @@
 """The names of the directories inside a broker's log directory.
 
-Decides which partition a directory holds and in what role: in use, to be deleted, to become the one in
+What it decides: which partition a directory holds and in what role: in use, to be deleted, to become the one in
 use (future), or not the broker's any more (stray).
 
-Goals, most important first
+Goals, most important first:
 1. A name that Kafka would load is read as Kafka reads it; one that Kafka refuses is refused.
 2. A name that is made here is one that Kafka makes, for the same unique id.
 

@@ -1,8 +1,9 @@
 """Java's properties files: `key=value` lines with escapes.
 
-Decides what `meta.properties` says to Java, which reads it as Latin-1 with escapes.
+What it decides: what `meta.properties` says to Java, which reads it as Latin-1 with escapes.
 
-Goals: what Java reads is read the same; what is written is what Java would write, but for the date.
+Goals, most important first: what Java reads is read the same; what is written is what Java would write, but for the
+date.
 
 Constraints: linear in the text; a key named twice has its last value.
 

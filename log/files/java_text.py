@@ -1,9 +1,9 @@
 """How Java reads small texts: lines, fields, numbers, and its own Base64, where Python differs.
 
-Decides what a checkpoint file says when it is not as tidy as Kafka writes it: Java accepts some texts that Python
-refuses, and the other way round.
+What it decides: what a checkpoint file says when it is not as tidy as Kafka writes it: Java accepts some texts that
+Python refuses, and the other way round.
 
-Goals: the same texts are accepted, with the same meaning, and the same fault is found first.
+Goals, most important first: the same texts are accepted, with the same meaning, and the same fault is found first.
 
 Constraints: nothing here is slower than linear, whatever the text.
 

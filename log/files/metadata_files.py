@@ -1,9 +1,9 @@
 """The small files that say whose a directory is: partition.metadata, meta.properties, the clean-shutdown marker.
 
-Decides which topic a partition's directory belongs to, which broker and cluster a log directory belongs to, and
-whether the broker that used it last ended in order.
+What it decides: which topic a partition's directory belongs to, which broker and cluster a log directory belongs to,
+and whether the broker that used it last ended in order.
 
-Goals, most important first
+Goals, most important first:
 1. What Kafka accepts is accepted with the same meaning; what it refuses is refused, with its class of exception.
 2. partition.metadata and meta.properties are replaced in one step; the marker, which only has to be there, is not.
 

@@ -1,8 +1,8 @@
 """What the offset index and the time index have in common: a file of entries, reserved ahead, trimmed at the end.
 
-Decides how many entries an index holds and where in it a target lies.
+What it decides: how many entries an index holds and where in it a target lies.
 
-Goals, most important first
+Goals, most important first:
 1. The files are Kafka's byte for byte, and so is the answer of a look-up, on a damaged index too.
 2. Opening costs two small reads; entries are decoded at the first look-up only, and then once.
 3. Many look-ups at once cost a fraction of a microsecond each.
@@ -11,7 +11,7 @@ Constraints: entries are of one size, big-endian: a key that only grows and a va
 largest size, rounded down to whole entries, and full of zeros. An index that was there is taken to be full to its end:
 how many entries were valid before a crash is not written anywhere, so that recovery has to rebuild it.
 
-How
+How:
 The keys and values live in two compact arrays beside the file, made at the first look-up and kept up to date. Keys that
 only grow are searched by bisection. On keys that do not, Kafka's search still ends somewhere, and where depends on its
 every step: it first looks whether the target lies in the last 8 KiB, the part that stays in the page cache.

@@ -1,9 +1,9 @@
 """The offset index of a segment: from an offset to where in the log file to start looking for it.
 
-Decides from which byte a read starts: `lookup` gives the largest indexed offset that is at most the target, and the
-position of the append that ends with it. From there batches are scanned.
+What it decides: from which byte a read starts: `lookup` gives the largest indexed offset that is at most the target,
+and the position of the append that ends with it. From there batches are scanned.
 
-Goals and constraints: those of `log.indexes.index_file`. An entry has 8 bytes: the offset relative to the segment's
+Constraints: those of `log.indexes.index_file`. An entry has 8 bytes: the offset relative to the segment's
 base, and the position, both signed 32-bit numbers. Offsets only grow; one that does not is refused with
 InvalidOffsetError.
 

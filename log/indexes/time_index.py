@@ -1,10 +1,10 @@
 """The time index of a segment: from a timestamp to an offset from which to look for it.
 
-Decides where a search by time starts: `lookup` gives the latest entry whose timestamp is at most the target. An entry
-(timestamp, offset) says that no record up to `offset` has a later timestamp. The last entry of a closed segment
-tells the segment's largest timestamp.
+What it decides: where a search by time starts: `lookup` gives the latest entry whose timestamp is at most the target.
+An entry (timestamp, offset) says that no record up to `offset` has a later timestamp. The last entry of a closed
+segment tells the segment's largest timestamp.
 
-Goals and constraints: those of `log.indexes.index_file`. An entry has 12 bytes: the timestamp, a signed 64-bit
+Constraints: those of `log.indexes.index_file`. An entry has 12 bytes: the timestamp, a signed 64-bit
 number, and the offset relative to the segment's base, a signed 32-bit number. Timestamps only grow: one that does not
 exceed the last is passed over. The last place is kept for the entry that is added when the segment is rolled.
 

@@ -1,15 +1,15 @@
 """The transaction index of a segment: which transactions were aborted in it.
 
-Decides what a reader of committed records must leave out: `collect` gives the aborted transactions that overlap a range
-of offsets.
+What it decides: what a reader of committed records must leave out: `collect` gives the aborted transactions that
+overlap a range of offsets.
 
-Goals, most important first
+Goals, most important first:
 1. The file is Kafka's byte for byte, and so are the answers.
 2. A log without aborted transactions pays nothing: the file is made at the first entry.
 
 Constraints: an entry has 34 bytes, big-endian: version (16 bits, 0), producer id, first offset, last offset (that of
 the marker) and last stable offset after it (64 bits each). Last offsets grow. An entry whose version is not known
-stops whoever comes to it; as in Kafka, that is told from the upper byte alone. Bytes behind the last whole entry
+stops whoever comes to it; as in Kafka, that is read from the upper byte alone. Bytes behind the last whole entry
 are passed over.
 
 Example: entries (producer 7, 10..25, stable 26) and (8, 12..40, stable 41). Offsets 30..35 meet the second only, and

@@ -1,7 +1,7 @@
 """How a record makes and changes a broker.
 
-Decides what a registration says of a broker, and what a change of one leaves of it: the numbers of a change have three
-meanings (yes, no, as before), and directories that it does not name are those of before.
+What it decides: what a registration says of a broker, and what a change of one leaves of it: the numbers of a change
+have three meanings (yes, no, as before), and directories that it does not name are those of before.
 
 Constraints: lists that have no order of their own are sorted, so that equal brokers are equal values. A number without
 a meaning is refused, as in Kafka.

@@ -1,7 +1,7 @@
 """The records that KRaft writes for itself: who leads, who votes, where a snapshot begins and ends.
 
-Decides what a control record of the metadata log says. Its key is a version and a type, as every control record's;
-its value is a structure that begins with its own version.
+What it decides: what a control record of the metadata log says. Its key is a version and a type, as every control
+record's; its value is a structure that begins with its own version.
 
 Constraints: a version that is not known is read and written as the nearest known one, as Kafka reads it.
 

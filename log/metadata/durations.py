@@ -102,7 +102,7 @@ class Summary:
 
 
 class ClusterHistory:
-    """One log, told: its events, and when they were all told, its sums."""
+    """The events of one metadata log, and their summary once all events have been read."""
 
     def __init__(self, replay: Replay) -> None:
         self._replay = replay
@@ -110,14 +110,14 @@ class ClusterHistory:
         self._durations = Durations(replay.state)
 
     def events(self) -> Iterator[Event]:
-        """Yield what happened; raises what `Replay.steps` raises."""
+        """Yield every event, in the order of the log; raises what `Replay.steps` raises."""
         for step in self._replay.steps():
             events = tuple(self._history.events(step))
             self._durations.add(step, events)
             yield from events
 
     def summary(self) -> Summary:
-        """Return the sums over what was told."""
+        """Return the summary of the events that were read."""
         return self._durations.summary()
 
 
@@ -135,7 +135,7 @@ class Durations:
         self._end_ms = TimeMs(0)
 
     def add(self, step: Step, events: tuple[Event, ...]) -> None:
-        """Take one step in, and what was told of it."""
+        """Add one step and its events."""
         if self._start_ms is None:
             self._start_ms = step.time_ms
         self._end_ms = TimeMs(max(self._end_ms, step.time_ms))

@@ -1,9 +1,9 @@
-"""The words in which a cluster's history is told: what may happen to it, and one thing that happened.
+"""Define the events of a cluster's history: their kinds, and one event.
 
-Decides which changes are worth a line, and what each is called.
+What it decides: which changes are worth a line, and what each is called.
 
 Constraints: a deleted topic is one event, as is a created one, whose partitions are counted. Values of settings are
-told of topics only: those of brokers, clients and users may be secrets.
+shown for topics only: those of brokers, clients and users may be secrets.
 
 Example: an ISR that went from 1, 2, 3 to 1, 2 is Event(what=What.ISR_SHRUNK, subject="orders-3", detail="1, 2, 3 →
 1, 2; left: 3").

@@ -1,6 +1,7 @@
 """What a schema is made of: fields with a kind, the versions that have them, a tag, a default.
 
-Decides how the tables of `log.metadata.schemas` are written down: one `Field` a line, in the order of the wire.
+What it decides: how the tables of `log.metadata.schemas` are written down: one `Field` a line, in the order of the
+wire.
 
 Constraints: every version is flexible (KIP-482), as all of the metadata log's are: lengths are unsigned varints, one
 more than the size, 0 for null, and every structure ends with tagged fields.

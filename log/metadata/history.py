@@ -1,6 +1,6 @@
-"""What happened to a cluster, told from its metadata log: the events of every step (`log.metadata.events`).
+"""Derive the events of every step of a metadata log's replay (`log.metadata.events`).
 
-Decides what a change is, of all that a record says, and how long what it ends has lasted.
+What it decides: what a change is, of all that a record says, and how long what it ends has lasted.
 
 Constraints: what a snapshot says at the beginning of a log is how things stood and no event. What it shows to last
 began then or before, nobody knows when: of that is told how long it lasted at least.
@@ -123,7 +123,7 @@ class StepEvents:
 
     def _partition(self, delta: PartitionDelta, step: Step) -> Iterator[Event]:
         key, before, after = (delta.topic, delta.partition), delta.before, delta.after
-        if after is None:  # It went with its topic, which is told.
+        if after is None:  # It went with its topic, which has an event of its own.
             self._leaderless_since.pop(key, None)
             self._reassigning_since.pop(key, None)
             return

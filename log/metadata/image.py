@@ -1,7 +1,7 @@
 """What the metadata log says of a cluster after some offset: a value, every part of it.
 
-Decides how a cluster's metadata is held: brokers, controllers, topics by id, settings by resource, features, and the
-rest by its records' own keys.
+What it decides: how a cluster's metadata is held: brokers, controllers, topics by id, settings by resource, features,
+and the rest by its records' own keys.
 
 Constraints: an image never changes; two images are equal exactly if they say the same, wherever they came from (a
 snapshot or the records before it). Ids are in their 22 letters, ISR and replicas in the log's order.

@@ -1,7 +1,7 @@
 """Records as the JSON that Kafka's tools print.
 
-Decides the text of a record: fields in the order of the schema, tagged ones only where they are not their default,
-ids in their 22 letters, bytes in Base64, no spaces.
+What it decides: the text of a record: fields in the order of the schema, tagged ones only where they are not their
+default, ids in their 22 letters, bytes in Base64, no spaces.
 
 Constraints: the text is what Kafka's generated JsonConverter classes and Jackson make, letter for letter; so numbers
 with a fraction look as in Java (1048576.0, 1.0E7).

@@ -1,6 +1,6 @@
 """Which moments of a metadata log are shown, and how the cluster stood at each.
 
-Decides what "at" means. At an offset: that record and all before it count. At a time: all records that were
+What it decides: what "at" means. At an offset: that record and all before it count. At a time: all records that were
 appended at or before it. A moment beyond the end is the end; one before the beginning is refused.
 
 Without moments named, a log is told by its brokers: each time the set of live ones (registered, not fenced)

@@ -1,6 +1,7 @@
 """How a record makes and changes a partition.
 
-Decides the merge of a PartitionChangeRecord into what was known, the rule that all readers of the log must share:
+What it decides: the merge of a PartitionChangeRecord into what was known, the rule that all readers of the log must
+share:
 
 - the leader epoch rises exactly if the record names a leader, even the same one, even none (-1);
 - the partition epoch rises with every change;

@@ -88,7 +88,7 @@ def _first_offset(segment: MetadataFile) -> Offset:
     try:
         first = next(batches_in(segment.data, source=segment.source), None)
     except CorruptDataError:
-        first = None  # The damage is told when the records are read.
+        first = None  # The damage is reported when the records are read.
     named = base_offset_of(segment.name)
     if first is not None:
         return first.base_offset

@@ -1,9 +1,10 @@
 """A metadata log's file, or a snapshot, as entries: one record after another with its place.
 
-Decides what is read of a file's bytes: every record, those of KRaft itself included, with offset, epoch and time.
+What it decides: what is read of a file's bytes: every record, those of KRaft itself included, with offset, epoch and
+time.
 
-Goals, most important first
-1. A record that cannot be read is told with file, offset and type, or put aside when asked to keep going.
+Goals, most important first:
+1. A record that cannot be read is reported with file, offset and type, or put aside when asked to keep going.
 2. Memory is bounded by a piece of the file, as `log.batches.scan` reads it.
 
 Constraints: a file is recognised by what it holds, not by its name: a batch of magic 2 at its beginning.

@@ -1,9 +1,10 @@
 """One metadata record: its frame, its type and version, its fields.
 
-Decides what the value of a record of `__cluster_metadata` says. The frame is three unsigned varints: frame version 1,
-type, version; the fields follow, and nothing after them.
+What it decides: what the value of a record of `__cluster_metadata` says. The frame is three unsigned varints: frame
+version 1, type, version; the fields follow, and nothing after them.
 
-Goals: what Kafka's MetadataRecordSerde reads is read, and what it refuses is refused with its words.
+Goals, most important first: what Kafka's MetadataRecordSerde reads is read, and what it refuses is refused with its
+words.
 
 Constraints: a version that Kafka 4.1 does not have is refused, where Kafka's own code reads it as its newest.
 

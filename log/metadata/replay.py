@@ -1,9 +1,9 @@
 """A metadata log played from its beginning: what changed at every offset, and the image at any moment.
 
-Decides when a record counts. Outside of a transaction it counts at once; records between BeginTransaction and
+What it decides: when a record counts. Outside of a transaction it counts at once; records between BeginTransaction and
 EndTransaction count when it ends, those before AbortTransaction never. A snapshot counts whole.
 
-Goals, most important first
+Goals, most important first:
 1. The image at an offset is the one that a broker has that has read up to there.
 2. Where a snapshot and the records before it disagree, it is said.
 3. One pass in bounded memory, whatever the log's length.

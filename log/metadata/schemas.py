@@ -1,7 +1,7 @@
 """The records of the metadata log: one table a record type, with the versions that Kafka has.
 
-Decides which records are known, and what stands in each. Numbers are the `apiKey`s of Kafka's schemas; names are
-those that its tools print.
+What it decides: which records are known, and what stands in each. Numbers are the `apiKey`s of Kafka's schemas; names
+are those that its tools print.
 
 Constraints: a type that is not here is refused, as Kafka refuses it; so is a version above `version_max`.
 

@@ -1,6 +1,6 @@
 """A cluster's metadata while records are played: one record after another changes it.
 
-Decides what every type of record does to the metadata, with Kafka's rules, and what it changed.
+What it decides: what every type of record does to the metadata, with Kafka's rules, and what it changed.
 
 Goals, most important first: what Kafka's deltas and images make of the same records; a record costs what it changes,
 not what there is; a record that contradicts what stands before it changes nothing and is refused.

@@ -1,6 +1,6 @@
 """A metadata image as a ClusterView: the value that every measure and every report takes.
 
-Decides how what the controller knows is told in the words of `broker.cluster`.
+What it decides: how the controller's state becomes a ClusterView of `broker.cluster`.
 
 - A broker is listed if it is registered, or named by a partition; fenced is as registered. The rack is the broker's
   own.

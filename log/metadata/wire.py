@@ -1,9 +1,9 @@
 """Values to bytes and back, as a schema says: Kafka's flexible encoding.
 
-Decides how a structure is read and written. A structure is its fields in order, the untagged ones; then the number of
-tagged fields, each with tag, size and value, tags ascending.
+What it decides: how a structure is read and written. A structure is its fields in order, the untagged ones; then the
+number of tagged fields, each with tag, size and value, tags ascending.
 
-Goals, most important first
+Goals, most important first:
 1. What Kafka reads means the same here; what Kafka's generated code refuses is refused.
 2. Nothing is taken before it is known to be there: a length beyond the bytes that are left is damage.
 3. A record takes some microseconds, since a log has millions.

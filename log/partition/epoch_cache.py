@@ -1,15 +1,15 @@
-"""Which leader epoch wrote which offsets of a log.
+"""Keep which leader epoch wrote which offsets of a log.
 
-Decides where two logs part: asked for an epoch, the cache says where the last epoch up to it ended.
+What it decides: where two logs part: asked for an epoch, the cache says where the last epoch up to it ended.
 
-Goals, most important first
+Goals, most important first:
 1. Each answer is Kafka's.
 2. The file never misses an entry that the log's records show: an entry is on disk before its first record is.
 
 Constraints: epochs and start offsets both grow. An entry that contradicts later ones drops them: the newest is
 believed, as it comes from the leader. An epoch that is assigned keeps its start offset unless a lower one is named.
 
-How
+How:
 Entries are kept sorted, in one list. `assign` writes the file at once. Cutting is written later, at `flush`, and the
 file may then show entries too many after a crash, which whoever opens the log cuts again.
 

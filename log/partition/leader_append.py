@@ -1,9 +1,9 @@
-"""What a leader does to the records that it lets in: give them offsets, and stamp them.
+"""Assign offsets, leader epoch and timestamps to the records that a leader accepts.
 
-Decides for each record set from a client or a coordinator which bytes enter the log. Whether they may enter is
+What it decides: for each record set from a client or a coordinator which bytes enter the log. Whether they may enter is
 decided by `log.partition.leader_rules`.
 
-Goals, most important first
+Goals, most important first:
 1. What a leader stores, every follower and consumer can read: one magic, one codec, consecutive offsets.
 2. The producer's bytes are kept where possible: offsets, leader epoch and times are written into the headers, and
    records are only rewritten when codec or magic change or their offsets are not consecutive.

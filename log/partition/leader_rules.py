@@ -1,9 +1,9 @@
 """Which records a leader lets into its log.
 
-Decides for each batch of a set, before anything is written, whether all of it may enter, under the rules of the log
-and for whom it comes.
+What it decides: for each batch of a set, before anything is written, whether all of it may enter, under the rules of
+the log and for whom it comes.
 
-Constraints
+Constraints:
 - Batches of magic 2, and compressed ones of any magic, come alone in a set; all batches of a set have one magic.
 - A client's batch counts rightly, is no control batch, and has a sequence if it has a producer id.
 - A compacted topic takes no record without a key. With CreateTime a record's time lies within

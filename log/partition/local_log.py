@@ -1,21 +1,21 @@
 """The segments of one partition on one disk: rolling, cutting, replacing, flushing, and deleting with a delay.
 
-Decides which files a log consists of. What the bytes mean to producers and consumers is
+What it decides: which files a log consists of. What the bytes mean to producers and consumers is
 `log.partition.partition_log`'s.
 
-Goals, most important first
+Goals, most important first:
 1. At every moment the directory can be opened again without losing what was flushed (`log.partition.recovery`).
 2. The active segment is replaced before it is taken away, never the other way round.
 3. A reader that has a segment open goes on reading: files are renamed to `.deleted` first and removed later.
 
-Constraints
+Constraints:
 - `end_offset` is the next offset to be written; `recovery_point` is the offset up to which all is known to be on disk,
   and never above it.
 - A new segment begins at or above the log's end, and never where a segment that is not empty begins.
 
 How: work for later goes into `schedule`, which the owner runs. New segments take the place of old ones in an order that
 survives a crash: written as `.cleaned`, renamed to `.swap` from the last to the first, the old ones to `.deleted`, and
-the suffix dropped; what an opener finds in between is told in `log.partition.recovery`.
+the suffix dropped; `log.partition.recovery` says what an opener finds in between.
 
 Example: segments 0, 100, 200 with end 250; truncate_to(150) deletes 200 and cuts 100; the log ends at 150.
 

@@ -1,6 +1,6 @@
-"""What always holds of a log, checked.
+"""Assert the invariants of a log.
 
-Decides nothing; asserts, as a broken invariant is our bug and nobody's input.
+What it decides: nothing; asserts, as a broken invariant is our bug and nobody's input.
 
 - Offsets: log start <= high watermark <= log end, last stable offset <= high watermark, recovery point <= log end.
 - Segments: in order and without overlap, the last one active, all in use; none but the active one may be empty at the
@@ -8,7 +8,8 @@ Decides nothing; asserts, as a broken invariant is our bug and nobody's input.
 - Indexes are sound: entries ascend and lie in the segment, and reading from where an entry points finds its offset.
 - Leader epochs ascend with their start offsets, and begin at or below the log's end.
 
-Cost: linear in the index entries and in the batches between two of them. Tests and simulations call it after each step.
+The cost is linear in the index entries and in the batches between two of them. Tests and simulations call it after
+each step.
 
 Source: KAFKA-5634 and KIP-207 for the log start and the watermark, KIP-101 for the epochs; the rest follows from
 `log.segments.segment` and `log.segments.rolling`.

@@ -1,8 +1,8 @@
-"""Bring the state of producers up to an offset: from the newest snapshot, then from the batches behind it.
+"""Rebuild the state of producers up to an offset: from the newest snapshot, then from the batches after it.
 
-Decides from where the log is read again when it is opened or cut, and which snapshots are written on the way.
+What it decides: from where the log is read again when it is opened or cut, and which snapshots are written on the way.
 
-Goals, most important first
+Goals, most important first:
 1. Afterwards a retry is known as such, and an open transaction is open, as if the log had never been closed.
 2. Little is read: only what the newest usable snapshot does not cover.
 3. The next open is fast: snapshots are written for the last two segments and for the end.
@@ -32,7 +32,7 @@ from log.segments.segment import Segment
 
 @attrs.frozen(kw_only=True)
 class RebuildRequest:
-    """Up to which offset, in a log that starts where, writes which magic, and was closed how."""
+    """The log's bounds, magic and shutdown, which decide what a rebuild reads."""
 
     log_start_offset: Offset
     last_offset: Offset
@@ -42,7 +42,7 @@ class RebuildRequest:
 
 
 def rebuild_producer_state(producers: ProducerState, segments: Segments, request: RebuildRequest) -> None:
-    """Make `producers` what the log says they are at `request.last_offset`, and write snapshots."""
+    """Rebuild `producers` to the state at `request.last_offset`, and write snapshots."""
     last_offset = request.last_offset
     snapshot_offsets = _offsets_to_snapshot(segments)
     if request.magic < 2 or (producers.latest_snapshot_offset is None and request.had_clean_shutdown):
@@ -59,7 +59,7 @@ def rebuild_producer_state(producers: ProducerState, segments: Segments, request
 
 
 def settle(segment: Segment, producers: ProducerState, analysis: AppendAnalysis) -> None:
-    """Take what an append means to producers into their state, and the transactions it aborts into the index."""
+    """Update `producers` with an append, and add the transactions it aborts to the segment's index."""
     for append in analysis.appends:
         producers.update(append)
     for completed in analysis.completed:

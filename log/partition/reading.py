@@ -2,7 +2,7 @@
 
 What it decides: which bytes a reader gets: up to which offset (isolation), from which segment, how many.
 
-Goals, most important first
+Goals, most important first:
 1. Nobody sees what may still be taken back: consumers read below the high watermark, those that read committed
    transactions only below the last stable offset. Followers read up to the log's end.
 2. A reader makes progress: with `min_one_message` the first batch is returned whole, however small the limit.

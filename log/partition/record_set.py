@@ -1,9 +1,9 @@
-"""A set of batches that somebody wants appended: what it is, and whether it is sound.
+"""Check a record set that is to be appended, and read the numbers that appending needs.
 
-Decides which bytes of an append count (whole batches; a batch cut off at the end is left out), and refuses a set that
-no log may take, before anything is locked, rolled or written.
+What it decides: which bytes of an append count (whole batches; a batch cut off at the end is left out), and refuses a
+set that no log may take, before anything is locked, rolled or written.
 
-Goals, most important first
+Goals, most important first:
 1. A batch whose checksum is wrong never reaches a log.
 2. The numbers that appending needs are read once: offsets, the largest timestamp, the codec.
 

@@ -1,13 +1,13 @@
-"""Open the directory of a log: finish or undo what was broken off, load the segments, recover what was not closed.
+"""Load a log from its directory: finish or undo interrupted work, load segments, recover what was not closed.
 
-Decides what a directory full of files means, whatever moment the broker stopped at.
+What it decides: what a directory full of files means, whatever moment the broker stopped at.
 
-Goals, most important first
+Goals, most important first:
 1. The log that results is a prefix of what was written, cut between two batches, with all that was flushed.
 2. A compaction or split is either done or not done, never half.
 3. After a clean shutdown nothing is read but the ends of the segments.
 
-Constraints and how, in this order
+How: in this order:
 1. `.deleted` files go, and all `.cleaned` ones: their contents are not complete. So do `.swap` files at or above the
    smallest `.cleaned` base: their pass had not renamed all of its output yet, and what they replace is still there.
 2. The other `.swap` files are complete. What lies within the offsets that they cover goes, and they get plain names.

@@ -1,8 +1,9 @@
-"""Work that a log owes to later: files to delete after a delay, flushes after a roll.
+"""Schedule a log's later work: deleting files after a delay, flushing after a roll.
 
-Decides nothing but the order: what is due first runs first, and of equal times what was asked for first.
+What it decides: nothing but the order: what is due first runs first, and of equal times what was asked for first.
 
-Goals: no threads and no timers; whoever owns the log says what time it is, and everything due by then is done.
+Goals, most important first: no threads and no timers; whoever owns the log says what time it is, and everything due
+by then is done.
 
 Constraints: a task runs once. When one fails, the error reaches the caller, and the tasks after
 it wait for the next run.
@@ -23,7 +24,7 @@ from typing import TypeAlias
 from broker.units import TimeMs
 
 Task: TypeAlias = Callable[[TimeMs], None]
-"""Work to be done; it is told the time at which it runs."""
+"""Work to be done; it gets the time at which it runs."""
 
 
 class Schedule:

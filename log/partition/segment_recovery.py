@@ -1,8 +1,8 @@
 """Recover one segment: read every batch, keep what is whole, and write its indexes anew.
 
-Decides where a segment that was not closed properly ends, and what its indexes hold.
+What it decides: where a segment that was not closed properly ends, and what its indexes hold.
 
-Goals, most important first
+Goals, most important first:
 1. What is kept is whole: each batch has the right checksum and an offset that belongs into the segment.
 2. The state of producers and the leader epochs are those of the batches kept.
 3. As fast as checksums can be computed.
@@ -73,7 +73,7 @@ def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEp
 
 
 def _recover_batches(segment: Segment, producers: ProducerState, epochs: LeaderEpochCache | None) -> int:
-    """Take in batch after batch; return how many bytes are whole."""
+    """Recover batch by batch; return how many bytes are whole."""
     valid_bytes = indexed_bytes = 0
     try:
         for batch in segment.batches():
@@ -83,6 +83,7 @@ def _recover_batches(segment: Segment, producers: ProducerState, epochs: LeaderE
                 raise SegmentOffsetOverflowError(segment.base_offset, last_offset)
             if batch.max_timestamp > segment.max_timestamp.timestamp:
                 segment.max_timestamp = TimestampOffset(batch.max_timestamp, last_offset)
+            # As in Kafka, the entry points to the first batch that begins more than the interval after the last one.
             if valid_bytes - indexed_bytes > segment.index_interval_bytes:
                 segment.add_index_entry(last_offset, valid_bytes)
                 indexed_bytes = valid_bytes
@@ -102,7 +103,7 @@ def _update_producers(segment: Segment, producers: ProducerState, batch: RecordB
 
 
 def assign_newer(epochs: LeaderEpochCache | None, epoch: LeaderEpoch, start_offset: Offset) -> None:
-    """Note a leader epoch, if it is newer than those that are known."""
+    """Assign a leader epoch to the cache if it is newer than the latest one there."""
     if epochs is not None and epoch >= 0 and (epochs.latest_epoch is None or epoch > epochs.latest_epoch):
         epochs.assign(epoch, start_offset)
 
@@ -124,7 +125,7 @@ def _regular_headers(segment: Segment) -> HeaderColumns | None:
 def _recover_columns(
     segment: Segment, headers: HeaderColumns, producers: ProducerState, epochs: LeaderEpochCache | None
 ) -> int:
-    """Do what `_recover_batches` does, with the headers at hand."""
+    """Recover from scanned headers, with the same outcome as `_recover_batches`; return how many bytes are whole."""
     view = segment.records.view()
     count = _sound_count(view, headers)
     # A damaged marker is damaged data too: the segment ends before it, as at a wrong checksum.
@@ -140,6 +141,7 @@ def _recover_columns(
         return 0
     _write_entries(segment, headers, count)
     newer = np.flatnonzero(np.diff(headers.partition_leader_epoch[:count], prepend=-1))
+    # One look at each change of epoch does what asking at every batch does: equal epochs in a row change nothing.
     for row in newer.tolist():
         epoch = LeaderEpoch(int(headers.partition_leader_epoch[row]))
         assign_newer(epochs, epoch, Offset(int(headers.base_offset[row])))

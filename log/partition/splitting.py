@@ -1,7 +1,7 @@
 """Split a segment that holds an offset too far from its base, which an index could not hold.
 
-Decides where the segment is cut and what the new ones are called: each begins with the first batch that does not fit
-the one before, and is named by that batch's first offset.
+What it decides: where the segment is cut and what the new ones are called: each begins with the first batch that does
+not fit the one before, and is named by that batch's first offset.
 
 Constraints: all bytes stay, in their order; the new segments take the place of the old one as in compaction. Batches
 are appended in chunks of up to 1 MiB, and a chunk is one append: that is where index entries fall.

@@ -1,15 +1,15 @@
 """May this producer append this batch now?
 
-Decides what is refused of an idempotent or transactional producer, and what its state is after what is not.
+What it decides: what is refused of an idempotent or transactional producer, and what its state is after what is not.
 
-Goals, most important first
+Goals, most important first:
 1. Refused is what Kafka refuses, with its class and its reason.
 2. Nothing is changed by asking: an append is prepared beside the state, and taken over when the log has it.
 
 Constraints: how much is checked depends on who appends. Of a client, epoch and sequence; of a coordinator, which has
 no sequence numbers, the epoch; what comes by replication was checked before and is believed.
 
-How
+How:
 In order of a batch: an epoch below the last seen is refused. In the same epoch a batch has to begin at the sequence
 after the last one's, 0 after 2147483647. A new epoch begins at 0. A producer of which nothing is known, because it is
 new or its records are gone, may begin anywhere. A marker ends the transaction that is open, if one is, and its

@@ -1,7 +1,7 @@
 """What a log remembers of one idempotent or transactional producer.
 
-Decides which batches count as seen before: the last five of the producer's epoch, found again by first and last
-sequence number.
+What it decides: which batches count as seen before: the last five of the producer's epoch, found again by first and
+last sequence number.
 
 Constraints: a batch of another epoch clears the memory. Sequence numbers run from 0 to 2147483647 and go on at 0.
 

@@ -1,8 +1,8 @@
 """The `.snapshot` file: the producers of a log up to an offset, which names the file.
 
-Decides how the state of producers is written and read back.
+What it decides: how the state of producers is written and read back.
 
-Goals, most important first
+Goals, most important first:
 1. The bytes are Kafka's, the order of the producers included.
 2. Damage is noticed, whatever it is, and costs no memory beyond the file.
 

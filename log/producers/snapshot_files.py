@@ -1,7 +1,7 @@
 """The snapshot files in a partition's directory.
 
-Decides which of them are kept: those that stand at the base of a segment, and one that stands beyond them all, which is
-what a shutdown leaves.
+What it decides: which of them are kept: those that stand at the base of a segment, and one that stands beyond them
+all, which is what a shutdown leaves.
 
 Constraints: a file is known by its offset; one that is gone when it should be removed is no fault.
 

@@ -1,9 +1,9 @@
 """The producers of a log: what each has written, and which transactions are not decided.
 
-Decides what an append is to the producers in it (news, a duplicate, refused), how far readers of committed records may
-read, and from which snapshot the state is rebuilt.
+What it decides: what an append is to the producers in it (news, a duplicate, refused), how far readers of committed
+records may read, and from which snapshot the state is rebuilt.
 
-Goals, most important first
+Goals, most important first:
 1. Each answer, and each snapshot file, is Kafka's.
 2. A log without producer ids pays nothing.
 
@@ -12,7 +12,7 @@ before `update`. A transaction is ongoing from its first record to its marker, a
 high watermark has passed the marker; the first offset of any of them is unstable. A producer is forgotten when nothing
 came from it for the expiration time, unless its transaction is open.
 
-How
+How:
 Snapshots are files named by the offset up to which they speak. Truncation goes back to the newest that is left in
 range, and whoever owns the log replays what follows.
 

@@ -1,7 +1,7 @@
 """Producers by id, in the order of Java's hash table, which is the order in which snapshots have them.
 
-Decides nothing else: the order follows from the ids, from the order in which they came, and from how many there ever
-were at once.
+What it decides: nothing else: the order follows from the ids, from the order in which they came, and from how many
+there ever were at once.
 
 Constraints: a table has 16 bins at first. It doubles when more than three quarters as many producers are in it, and
 when a ninth one comes to one bin of fewer than 64. It never shrinks. A producer goes to the bin that the low bits of

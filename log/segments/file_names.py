@@ -1,7 +1,7 @@
 """The names of a partition's files.
 
-Decides which file belongs to which segment: 20 digits of its base offset (the first offset it may hold), then what it
-is, then how far on its way it is.
+What it decides: which file belongs to which segment: 20 digits of its base offset (the first offset it may hold),
+then what it is, then how far on its way it is.
 
 Constraints: a name that is not ours has no offset; it is left alone, never guessed at.
 

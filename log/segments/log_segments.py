@@ -1,6 +1,6 @@
 """The segments of a log, by base offset.
 
-Decides which segment may hold an offset: the one with the greatest base at or below it.
+What it decides: which segment may hold an offset: the one with the greatest base at or below it.
 
 Constraints: base offsets are distinct; the last segment is the active one. An empty collection exists only while a log
 is being opened.

@@ -3,7 +3,7 @@
 Decides, for many offsets or times at once, what `Segment.translate_offset` decides for one: the batch that holds an
 offset, or the batch in which the first record as late as a time can be.
 
-Goals: the same answers as one by one, at less than a microsecond each.
+Goals, most important first: the same answers as one by one, at less than a microsecond each.
 
 Constraints: answers have the order of the targets; -1 stands where there is none. Records are not looked at, so a batch
 found by time may hold earlier ones too, and `Segment.find_offset_by_timestamp` must be asked for the record.

@@ -4,10 +4,12 @@ What it decides: for each target the first batch that ends at or after an offset
 last offset are at or after two targets.
 
 Constraints: nothing outside the file is read; every step moves on by at least 26 bytes. A walk ends, without an answer,
-where a reader would end too; a size that no batch can have is told by its position. The readable twins are in
+where a reader would end too; a size that no batch can have is returned as its position. The readable twins are in
 `log.segments.search`.
 
-Cost: about 10 ns a batch passed, so less than a microsecond a look-up with the default index interval. Source: ours.
+The cost is about 10 ns a batch passed, so less than a microsecond a look-up with the default index interval.
+
+Source: ours.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Decides, before each append, whether the record set still goes into the active segment, and where the next one begins.
 
-Goals, most important first
+Goals, most important first:
 1. Every offset of a segment can be written in its indexes: at most 2^31 - 1 above the base.
 2. No segment grows beyond segment.bytes; one that is exactly full is not rolled before the next append.
 3. A topic that sleeps is not rolled for its age: age is counted in the records' own time where they have one.

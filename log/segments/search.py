@@ -1,8 +1,8 @@
 """Finding a place in a row of batches: by offset, by time.
 
-Decides which batch or record answers a look-up, once an index has said from where to read.
+What it decides: which batch or record answers a look-up, once an index has said from where to read.
 
-Goals: a look-up reads headers only, and records of the one batch that can hold the answer.
+Goals, most important first: a look-up reads headers only, and records of the one batch that can hold the answer.
 
 Constraints: batches come in the order of the file. An offset that no record has any more (compaction took it) is
 answered by the batch that covers it. A time is answered by the first record in the log's order that is as late, which

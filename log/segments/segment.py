@@ -1,13 +1,13 @@
 """One segment of a log: a file of batches, and the indexes that say where in it an offset or a time is.
 
-Decides what an append leaves in which file, and how a place in the file is found again.
+What it decides: what an append leaves in which file, and how a place in the file is found again.
 
-Goals, most important first
+Goals, most important first:
 1. The bytes of all four files are those that Kafka writes for the same appends.
 2. Look-ups read little: the nearest index entry below, then headers from there.
 3. An append of one small batch is cheap in plain Python, as simulations make millions.
 
-Constraints
+Constraints:
 - Offsets lie at most 2^31 - 1 above the base offset, or an index could not hold them.
 - An index entry is written per append (a set of batches), never for the first one: when more than
   index.interval.bytes were appended since the last entry. It points to where the append begins and holds the last

@@ -1,8 +1,8 @@
 """The files of a segment: named, opened, renamed and removed together.
 
-Decides where the log file and the three indexes of a segment are, and when each of them is there.
+What it decides: where the log file and the three indexes of a segment are, and when each of them is there.
 
-Goals, most important first
+Goals, most important first:
 1. A crash while files are renamed or removed leaves what an opener can tell apart (`log.partition.recovery`).
 2. A segment that nobody looks anything up in opens one file: the two indexes wait until they are asked for.
 

@@ -1,8 +1,9 @@
 """What a disk may hold when power comes back.
 
-Decides which states of a tree of files power loss may leave, given what was done and what was synced (`Recording`).
+What it decides: which states of a tree of files power loss may leave, given what was done and what was synced
+(`Recording`).
 
-Goals, most important first
+Goals, most important first:
 1. Nothing that a sync has promised is ever lost; everything that no sync has promised may be.
 2. The states are complete for what is allowed below, and none comes twice, as long as few operations are pending.
 
@@ -20,7 +21,7 @@ What is allowed, and why
   the first, the middle and the last boundary between blocks.
 - A sync that fails promises nothing, and later ones do not make up for it: the system takes the pages for clean.
 
-How
+How:
 Each directory has as many states as it has pending changes, and one more; each file those that its sizes and its writes
 make together. The states of the tree are all combinations. With more than `EXHAUSTIVE_OPERATION_COUNT` pending
 operations there are too many, and a sample is drawn: everything lost, everything there, and then at random.

@@ -4,7 +4,7 @@ Decides, for one choice of how far its size came and of which bytes of each writ
 
 Constraints: contents are made in one order, the same for the same changes, none twice.
 
-How
+How:
 Sizes are a row of steps, of which a crash leaves a beginning that includes all that was synced: a write beyond the end
 is a step at each boundary looked at and one at its end, a cut or growth is one. Each write has parts that may be there.
 Choosing how many steps and one part a write gives a content.

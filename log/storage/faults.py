@@ -1,14 +1,15 @@
 """One thing that goes wrong with a disk, at a chosen file and a chosen operation.
 
-Decides when the fault strikes and what it does; everything before and after works.
+What it decides: when the fault strikes and what it does; everything before and after works.
 
-Goals: one fault at a time, named by what an operator would see, so that a test of all (file, fault) pairs is a table.
+Goals, most important first: one fault at a time, named by what an operator would see, so that a test of all (file,
+fault) pairs is a table.
 
 Constraints: a path matches a pattern as a shell's would; the file that `replace` writes first counts as the one that it
 replaces. A fault strikes once, at the first operation of its kind on a path that matches, after those that it lets
 pass. Whoever does not ask for faults pays nothing: this goes around a storage.
 
-How
+How:
 - TORN_WRITE: the first half of a write arrives, then the disk fails (StorageError).
 - NO_SPACE: nothing arrives: the disk is full (StorageError).
 - READ_ERROR: a read fails (StorageError).

@@ -1,6 +1,6 @@
 """Real files below one directory.
 
-Decides how the promises of `log.storage.protocol` are kept on a file system, but for those of an open file
+What it decides: how the promises of `log.storage.protocol` are kept on a file system, but for those of an open file
 (`log.storage.real_file`).
 
 Constraints: nothing outside the root is read or changed: no path leads out of it, no symbolic link is followed below

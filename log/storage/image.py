@@ -1,6 +1,6 @@
 """A whole tree of files as a value.
 
-Decides nothing; it is what a crash leaves, and what a storage in memory can begin with.
+What it decides: nothing; it is what a crash leaves, and what a storage in memory can begin with.
 
 Example: image_of(MemoryStorage(clock)) == DiskImage({}, frozenset()).
 """

@@ -1,12 +1,12 @@
 """Files in memory: the storage of simulations and of most tests.
 
-Decides how a tree of files is kept in memory so that it behaves as a disk without power loss does.
+What it decides: how a tree of files is kept in memory so that it behaves as a disk without power loss does.
 
-Goals, most important first
+Goals, most important first:
 1. Appending a small batch costs about a microsecond: simulations run hundreds of partitions.
 2. Room that was only reserved costs nothing: an index of 10 MiB that holds one entry takes a few bytes.
 
-How
+How:
 A file is a `bytearray` that doubles when it is full, and a size that may be larger: what was never written reads as
 zeros. Opening a file gives the file itself. A view is a memoryview of the bytearray; growing and cutting make a new
 one, so that views already taken keep what they show, and lie in bytes that are never moved.

@@ -1,8 +1,9 @@
 """Bytes of a file that are there already, written over in memory: how index entries reach their file.
 
-Decides when a file may be written to through a mapping. A store to a mapping has no error: where the disk has no room
-for the page, the system ends the process with a signal. Files that are reserved ahead, as indexes are, have holes
-instead of room. So room is asked for before it is stored to, a piece at a time: a full disk is an error of that call.
+What it decides: when a file may be written to through a mapping. A store to a mapping has no error: where the disk
+has no room for the page, the system ends the process with a signal. Files that are reserved ahead, as indexes are,
+have holes instead of room. So room is asked for before it is stored to, a piece at a time: a full disk is an error of
+that call.
 
 Constraints: what is stored survives the end of the process, as what is written does, and not a loss of power before
 `fsync`, which takes stored pages along. The file must not be cut while it is mapped: the owner drops this first.

@@ -1,14 +1,14 @@
 """A tree of files, as the log sees it: what every storage can do, and what it promises.
 
-Decides what the rest of `log` may assume of a disk. Two storages keep the promises, `FileStorage` on real files and
-`MemoryStorage` in memory; `FaultyStorage` and `RecordedStorage` go around either or the latter.
+What it decides: what the rest of `log` may assume of a disk. Two storages keep the promises, `FileStorage` on real
+files and `MemoryStorage` in memory; `FaultyStorage` and `RecordedStorage` go around either or the latter.
 
-Goals, most important first
+Goals, most important first:
 1. The two storages are the same to whoever uses them, so that a simulation in memory tells something about disks.
 2. Nothing outside the root is ever touched, whatever a path says.
 3. The cheap path is cheap: appending a small batch in memory costs about a microsecond.
 
-Constraints
+Constraints:
 - A path is relative, POSIX, without empty, "." or ".." parts; the empty path is the root. `checked_path` refuses others
   with UsageError. Directories are made before files are put into them.
 - Files move within one directory only, as Kafka moves them: `rename` refuses anything else with UsageError. An open

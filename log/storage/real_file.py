@@ -1,12 +1,12 @@
 """An open file of the file system, read through a mapping and never cut under whoever looks at it.
 
-Decides how bytes are read, written, cut and locked.
+What it decides: how bytes are read, written, cut and locked.
 
-Goals, most important first
+Goals, most important first:
 1. A view may be kept for ever: nothing that is done to the file later ends the process or changes what it shows.
 2. Reads copy nothing: a view is a mapping of the file.
 
-How
+How:
 `view` maps the file and keeps the mapping until the file has outgrown it; older mappings live as long as something
 looks at them. Bytes of a mapping that lie behind the end of its file must not be touched: the system answers with a
 signal that ends the process. So a cut first asks whether anybody looks. If nobody does, the file is cut in place; else

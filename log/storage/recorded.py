@@ -1,13 +1,14 @@
 """A storage that writes down what is done to it, so that `log.storage.crash` can say what power loss may leave.
 
-Decides what counts as a change, and in which order changes came.
+What it decides: what counts as a change, and in which order changes came.
 
-Goals: whoever does not ask for a record pays nothing, as the recorder goes around a storage; the record is a value.
+Goals, most important first: whoever does not ask for a record pays nothing, as the recorder goes around a storage;
+the record is a value.
 
 Constraints: every change is written down when it has happened: bytes written, sizes set, names made, moved and removed,
 and what was synced, or failed to be. Of a write that failed half-way, what arrived is written down.
 
-How
+How:
 Files and directories are numbered when they appear, as a file system numbers its inodes, so that a change of a file's
 content and a change of its name stay apart.
 

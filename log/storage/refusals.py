@@ -1,7 +1,7 @@
 """What the operating system refuses, as our errors.
 
-Decides which error a refused call is: MissingFileError where there is no such file or directory, else StorageError; of
-either the operation and our path are told, not the system's.
+What it decides: which error a refused call is: MissingFileError where there is no such file or directory, else
+StorageError; of either the message names the operation and our path, not the system's.
 
 Example: with Refusals("open", "topic-0/a"): os.open(...) raises MissingFileError: "cannot open topic-0/a: …".
 

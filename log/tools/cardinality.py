@@ -1,8 +1,8 @@
 """How many different keys there are: counted while they are few, estimated from then on.
 
-Decides the key cardinality that `stats` tells, and says which of the two it is.
+What it decides: the key cardinality that `stats` tells, and says which of the two it is.
 
-Goals, most important first
+Goals, most important first:
 1. Bounded memory whatever comes: about 40 MB.
 2. Up to `EXACT_MAX` keys the count is exact, but that two keys may meet in 64 bits: n keys do with a chance of
    n² / 2^65, one in thirty million for a million keys.

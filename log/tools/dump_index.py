@@ -1,6 +1,7 @@
 """A segment's indexes and producer snapshots in the words of kafka-dump-log.
 
-Decides the lines for `.index`, `.timeindex`, `.txnindex` and `.snapshot`, and what of them does not fit the log.
+What it decides: the lines for `.index`, `.timeindex`, `.txnindex` and `.snapshot`, and what of them does not fit the
+log.
 
 Constraints: the log is read only where an entry points. Nothing is made that is missing: Kafka's tool leaves an empty
 `.index` beside a time index that has none, and fails.

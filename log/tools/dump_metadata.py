@@ -1,6 +1,6 @@
 """The values of `__cluster_metadata` as `--cluster-metadata-decoder` shows them: JSON, and no keys.
 
-Constraints: a record that cannot be read is told in its line, with Kafka's words, and the dump goes on.
+Constraints: a record that cannot be read is reported in its line, with Kafka's words, and the dump goes on.
 
 Example: {"type":"NO_OP_RECORD","version":0,"data":{}}
 

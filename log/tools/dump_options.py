@@ -1,4 +1,4 @@
-"""What a dump shows: depth, data and its decoding, and a range of offsets.
+"""Define the options of a dump: depth, data and its decoding, and a range of offsets.
 
 Source: the options of kafka.tools.DumpLogSegments, trunk 1eb7644 (2024-10); the range of offsets is ours.
 """
@@ -73,7 +73,7 @@ class DumpOptions:
 def wanted_batches(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[RecordBatch]:
     """Yield the batches of a segment that reach into the range of offsets; raises CorruptDataError at damage.
 
-    Wrong checksums and a torn tail are told to `problems`. With `keep_going` so is all damage, and passed over.
+    Wrong checksums and a torn tail go to `problems`. With `keep_going` so is all damage, and passed over.
     """
     data = file.view()[: options.bytes_max]
     position = 0

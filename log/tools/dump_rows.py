@@ -1,8 +1,8 @@
 """A log's files as rows for programs: one JSON object a line.
 
-Decides the fields of `brokerside log dump --json`. Names are those of Kafka's tool where it has one.
+What it decides: the fields of `brokerside log dump --json`. Names are those of Kafka's tool where it has one.
 
-Goals, most important first
+Goals, most important first:
 1. One row can be understood alone: it names its file and what it is (`type`).
 2. Numbers are numbers, also those that need 64 bits; bytes are text in the decoding that was asked for.
 

@@ -1,9 +1,10 @@
 """A segment's file in the words of kafka-dump-log.
 
-Decides the lines that `brokerside log dump` prints: for batches, records, index entries, aborted transactions and
-producers the same fields in the same order as Kafka's tool, so that whoever reads its output can read this.
+What it decides: the lines that `brokerside log dump` prints: for batches, records, index entries, aborted
+transactions and producers the same fields in the same order as Kafka's tool, so that whoever reads its output can
+read this.
 
-Goals, most important first
+Goals, most important first:
 1. For files that Kafka's tool can read, line for line what it prints, with the options that it has.
 2. Keys and values are other people's bytes: decoded as asked, and never sent raw to a terminal.
 3. Files of any size in the memory of one batch.

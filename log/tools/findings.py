@@ -1,4 +1,4 @@
-"""What `verify` finds: where it is and what is wrong, and how much was read.
+"""Describe damage: its file, its place, what is wrong; and count how much was read.
 
 Example: Finding("t-0/…0.log", "…", position=4096, batch_offset=7).line() ==
     "t-0/…0.log: at byte 4096, batch at offset 7: …"
@@ -20,7 +20,7 @@ OFFSET_BYTES: Final = 8
 
 @attrs.frozen
 class Finding:
-    """One thing that is wrong. `more_count` like it were found in the same file and are not told one by one."""
+    """One thing that is wrong. `more_count` like it were found in the same file and are not listed one by one."""
 
     file: str
     what: str
@@ -47,7 +47,7 @@ class Checked:
     size_bytes: int = 0
     skipped_size_bytes: int = 0
     skipped_batch_count: int = 0
-    """Batches that could be told apart in what was passed over."""
+    """Batches that could be recognised in what was passed over."""
 
     def __add__(self, other: Checked) -> Checked:
         return Checked(*(mine + its for mine, its in zip(attrs.astuple(self), attrs.astuple(other), strict=True)))

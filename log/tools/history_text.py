@@ -1,10 +1,10 @@
-"""The history of a metadata log as people and programs read it.
+"""Print a metadata log's events and summary as lines for people and rows for programs.
 
-Decides the lines of `brokerside log history`: an event each, then the sums.
+What it decides: the lines of `brokerside log history`: one per event, then the summary.
+
+Constraints: times are UTC, in ISO 8601; durations are printed in the two largest units, and in ms for programs.
 
 Example: 2026-11-21T18:24:23.147Z offset 128 orders-3: ISR shrunk: 1, 2, 3 → 1, 2; left: 3
-
-Constraints: times are UTC, in ISO 8601; durations are told in the two largest units, and in ms for programs.
 
 Source: ours.
 """

@@ -1,7 +1,7 @@
-"""What kafka-dump-log finds wrong on its way and tells at the end.
+"""Collect the problems that kafka-dump-log prints at its end.
 
-Decides the order and the words of those lines: wrong index entries, wrong time index entries, offsets that do not
-follow one another.
+What it decides: the order and the words of those lines: wrong index entries, wrong time index entries, offsets that
+do not follow one another.
 
 Constraints: at most `PROBLEMS_MAX` of a kind and file are kept, as a damaged file may have as many as entries; how
 many more there were is said.
@@ -90,7 +90,7 @@ class Problems:
             yield passed_over(self._skipped_bytes, self._skipped_batches)
 
     def lines(self) -> Iterator[str]:
-        """Yield what is to be told at the end; nothing if all was well."""
+        """Yield the lines to print at the end; nothing if all was well."""
         for kind in ProblemKind:
             heading, line = kind.value
             for place in sorted((found for found in self._found if found[0] is kind), key=lambda found: found[1]):

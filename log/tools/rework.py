@@ -1,12 +1,12 @@
 """Compact a partition, or recover one, as its broker would: on a copy, or in place.
 
-Decides what `brokerside log compact` and `recover` do to files, and what they tell of it.
+What it decides: what `brokerside log compact` and `recover` do to files, and what they tell of it.
 
-Goals, most important first
+Goals, most important first:
 1. Files are changed only in the storage that is handed over, through the log itself: the same code that passes the
    golden cases, with its crash-safe swaps.
-2. What was done is told in numbers: segments, bytes and records before and after, where the log ends.
-3. What recovery cut is told with the reason: what verifying finds before.
+2. What was done is reported in numbers: segments, bytes and records before and after, where the log ends.
+3. What recovery cut is reported with the reason: what verifying finds before.
 
 Constraints: nobody else uses the directory; a broker must not be running on it. Delayed deletions are done at once, as
 nobody reads the old files.

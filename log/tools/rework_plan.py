@@ -1,6 +1,7 @@
-"""What a compaction or recovery would touch, told before it is done, and then done.
+"""Plan a compaction or recovery, show the plan, and carry it out.
 
-Decides where work happens (a copy below `out`, or the files themselves) and in which words it is planned and reported.
+What it decides: where work happens (a copy below `out`, or the files themselves) and in which words it is planned and
+reported.
 
 Constraints: nothing is written while planning, but the lock that keeps brokers out where files will be changed. A copy
 goes to a directory that is not there yet; one that cannot be finished is removed again.
@@ -52,7 +53,7 @@ FINDINGS_MAX: Final = 20
 
 @attrs.frozen(kw_only=True)
 class Rework:
-    """What is to be done, and where; `out` None means to the files themselves."""
+    """The work to do, and where; `out` None means the files themselves."""
 
     kind: Literal["compact", "recover"]
     config: LogConfig = attrs.field(factory=LogConfig)

@@ -1,8 +1,8 @@
 """What a log's bytes are made of: codecs, keys, batches, times, transactions.
 
-Decides the figures of `brokerside log stats`, for one segment and summed over all.
+What it decides: the figures of `brokerside log stats`, for one segment and summed over all.
 
-Goals, most important first
+Goals, most important first:
 1. A segment of any size in bounded memory: one pass, in chunks, the records as columns.
 2. Figures that say when they are not exact: the keys beyond a million are estimated.
 3. Damage is passed over, counted, and does not spoil the rest.
@@ -236,7 +236,7 @@ _EXTREMES: Final = {"first_offset": min, "last_offset": max, "timestamp_min": mi
 
 
 def measure_segment(file: SourceFile, advance: Callable[[int], None]) -> SegmentStats:
-    """Read one segment whole; `advance` is told the bytes that were read as they are."""
+    """Read one segment whole; `advance` gets each number of bytes read."""
     stats = SegmentStats(size_bytes=file.size_bytes)
     read_to = 0
     for chunk in scan(file.view(), options=ScanOptions(keep_going=True), source=file.shown):

@@ -1,13 +1,13 @@
 """Is what lies on disk whole: segments, indexes, snapshots, checkpoints?
 
-Decides what `brokerside log verify` reads of a folder, and what it says of each file.
+What it decides: what `brokerside log verify` reads of a folder, and what it says of each file.
 
-Goals, most important first
+Goals, most important first:
 1. Damage in one file does not keep the others from being read.
-2. What a broker would rebuild or cut when it starts is told, as it is damage until then.
+2. What a broker would rebuild or cut when it starts is reported, as it is damage until then.
 
 Constraints: nothing is written. Without `keep_going` reading a file ends at its first damage, and a file that cannot be
-opened ends everything; with it, such a file is told.
+opened ends everything; with it, such a file is reported.
 
 How: each segment by `verify_segment`; the other files are parsed by whoever reads them in a broker. Segments of one
 partition must follow one another.

@@ -1,13 +1,13 @@
 """One segment, read whole: do its bytes, its offsets and its indexes hold together?
 
-Decides what counts as damage of a `.log` with the `.index`, `.timeindex` and leader epochs beside it.
+What it decides: what counts as damage of a `.log` with the `.index`, `.timeindex` and leader epochs beside it.
 
-Goals, most important first
+Goals, most important first:
 1. Every damage is found: a checksum, a structure, an order or an index entry that is wrong.
 2. What Kafka writes is never called damage: not the gaps of compaction, nor one index entry for several batches.
 3. One pass, in bounded memory, whatever the size.
 
-Constraints: of one kind in one file the first place is told, the others are counted.
+Constraints: of one kind in one file the first place is reported, the others are counted.
 
 How: the scan gives batches in chunks; what must be known from before is one row (`_Before`). An offset entry (o, p) is
 right if a batch starts at p, ends at o or before, and no batch before p reaches o: then every look-up that starts
@@ -62,7 +62,7 @@ class SegmentReport:
 def verify_segment(
     file: SourceFile, epochs: Sequence[EpochEntry], *, keep_going: bool, advance: Advance
 ) -> SegmentReport:
-    """Check a `.log` and the indexes beside it; `advance` is told the bytes that were read as they are."""
+    """Check a `.log` and the indexes beside it; `advance` gets each number of bytes read."""
     check = _SegmentCheck(file, epochs)
     damages: list[Damage] = []
     data = file.view()

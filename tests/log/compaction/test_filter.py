@@ -19,7 +19,7 @@ from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
 from log.compaction.fates import Fates, LastOfProducer
-from log.compaction.filter import FilteredBatches, Terms, filter_source
+from log.compaction.filter import FilteredBatches, TombstoneRule, filter_source
 from log.compaction.mapping import map_source
 from log.compaction.offset_map import OffsetMap
 from log.compaction.source import SourceLog
@@ -75,9 +75,9 @@ def filtered(data: bytes, slow: SlowCleaner) -> list[FilteredBatches]:
     fates = Fates(slow.end_offset, TimeMs(slow.now_ms))
     fates.producers = slow.producers
     fates.transactions.add_aborted(slow.aborted)
-    terms = Terms.of_pass(TimeMs(slow.now_ms), DurationMs(slow.delete_retention_ms))
-    terms = attrs.evolve(terms, keeps_legacy_tombstones=slow.keeps_legacy_tombstones)
-    return list(filter_source(source, fates, offset_map, terms))
+    rule = TombstoneRule.of_pass(TimeMs(slow.now_ms), DurationMs(slow.delete_retention_ms))
+    rule = attrs.evolve(rule, keeps_legacy_tombstones=slow.keeps_legacy_tombstones)
+    return list(filter_source(source, fates, offset_map, rule))
 
 
 @given(cases())
@@ -128,8 +128,8 @@ def test_the_records_of_a_batch_that_is_superseded_as_a_whole_are_not_unpacked()
     assert map_source(offset_map, SourceLog(memoryview(old + new)), CleanedTransactions())
     unreadable = old[: HEADER.size] + bytes(len(old) - HEADER.size)
     fates = Fates(-1, TimeMs(0))
-    terms = Terms.of_pass(TimeMs(0), DurationMs(RETENTION_MS))
-    (left,) = filter_source(SourceLog(memoryview(unreadable + new)), fates, offset_map, terms)
+    rule = TombstoneRule.of_pass(TimeMs(0), DurationMs(RETENTION_MS))
+    (left,) = filter_source(SourceLog(memoryview(unreadable + new)), fates, offset_map, rule)
     assert [bytes(piece) for piece in left.pieces] == [b"", new]
     assert (left.records_read, left.records_kept) == (2, 1)
 
