@@ -1,38 +1,65 @@
-"""The public surface as text: every name in a package's `__all__`, with its signature.
+"""The public surface as text: every name in a root's `__all__`, or of a module that a README imports, with signature.
 
 `python -m tests.architecture` writes it to public_api.txt, which a test compares; a change of the surface
 therefore shows as a change of that file, beside the sentence in the README that tells users of it.
 
-Modules are not opened: what a package does not list in `__all__` of its `__init__.py` is private.
+Of a module that a python block of a README imports it is the `__all__`, or else the public names that the module
+defines. Any other module is private.
 """
 
 from __future__ import annotations
 
+import ast
 import enum
 import importlib
 import inspect
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
-from tests.architecture.house import PACKAGES
+from tests.architecture.house import PACKAGES, ROOT
+from tests.architecture.readme import DOCUMENTS, imported_modules
 
 SNAPSHOT: Final = Path(__file__).with_name("public_api.txt")
 HEADING: Final = "# The public surface, written by `python -m tests.architecture`; a test compares it.\n"
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 
 
+def public_modules() -> list[str]:
+    """Return the names of the packages, then of all modules that a README imports, sorted."""
+    texts = (path.read_text(encoding="utf-8") for name in DOCUMENTS if (path := ROOT / name).is_file())
+    taught = {name for text in texts for name in imported_modules(text)}
+    return [*PACKAGES, *sorted(taught - PACKAGES.keys())]
+
+
 def render() -> str:
-    """Return the surface of all packages, one line a name, methods indented below their class."""
-    return HEADING + "".join(f"\n{render_package(package)}" for package in PACKAGES)
+    """Return the surface of all public modules, one line a name, methods indented below their class."""
+    return HEADING + "".join(f"\n{render_module(name)}" for name in public_modules())
 
 
-def render_package(name: str) -> str:
-    """Return the surface of one package, sorted by name."""
-    package = importlib.import_module(name)
+def public_names(module: ModuleType) -> list[str]:
+    """Return what a module lists in `__all__`; without one, the public names that its own file defines."""
+    if hasattr(module, "__all__"):
+        return sorted(module.__all__)
+    body = ast.parse(inspect.getsource(module)).body
+    assigned = {
+        target.id
+        for node in body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    defined = {node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)}
+    return sorted(name for name in assigned | defined if not name.startswith("_"))
+
+
+def render_module(name: str) -> str:
+    """Return the surface of one module, sorted by name."""
+    module = importlib.import_module(name)
     lines = [f"[{name}]"]
-    for public in sorted(package.__all__):
-        lines.extend(describe(public, getattr(package, public)))
+    for public in public_names(module):
+        lines.extend(describe(public, getattr(module, public)))
     return "\n".join(lines) + "\n"
 
 

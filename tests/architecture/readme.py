@@ -1,4 +1,4 @@
-"""The README as a program: its examples are run, and what they print is compared.
+"""The READMEs as programs: their examples are run, and what they print is compared.
 
 Convention, per fenced block:
 
@@ -13,6 +13,7 @@ Convention, per fenced block:
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import glob
 import importlib.util
@@ -22,11 +23,14 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import attrs
+
+from tests.architecture.house import PACKAGES
 
 FENCE: Final = re.compile(r"^```(\w*)\s*$")
 HEADING: Final = re.compile(r"^#{1,6}\s+(.*?)\s*$")
@@ -34,6 +38,17 @@ NOT_RUN: Final = re.compile(r"^<!-- not run: (\S.*?) -->$")
 SPARK: Final = "<!-- spark -->"
 LINK: Final = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 COMMAND_TIMEOUT_S: Final = 600
+
+DOCUMENTS: Final = (
+    "README.md",
+    *(f"{package}/README.md" for package in PACKAGES),
+    "tests/README.md",
+    "tests/benchmarks/README.md",
+)
+"""Every README of the house; those that exist are run."""
+
+WORDS_MAX: Final[Mapping[str, int]] = MappingProxyType({"README.md": 1_500})
+"""How many words a README may have, code included."""
 
 
 @attrs.frozen(kw_only=True)
@@ -105,11 +120,11 @@ def commands(block: Block) -> list[Command]:
     return found
 
 
-def run_python(block: Block, namespace: dict[str, object]) -> str:
-    """Run a python block in `namespace` and return what it prints."""
+def run_python(block: Block, namespace: dict[str, object], document: str = "README.md") -> str:
+    """Run a python block in `namespace` and return what it prints; errors name `document` and its line."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile("\n" * block.line + block.text, "README.md", "exec"), namespace)
+        exec(compile("\n" * block.line + block.text, document, "exec"), namespace)
     return printed.getvalue()
 
 
@@ -143,18 +158,42 @@ def run_command(command: Command, *, root: Path, folder: Path) -> str:
     return done.stdout
 
 
-def broken_links(text: str, root: Path) -> Iterator[str]:
-    """Yield relative links that lead to no file, and anchors that no heading of the document has."""
-    anchors = {_anchor(heading[1]) for line in text.splitlines() if (heading := HEADING.match(line))}
+def broken_links(text: str, folder: Path) -> Iterator[str]:
+    """Yield links, relative to the document's folder, that lead to no file, and anchors that no heading has."""
     for match in LINK.finditer(re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)):
         target = match[1] or match[2]
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
-        if path and not (root / path).exists():
+        there = folder / path
+        if not there.exists():
             yield f"{target} leads nowhere"
-        elif not path and anchor not in anchors:
-            yield f"#{anchor} is no heading"
+            continue
+        linked = text if not path else there.read_text(encoding="utf-8") if there.suffix == ".md" else None
+        if anchor and linked is not None and anchor not in _anchors(linked):
+            yield f"{target} is no heading"
+
+
+def word_count(text: str) -> int:
+    """Return the number of words of a document, as `wc -w` counts them."""
+    return len(text.split())
+
+
+def imported_modules(text: str) -> list[str]:
+    """Return the modules of ours that the document's python blocks import names from, once each, sorted.
+
+    A module that is not there is left out; the block that imports it fails when it is run.
+    """
+    found: set[str] = set()
+    for block in blocks(text):
+        if block.language == "python":
+            for node in ast.walk(ast.parse(block.text)):
+                if isinstance(node, ast.ImportFrom):
+                    inner = (f"{node.module}.{alias.name}" for alias in node.names)
+                    found.update(name if _is_module(name) else node.module or "" for name in inner)
+                elif isinstance(node, ast.Import):
+                    found.update(alias.name for alias in node.names)
+    return sorted(name for name in found if _is_module(name))
 
 
 def named_modules(text: str) -> list[str]:
@@ -202,6 +241,17 @@ def _runnable(words: list[str], command: Command) -> list[str]:
     if words[:2] in (["python", "-m"], ["python3", "-m"]):
         return [sys.executable, *words[1:]]
     raise ValueError(f"line {command.line}: `{command.text}` is neither brokerside nor python -m; mark it as not run")
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return name.split(".", maxsplit=1)[0] in PACKAGES and importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _anchors(text: str) -> set[str]:
+    return {_anchor(heading[1]) for line in text.splitlines() if (heading := HEADING.match(line))}
 
 
 def _anchor(heading: str) -> str:

@@ -1,4 +1,4 @@
-"""The README tells the truth: its examples run and print what it shows, its links lead somewhere."""
+"""The READMEs tell the truth: their examples run and print what they show, their links lead somewhere."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from tests.architecture import readme
 from tests.architecture.house import ROOT
 from tests.architecture.readme import Block, Command, blocks, broken_links, commands, run_command, run_python
 
-README = ROOT / "README.md"
-TEXT = README.read_text(encoding="utf-8") if README.is_file() else ""
-BLOCKS = blocks(TEXT)
-SECTIONS = sorted({block.section for block in BLOCKS if block.language == "python" and not block.not_run})
-CONSOLE = [block for block in BLOCKS if block.language == "console" and not block.not_run]
+TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in readme.DOCUMENTS if (ROOT / name).is_file()}
+RUN = [(name, block) for name, text in TEXTS.items() for block in blocks(text) if not block.not_run]
+SECTIONS = sorted({(name, block.section) for name, block in RUN if block.language == "python"})
+CONSOLE = [(name, block) for name, block in RUN if block.language == "console"]
 
 
-def check_python(section: list[Block], namespace: dict[str, object]) -> None:
+def check_python(section: list[Block], namespace: dict[str, object], document: str = "README.md") -> None:
     for block in section:
-        printed = run_python(block, namespace)
+        printed = run_python(block, namespace, document)
         assert printed == (block.output or ""), f"the block at line {block.line} prints something else"
 
 
 def check_console(block: Block, folder: Path) -> None:
-    """Run the block in a folder that holds what the README takes from a clone: the files of the tests."""
+    """Run the block in a folder that holds what a README takes from a clone: the files of the tests."""
     (folder / "tests").symlink_to(ROOT / "tests")
     for command in commands(block):
         printed = run_command(command, root=ROOT, folder=folder)
@@ -33,50 +32,56 @@ def check_console(block: Block, folder: Path) -> None:
             assert printed.rstrip() == command.output.rstrip(), f"line {command.line}: {command.text}"
 
 
-def by_id(block: Block) -> str:
-    return f"line-{block.line}"
+def cases(spark: bool) -> list[object]:
+    return [pytest.param(block, id=f"{name}:{block.line}") for name, block in CONSOLE if block.spark is spark]
 
 
-@pytest.mark.parametrize("section", SECTIONS)
-def test_python_examples_print_what_is_shown(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("document", "section"), SECTIONS)
+def test_python_examples_print_what_is_shown(
+    document: str, section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tests").symlink_to(ROOT / "tests")
-    chosen = [block for block in BLOCKS if block.section == section and block.language == "python"]
-    check_python([block for block in chosen if not block.not_run], {"__name__": "__readme__"})
+    chosen = [block for name, block in RUN if (name, block.section, block.language) == (document, section, "python")]
+    check_python(chosen, {"__name__": "__readme__"}, document)
 
 
-@pytest.mark.parametrize("block", [block for block in CONSOLE if not block.spark], ids=by_id)
+@pytest.mark.parametrize("block", cases(spark=False))
 def test_commands_print_what_is_shown(block: Block, tmp_path: Path) -> None:
     check_console(block, tmp_path)
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("block", [block for block in CONSOLE if block.spark], ids=by_id)
+@pytest.mark.parametrize("block", cases(spark=True))
 def test_commands_with_spark_print_what_is_shown(block: Block, tmp_path: Path) -> None:
     check_console(block, tmp_path)
 
 
-def test_links_lead_somewhere() -> None:
-    assert list(broken_links(TEXT, ROOT)) == []
+@pytest.mark.parametrize("document", TEXTS)
+def test_links_lead_somewhere(document: str) -> None:
+    assert list(broken_links(TEXTS[document], (ROOT / document).parent)) == []
 
 
-def test_links_in_the_guide_to_tests_lead_somewhere() -> None:
-    guide = ROOT / "tests" / "README.md"
-    assert list(broken_links(guide.read_text(encoding="utf-8"), guide.parent)) == []
-
-
-@pytest.mark.parametrize("document", ["README.md", "tests/README.md"])
+@pytest.mark.parametrize("document", TEXTS)
 def test_modules_that_a_document_runs_are_there(document: str) -> None:
-    path = ROOT / document
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    assert [module for module in readme.named_modules(text) if not readme.is_runnable(module)] == []
+    assert [module for module in readme.named_modules(TEXTS[document]) if not readme.is_runnable(module)] == []
 
 
-def test_subcommands_that_the_readme_names_are_there(tmp_path: Path) -> None:
-    named = readme.named_subcommands(TEXT)
+@pytest.mark.parametrize("document", TEXTS)
+def test_subcommands_that_a_document_names_are_there(document: str, tmp_path: Path) -> None:
+    named = readme.named_subcommands(TEXTS[document])
     if named:
         shown = run_command(Command(text="brokerside --help", line=0, output=None), root=ROOT, folder=tmp_path)
         assert [name for name in named if not re.search(rf"^\W*{name}\b", shown, flags=re.MULTILINE)] == []
+
+
+OBEYED: tuple[str, ...] = ()
+"""Documents that are held to their number of words."""
+
+
+@pytest.mark.parametrize("document", OBEYED)
+def test_a_document_is_short_enough_to_be_read(document: str) -> None:
+    assert readme.word_count(TEXTS[document]) <= readme.WORDS_MAX[document]
 
 
 EXAMPLE = """# One
@@ -176,6 +181,15 @@ def test_broken_links_are_seen(tmp_path: Path) -> None:
     (tmp_path / "there.md").touch()
     text = "# A `b` heading\n[a](there.md) [b](gone.md) [c](#a-b-heading) [d](#gone) [e](https://kafka.apache.org)\n"
     assert list(broken_links(text, tmp_path)) == ["gone.md leads nowhere", "#gone is no heading"]
+    (tmp_path / "there.md").write_text("## Here\n")
+    text = "[a](there.md#here) [b](there.md#gone) [c](../there.md)"
+    assert list(broken_links(text, tmp_path)) == ["there.md#gone is no heading", "../there.md leads nowhere"]
+
+
+def test_words_are_counted_and_imports_are_found() -> None:
+    text = "# A b\n\n```python\nimport os\nimport log.tools\nfrom broker import config, ids, BrokerId\n```\n"
+    assert readme.word_count("# A b\n\nc\n") == 4
+    assert readme.imported_modules(text) == ["broker", "broker.config", "broker.ids", "log.tools"]
 
 
 def test_the_convention_is_written_where_it_is_kept() -> None:
