@@ -1,4 +1,4 @@
-"""A batch of records: what every reader of a log asks of one, whatever its format.
+"""Define RecordBatch, the interface of a batch in any format.
 
 What it decides: the questions that segments, recovery, the cleaner and the tools ask of a batch, answered alike by
 magic 2 (`log.batches.batch_v2`) and by the older messages (`log.batches.legacy`), so that nobody asks for the magic

@@ -1,4 +1,4 @@
-"""Magic 2, Kafka's record batches since 0.11: a header of 61 bytes, then records, compressed together or not.
+"""Read record batches of magic 2 (since Kafka 0.11): a header of 61 bytes, then records, compressed or not.
 
 What it decides: what the bytes of a batch say. Kafka's readers are lenient in places and strict in others, and
 so is this one: only the lower half of the attributes counts, a batch of no records may be followed by anything, any

@@ -1,4 +1,4 @@
-"""The records of a batch of magic 2 as objects: one after the other, or many at once.
+"""Read the records of a batch of magic 2 as objects: one after the other, or many at once.
 
 What it decides: what the bytes of records say, in two ways that answer alike. Reading one after the other is plain, has
 words for what is wrong and is the twin of the kernel `log.batches.records_kernel`; many at once is that kernel, for

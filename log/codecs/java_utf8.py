@@ -1,4 +1,4 @@
-"""Bytes as the text that Java makes of them.
+"""Decode UTF-8 as Java does, with U+FFFD for malformed bytes.
 
 What it decides: how many U+FFFD stand for bytes that are not UTF-8. Java and Python agree on where such bytes begin,
 and not on how many belong together: Java takes a surrogate's three bytes as one, and the first two if the third is

@@ -1,4 +1,4 @@
-"""XXH32 with seed 0, the checksum inside LZ4 frames.
+"""Compute XXH32 with seed 0, the checksum inside LZ4 frames.
 
 What it decides: whether an LZ4 frame's descriptor and, where the frame has them, its blocks are intact. Kafka writes
 frames with a descriptor checksum only, but checks blocks' checksums where another client wrote them.

@@ -1,4 +1,4 @@
-"""Which old segments become one new one.
+"""Group the old segments that one new segment replaces.
 
 What it decides: how a list of segments that is about to be rewritten is cut into groups; each group is written into
 one segment, so that segments that have shrunk over the passes do not stay small for ever.

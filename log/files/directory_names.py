@@ -1,4 +1,4 @@
-"""The names of the directories inside a broker's log directory.
+"""Name and parse the directories inside a broker's log directory.
 
 What it decides: which partition a directory holds and in what role: in use, to be deleted, to become the one in
 use (future), or not the broker's any more (stray).

@@ -1,4 +1,4 @@
-"""How Java reads small texts: lines, fields, numbers, and its own Base64, where Python differs.
+"""Read small texts as Java does: lines, fields, numbers, and Kafka's Base64 of a Uuid.
 
 What it decides: what a checkpoint file says when it is not as tidy as Kafka writes it: Java accepts some texts that
 Python refuses, and the other way round.
@@ -7,7 +7,12 @@ Goals, most important first: the same texts are accepted, with the same meaning,
 
 Constraints: nothing here is slower than linear, whatever the text.
 
-Example: split_fields("a 0 5 ") == ("a", "0", "5"), but split_fields(" a 0 5") begins with an empty field.
+Example:
+
+    >>> split_fields("a 0 5 ")
+    ('a', '0', '5')
+    >>> split_fields(" a 0 5")
+    ('', 'a', '0', '5')
 
 Source: the specifications of BufferedReader.readLine, String.split, Integer.parseInt and Base64, Java 17.
 """

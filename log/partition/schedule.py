@@ -8,7 +8,13 @@ by then is done.
 Constraints: a task runs once. When one fails, the error reaches the caller, and the tasks after
 it wait for the next run.
 
-Example: schedule.add(60_000, delete); schedule.run(59_999) does nothing, schedule.run(60_000) deletes.
+Example:
+
+    >>> schedule = Schedule()
+    >>> schedule.add(TimeMs(60_000), lambda now_ms: print("deleted at", now_ms))
+    >>> schedule.run(TimeMs(59_999))
+    >>> schedule.run(TimeMs(60_000))
+    deleted at 60000
 
 Left out: periodic work (retention, cleaning), which the owner of many logs decides on.
 

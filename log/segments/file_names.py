@@ -1,11 +1,16 @@
-"""The names of a partition's files.
+"""Name a partition's files, and read offsets and kinds from their names.
 
 What it decides: which file belongs to which segment: 20 digits of its base offset (the first offset it may hold),
 then what it is, then how far on its way it is.
 
 Constraints: a name that is not ours has no offset; it is left alone, never guessed at.
 
-Example: file_name(42, LOG) == "00000000000000000042.log"; base_offset_of("00000000000000000042.index.swap") == 42.
+Example:
+
+    >>> file_name(Offset(42), LOG)
+    '00000000000000000042.log'
+    >>> base_offset_of("00000000000000000042.index.swap")
+    42
 
 Left out: directories, which `log.files.directory_names` reads.
 
