@@ -75,9 +75,9 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
             "Simulate a fleet of clusters, place every topic as Kafka would, and report how balanced it is.",
         ),
         "groups": Joined(
-            "replication.groups.alone.cli",
+            "replication.groups.cli",
             "groups",
-            "Consumer groups: who gets which partitions, and why; and a group's life on a virtual clock.",
+            "Show who gets which partitions of a consumer group, and what rebalances cost.",
         ),
         "log": Joined(
             "log.cli.main",
