@@ -9,11 +9,12 @@
     simulation/     Run a cluster on a virtual clock under faults, checked at every step.
     groups/         Run consumer groups: clients, one group alone, groups inside the cluster.
     mirror/         Copy one cluster into another as MirrorMaker 2 does.
-    scenarios/      Play named scenarios and compare what happens with what must happen.
+    scenarios/      Run named scenarios and compare the outcome with the known one.
     strategies      Generate partitions, elections and faults for Hypothesis tests.
     cli/            Run `brokerside simulate` with its options.
 
-Every rule takes the `Rules` of a release: `CURRENT`, one of `RELEASES`, or one with a fix switched off (`without`).
+How: every rule takes the `Rules` of a release: `CURRENT`, one of `RELEASES`, or one with a fix off (`without`).
+README.md has a lesson, "Break Kafka in eight steps", and the reference.
 
 Constraints: `strategies` needs hypothesis, so this root does not import it.
 """

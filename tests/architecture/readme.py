@@ -6,7 +6,9 @@ Convention, per fenced block:
   block that follows directly, only blank lines between, is exactly what the block prints.
 - ```console blocks hold lines `$ command`; lines without `$ ` are what the command prints. `brokerside …` and
   `python -m …` are run by this interpreter; other commands are refused, unless the block is not run. A command
-  that is shown without output may print what it likes, but has to succeed.
+  that is shown without output may print what it likes, but has to succeed. A line `…` in the output stands for
+  any lines that are left out.
+- `<!-- status N -->` on the line before a console block says that its commands end with exit status N, not 0.
 - `<!-- not run: reason -->` on the line before a block leaves it out, `<!-- spark -->` marks it as one that
   starts Spark. All other blocks (```text, ```json, ```toml, …) are shown only.
 """
@@ -36,6 +38,8 @@ FENCE: Final = re.compile(r"^```(\w*)\s*$")
 HEADING: Final = re.compile(r"^#{1,6}\s+(.*?)\s*$")
 NOT_RUN: Final = re.compile(r"^<!-- not run: (\S.*?) -->$")
 SPARK: Final = "<!-- spark -->"
+STATUS: Final = re.compile(r"^<!-- status (\d+) -->$")
+LEFT_OUT: Final = "…"
 LINK: Final = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 COMMAND_TIMEOUT_S: Final = 600
 
@@ -61,6 +65,7 @@ class Block:
     section: str
     not_run: str = ""
     spark: bool = False
+    status: int = 0
     output: str | None = None
 
 
@@ -128,7 +133,7 @@ def run_python(block: Block, namespace: dict[str, object], document: str = "READ
     return printed.getvalue()
 
 
-def run_command(command: Command, *, root: Path, folder: Path) -> str:
+def run_command(command: Command, *, root: Path, folder: Path, status: int = 0) -> str:
     """Run one command in `folder` and return what it prints to its output; raise ValueError when it may not or fails.
 
     `NAME=value` before the command sets the environment; a trailing `> file` is honoured within `folder`, and a
@@ -150,12 +155,18 @@ def run_command(command: Command, *, root: Path, folder: Path) -> str:
         timeout=COMMAND_TIMEOUT_S,
         check=False,
     )
-    if done.returncode != 0:
+    if done.returncode != status:
         raise ValueError(f"line {command.line}: `{command.text}` ended with {done.returncode}: {done.stderr.strip()}")
     if target is not None:
         (folder / Path(target).name).write_text(done.stdout, encoding="utf-8")
         return ""
     return done.stdout
+
+
+def is_shown(printed: str, shown: str) -> bool:
+    """Return whether a command printed what a README shows of it; a line `…` stands for any lines, none included."""
+    lines = (r"(?:.*\n)*?" if line == LEFT_OUT else re.escape(f"{line}\n") for line in shown.rstrip().splitlines())
+    return re.fullmatch("".join(lines), f"{printed.rstrip()}\n") is not None
 
 
 def broken_links(text: str, folder: Path) -> Iterator[str]:
@@ -227,6 +238,7 @@ def _block(language: str, body: str, line: int, section: str, comments: list[str
         section=section,
         not_run=reasons[0] if reasons else "",
         spark=SPARK in comments,
+        status=next((int(match[1]) for comment in comments if (match := STATUS.match(comment))), 0),
     )
 
 

@@ -27,8 +27,10 @@ def check_console(block: Block, folder: Path) -> None:
     """Run the block in a folder that holds what a README takes from a clone: the files of the tests."""
     (folder / "tests").symlink_to(ROOT / "tests")
     for command in commands(block):
-        printed = run_command(command, root=ROOT, folder=folder)
-        if command.output is not None:
+        printed = run_command(command, root=ROOT, folder=folder, status=block.status)
+        if command.output is not None and readme.LEFT_OUT in command.output.splitlines():
+            assert readme.is_shown(printed, command.output), f"line {command.line}: {command.text}\n{printed}"
+        elif command.output is not None:
             assert printed.rstrip() == command.output.rstrip(), f"line {command.line}: {command.text}"
 
 
@@ -170,6 +172,32 @@ def test_wrong_output_of_a_command_is_seen(tmp_path: Path) -> None:
     (block,) = blocks("```console\n$ python -m broker diagram zookeeper\nnonsense\n```\n")
     with pytest.raises(AssertionError, match="line 2: python -m broker diagram zookeeper"):
         check_console(block, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_shown"),
+    [
+        ("a\nb\nc\n", True),
+        ("a\n…\nc\n", True),
+        ("…\nb\n…\n", True),
+        ("a\nb\nc\n…\n", True),
+        ("a\nc\n", False),
+        ("…\nb\n", False),
+        ("a\n…\nd\n", False),
+        ("…\nc\n…\nb\n…\n", False),
+    ],
+)
+def test_a_line_of_dots_stands_for_lines_left_out(shown: str, is_shown: bool) -> None:
+    assert readme.is_shown("a\nb\nc\n", shown) is is_shown
+
+
+def test_a_block_says_with_which_status_its_commands_end(tmp_path: Path) -> None:
+    (refused,) = blocks("<!-- status 2 -->\n```console\n$ python -m broker config no.such.setting\n```\n")
+    assert refused.status == 2
+    check_console(refused, tmp_path)
+    (command,) = commands(refused)
+    with pytest.raises(ValueError, match="ended with 2"):
+        run_command(command, root=ROOT, folder=tmp_path)
 
 
 def test_a_console_block_without_a_command_is_seen() -> None:
