@@ -12,7 +12,7 @@ from placement.cli import assign
 
 @click.group(cls=CommandGroup)
 def placement() -> None:
-    """Who holds what: replicas on brokers, partitions on consumers."""
+    """Place replicas on brokers and partitions on consumers as Kafka does."""
 
 
 placement.add_command(assign)

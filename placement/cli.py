@@ -42,21 +42,21 @@ _RANGE: Final = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 
 @attrs.frozen
 class TopicRequest:
-    """One topic to place, or to grow to `partition_count`; then the factor may be left out."""
+    """One topic to create, or to grow to `partition_count`; a growing topic may leave out the factor."""
 
     name: str
     partition_count: int
     replication_factor: int | None
 
     def spec(self) -> PlacementSpec:
-        """Return what is asked of the placer; raise UsageError without a factor."""
+        """Return the placer's request for this topic; raise UsageError without a factor."""
         if self.replication_factor is None:
             raise UsageError(f"topic {self.name!r} needs a replication factor; {TOPIC_FORM}")
         return PlacementSpec(0, self.partition_count, self.replication_factor)
 
 
 def parse_broker_list(text: str) -> tuple[BrokerId, ...]:
-    """Return the ids that "0-5,7" names, in the order given; raises UsageError naming the part that is wrong."""
+    """Return the ids that "0-5,7" names, in the order given; raise UsageError with the part that is wrong."""
     ids: list[BrokerId] = []
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
@@ -70,7 +70,7 @@ def parse_broker_list(text: str) -> tuple[BrokerId, ...]:
 
 
 def parse_topic(text: str, *, partition_count: int | None, replication_factor: int | None) -> TopicRequest:
-    """Return the topic that "orders:12:3" names; what it leaves out comes from the options."""
+    """Return the topic that "orders:12:3" names; the options supply what the text leaves out."""
     match = _TOPIC.fullmatch(text)
     if match is None:
         raise UsageError(f"topic {text!r} cannot be read; {TOPIC_FORM}")
@@ -83,7 +83,7 @@ def parse_topic(text: str, *, partition_count: int | None, replication_factor: i
 def place_topics(
     topics: Sequence[TopicRequest], brokers: Sequence[BrokerView], placer: ReplicaPlacer, seed: int
 ) -> Assignment:
-    """Return the topics placed one after another on one generator."""
+    """Return the assignments of the topics, placed in turn with one random generator."""
     entropy = JavaRandom(seed)
     return concatenate(
         Assignment.of_topic(topic.name, placer.place(topic.spec(), brokers, entropy)) for topic in topics
@@ -121,7 +121,7 @@ def _brokers(ids: str | None, dump: Path | None, racks: Path | None, fenced: str
 def grown(
     topic: TopicRequest, now: ClusterView, brokers: Sequence[BrokerView], placer: ReplicaPlacer, seed: int
 ) -> Assignment:
-    """Return the partitions that growing `topic` to `partition_count` adds, as Kafka's own caller places them."""
+    """Return the partitions added by growing `topic` to `partition_count`, placed as Kafka's caller places them."""
     names = [view.name for view in now.topics]
     if topic.name not in names:
         raise UsageError(f"topic {topic.name!r} is not in {now.source}; there are {', '.join(names[:5]) or 'none'}")
@@ -167,7 +167,7 @@ def _assignment(
 
 
 def table_lines(assignment: Assignment, brokers: Iterable[BrokerView]) -> Iterator[str]:
-    """Yield the assignment as aligned text: topic, partition, leader, replicas, and the racks where known."""
+    """Yield the assignment as aligned text: topic, partition, leader, replicas, and known racks."""
     rack_of = {broker.id: broker.rack for broker in brokers}
     racked = any(rack is not None for rack in rack_of.values())
     names = [printable(name) for name in assignment.topics]
@@ -237,7 +237,7 @@ def assign(
     checked: bool,
     **how: Any,
 ) -> int:
-    """Print where Kafka would place TOPICs: one controller's life, topics in the order given.
+    """Print where Kafka would place TOPICs, in the order given, as one controller would.
 
     \b
     brokerside assign orders:12:3 audit:6:3 --brokers 0-5 --racks racks.csv --seed 7

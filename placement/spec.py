@@ -1,4 +1,4 @@
-"""The words of placement: what is asked, who may hold, what comes out, and who decides.
+"""Define the values of placement: the request, the brokers, the assignment, and the placer.
 
 A placer is asked for `PlacementSpec` on some brokers and answers with a matrix:
 int32[partition_count, replication_factor], one row a partition, the preferred leader
@@ -27,7 +27,7 @@ REPLICA_COUNT_MAX = 200_000_000  # 800 MB of int32: what one process can be aske
 
 @attrs.frozen
 class PlacementSpec:
-    """What is asked of a placer: partitions `start_partition`, `start_partition + 1`, … of one topic.
+    """A placer's request: partitions `start_partition`, `start_partition + 1`, … of one topic.
 
     The numbers are not checked here, as each placer refuses wrong ones in its own words and order.
     """
@@ -37,7 +37,7 @@ class PlacementSpec:
     replication_factor: int
 
     def check_size(self) -> None:
-        """Raise UsageError when a matrix of this size is more than this library ever builds, or ids pass 2^31-1."""
+        """Raise UsageError when the matrix exceeds the largest size allowed, or partition ids exceed 2^31-1."""
         replica_count = self.partition_count * self.replication_factor
         for name, value, value_max in (
             ("partition count", self.partition_count, PARTITION_COUNT_MAX),
@@ -50,7 +50,7 @@ class PlacementSpec:
 
 @runtime_checkable
 class ReplicaPlacer(Protocol):
-    """A placement policy. Implement `place`, and name the class under the entry point `brokerside.placers`."""
+    """A placement policy; implement `place`, and name the class under the entry point `brokerside.placers`."""
 
     def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
         """Return int32[partition_count, replication_factor], the preferred leader of each row first.
@@ -71,7 +71,7 @@ def _column(value: Any) -> Int32Array:
 
 @attrs.frozen(eq=False)
 class Assignment:
-    """Who holds what: row i is partition `partition_ids[i]` of `topics[topic_index[i]]`.
+    """An assignment of replicas: row i is partition `partition_ids[i]` of `topics[topic_index[i]]`.
 
     Shapes: `replicas` int32[P, W], -1 pads rows of a smaller factor; `topic_index`, `partition_ids` int32[P].
     """
@@ -98,12 +98,12 @@ class Assignment:
 
     @property
     def partition_count(self) -> int:
-        """Number of partitions."""
+        """Return the number of partitions."""
         return int(self.replicas.shape[0])
 
 
 def concatenate(parts: Iterable[Assignment]) -> Assignment:
-    """Return the assignments one after another; topics of equal name become one. Cost: one copy."""
+    """Return the assignments joined; topics of equal name become one. Cost: one copy."""
     given = list(parts)
     topics: dict[str, int] = {}
     indexes = []

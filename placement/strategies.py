@@ -1,4 +1,4 @@
-"""Hypothesis strategies for clusters and placements, and a check of any placement policy in one call.
+"""Provide Hypothesis strategies for clusters and placements, and check any placement policy in one call.
 
 What it decides: which brokers, requests, assignments and views tests are run on. They are small, as
 shrunken counterexamples are read by people, and they lean towards what breaks placers: ids with
@@ -46,8 +46,8 @@ RACK_NAMES: Final = ("a", "b", "A", "_", "9", "10", "é", "\N{GRINNING FACE}", "
 SEED_MAX: Final = INT64_MAX
 
 
-class Racks(enum.Enum):
-    """Which brokers have a rack."""
+class RackPattern(enum.Enum):
+    """Which of the drawn brokers have a rack."""
 
     ANY = "any of the others"
     NONE = "no broker has a rack"
@@ -58,7 +58,7 @@ class Racks(enum.Enum):
 
 @attrs.frozen
 class Case:
-    """What a placer is asked on which brokers: one small case."""
+    """One request to a placer with its brokers: one small case."""
 
     brokers: tuple[BrokerView, ...]
     spec: PlacementSpec
@@ -66,7 +66,7 @@ class Case:
 
 
 class PlacerFailure(AssertionError):  # noqa: N818 - a finding about a policy, not an error of the caller.
-    """A policy broke a constraint; `case` is the smallest one found and `violations` what it breaks.
+    """A policy broke a constraint; `case` is the smallest case found and `violations` the constraints broken.
 
     `rows` is what the policy answered, None when it has not the shape asked for.
     """
@@ -84,7 +84,7 @@ def rack_names() -> st.SearchStrategy[str]:
 
 
 def entropies() -> st.SearchStrategy[SplitMix64]:
-    """Return generators of our own; draw a new one for each call that is to be compared."""
+    """Return generators of this library's own; draw a new one for each call to compare."""
     return st.integers(0, SEED_MAX).map(SplitMix64)
 
 
@@ -94,17 +94,17 @@ def brokers(
     *,
     count_min: int = 1,
     count_max: int = 8,
-    racks: Racks = Racks.ANY,
+    racks: RackPattern = RackPattern.ANY,
     fenced: bool = True,
 ) -> tuple[BrokerView, ...]:
     """Return brokers in ascending order of id, at least one unfenced; `fenced` allows fenced ones."""
     kinds = _KINDS if count_max > 1 else _KINDS[:-1]
-    kind = draw(st.sampled_from(kinds)) if racks is Racks.ANY else racks
-    least = max(count_min, 2 if kind is Racks.SOME else 1)
+    kind = draw(st.sampled_from(kinds)) if racks is RackPattern.ANY else racks
+    least = max(count_min, 2 if kind is RackPattern.SOME else 1)
     one = st.tuples(st.integers(0, 3), rack_names(), st.booleans() if fenced else st.just(False), st.booleans())
     # A list of whole brokers, so that shrinking can leave one out.
     drawn = draw(st.lists(one, min_size=least, max_size=count_max))
-    names = draw(_even_racks(len(drawn))) if kind is Racks.EVEN else _rack_column(kind, drawn)
+    names = draw(_even_racks(len(drawn))) if kind is RackPattern.EVEN else _rack_column(kind, drawn)
     out = [is_out for _, _, is_out, _ in drawn]
     if all(out):
         out[0] = False
@@ -115,14 +115,14 @@ def brokers(
     )
 
 
-_KINDS: Final = (Racks.NONE, Racks.ALL, Racks.EVEN, Racks.SOME)
+_KINDS: Final = (RackPattern.NONE, RackPattern.ALL, RackPattern.EVEN, RackPattern.SOME)
 
 
-def _rack_column(kind: Racks, drawn: Sequence[tuple[int, str, bool, bool]]) -> list[str | None]:
-    if kind is Racks.NONE:
+def _rack_column(kind: RackPattern, drawn: Sequence[tuple[int, str, bool, bool]]) -> list[str | None]:
+    if kind is RackPattern.NONE:
         return [None] * len(drawn)
-    names: list[str | None] = [None if kind is Racks.SOME and bare else rack for _, rack, _, bare in drawn]
-    if kind is Racks.SOME:
+    names: list[str | None] = [None if kind is RackPattern.SOME and bare else rack for _, rack, _, bare in drawn]
+    if kind is RackPattern.SOME:
         if None not in names:
             names[-1] = None
         if not any(names):
@@ -151,7 +151,7 @@ def specs(
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, racks: Racks = Racks.ANY, fenced: bool = True) -> Case:
+def cases(draw: st.DrawFn, *, racks: RackPattern = RackPattern.ANY, fenced: bool = True) -> Case:
     """Return a request that the unfenced brokers can hold, the brokers, and a seed."""
     some = draw(brokers(racks=racks, fenced=fenced))
     usable = sum(not broker.fenced for broker in some)
@@ -162,7 +162,7 @@ def cases(draw: st.DrawFn, *, racks: Racks = Racks.ANY, fenced: bool = True) -> 
 def assignments(
     draw: st.DrawFn, some: Sequence[BrokerView], *, partition_count_max: int = 12, distinct: bool = True
 ) -> Assignment:
-    """Return one to three topics on brokers `some`, rows of any factor from 1; `distinct` keeps brokers apart."""
+    """Return one to three topics on brokers `some`, factors from 1; `distinct` gives each row distinct brokers."""
     topic_count = draw(st.integers(1, 3))
     ids = [int(broker.id) for broker in some]
     row = st.lists(st.sampled_from(ids), min_size=1, max_size=min(len(ids), 4) if distinct else 4, unique=distinct)
@@ -184,8 +184,8 @@ def assignments(
 
 
 @st.composite
-def views(draw: st.DrawFn, *, racks: Racks = Racks.ANY) -> ClusterView:
-    """Return a small cluster with leaders, ISRs, settings and sizes, each of which may be absent from the dump."""
+def views(draw: st.DrawFn, *, racks: RackPattern = RackPattern.ANY) -> ClusterView:
+    """Return a small cluster with leaders, ISRs, settings and sizes, any of which may be absent."""
     some = draw(brokers(racks=racks))
     held = draw(assignments(some))
     rows = [[number for number in row if number >= 0] for row in held.replicas.tolist()]
@@ -214,7 +214,7 @@ def views(draw: st.DrawFn, *, racks: Racks = Racks.ANY) -> ClusterView:
 
 
 def searching(example_count: int) -> settings:
-    """Return how a policy is searched for a fault: the same examples every time, and the smallest that fails."""
+    """Return Hypothesis settings for a policy check: the same examples every time, shrunk to the smallest failure."""
     return settings(
         max_examples=example_count,
         derandomize=True,
@@ -229,7 +229,7 @@ def check_placer(
     placer: ReplicaPlacer,
     *,
     constraints: Sequence[Constraint] = STANDARD,
-    racks: Racks = Racks.ANY,
+    racks: RackPattern = RackPattern.ANY,
     fenced: bool = True,
     example_count: int = 200,
 ) -> None:

@@ -1,1 +1,1 @@
-"""How even and how safe a placement is: loads, measures, constraints, audits, changes."""
+"""Measure how even and how safe a placement is: loads, measures, constraints, audits, changes."""

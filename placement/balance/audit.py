@@ -1,4 +1,4 @@
-"""Look for what needs somebody's attention: racks, topics that crowd on a broker, states of partitions.
+"""Find what needs attention in a cluster: racks, topics that crowd on a broker, states of partitions.
 
 What it decides: for one cluster at one moment:
 
@@ -57,7 +57,7 @@ NOT_PREFERRED_LEADER: Final = "not-preferred-leader"
 
 
 def assignment_of(view: ClusterView) -> Assignment:
-    """Return who holds what in `view`, for the constraints to judge. No copy is made."""
+    """Return the replicas of `view` as an Assignment, without a copy, for the constraints to check."""
     table = view.partitions
     names = tuple(topic.name for topic in view.topics)
     return Assignment(names, table.topic_index, table.partition_ids, table.replicas)
@@ -65,7 +65,7 @@ def assignment_of(view: ClusterView) -> Assignment:
 
 @attrs.frozen(eq=False, kw_only=True)
 class RackAudit:
-    """What racks there are and which partitions use too few of them.
+    """The racks of a cluster and the partitions that use too few of them.
 
     `fewer_racks` holds the rows of `view.partitions`, ascending; None when no broker has a rack.
     `rack_broker_count_min` and `…_max` are the brokers of the smallest and largest rack, None without racks.
@@ -79,12 +79,12 @@ class RackAudit:
 
     @property
     def uneven(self) -> bool:
-        """Whether racks differ in their number of brokers: each rack gets equal parts, its brokers do not."""
+        """Return whether racks differ in their number of brokers, so that equal racks mean unequal brokers."""
         return self.rack_broker_count_min != self.rack_broker_count_max
 
 
 def rack_audit(view: ClusterView) -> RackAudit:
-    """Return the rack audit of `view`. Partitions are judged on their replicas that have a rack."""
+    """Return the rack audit of `view`; partitions are judged on their replicas with a known rack."""
     sizes = dict.fromkeys(view.racks, 0)
     for broker in view.brokers:
         if broker.rack is not None:
@@ -100,7 +100,7 @@ def rack_audit(view: ClusterView) -> RackAudit:
 
 @attrs.frozen(eq=False, kw_only=True)
 class TopicSpread:
-    """The table of topics in columns, row i the topic `topics[i]`; counts are int64[topics].
+    """The table of topics in columns, row i being topic `topics[i]`; counts are int64[topics].
 
     `leader_max` and `leader_moves` are None where leaders are not known, `size_bytes` where sizes are
     not; `min_insync_replicas` has None for topics whose setting is not shown.
@@ -181,7 +181,7 @@ def _sum_by(groups: Int64Array | Int32Array, values: Int64Array, group_count: in
 
 @attrs.frozen(eq=False, kw_only=True)
 class PartitionStates:
-    """For each state the rows of `view.partitions` in it, int64, ascending; None where it is not known."""
+    """The rows of `view.partitions` in each state, int64, ascending; None for a state that is unknown."""
 
     leaderless: Int64Array | None
     under_min_isr: Int64Array | None
@@ -190,13 +190,13 @@ class PartitionStates:
     not_preferred_leader: Int64Array | None
 
     def counts(self) -> tuple[tuple[str, int | None], ...]:
-        """Return (state, number of partitions or None), states named as in the table of clusters."""
+        """Return (state, number of partitions or None) for each state, named as in the table of clusters."""
         rows = ((field.name, getattr(self, field.name)) for field in attrs.fields(type(self)))
         return tuple((name, None if found is None else int(found.size)) for name, found in rows)
 
 
 def partition_states(view: ClusterView, *, min_insync_replicas: int | None = None) -> PartitionStates:
-    """Return which partitions are in which state.
+    """Return the partitions in each state.
 
     `min_insync_replicas` holds for topics whose setting the view does not show; without it they are not judged.
     """
@@ -220,7 +220,7 @@ def partition_states(view: ClusterView, *, min_insync_replicas: int | None = Non
 
 
 def explain_states(view: ClusterView, states: PartitionStates, limit: int = 100) -> tuple[Violation, ...]:
-    """Return the first `limit` partitions of each state in words, in the vocabulary of the table of violations."""
+    """Return the first `limit` partitions of each state in words, with the columns of the table of violations."""
     assignment = assignment_of(view)
     return tuple(
         explain_partition(name, assignment, view.brokers, row, _state_detail(view, row))
@@ -250,7 +250,7 @@ def _leader_known(table: PartitionTable) -> NDArray[np.bool_]:
 
 
 def _least_isr(view: ClusterView, default: int | None) -> Int64Array | None:
-    """Return min.insync.replicas of each partition, -1 where not known; None when none is."""
+    """Return min.insync.replicas of each partition, -1 where unknown; None when all are unknown."""
     fallback = -1 if default is None else default
     shown = [topic.min_insync_replicas for topic in view.topics]
     by_topic = np.array([fallback if least is None else least for least in shown], dtype=np.int64)
@@ -272,7 +272,7 @@ def _under_replicated(table: PartitionTable) -> NDArray[np.bool_]:
 
 
 def _members(rows: Int32Array, others: Int32Array) -> Int64Array:
-    """Return how many of each row's ids stand in the same row of `others`."""
+    """Return how many ids of each row occur in the same row of `others`."""
     counts = np.zeros(rows.shape[0], dtype=np.int64)
     for column in rows.T:
         counts += ((others == column[:, None]) & (column >= 0)[:, None]).any(axis=1)

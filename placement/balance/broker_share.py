@@ -1,4 +1,4 @@
-"""The constraint broker-share: what one call gives two brokers differs by no more than the placer promises.
+"""Define the constraint broker-share: two brokers' shares of one call differ by no more than the placer promises.
 
 What it decides: for one call of a placer (one topic created or grown): the largest difference in leaders and in
 replicas between two brokers that the placer's rule allows, and which brokers are beyond it. A placer promises nothing
@@ -53,7 +53,7 @@ from placement.spec import Assignment
 
 @attrs.frozen(kw_only=True)
 class ShareBound:
-    """The largest difference between two brokers that a placer promises; None where it promises nothing."""
+    """The largest difference between two brokers that a placer promises; None if it promises nothing."""
 
     leaders: int | None
     replicas: int | None
@@ -63,7 +63,7 @@ Promise: TypeAlias = Callable[[Assignment, BrokerRows], ShareBound]
 
 
 def classic_bound(assignment: Assignment, brokers: BrokerRows) -> ShareBound:
-    """Return what the classic placer promises for `assignment`, the result of one call on all of `brokers`."""
+    """Return the classic placer's promise for `assignment`, the result of one call on all of `brokers`."""
     sizes = Counter(broker.rack for broker in brokers)
     even = len(set(sizes.values())) <= 1
     factor = assignment.replicas.shape[1]
@@ -73,7 +73,7 @@ def classic_bound(assignment: Assignment, brokers: BrokerRows) -> ShareBound:
 
 
 def striped_bound(assignment: Assignment, brokers: BrokerRows) -> ShareBound:
-    """Return what the striped placer promises for `assignment`, the result of one call on `brokers`."""
+    """Return the striped placer's promise for `assignment`, the result of one call on `brokers`."""
     if len({broker.rack for broker in brokers}) > 1:
         return ShareBound(leaders=None, replicas=None)
     return ShareBound(leaders=1, replicas=assignment.replicas.shape[1])

@@ -1,4 +1,4 @@
-"""Tell what happened to each partition between two moments of one cluster.
+"""Compare two moments of one cluster and list what happened to each partition.
 
 What it decides: for every topic-partition of two successive views, which of these took place.
 
@@ -60,7 +60,7 @@ REPLICAS_CHANGED: Final = "replicas changed"
 
 @attrs.frozen
 class ClusterChange:
-    """One thing that happened to one partition; `detail` says before and after in words."""
+    """One event of one partition; `detail` gives the state before and after in words."""
 
     topic: str
     partition: int
@@ -69,7 +69,7 @@ class ClusterChange:
 
 
 def changes(before: ClusterView, after: ClusterView) -> tuple[ClusterChange, ...]:
-    """Return what happened between two views of one cluster, by topic name, then partition.
+    """Return the events between two views of one cluster, ordered by topic name, then partition.
 
     A partition that only one view lists has appeared or gone only if the other view is complete.
     Cost: O(P log P) for P partitions, plus words for those that changed.
@@ -126,7 +126,7 @@ def _widened(matrix: Int32Array, width: int) -> Int32Array:
 
 @attrs.frozen
 class _PartitionStatus:
-    """One partition in one view; None where the view does not say."""
+    """The status of one partition in one view; None where the view does not say."""
 
     leader: int | None
     replicas: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Named constraints of a placement: one definition for validating, explaining and testing.
+"""Define named constraints of a placement, once for validating, explaining and testing.
 
 What it decides: which partitions (or brokers) of an assignment break which rule, and how to say it.
 
@@ -46,7 +46,7 @@ BrokerRows: TypeAlias = Sequence[BrokerView]
 
 
 class RuleKind(enum.Enum):
-    """Whether a correct placer can break the rule."""
+    """Whether a correct placer can break the constraint."""
 
     HARD = "hard"
     """Never broken by a correct placer."""
@@ -56,7 +56,7 @@ class RuleKind(enum.Enum):
 
 @attrs.frozen
 class Violation:
-    """One broken constraint or state, with the columns of the table of violations.
+    """One subject that breaks a constraint, with the columns of the table of violations.
 
     `racks` stand in the order of `brokers`; an empty string where a broker's rack is unknown.
     """
@@ -75,7 +75,7 @@ Explain: TypeAlias = Callable[[Assignment, BrokerRows, int], Violation]
 
 @attrs.frozen(eq=False)
 class Violations:
-    """Every subject that breaks one constraint: `subjects`, int64[n], ascending; words are made on demand."""
+    """All subjects that break one constraint: `subjects`, int64[n], ascending; explanations are made on demand."""
 
     constraint: Constraint
     assignment: Assignment
@@ -84,18 +84,18 @@ class Violations:
 
     @property
     def count(self) -> int:
-        """How many partitions (or brokers, where the constraint is about brokers) break it."""
+        """Return how many partitions (or brokers, if the constraint is about brokers) break the constraint."""
         return int(self.subjects.size)
 
     def explain(self, limit: int = 100) -> tuple[Violation, ...]:
-        """Return the first `limit` in words: which partition, which brokers, which racks."""
+        """Return the first `limit` violations in words: partition, brokers and racks."""
         chosen = self.subjects[:limit].tolist()
         return tuple(self.constraint.explain(self.assignment, self.brokers, subject) for subject in chosen)
 
 
 @attrs.frozen(eq=False)
 class Constraint:
-    """A rule with a name. `find` gives the subjects that break it; `explain` puts one subject into words."""
+    """A named rule: `find` returns the subjects that break it, and `explain` puts one subject into words."""
 
     name: str
     kind: RuleKind
@@ -104,21 +104,21 @@ class Constraint:
     explain: Explain
 
     def violations(self, assignment: Assignment, brokers: BrokerRows) -> Violations:
-        """Return what breaks this constraint when `assignment` stands on `brokers`, in ascending order of id."""
+        """Return the violations of this constraint by `assignment` on `brokers`, which are in ascending order of id."""
         return Violations(self, assignment, brokers, self.find(assignment, brokers))
 
 
 def check(
     assignment: Assignment, brokers: BrokerRows, constraints: Sequence[Constraint] | None = None
 ) -> tuple[Violations, ...]:
-    """Return the violations of each constraint that is broken, in the order of `constraints` (default: `STANDARD`)."""
+    """Return the violations of each broken constraint, in the order of `constraints` (default: `STANDARD`)."""
     chosen = STANDARD if constraints is None else constraints
     found = (constraint.violations(assignment, brokers) for constraint in chosen)
     return tuple(violations for violations in found if violations.count)
 
 
 def explain_partition(name: str, assignment: Assignment, brokers: BrokerRows, row: int, detail: str) -> Violation:
-    """Return a violation by partition `row`, with its brokers and their racks."""
+    """Return the violation of partition `row` in words, with its brokers and their racks."""
     held = [number for number in assignment.replicas[row].tolist() if number >= 0]
     racks = {broker.id: broker.rack or "" for broker in brokers}
     return Violation(
@@ -216,7 +216,7 @@ DISTINCT_BROKERS: Final = _partition_rule(
 
 
 def factor_met(factor: int | None = None) -> Constraint:
-    """Return the constraint that each partition has `factor` replicas; None asks for its topic's widest."""
+    """Return the constraint that each partition has `factor` replicas; None means the largest factor of its topic."""
 
     def asked(assignment: Assignment) -> Int64Array:
         counts = np.count_nonzero(assignment.replicas >= 0, axis=1).astype(np.int64)
@@ -265,7 +265,7 @@ LEADER_UNFENCED: Final = _partition_rule(
 
 
 def _rack_numbers(brokers: BrokerRows) -> tuple[Int32Array, Int32Array, int]:
-    """Return the ids of the brokers that have a rack, ascending, the number of each one's rack, and how many racks."""
+    """Return (ids of brokers with a rack, ascending; each one's rack number; number of racks)."""
     racked = sorted((broker.id, broker.rack) for broker in brokers if broker.rack is not None)
     number = {rack: index for index, rack in enumerate(sorted({rack for _, rack in racked}))}
     ids = np.array([broker_id for broker_id, _ in racked], dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Mark rows that stand on too few racks: one compiled pass.
+"""Mark partitions on too few racks, in one compiled pass.
 
 Replicas are broker positions, int32[P, W], -1 anywhere for "none"; positions lie in 0..B-1. No memory is
 held beyond the answer.

@@ -23,7 +23,7 @@ import attrs
 
 @attrs.frozen
 class Definition:
-    """One figure: its column's name, formula, unit, range, the best value there can be, and where it comes from."""
+    """Define each measure and state in the words that reports print."""
 
     name: str
     formula: str

@@ -1,4 +1,4 @@
-"""Count what each broker, rack and topic of one cluster holds: replicas, leaders, bytes.
+"""One figure: its column's name, formula, unit, range, best possible value, and source.
 
 What it decides: which brokers, racks and topics there are (those that hold nothing included)
 and how much of each quantity stands on each, or that the dump does not say.
@@ -40,7 +40,7 @@ LEADER_NOT_SAID: Final = -2  # ClusterView's mark for a row whose leader the dum
 
 @attrs.frozen(eq=False, kw_only=True)
 class GroupLoads:
-    """What the groups of one scope hold; entry i of every array is the group `names[i]`.
+    """The loads of all groups of one scope; entry i of every array belongs to the group `names[i]`.
 
     `replica_count`, `leader_count` and `size_bytes` are int64[groups], or None where the input does not say.
     """
@@ -52,14 +52,14 @@ class GroupLoads:
     size_bytes: Int64Array | None = None
 
     def quantities(self) -> tuple[tuple[str, Int64Array], ...]:
-        """Return (quantity, shares) for each quantity that is known: replicas, leaders, bytes."""
+        """Return (quantity, loads) for each known quantity: replicas, leaders, bytes."""
         columns = (("replicas", self.replica_count), ("leaders", self.leader_count), ("bytes", self.size_bytes))
         return tuple((name, shares) for name, shares in columns if shares is not None)
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class Loads:
-    """What every broker, rack and topic of one cluster holds.
+    """The loads of every broker, rack and topic of one cluster.
 
     `brokers` are in ascending order of id. `racks` are in order of name, the brokers without a
     rack gathered last under None; it is None when no broker's rack is known. `topics` are in the
@@ -72,7 +72,7 @@ class Loads:
 
 
 def loads(view: ClusterView, *, assume_preferred: bool = False) -> Loads:
-    """Return what each broker, rack and topic of `view` holds.
+    """Return the loads of each broker, rack and topic of `view`.
 
     With `assume_preferred`, the first replica leads wherever the view does not say who does: right for
     a placement that has not run yet (a simulation, a reassignment plan), a guess for a running cluster.
@@ -87,7 +87,7 @@ def loads(view: ClusterView, *, assume_preferred: bool = False) -> Loads:
 
 
 def leaders(partitions: PartitionTable, *, assume_preferred: bool = False) -> Int32Array | None:
-    """Return each partition's leader, int32[P], -1 for none; None unless every row says.
+    """Return each partition's leader, int32[P], -1 for none; None if the view is silent about some partition.
 
     With `assume_preferred`, rows that do not say take their first replica.
     """
@@ -102,7 +102,7 @@ def leaders(partitions: PartitionTable, *, assume_preferred: bool = False) -> In
 
 
 def broker_rows(broker_ids: Int32Array, values: Int32Array) -> Int64Array:
-    """Return the place of each of `values` in the ascending `broker_ids`, same shape; -1 where negative.
+    """Return the index of each of `values` in the ascending `broker_ids`, same shape; -1 for a negative value.
 
     Raises UsageError when a value is no broker's id.
     """

@@ -1,4 +1,4 @@
-"""Say how evenly whole things are spread over groups, and how evenly they could be.
+"""Measure how evenly whole units are spread over groups, beside the most even spread possible.
 
 What it decides: for shares x[0] … x[n-1] of a total T (replicas, leaders or bytes over brokers,
 racks or topics), the figures of `Distribution`, each beside the best value that whole shares allow.
@@ -66,7 +66,7 @@ from placement.balance.loads import GroupLoads, loads
 
 @attrs.frozen(kw_only=True)
 class Distribution:
-    """How `total` whole units are spread over `group_count` groups; `DEFINITIONS` says what each field is.
+    """How `total` whole units are spread over `group_count` groups; `DEFINITIONS` defines each field.
 
     Shares are 0 or more. `max_group` names the group of the largest share, the first of equals; it is
     empty when there is no group. `moves` and `moves_share` are None where units cannot move.
@@ -100,7 +100,7 @@ class Measure:
 
 
 def distribution(shares: Int64Array, *, names: Sequence[str] | None = None, movable: bool = True) -> Distribution:
-    """Return the figures of `shares`, int64[groups], each 0 or more; groups without `names` go by their place.
+    """Return the distribution of `shares`, int64[groups], each 0 or more; without `names`, groups are named by index.
 
     `movable` is False where units cannot change groups. Raises UsageError for a negative share or wrong names.
     Cost: O(n log n).

@@ -1,4 +1,4 @@
-"""Partitions on consumers: Kafka's assignors, exactly, on columns; and what can be said of an assignment.
+"""Assign partitions to consumers exactly as Kafka's assignors do, on columns, and measure an assignment.
 
 Begin with `Group.of(members, topics)` and `load_assignor("sticky").assign(group, entropy)`.
 """

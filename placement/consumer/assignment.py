@@ -1,4 +1,4 @@
-"""What an assignor answers: which partitions each member gets, in Kafka's order.
+"""Hold an assignor's result: the partitions of each member, in Kafka's order.
 
 Constraints: there is a row for each member of the group, unless the assignor named no member at all, which
 Kafka's uniform one does when nothing is subscribed. A sound answer gives a partition to one member only; Kafka's
@@ -29,7 +29,7 @@ NOBODY = -1
 
 @attrs.frozen(eq=False)
 class GroupAssignment:
-    """Rows of partition ids, one for each member of `group`; `silent` when the assignor named no member."""
+    """Partition ids by member of `group`, one row per member; `silent` when the assignor returned no members."""
 
     group: Group
     rows: Ragged
@@ -37,15 +37,15 @@ class GroupAssignment:
 
     @classmethod
     def of_owners(cls, group: Group, owners: Int32Array) -> GroupAssignment:
-        """Return the assignment of each partition to `owners` int32[P], members' partitions in order of id."""
+        """Return the assignment of each partition to `owners` int32[P], each member's partitions in order of id."""
         return cls(group, grouped(owners, len(group.members)))
 
     def of(self, member: str) -> tuple[TopicPartition, ...]:
-        """Return what one member gets."""
+        """Return the partitions of one member."""
         return tuple(self.named(self.rows.row(self.group.members.index(member))))
 
     def named(self, partitions: Int32Array | Sequence[int]) -> list[TopicPartition]:
-        """Return these ids as topics and numbers."""
+        """Return the topic and partition number of each id."""
         topics = self.group.partition_topics[partitions].tolist()
         numbers = self.group.partition_numbers[partitions].tolist()
         return [
@@ -55,7 +55,7 @@ class GroupAssignment:
 
     @cached_property
     def owners(self) -> Int32Array:
-        """int32[partitions and phantoms]: the member of each, the last one where several have it, else NOBODY."""
+        """Return int32[partitions and phantoms]: the owner of each, the last of several owners, or NOBODY."""
         owners = np.full(self.group.partition_count + self.group.phantom_count, NOBODY, np.int32)
         owners[self.rows.values] = self.rows.rows
         return owners

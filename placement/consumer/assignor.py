@@ -1,4 +1,4 @@
-"""The protocol of an assignor: a group comes in, who gets what comes out.
+"""Define the protocol of an assignor: it takes a group and returns an assignment.
 
 What it decides: what Kafka's eight built-in policies and anybody's own have in common. A policy is a class without
 arguments that has `assign`; named under the entry point `brokerside.assignors` it can be chosen by name
@@ -22,8 +22,8 @@ from placement.consumer.group import Group
 
 @runtime_checkable
 class ConsumerAssignor(Protocol):
-    """Who gets what. Kafka's own never draw from `entropy`; all chance of others comes from it."""
+    """An assignment policy; Kafka's own never draw from `entropy`, and custom ones draw from nothing else."""
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
-        """Return each member's partitions; raise RefusedError where the policy has no answer."""
+        """Return the partitions of each member; raise RefusedError where the policy has no answer."""
         ...

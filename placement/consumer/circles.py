@@ -1,4 +1,4 @@
-"""Let more partitions stay where they were, sizes staying as even as they are.
+"""Keep more partitions with their former members while sizes stay as even as they are.
 
 What it decides: which units of topics go round in circles, each member giving one and getting one, until no circle
 lets more of what was held stay. `placement.consumer.optimum` says why that is then the most.
@@ -40,7 +40,7 @@ def keep_more(table: Int64Array, held: Int64Array, may_hold: NDArray[np.bool_]) 
 def winning_circle(
     table: Int64Array, held: Int64Array, may_hold: NDArray[np.bool_]
 ) -> list[tuple[int, int, int]] | None:
-    """Return steps (giver, topic or TRADE, getter) that let more stay, or None when there are none."""
+    """Return the steps (giver, topic or TRADE, getter) of a circle that keeps more; None if there is none."""
     member_count = len(table)
     giving = np.where(table > 0, np.where(table <= held, -1, 0), FORBIDDEN)
     getting = np.where(may_hold, np.where(table < held, 1, 0), FORBIDDEN)
@@ -71,13 +71,13 @@ def winning_circle(
 
 
 def _lighter_by_one(sizes: Int64Array) -> list[tuple[Int64Array, Int64Array]]:
-    """Return pairs of members of some size and members of one more."""
+    """Return the pairs of members (a, b) where b has one partition more than a."""
     by_size = {size: np.flatnonzero(sizes == size) for size in np.unique(sizes).tolist()}
     return [(members, by_size[size + 1]) for size, members in by_size.items() if size + 1 in by_size]
 
 
 def _circle_of(parents: Int64Array, rooted: NDArray[np.bool_]) -> list[int]:
-    """Return the members of a circle of parents, or none; who is `rooted` has no parent."""
+    """Return the members of a cycle in `parents`, or none; a `rooted` member has no parent."""
     seen = np.where(rooted, -1, 0).tolist()
     up = parents.tolist()
     for start in range(len(up)):

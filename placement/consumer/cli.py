@@ -1,4 +1,4 @@
-"""`brokerside groups assign`: the assignment that Kafka would make for these subscriptions, offline.
+"""`brokerside groups assign`: print the assignment that Kafka would make for these subscriptions, offline.
 
 What it decides: nothing that the assignors do not; it shows who gets what, what moved and why, and how that compares
 with the best that could be, for one assignor or for all side by side.
@@ -38,7 +38,7 @@ MOVES_SHOWN_MAX: Final = 50  # A screen of reasons; --json has all.
 
 @attrs.frozen
 class Answer:
-    """What one assignor said: an assignment with its figures and moves, or its refusal."""
+    """One assignor's result: an assignment with its measures and moves, or its refusal."""
 
     assignor: str
     assignment: GroupAssignment | None = None
@@ -103,7 +103,7 @@ def assign_command(
 def answer_all(
     asked: GroupSpec, before: Previous, names: list[str], *, corrected: bool, seed: int
 ) -> tuple[Answer, ...]:
-    """Return what each assignor says; raises UsageError for a name that there is not."""
+    """Return the result of each assignor; raise UsageError for an unknown name."""
     spec = asked.holding(before)
     group = Group.of(spec.members, spec.topics)
     assignors = [(name, load_assignor(name, corrected=corrected)) for name in names]
@@ -125,7 +125,7 @@ def _answered(name: str, assignment: GroupAssignment, optimum: Optimum | None, b
 
 
 def answer_lines(answer: Answer, held_count: int) -> Iterator[str]:
-    """Yield one answer for people: a line for each member, then moves, then figures."""
+    """Yield one result as text: a line for each member, then moves, then measures."""
     if answer.assignment is None:
         return
     group = answer.assignment.group
@@ -151,7 +151,7 @@ def move_lines(moves: tuple[Move, ...]) -> Iterator[str]:
 
 
 def figure_lines(figures: Measures | None, held_count: int) -> Iterator[str]:
-    """Yield what the figures say."""
+    """Yield the measures as lines of text."""
     if figures is None:
         yield "the best achievable is not computed for groups this large"
         return
@@ -167,7 +167,7 @@ def figure_lines(figures: Measures | None, held_count: int) -> Iterator[str]:
 
 
 def compared_lines(answers: tuple[Answer, ...], held_count: int) -> Iterator[str]:
-    """Yield a table with a line for each assignor, and the best."""
+    """Yield a table with one line per assignor, and the optimum."""
     yield f"{'assignor':<20}{'min':>6}{'max':>6}{'differences':>13}{'kept':>8}{'moved':>8}{'in rack':>9}"
     best = None
     for answer in answers:
@@ -217,6 +217,6 @@ def _answer_json(answer: Answer) -> dict[str, Any]:
 
 
 def _runs(partitions: list[TopicPartition]) -> list[dict[str, Any]]:
-    """Return the partitions in their order, those of one topic that follow each other in one entry."""
+    """Return the partitions in their order, consecutive ones of one topic as one entry."""
     runs = groupby(partitions, key=lambda one: one.topic)
     return [{"topic": topic, "partitions": [one.partition for one in run]} for topic, run in runs]

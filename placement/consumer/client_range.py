@@ -1,4 +1,4 @@
-"""The client's range assignor: of each topic, the first members get the first partitions.
+"""Assign ranges as the client's RangeAssignor: of each topic, the first members get the first partitions.
 
 Goals, most important first:
 1. Members hold the same partition numbers of topics with as many partitions and the same subscribers.
@@ -46,10 +46,10 @@ from placement.consumer.subscribers import subscribers_of
 
 @attrs.frozen
 class RangeAssignor:
-    """Kafka's `range` on the client side."""
+    """Kafka's client-side `range` assignor."""
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
-        """Return each member's list as Kafka orders it; never refuses."""
+        """Return each member's list in Kafka's order; never refuse."""
         subscribers = subscribers_of(group, group.static_first)
         aware = needs_racks(group, subscribers)
         if aware.any():
@@ -58,7 +58,7 @@ class RangeAssignor:
 
 
 def range_rows(group: Group, subscribers: Ragged, topic_order: Int64Array) -> Ragged:
-    """Return each member's partitions when each topic is cut into ranges among its `subscribers`, in their order.
+    """Return each member's partitions when every topic is cut into ranges among its `subscribers`, in their order.
 
     Topics stand in each row in the order given, and numbers ascend.
     """
@@ -107,7 +107,7 @@ def write_ranges(
 
 
 def topic_hash_order(group: Group) -> Int64Array:
-    """int64[topics assigned]: subscribed topics with metadata in the order of Java's map of topics.
+    """Return int64[topics assigned]: the subscribed topics with metadata, in the order of Java's map of topics.
 
     Java puts them into a set as it walks the members, and from there into a map.
     """

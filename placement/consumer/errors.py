@@ -1,4 +1,4 @@
-"""What Kafka's assignors throw, as refusals that carry Java's class and message.
+"""Define the exceptions of Kafka's assignors as refusals that carry Java's class and message.
 
 Most of them are not Kafka's intention: a group without members divides by zero, a member that holds a
 partition that does not exist makes the sticky assignor lose count. They are answers all the same.
@@ -12,7 +12,7 @@ from broker.errors import RefusedError
 
 
 class PartitionAssignorError(RefusedError):
-    """A server-side assignor cannot answer: a subscribed topic does not exist, or partitions were left over."""
+    """A server-side assignor fails: a subscribed topic does not exist, or partitions were left over."""
 
     kafka_class = "org.apache.kafka.coordinator.group.api.assignor.PartitionAssignorException"
 
@@ -48,6 +48,6 @@ class PartitionIndexError(RefusedError):
 
 
 class EndlessBalancingError(RefusedError):
-    """Kafka's sticky assignor moves partitions round and round; it throws nothing, as it never ends."""
+    """Kafka's sticky assignor would never return, because it moves partitions in a cycle; Kafka throws nothing."""
 
     kafka_class = "none"

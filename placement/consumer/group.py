@@ -1,4 +1,4 @@
-"""A consumer group as the assignors see it: members, subscriptions, topics, and what is held now, in columns.
+"""Hold a consumer group in columns, as the assignors read it: members, subscriptions, topics, owned partitions.
 
 What it decides: how a group is written down so that a million partitions can be assigned without a Python object for
 each. `Member` and `Topic` are the values at the border; `Group.of` puts them into columns once.
@@ -75,7 +75,7 @@ class Member:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Group:
-    """The columns; M members, T topics. Made by `of`, or from arrays by whoever has those already.
+    """A group's columns for M members and T topics; built by `of`, or directly from arrays.
 
     `topics` must be in Java's order and distinct; `partition_counts` int32[T] has NO_METADATA where there is none;
     `subscribed` has a row of topic indexes for each member, in the order it named them; `owned_topics` and
@@ -134,12 +134,12 @@ class Group:
 
     @cached_property
     def partition_starts(self) -> Int64Array:
-        """int64[T + 1]: the id of each topic's first partition, and behind the last one the number of partitions."""
+        """Return int64[T + 1]: the id of each topic's first partition, then the number of partitions."""
         return np.concatenate([[0], np.maximum(self.partition_counts, 0).cumsum(dtype=np.int64)])
 
     @property
     def partition_count(self) -> int:
-        """Number of partitions that exist."""
+        """Return the number of existing partitions."""
         return int(self.partition_starts[-1])
 
     @cached_property
@@ -154,25 +154,25 @@ class Group:
 
     @property
     def phantom_count(self) -> int:
-        """Number of partitions that are claimed but beyond the end of their topic."""
+        """Return the number of claimed partitions that lie beyond the end of their topic."""
         return len(self._phantom_codes)
 
     @cached_property
     def partition_topics(self) -> Int32Array:
-        """int32[partitions and phantoms]: each one's topic, as an index."""
+        """Return int32[partitions and phantoms]: the topic index of each."""
         real = np.repeat(np.arange(len(self.topics), dtype=np.int32), np.maximum(self.partition_counts, 0))
         return np.concatenate([real, (self._phantom_codes >> 32).astype(np.int32)])
 
     @cached_property
     def partition_numbers(self) -> Int32Array:
-        """int32[partitions and phantoms]: each one's number within its topic."""
+        """Return int32[partitions and phantoms]: the number of each within its topic."""
         starts = self.partition_starts.astype(np.int32)
         real = np.arange(starts[-1], dtype=np.int32) - np.repeat(starts[:-1], np.diff(starts))
         return np.concatenate([real, (self._phantom_codes & 0xFFFF_FFFF).astype(np.int32)])
 
     @cached_property
     def owned(self) -> Ragged:
-        """The ids of the partitions that each member claims, in the order given, without topics of no metadata."""
+        """Return the ids of the partitions that each member claims, in the order given, topics with metadata only."""
         topics, numbers = self.owned_topics.values, self.owned_numbers
         ids = (self.partition_starts[topics] + numbers).astype(np.int32)
         beyond = (self._owned_counts >= 0) & (numbers >= self._owned_counts)
@@ -183,7 +183,7 @@ class Group:
 
     @cached_property
     def same_lists(self) -> bool:
-        """Whether all members name the same topics in the same order; so of no member it is false."""
+        """Return whether all members list the same topics in the same order; False for a group without members."""
         lengths = self.subscribed.lengths
         if not len(lengths) or (lengths != lengths[0]).any():
             return False
@@ -192,18 +192,18 @@ class Group:
 
     @cached_property
     def member_hash_order(self) -> Int64Array:
-        """int64[M]: the members in the order in which Java's map of subscriptions is walked."""
+        """Return int64[M]: the members in the iteration order of Java's map of subscriptions."""
         return string_places(self.members)
 
     @cached_property
     def member_ranks(self) -> Int64Array:
-        """int64[M]: each member's place among the ids sorted as Java sorts them."""
+        """Return int64[M]: the rank of each member id in Java's string order."""
         keys = [java_string_key(name) for name in self.members]
         return inverse(np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64))
 
     @cached_property
     def static_first(self) -> Int64Array:
-        """int64[M]: the members in Kafka's `MemberInfo` order: static ones by instance id, then others by member id."""
+        """Return int64[M]: the members in Kafka's `MemberInfo` order, static ones by instance id, then the others."""
         return np.array(sorted(self.member_hash_order.tolist(), key=self._static_key), np.int64)
 
     def _static_key(self, member: int) -> tuple[bool, bytes]:
@@ -211,7 +211,7 @@ class Group:
         return (instance is None, java_string_key(self.members[member] if instance is None else instance))
 
     def name_of(self, partition: int) -> TopicPartition:
-        """Return the topic and number of one id."""
+        """Return the topic and partition number of one id."""
         topic = self.topics[int(self.partition_topics[partition])]
         return TopicPartition(topic, PartitionId(int(self.partition_numbers[partition])))
 

@@ -1,4 +1,4 @@
-"""A consumer group as JSON, and what its members held: as JSON or as kafka-consumer-groups prints it.
+"""Read a consumer group from JSON, and its former assignment from JSON or the output of kafka-consumer-groups.
 
 What it decides: what `brokerside groups assign` reads. Words are those of Kafka's protocol and tools; case and
 punctuation of keys do not matter.
@@ -54,7 +54,7 @@ class GroupSpec:
     topics: tuple[Topic, ...]
 
     def holding(self, previous: Previous) -> GroupSpec:
-        """Return the members with what they held; members that are new held nothing, in no generation."""
+        """Return the members with their former partitions; a new member has none, in no generation."""
         members = [
             attrs.evolve(one, owned=previous.held[one.id], generation=previous.generations[one.id])
             if one.id in previous.held
@@ -66,14 +66,14 @@ class GroupSpec:
 
 @attrs.frozen
 class Previous:
-    """What each member held, and in which generation; members may be gone since."""
+    """The former partitions of each member, with their generation; members may have left since."""
 
     held: Mapping[str, tuple[TopicPartition, ...]]
     generations: Mapping[str, int]
 
 
 def read_group_spec(data: bytes, *, source: str) -> GroupSpec:
-    """Return the group that a JSON text describes; raises InputError saying what is wrong, and where."""
+    """Return the group that a JSON text describes; raise InputError saying what is wrong, and where."""
     document = folded(parse_object(collect([data], source=source), source=source))
     topics = [_topic(one, f"topics[{place}]", source) for place, one in _listed(document, "topics", "", source)]
     members = [_member(one, f"members[{place}]", source) for place, one in _listed(document, "members", "", source)]
@@ -83,7 +83,7 @@ def read_group_spec(data: bytes, *, source: str) -> GroupSpec:
 
 
 def read_previous(data: bytes, *, source: str) -> Previous:
-    """Return what members held, from JSON or from a table; raises InputError saying what is wrong, and where."""
+    """Return the former assignment in JSON or a table; raise InputError saying what is wrong, and where."""
     text = collect([data], source=source)
     if not text.lstrip().startswith("{"):
         return _read_table(text, source)

@@ -1,4 +1,4 @@
-"""What every assignment must hold to, whoever made it; and the bound on sizes that balanced ones hold to.
+"""Check the invariants that every assignment must meet, and the bound on sizes of balanced ones.
 
 What it decides: whether a group could live with an assignment. Kafka relies on the first three: a partition read by
 two members is read twice, one read by nobody is not read, and a member cannot read what it did not subscribe to.
@@ -26,7 +26,7 @@ from placement.consumer.subscribers import same_sets
 
 @attrs.frozen
 class BrokenRule:
-    """A rule that does not hold, and the first thing that breaks it, in words."""
+    """An invariant that does not hold, with the first violation in words."""
 
     rule: str
     detail: str
@@ -35,7 +35,7 @@ class BrokenRule:
 def check_assignment(
     assignment: GroupAssignment, *, withheld: bool = False, balanced: bool = False
 ) -> list[BrokenRule]:
-    """Return the rules that are broken; none for a sound assignment.
+    """Return the broken invariants; none for a sound assignment.
 
     With `withheld`, partitions that some member claims to hold may be given to nobody. With `balanced`, sizes in a
     group of equal subscriptions must differ by one at most, and else nobody may have two more than another subscriber.

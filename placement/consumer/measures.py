@@ -1,4 +1,4 @@
-"""How good an assignment is: balance, stickiness and racks, each beside the best that could be.
+"""Measure an assignment: balance, stickiness and racks, each beside the best possible value.
 
 What it decides: the figures by which assignors are compared. Sizes are the numbers of partitions of the members; the
 sum over pairs of members of their difference is Kafka's own balance score. Kept are the partitions that stay with the
@@ -34,7 +34,7 @@ from placement.consumer.optimum import Optimum, sole_claims
 
 @attrs.frozen(kw_only=True)
 class Measures:
-    """One assignment's figures. `racked_count` are partitions with known racks, of members in a rack."""
+    """The measures of one assignment; `racked_count` counts partitions with known racks whose member has a rack."""
 
     size_min: int
     size_max: int
@@ -49,7 +49,7 @@ class Measures:
 
 
 def measure(assignment: GroupAssignment, optimum: Optimum) -> Measures:
-    """Return the figures of an assignment; `optimum` is that of its group."""
+    """Return the measures of an assignment; `optimum` belongs to its group."""
     sizes = assignment.rows.lengths
     matched, racked = rack_matches(assignment)
     return Measures(
@@ -67,13 +67,13 @@ def measure(assignment: GroupAssignment, optimum: Optimum) -> Measures:
 
 
 def pair_score(sizes: Int64Array) -> int:
-    """Return the sum of differences over all pairs of members. Cost: members, sorted."""
+    """Return the sum of size differences over all pairs of members. Cost: members, sorted."""
     ascending = np.sort(sizes)
     return int((ascending * (2 * np.arange(len(sizes)) - len(sizes) + 1)).sum())
 
 
 def kept_count(assignment: GroupAssignment) -> int:
-    """Return how many partitions a member has that it alone claimed to hold."""
+    """Return how many partitions stay with the only member that claimed to own them."""
     group = assignment.group
     claims = sole_claims(group)
     held = _pairs(group, claims.rows, claims.values)
@@ -86,7 +86,7 @@ def _pairs(group: Group, members: Int32Array, partitions: Int32Array) -> Int64Ar
 
 
 def rack_matches(assignment: GroupAssignment) -> tuple[int, int]:
-    """Return how many partitions are read within the member's rack, and of how many that can be said."""
+    """Return how many partitions are read within the member's rack, and for how many that is known."""
     racks, matched, racked = assignment.group.replica_racks, 0, 0
     for rack, partitions in zip(assignment.group.member_racks, assignment.rows.lists(), strict=True):
         if rack:

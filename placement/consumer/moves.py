@@ -1,4 +1,4 @@
-"""What moved between a group's former assignment and a new one, and why.
+"""List the moves between a group's former and new assignment, with their reasons.
 
 What it decides: for each partition that has another member than before, the reason, in one word.
 
@@ -22,7 +22,7 @@ from placement.consumer.assignment import GroupAssignment
 
 
 class MoveReason(enum.Enum):
-    """MoveReason a partition's member is not the one that held it; the value is said to users."""
+    """Why a partition's member differs from its former owner; the value is printed."""
 
     NEW = "nobody held it"
     LEFT = "its member left"
@@ -36,7 +36,7 @@ class MoveReason(enum.Enum):
 
 @attrs.frozen
 class Move:
-    """One partition, who held it and who gets it; None stands for nobody."""
+    """One partition with its former and its new owner; None means nobody."""
 
     partition: TopicPartition
     before: str | None
@@ -45,7 +45,7 @@ class Move:
 
 
 def moves_of(assignment: GroupAssignment, held: Mapping[str, Sequence[TopicPartition]]) -> Iterator[Move]:
-    """Yield what moved, in order of topic and partition; `held` is what each member held, those gone included."""
+    """Yield the moves by topic and partition; `held` has the former partitions of present and past members."""
     group = assignment.group
     after: dict[TopicPartition, str] = {}
     for member, row in zip(group.members, assignment.rows.lists(), strict=True):

@@ -1,4 +1,4 @@
-"""The best that any assignor could reach: the most even sizes, and with these the most partitions that stay.
+"""Compute the optimum of any assignor: the most even sizes, and the most partitions that can stay at these sizes.
 
 Goals, most important first: numbers that can be relied on. Both are computed, not estimated.
 
@@ -42,14 +42,14 @@ TABLE_SIZE_MAX: Final = 4_000_000  # Members x topics; some seconds and 100 MB a
 
 @attrs.frozen(eq=False)
 class Optimum:
-    """The most even sizes, int64[M] ascending, and how many partitions can stay with sizes that even."""
+    """The most even sizes, int64[M] ascending, and how many partitions can stay at sizes that even."""
 
     sizes: Int64Array
     kept_count: int
 
 
 def optimum_of(group: Group) -> Optimum | None:
-    """Return the best for all partitions that can be assigned, and the claims that only one member makes.
+    """Return the optimum over all assignable partitions, and the claims that only one member makes.
 
     None for groups of different subscriptions so large that the tables would pass `TABLE_SIZE_MAX`.
     """
@@ -78,7 +78,7 @@ def _of_equals(held: Int64Array, partition_count: int) -> Optimum:
 
 
 def sole_claims(group: Group) -> Ragged:
-    """Return the partitions that each member claims alone, and of topics it subscribes to."""
+    """Return the partitions that each member alone claims, of topics it subscribes to."""
     codes = group.owned.rows.astype(np.int64) * len(group.topics) + group.partition_topics[group.owned.values]
     subscribed = group.subscribed.rows.astype(np.int64) * len(group.topics) + group.subscribed.values
     alone = np.bincount(group.owned.values, minlength=1)[group.owned.values] == 1
@@ -86,7 +86,7 @@ def sole_claims(group: Group) -> Ragged:
 
 
 def held_table(group: Group) -> Int64Array:
-    """int64[M, T]: how many partitions of each topic each member claims alone."""
+    """Return int64[M, T]: how many partitions of each topic each member alone claims."""
     claims = sole_claims(group)
     table = np.zeros((len(group.members), len(group.topics)), np.int64)
     np.add.at(table, (claims.rows, group.partition_topics[claims.values]), 1)
@@ -94,7 +94,7 @@ def held_table(group: Group) -> Int64Array:
 
 
 def _filled(held: Int64Array, may_hold: BoolTable, counts: Int64Array) -> Int64Array:
-    """Return what is held, with the free units of each topic given to the least loaded that may hold it."""
+    """Return the held table plus the free partitions of each topic, each given to the least loaded allowed member."""
     table, sizes = held.copy(), held.sum(axis=1)
     for topic in np.flatnonzero(may_hold.any(axis=0)).tolist():
         members = np.flatnonzero(may_hold[:, topic])
@@ -121,7 +121,7 @@ def level(table: Int64Array, may_hold: BoolTable) -> None:
 
 
 def _chain_to_least(table: Int64Array, may_hold: BoolTable, giver: int) -> list[tuple[int, int, int]] | None:
-    """Return moves (from, topic, to) that end at the least loaded member in reach, if it has at least two fewer."""
+    """Return moves (from, topic, to) to the least loaded reachable member if it has at least two fewer; else none."""
     came: dict[int, tuple[int, int]] = {giver: (giver, -1)}
     topics_seen = np.zeros(table.shape[1], np.bool_)
     queue = [giver]

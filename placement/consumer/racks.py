@@ -1,4 +1,4 @@
-"""Where the replicas of each partition stand, and whether a member reads from its own rack.
+"""Look up the racks of each partition's replicas, and whether a member can read within its rack.
 
 What it decides: which partitions a member can read within its rack, the question that all rack-aware assignors ask.
 
@@ -26,19 +26,19 @@ RackSet = frozenset[str]
 
 @attrs.frozen(eq=False)
 class ReplicaRacks:
-    """For each partition that exists, by id, the number of its set of racks: `codes` int32[P] into `sets`."""
+    """The rack set number of each existing partition, by id: `codes` int32[P] indexes `sets`."""
 
     sets: tuple[RackSet, ...]
     codes: Int32Array
 
     @classmethod
     def unknown(cls, partition_count: int) -> ReplicaRacks:
-        """Return that no replica's rack is known."""
+        """Return racks that are all unknown."""
         return cls((frozenset(),), np.zeros(partition_count, np.int32))
 
     @classmethod
     def of(cls, topics: Iterable[Sequence[Sequence[str]] | None], counts: Iterable[int]) -> ReplicaRacks:
-        """Return the racks of each topic's partitions; None for a topic of which they are not known.
+        """Return the racks of each topic's partitions; None stands for a topic with unknown racks.
 
         Raises UsageError when a topic has racks of more or fewer partitions than it has.
         """
@@ -54,7 +54,7 @@ class ReplicaRacks:
         return cls(tuple(numbers), np.array(codes, np.int32))
 
     def aware(self, member_racks: Iterable[str | None], codes: Int32Array) -> bool:
-        """Return whether Kafka looks at racks, for the partitions of these `codes`.
+        """Return whether Kafka assigns rack-aware for partitions of these `codes`.
 
         It does when some member stands in a rack with a replica, and not every rack has replicas of all.
         """
@@ -66,6 +66,6 @@ class ReplicaRacks:
         return not wanted.isdisjoint(every) and any(one != every for one in used)
 
     def match_count(self, member_racks: Iterable[str | None]) -> Int64Array:
-        """int64[sets]: how many members stand in a rack of each set."""
+        """Return int64[sets]: the number of members in a rack of each set."""
         racks = [rack for rack in member_racks if rack]
         return np.array([sum(rack in one for rack in racks) for one in self.sets], np.int64)

@@ -1,4 +1,4 @@
-"""Rows of different lengths in two arrays, and the one sorting that assignors need: by a small number, stably.
+"""Store rows of different lengths in two arrays, and sort stably by small numbers.
 
 What it decides: the form in which subscriptions, claims and assignments are held: all values behind each other,
 and where each row starts. A million partitions on two thousand members are two arrays, not two thousand lists.
@@ -39,24 +39,24 @@ class Ragged:
 
     @classmethod
     def of(cls, rows: Iterable[Iterable[int]]) -> Ragged:
-        """Return these rows."""
+        """Return these rows as a Ragged."""
         lists = [list(row) for row in rows]
         return cls.of_lengths([len(row) for row in lists], chain.from_iterable(lists))
 
     @classmethod
     def of_lengths(cls, lengths: Iterable[int], values: Iterable[int]) -> Ragged:
-        """Return rows of these lengths, filled with the values one after the other."""
+        """Return rows of these lengths, filled with the values in order."""
         starts = _starts(np.fromiter(lengths, np.int64))
         return cls(starts, np.fromiter(values, np.int32, count=int(starts[-1])))
 
     @property
     def lengths(self) -> Int64Array:
-        """int64[rows]: how many values each row has."""
+        """Return int64[rows]: the length of each row."""
         return np.diff(self.starts)
 
     @property
     def rows(self) -> Int32Array:
-        """int32[values]: the row of each value."""
+        """Return int32[values]: the row of each value."""
         return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), self.lengths)
 
     def row(self, place: int) -> Int32Array:
@@ -69,14 +69,14 @@ class Ragged:
         return (values[begin:end] for begin, end in pairwise(starts))
 
     def take(self, order: NDArray[np.int64]) -> Ragged:
-        """Return the rows `order` names, in that order."""
+        """Return the rows that `order` names, in that order."""
         starts = _starts(self.lengths[order])
         values = np.empty(starts[-1], np.int32)
         copy_rows(self.starts, self.values, order, starts, values)
         return Ragged(starts, values)
 
     def then(self, other: Ragged) -> Ragged:
-        """Return rows, each one of these with the one of `other` at the same place behind it."""
+        """Return rows that append to each row the row of `other` with the same index."""
         starts = _starts(self.lengths + other.lengths)
         values = np.empty(starts[-1], np.int32)
         every = np.arange(len(starts) - 1)
@@ -85,7 +85,7 @@ class Ragged:
         return Ragged(starts, values)
 
     def where(self, kept: NDArray[np.bool_]) -> Ragged:
-        """Return the rows without the values that are not `kept`, bool[values]."""
+        """Return the rows with only the values that `kept`, bool[values], marks."""
         if kept.all():
             return self
         before = np.concatenate([[0], kept.cumsum()])
@@ -93,7 +93,7 @@ class Ragged:
 
 
 def grouped(keys: Int32Array, group_count: int) -> Ragged:
-    """Return a row for each key 0..group_count-1: the places in `keys` int32[N] where it stands, ascending.
+    """Return one row for each key 0..group_count-1: the indexes of that key in `keys` int32[N], ascending.
 
     Negative keys are left out.
     """
@@ -105,7 +105,7 @@ def grouped(keys: Int32Array, group_count: int) -> Ragged:
 
 @compiled
 def count_sort(keys: Int32Array, starts: Int64Array, places: Int32Array) -> None:
-    """Fill `starts` int64[G + 1], zero at first, and `places` int32[N] with the places of each key in 0..G-1.
+    """Fill `starts` int64[G + 1], zero at first, and `places` int32[N] with the indexes of each key in 0..G-1.
 
     The readable twin is numpy's `argsort(keys, kind="stable")` of the keys that are not negative.
     """
@@ -126,7 +126,7 @@ def count_sort(keys: Int32Array, starts: Int64Array, places: Int32Array) -> None
 def copy_rows(
     starts: Int64Array, values: Int32Array, order: Int64Array, target_starts: Int64Array, target: Int32Array
 ) -> None:
-    """Copy rows order[k] of `starts` and `values` to `target`, from target_starts[k] on.
+    """Copy rows order[k] of `starts` and `values` to `target`, beginning at target_starts[k].
 
     The readable twin is `target[target_starts[k]:][:length] = values[starts[order[k]]:][:length]` for each k.
     """
@@ -138,12 +138,12 @@ def copy_rows(
 
 
 def _starts(lengths: NDArray[np.int64]) -> Int64Array:
-    """int64[rows + 1]: where rows of these lengths start behind each other, and where the last one ends."""
+    """Return int64[rows + 1]: the start of each row of these lengths, then the total."""
     return np.concatenate([np.zeros(1, np.int64), lengths.cumsum()])
 
 
 def inverse(order: NDArray[Any]) -> Int64Array:
-    """Return where each number stands in `order`, a permutation of 0..N-1."""
+    """Return the inverse of `order`, a permutation of 0..N-1."""
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
     return places

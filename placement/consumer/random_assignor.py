@@ -1,4 +1,4 @@
-"""Each partition to a subscriber drawn at random: a worked example of an assignor of one's own.
+"""Assign each partition to a random subscriber: an example of a custom assignor.
 
 What it decides: the owner of each partition, by chance alone. It shows the interface, and how poor a policy without
 goals is: sizes scatter, and nothing stays where it was. Not for production.
@@ -28,10 +28,10 @@ from placement.consumer.subscribers import subscribers_of
 
 @attrs.frozen
 class RandomAssignor:
-    """A ConsumerAssignor that looks at nothing but subscriptions."""
+    """A ConsumerAssignor that considers nothing but subscriptions."""
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
-        """Return each member's partitions, sorted; never refuses."""
+        """Return each member's partitions, sorted; never refuse."""
         owners = np.full(group.partition_count, NOBODY, np.int32)
         starts = group.partition_starts.tolist()
         for topic, members in enumerate(subscribers_of(group, np.arange(len(group.members))).lists()):

@@ -1,4 +1,4 @@
-"""Range assignment that first lets members read from their own rack.
+"""Assign ranges as RangeAssignor does with racks: members first get partitions with a replica in their own rack.
 
 What it decides: the owner of each partition when racks are looked at: first those that can be matched within the
 ranges' sizes, then the rest as ever. So ranges may have gaps, and the members with one partition more are those that
@@ -34,7 +34,7 @@ from placement.consumer.ragged import Ragged
 
 @attrs.define(eq=False)
 class TopicRange:
-    """One topic while it is dealt out: who can have it, what is left, and how many each may still take."""
+    """One topic while it is assigned: its subscribers, the partitions left, and each member's remaining quota."""
 
     first_id: int
     racks: list[RackSet]
@@ -46,7 +46,7 @@ class TopicRange:
 
     @classmethod
     def of(cls, group: Group, topic: int, members: Sequence[int]) -> TopicRange:
-        """Return the topic with nothing given yet."""
+        """Return the topic with no partition assigned."""
         begin, end = group.partition_starts[topic : topic + 2].tolist()
         least, extra = divmod(end - begin, len(members))
         racks = [group.replica_racks.sets[code] for code in group.replica_racks.codes[begin:end].tolist()]
@@ -55,11 +55,11 @@ class TopicRange:
         )
 
     def room(self, member: int) -> int:
-        """Return how many partitions this member may still take."""
+        """Return how many partitions this member may still get."""
         return max(0, self.least + (self.extra_left > 0) - self.counts[member])
 
     def give(self, member: int, numbers: Sequence[int], owners: Int32Array) -> None:
-        """Make `member` the owner of these numbers."""
+        """Assign these partition numbers to `member`."""
         self.counts[member] += len(numbers)
         if self.counts[member] > self.least:
             self.extra_left -= 1
@@ -69,7 +69,7 @@ class TopicRange:
 
 
 def needs_racks(group: Group, subscribers: Ragged) -> NDArray[np.bool_]:
-    """bool[T]: which topics make Kafka look at racks."""
+    """Return bool[T]: the topics for which Kafka assigns rack-aware."""
     needing = np.zeros(len(group.topics), np.bool_)
     if not any(group.member_racks) or len(group.replica_racks.sets) == 1:
         return needing
@@ -82,7 +82,7 @@ def needs_racks(group: Group, subscribers: Ragged) -> NDArray[np.bool_]:
 
 
 def assign_with_racks(group: Group, subscribers: Ragged, aware: NDArray[np.bool_]) -> Int32Array:
-    """int32[P]: the owner of each partition by id; `aware` bool[T] says which topics need racks."""
+    """Return int32[P]: the owner of each partition by id; `aware` bool[T] marks the rack-aware topics."""
     owners = np.full(group.partition_count, NOBODY, np.int32)
     topics = np.flatnonzero((group.partition_counts > 0) & (subscribers.lengths > 0)).tolist()
     states = {topic: TopicRange.of(group, topic, subscribers.row(topic).tolist()) for topic in topics}

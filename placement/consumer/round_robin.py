@@ -1,4 +1,4 @@
-"""The round-robin assignor: all partitions in order, dealt to the members in turn.
+"""Assign all partitions in order, dealt to the subscribed members in turn, as RoundRobinAssignor.
 
 Goals, most important first: with equal subscriptions, members differ by one partition at most. With different ones,
 members without a partition's topic are skipped, which can be far from balanced.
@@ -40,17 +40,17 @@ from placement.consumer.subscribers import subscribers_of
 
 @attrs.frozen
 class RoundRobinAssignor:
-    """Kafka's `roundrobin`."""
+    """Kafka's `roundrobin` assignor."""
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
-        """Return each member's list, sorted; raises EmptyGroupError, as Kafka does, for a group without members."""
+        """Return each member's list, sorted; raise EmptyGroupError, as Kafka does, for a group without members."""
         if not group.members:
             raise EmptyGroupError("CircularIterator can only be used on non-empty lists")
         return GroupAssignment.of_owners(group, _dealt(group, subscribers_of(group, group.static_first)))
 
 
 def _dealt(group: Group, subscribers: Ragged) -> Int32Array:
-    """int32[P]: the owner of each partition by id."""
+    """Return int32[P]: the owner of each partition by id."""
     owners = np.full(group.partition_count, NOBODY, np.int32)
     seats = inverse(group.static_first)
     starts = group.partition_starts.tolist()

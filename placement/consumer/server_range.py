@@ -1,4 +1,4 @@
-"""The server's range assignor: of each topic, the first members get the first partitions.
+"""Assign ranges as the server's RangeAssignor: of each topic, the first members get the first partitions.
 
 Goals, most important first: members hold the same partition numbers of topics with as many partitions; per topic, they
 differ by one at most.
@@ -38,10 +38,10 @@ from placement.consumer.subscribers import subscribers_of
 
 @attrs.frozen
 class ServerRangeAssignor:
-    """Kafka's `range` on the server side."""
+    """Kafka's server-side `range` assignor."""
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
-        """Return each member's partitions; raises PartitionAssignorError when a subscribed topic does not exist."""
+        """Return each member's partitions; raise PartitionAssignorError when a subscribed topic does not exist."""
         subscribers = subscribers_of(group, group.static_first)
         if ((subscribers.lengths > 0) & (group.partition_counts == NO_METADATA)).any():
             raise PartitionAssignorError("Member is subscribed to a non-existent topic")

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for consumer groups, and a check of any assignor in one call.
+"""Provide Hypothesis strategies for consumer groups, and check any assignor in one call.
 
 What it decides: which groups tests are run on. They are small, as shrunken counterexamples are read by people, and
 lean towards what breaks assignors: members without topics, topics without partitions or metadata, more members than
@@ -44,7 +44,7 @@ SEED_MAX: Final = INT64_MAX
 
 
 class AssignorFailure(AssertionError):  # noqa: N818 - named like placement.strategies.PlacerFailure.
-    """An assignor broke a rule on this group."""
+    """An assignor broke an invariant on this group."""
 
     def __init__(self, group: Group, broken: tuple[BrokenRule, ...]) -> None:
         self.group = group
@@ -62,7 +62,7 @@ class AssignorFailure(AssertionError):  # noqa: N818 - named like placement.stra
 
 @st.composite
 def groups(draw: st.DrawFn, *, sound: bool = True, racks: bool = True, equal: bool | None = None) -> Group:
-    """Draw a group; with `equal` all its members subscribe to the same topics, or, if False, to any."""
+    """Draw a group; with `equal` True its members subscribe to the same topics, with False to any, with None either."""
     racked = racks and draw(st.booleans())
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
     topics = [draw(_topics(name, racked=racked)) for name in names]
@@ -101,7 +101,7 @@ def _topics(draw: st.DrawFn, name: str, *, racked: bool) -> Topic:
 def check_assignor(
     make: Callable[[], ConsumerAssignor], *, balanced: bool = False, withheld: bool = False, example_count: int = 200
 ) -> None:
-    """Run a new assignor on each of many small groups; raise `AssignorFailure` with the smallest that breaks a rule.
+    """Run a new assignor on each of many small groups; raise `AssignorFailure` with the smallest failing group.
 
     The same seed must give the same answer. The assignor may refuse groups with a RefusedError. `balanced` and
     `withheld` are those of `placement.consumer.invariants.check_assignment`.

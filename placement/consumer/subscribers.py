@@ -1,4 +1,4 @@
-"""Subscriptions seen from the topics, and whether all members have the same.
+"""Look up each topic's subscribers, and whether all members subscribe to the same topics.
 
 What it decides: who can get a topic's partitions, in a given order of members; and which of the two algorithms that
 Kafka has for each of its later assignors is the one for this group.
@@ -18,7 +18,7 @@ from placement.consumer.ragged import Ragged, grouped
 
 
 def subscribers_of(group: Group, order: Int64Array) -> Ragged:
-    """Return for each topic its subscribers, each once, in the order of `order` int64[M], places of members."""
+    """Return each topic's subscribers, each once, in the order of `order` int64[M], indexes of members."""
     topic_count = len(group.topics)
     if group.same_lists:
         topics = group.subscribed.row(0)

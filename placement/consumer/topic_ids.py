@@ -1,4 +1,4 @@
-"""Kafka's ids of topics, which server-side assignors see instead of names.
+"""Derive the topic ids that server-side assignors see instead of names.
 
 What it decides: the 16 bytes that stand for a topic where order or hashing by id reaches the result.
 
@@ -32,7 +32,7 @@ ID_SIZE_BYTES: Final = 16
 
 
 def topic_id(name: str, given: str | None) -> bytes:
-    """Return a topic's id; raises UsageError when the one given is no id of Kafka's."""
+    """Return a topic's id; raise UsageError when the given one is no Kafka Uuid."""
     if given is not None:
         found = _decoded(given)
         if found is None:
@@ -42,7 +42,7 @@ def topic_id(name: str, given: str | None) -> bytes:
 
 
 def topic_ids(group: Group) -> list[bytes]:
-    """Return the id of each topic of the group, in order of index; raises UsageError as `topic_id`."""
+    """Return the id of each topic of the group, in order of index; raise UsageError as `topic_id`."""
     return [topic_id(name, given) for name, given in zip(group.topics, group.topic_ids, strict=True)]
 
 

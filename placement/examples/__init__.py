@@ -1,1 +1,1 @@
-"""Worked examples of placement policies: one to use, and one that the checks catch."""
+"""Show two placement policies: one to use, and one that the checks catch."""

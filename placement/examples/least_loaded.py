@@ -1,4 +1,4 @@
-"""Place each partition on the brokers that hold least: a worked example of a policy of one's own.
+"""Place each partition on the brokers that hold least: an example of a custom policy.
 
 What it decides: which brokers hold each new partition, where Kafka's own placers do not look at
 what brokers hold already. After brokers join a cluster, new topics go to them first.
@@ -45,7 +45,7 @@ from placement.spec import PlacementSpec
 
 @attrs.frozen
 class LeastLoadedPlacer:
-    """A ReplicaPlacer; `held` says how many replicas brokers hold already, as (broker id, replicas)."""
+    """A ReplicaPlacer; `held` gives the replicas that brokers already have, as (broker id, replicas)."""
 
     held: tuple[tuple[int, int], ...] = ()
 

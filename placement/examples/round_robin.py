@@ -1,4 +1,4 @@
-"""Place replicas round the brokers and forget the racks: a naive policy, to show how the checks catch it.
+"""Place replicas round-robin over the brokers, ignoring racks: a naive policy that the checks catch.
 
 What it decides: partition p stands on brokers p, p + 1, …, counted round the list. It looks
 reasonable, it is even, and it loses a partition with its rack.
@@ -28,7 +28,7 @@ from placement.spec import PlacementSpec
 
 @attrs.frozen
 class RoundRobinPlacer:
-    """A ReplicaPlacer that knows nothing of racks. Not for use."""
+    """A ReplicaPlacer that ignores racks; for demonstration only."""
 
     def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], _: RandomSource) -> Int32Array:
         """Return int32[partition_count, replication_factor]; raise InvalidReplicationFactorError beyond the brokers."""

@@ -1,4 +1,4 @@
-"""The texts and JSON that Kafka's own tools and their peers exchange: one module a format."""
+"""Read and write the texts and JSON of Kafka's own tools and their peers, one module per format."""
 
 from __future__ import annotations
 

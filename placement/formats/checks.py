@@ -1,4 +1,4 @@
-"""When is one partition of a dump possible? One definition for every format.
+"""Check whether one partition of a dump is possible, once for every format.
 
 A row that breaks one of these is damaged, whoever printed it: Kafka itself never
 prints a topic name outside its alphabet, a broker twice in one list, or a leader or an
@@ -28,7 +28,7 @@ assert TOPIC_NAME_LENGTH_MAX == 249  # The pattern above says it again.
 
 
 def fault_of_topic_name(name: Any) -> str | None:
-    """Return why `name` cannot be a topic's name, or None."""
+    """Return why `name` cannot be a topic name, or None."""
     if not isinstance(name, str):
         return f"topic is {_kind(name)}; a topic's name is text"
     if _LEGAL_NAME.fullmatch(name) and name not in (".", ".."):
@@ -39,14 +39,14 @@ def fault_of_topic_name(name: Any) -> str | None:
 
 
 def fault_of_number(value: Any, what: str, *, high: int = INT32_MAX, low: int = 0) -> str | None:
-    """Return why `value` is no whole number in low..high, or None."""
+    """Return why `value` is not a whole number in low..high, or None."""
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
         return None
     return f"{what} is {_kind(value)}; allowed are whole numbers from {low} to {high}"
 
 
 def fault_of_ids(value: Any, what: str) -> str | None:
-    """Return why `value` is no list of distinct broker ids, or None."""
+    """Return why `value` is not a list of distinct broker ids, or None."""
     if not isinstance(value, list | tuple):
         return f"{what} is {_kind(value)}; it is a list of broker ids"
     if len(value) > REPLICATION_FACTOR_MAX:
@@ -64,7 +64,7 @@ def fault_of_ids(value: Any, what: str) -> str | None:
 def fault_of_row(
     leader: int | None, replicas: Sequence[int], isr: Sequence[int] | None, *, isr_name: str = "Isr"
 ) -> str | None:
-    """Return why these cannot be one partition's, or None; the lists are already `fault_of_ids`-free."""
+    """Return why these fields cannot describe one partition, or None; `fault_of_ids` has checked the lists."""
     if not replicas:
         return "the list of replicas is empty"
     if leader is not None and leader != NO_LEADER and leader not in replicas:
@@ -80,7 +80,7 @@ def _listed(ids: Sequence[int]) -> str:
 
 
 def _kind(value: Any) -> str:
-    """Return what `value` is, in words: numbers as they are, the rest by its kind."""
+    """Return a short description of `value`: numbers as they are, other values by their kind."""
     if value is None:
         return "missing"
     if isinstance(value, bool):

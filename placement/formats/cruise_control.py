@@ -1,4 +1,4 @@
-"""Answers of Cruise Control's REST API, recognised by what they hold.
+"""Read answers of Cruise Control's REST API, recognised by their content.
 
 /load and /kafka_cluster_state describe brokers and partitions (modules of their own).
 Rebalance answers hold the load before and after; each becomes a cluster, "NAME
@@ -35,7 +35,7 @@ _NO_BROKERS: Final = "this answer describes Cruise Control, not the brokers: not
 
 
 def is_cruise_control(value: dict[str, Any]) -> bool:
-    """Tell whether an object is one of Cruise Control's answers."""
+    """Return whether an object is one of Cruise Control's answers."""
     keys = folded(value).keys()
     return (
         "usertasks" in keys
@@ -143,7 +143,7 @@ def _rebalance_facts(answer: dict[str, Any], row_counts: RowCounts) -> tuple[tup
 
 
 def _is_good_proposal(number: int, raw: Any, row_counts: RowCounts) -> bool:
-    """Count one proposal as analysed, or put it aside."""
+    """Return whether one proposal can be used; count it as analysed or as rejected."""
     item = folded(raw)
     partition = folded(item.get("topicpartition"))
     fault = (

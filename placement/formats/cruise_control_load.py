@@ -1,4 +1,4 @@
-"""Cruise Control's `/load`: replicas, leaders and megabytes of each broker, in totals.
+"""Read Cruise Control's `/load`: total replicas, leaders and megabytes of each broker.
 
 The same object stands inside rebalance answers, as loadBeforeOptimization and
 loadAfterOptimization. It lists no partition, so the view has none and its totals carry all
@@ -37,7 +37,7 @@ class _Load:
 
 
 def is_load(value: Any) -> bool:
-    """Tell whether an object is a load: brokers with counts of replicas."""
+    """Return whether an object is a load: brokers with counts of replicas."""
     brokers = folded(value).get("brokers")
     return isinstance(brokers, list) and any({"broker", "replicas"} <= folded(item).keys() for item in brokers)
 
@@ -45,7 +45,7 @@ def is_load(value: Any) -> bool:
 def read_load(
     value: Any, place: str, row_counts: RowCounts, *, name: str, facts: tuple[tuple[str, str], ...] = ()
 ) -> ClusterView:
-    """Return the cluster of one load object; brokers that cannot be used are put aside in `row_counts`."""
+    """Return the cluster of one load object; brokers that cannot be used are rejected in `row_counts`."""
     loads: dict[int, _Load] = {}
     for number, raw in enumerate(folded(value)["brokers"]):
         fault, load = _load(folded(raw))
@@ -76,7 +76,7 @@ def read_load(
 
 
 def _load(item: dict[str, Any]) -> tuple[str | None, _Load | None]:
-    """Return why this broker cannot be used, or what it carries."""
+    """Return the load of this broker, or why it cannot be used."""
     fault = (
         fault_of_number(item.get("broker"), "Broker")
         or fault_of_number(item.get("replicas"), "Replicas", high=COUNT_MAX)

@@ -1,4 +1,4 @@
-"""`kafka-topics --describe`: text of any length into one ClusterView, in one pass.
+"""Read `kafka-topics --describe` text of any length into one ClusterView, in one pass.
 
 Goals, most important first: every line accounted for; a million partitions at the speed of splitting their lines;
 bounded memory. Constraints: rows = topic lines + partition lines; each is analysed or put aside with its line; all
@@ -50,7 +50,7 @@ class _DescribeParser:
     marked: list[str] = attrs.field(factory=list)
 
     def read(self, block: Block) -> None:
-        """Read one block."""
+        """Read one block of lines."""
         if block.overlong:
             self._read_overlong(block)
         elif block.first_line > 1 or len(block.data) >= _COMPILED_BYTES_MIN:
@@ -109,7 +109,7 @@ class _DescribeParser:
             self.marked.append(parsed.topic)
 
     def close(self) -> tuple[Declared, Closed]:
-        """Close the tables and put aside what did not get in."""
+        """Finish the tables and reject duplicate and oversized rows."""
         declared = self.declared.close()
         names = list(self.rows.topics)
         for again in declared.again:
@@ -156,7 +156,7 @@ def read_describe(
 
 
 class NoDescribeError(InputError):
-    """No line of the text belongs to a describe."""
+    """No line of the text is a line of kafka-topics --describe."""
 
 
 def _unknown(source: str, first_text: str) -> NoDescribeError:
@@ -167,7 +167,7 @@ def _unknown(source: str, first_text: str) -> NoDescribeError:
 
 
 def _order(topic_count: int, declared: Declared, closed: Closed) -> Int64Array:
-    """Return the topics' numbers in the order of the lines that first name them, leaving out topics never used."""
+    """Return the topics' numbers in the order of their first lines, without unused topics."""
     never = np.iinfo(np.int64).max
     first_line = np.full(topic_count, never)
     first_line[declared.topic_index] = declared.line
@@ -204,7 +204,7 @@ def _notes(reader: _DescribeParser, declared: Declared, closed: Closed) -> list[
 
 
 def _count_notes(names: list[str], declared: Declared, closed: Closed) -> list[str]:
-    """Compare each topic's declared number of partitions with those seen."""
+    """Return notes on topics whose declared number of partitions differs from the number found."""
     seen = np.bincount(closed.table.topic_index, minlength=len(names))[declared.topic_index]
     wrong = np.flatnonzero((declared.partition_count >= 0) & (declared.partition_count != seen))
     sentences = [
@@ -216,7 +216,7 @@ def _count_notes(names: list[str], declared: Declared, closed: Closed) -> list[s
 
 
 def _stray_notes(names: list[str], declared: Declared, closed: Closed) -> list[str]:
-    """Find partitions that stand under another topic's line."""
+    """Return notes on partitions that follow another topic's line."""
     if not declared.line.size:
         return []
     above = np.searchsorted(declared.line, closed.line) - 1

@@ -1,4 +1,4 @@
-"""The common lines of a block of `kafka-topics --describe`, read by compiled code into columns.
+"""Read the common lines of a block of `kafka-topics --describe` into columns with compiled code.
 
 Goals, most important first: the same rows as describe_line gives; cost less than splitting
 the lines; make no Python object for a partition.
@@ -56,7 +56,7 @@ assert len(_LISTS) == kernel.LIST_COUNT
 
 
 def _grammar() -> kernel.Grammar:
-    """Return the names of _SLOTS and the limits of describe_line and checks, as the kernel reads them."""
+    """Return the names of _SLOTS and the limits of describe_line and checks, in the kernel's form."""
     names = [name.encode() + b":" for name in _SLOTS]
     table = np.zeros((len(names), max(map(len, names))), dtype=np.uint8)
     for row, name in enumerate(names):
@@ -76,7 +76,7 @@ _GRAMMAR: Final = _grammar()
 
 @attrs.frozen(eq=False)
 class UnreadLines:
-    """What a block holds besides the lines taken: `left` int32[N, 3], line from 0, begin and end of each, ascending."""
+    """The unread lines of a block: `left` int32[N, 3] has line number from 0, begin and end of each, ascending."""
 
     left: Int32Array
     blank_count: int
@@ -84,7 +84,7 @@ class UnreadLines:
 
 
 def read_block(data: bytes, first_line: int, rows: PartitionRows, declared: TopicLines) -> UnreadLines:
-    """Add the lines of `data` that hold nothing odd to `rows` and `declared`; return the rest.
+    """Append the common lines of `data` to `rows` and `declared`; return the lines left to `describe_line`.
 
     `data` is of whole lines, each ending in a newline, and begins with line `first_line`.
     """
@@ -116,7 +116,7 @@ def read_block(data: bytes, first_line: int, rows: PartitionRows, declared: Topi
 
 
 def _room(byte_count: int) -> kernel.Found:
-    """Return tables with room for all that so many bytes can hold; memory that is not written is never taken."""
+    """Return tables large enough for any block of this size; memory that is never written is never allocated."""
     row_count = byte_count // kernel.ROW_BYTES_MIN
     return kernel.Found(
         partitions=np.empty((row_count, kernel.PARTITION_COLUMN_COUNT), dtype=np.int32),
@@ -130,14 +130,14 @@ def _room(byte_count: int) -> kernel.Found:
 
 
 def _texts(buffer: kernel.ByteArray, spans: Int32Array) -> list[str]:
-    """Return the bytes of each span as Latin-1."""
+    """Return the bytes of each span as Latin-1 text."""
     joined = np.empty(int((spans[:, 1] - spans[:, 0]).sum()) + spans.shape[0], dtype=np.uint8)
     kernel.join_texts(buffer, np.ascontiguousarray(spans), joined)
     return joined.tobytes().decode("latin-1").split("\n")[:-1]
 
 
 def _chunk(partitions: Int32Array, values: Int32Array, numbers: Int32Array, first_line: int) -> Chunk:
-    """Return the partitions as columns; a list that no row says has none."""
+    """Return the partitions as columns; a list that no row has is absent."""
     row_count = partitions.shape[0]
     longest = partitions[:, kernel.LENGTHS :].max(axis=0)
     widths = np.maximum(longest, 0).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What the topic lines of one cluster declare, in columns, and the TopicViews made of them.
+"""Hold the topic lines of one cluster in columns, and make TopicViews of them.
 
 Goals, most important first: some thirty bytes and one text, the id, a topic while a dump is read; each TopicView made
 once, and only for who looks at topics: a third of a million of them take as long as splitting the lines of the dump.
@@ -39,7 +39,7 @@ _BEFORE_CONFIGS: Final = "Topic: a\tPartitionCount: 1\tReplicationFactor: 1\tCon
 
 @attrs.frozen
 class RepeatedTopicLine:
-    """A topic line whose topic an earlier line declares."""
+    """A topic line for a topic that an earlier line declares."""
 
     line: int
     first_line: int
@@ -48,7 +48,7 @@ class RepeatedTopicLine:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Declared:
-    """The finished columns, one row a topic line, in the order of lines; -1 where a line does not say."""
+    """The finished columns, one row per topic line in line order; -1 where a line lacks the field."""
 
     line: Int64Array
     topic_index: Int32Array
@@ -62,7 +62,7 @@ class Declared:
     def views(
         self, names: list[str], order: Int64Array, min_insync_replicas_default: int | None
     ) -> Sequence[TopicView]:
-        """Return the topics `order`, numbers of `names`, made into values when first looked at."""
+        """Return the TopicViews of the topics `order`, numbers in `names`, created on first access."""
         return TopicsOnDemand(order.size, lambda: self._made(names, order, min_insync_replicas_default))
 
     def _made(
@@ -89,7 +89,7 @@ class Declared:
 
 
 class TopicsOnDemand(Sequence[TopicView]):
-    """Topics whose number is known and whose values are made, all at once, when the first is asked for."""
+    """A sequence of TopicViews whose length is known and whose items are all created on first access."""
 
     def __init__(self, count: int, make: Callable[[], tuple[TopicView, ...]]) -> None:
         self._count = count
@@ -123,7 +123,7 @@ class TopicsOnDemand(Sequence[TopicView]):
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Pause the search for cycles, in which no view can be: it takes most of the time of making many views."""
+    """Pause the cyclic garbage collector, which takes most of the time of creating many views."""
     is_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -139,7 +139,7 @@ def _said(column: Int32Array) -> list[int | None]:
 
 @attrs.define(eq=False)
 class TopicLines:
-    """What the topic lines of one cluster declare, in columns; -1 where a line does not say."""
+    """The topic lines of one cluster, in columns that grow; -1 where a line lacks the field."""
 
     line: array[int] = attrs.field(factory=lambda: array("q"))
     topic_index: array[int] = attrs.field(factory=lambda: array("i"))
@@ -151,7 +151,7 @@ class TopicLines:
     _known: dict[str, int] = attrs.field(factory=dict)
 
     def add(self, line: int, topic_index: int, topic: TopicView) -> None:
-        """Add one topic's line, read with care."""
+        """Append one topic line that `describe_line` has parsed."""
         self.line.append(line)
         self.topic_index.append(topic_index)
         self.partition_count.append(PAD if topic.partition_count is None else topic.partition_count)
@@ -170,7 +170,7 @@ class TopicLines:
         settings_index: Int32Array,
         topic_ids: list[str],
     ) -> None:
-        """Add lines in columns of one length; an empty id is none."""
+        """Append lines given as columns of one length; an empty id means that there is none."""
         self.line.frombytes(line.tobytes())
         self.topic_index.frombytes(topic_index.tobytes())
         self.partition_count.frombytes(partition_count.tobytes())
@@ -179,7 +179,7 @@ class TopicLines:
         self.topic_ids += [text or None for text in topic_ids]
 
     def numbers_of_settings(self, texts: Iterable[str]) -> Int32Array:
-        """Return the number of the settings that each text of Configs says; -1 when it takes care to tell.
+        """Return the number of the settings in each Configs text; -1 where only `describe_line` can parse the text.
 
         The texts are bytes as Latin-1.
         """
@@ -201,7 +201,7 @@ class TopicLines:
         return number
 
     def close(self) -> Declared:
-        """Return the columns in the order of their lines, the first of each topic."""
+        """Return the columns in line order, with the first line of each topic."""
         line = np.array(self.line, dtype=np.int64)
         by_line = np.argsort(line, kind="stable")
         topic_index = np.array(self.topic_index, dtype=np.int32)[by_line]

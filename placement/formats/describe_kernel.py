@@ -1,4 +1,4 @@
-"""Read the common lines of `kafka-topics --describe` from bytes: one compiled pass over a block.
+"""Parse the common lines of `kafka-topics --describe` from bytes: one compiled pass over a block.
 
 Goals, most important first: take only lines that `placement.formats.describe_line` would
 take, with equal values (a property test holds it to that); cost less than splitting the lines.
@@ -82,7 +82,7 @@ NO_PARTITION_SLOTS: Final = 1 << TOPIC_ID | 1 << PARTITION_COUNT | 1 << REPLICAT
 
 
 class Grammar(NamedTuple):
-    """The names of fields, in the order tried; a tuple, as numba takes no other record.
+    """The field names in the order tried; a tuple, because numba takes no other record.
 
     `names` uint8[N, W] with their colon, 0 behind; `name_lengths`, `slots` int64[N]; `highs` int64[SLOT_COUNT]: the
     largest number, or the longest text in bytes; `word_kinds` uint8[256]: 1 for a byte of topics' names, 2 of ids.
@@ -96,7 +96,7 @@ class Grammar(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a pass fills; there is room for all that the block may hold.
+    """The tables that a pass fills, large enough for any content of the block.
 
     `partitions` int32[L, PARTITION_COLUMN_COUNT], `topics` int32[L, TOPIC_COLUMN_COUNT], `left` int32[L, 3]: rows;
     `topic_spans`, `configs_spans` int32[L, 2]: begin and end of each run's text, half-open; `values` int32;
@@ -113,7 +113,7 @@ class Found(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many rows of each table of `Found` are filled, and how many lines are blank."""
+    """The number of rows filled in each table of `Found`, and the number of blank lines."""
 
     partitions: int
     topics: int
@@ -124,14 +124,14 @@ class Counts(NamedTuple):
 
 
 def skip_blanks(data: ByteArray, position: int) -> int:
-    """Return the place of the next byte that is no blank, or of the line's end."""
+    """Return the position of the next non-blank byte, or of the line's end."""
     while data[position] <= BLANK and data[position] != NEWLINE:
         position += 1
     return position
 
 
 def name_at(data: ByteArray, position: int, grammar: Grammar, guess: int) -> int:
-    """Return the number of the name that stands here, or ODD. `guess` is tried first, then those behind it."""
+    """Return the number of the field name at this position, or ODD; `guess` is tried first, then the names after it."""
     name_count = grammar.slots.shape[0]
     for attempt in range(name_count):
         name = guess + attempt
@@ -147,7 +147,7 @@ def name_at(data: ByteArray, position: int, grammar: Grammar, guess: int) -> int
 
 
 def number_at(data: ByteArray, position: int) -> tuple[int, int]:
-    """Return the number that stands here, or NO_NUMBER, and the place behind it."""
+    """Return the number at this position, or NO_NUMBER, and the position behind it."""
     number = 0
     first = position
     digit = int(data[position]) - 48
@@ -161,7 +161,7 @@ def number_at(data: ByteArray, position: int) -> tuple[int, int]:
 
 
 def list_at(data: ByteArray, position: int, values: Int32Array, used: int, high: int) -> tuple[int, int]:
-    """Put the ids that stand here behind the `used` values; return how many, or ODD, and the place behind them."""
+    """Append the ids at this position behind the `used` values; return their count (or ODD) and the end position."""
     digit = int(data[position]) - 48
     if digit < 0 or digit > 9:
         return 0, position
@@ -181,7 +181,7 @@ def list_at(data: ByteArray, position: int, values: Int32Array, used: int, high:
 
 
 def word_at(data: ByteArray, position: int, word_kinds: ByteArray, kind: int) -> int:
-    """Return the end of the bytes of this kind that stand here."""
+    """Return the end of the run of bytes of this kind that starts here."""
     while word_kinds[data[position]] & kind:
         position += 1
     return position
@@ -190,7 +190,7 @@ def word_at(data: ByteArray, position: int, word_kinds: ByteArray, kind: int) ->
 def value_at(
     data: ByteArray, position: int, slot: int, grammar: Grammar, slots: Int64Array, values: Int32Array, used: int
 ) -> tuple[int, int]:
-    """Put the value that stands here in its slot; return the place behind it, or ODD, and how many values are used."""
+    """Store the value at this position in its slot; return (the position behind it or ODD, values used)."""
     high = grammar.highs[slot]
     end = position
     if slot in (TOPIC, TOPIC_ID):
@@ -226,7 +226,7 @@ def value_at(
 def read_line(
     data: ByteArray, position: int, grammar: Grammar, slots: Int64Array, values: Int32Array, used: int
 ) -> tuple[int, int, int]:
-    """Fill the slots from the line that begins here; return which are seen, as bits, or ODD.
+    """Fill the slots from the line at this position; return a bit set of the slots filled, or ODD.
 
     Returns also a place from which on the line's end is found, and how many values are used.
     """
@@ -255,7 +255,7 @@ def read_line(
 
 
 def is_possible(slots: Int64Array, values: Int32Array) -> bool:
-    """Tell whether there is a replica, and no leader or ISR member that is none."""
+    """Return whether the row has a replica, and no leader or ISR member outside its replicas."""
     first = slots[REPLICAS, 0]
     end = first + slots[REPLICAS, 1]
     if end <= first or slots[ISR, 1] < 0:
@@ -272,7 +272,7 @@ def is_possible(slots: Int64Array, values: Int32Array) -> bool:
 
 
 def run_of(data: ByteArray, spans: Int32Array, count: int, begin: int, end: int) -> int:
-    """Return how many runs there are when this text is in the last of them."""
+    """Return the number of runs when this text belongs to the last of them."""
     if count > 0 and spans[count - 1, 1] - spans[count - 1, 0] == end - begin:
         offset = spans[count - 1, 0] - begin
         place = begin
@@ -286,7 +286,7 @@ def run_of(data: ByteArray, spans: Int32Array, count: int, begin: int, end: int)
 
 
 def fill_partition(row: Int32Array, line: int, run: int, slots: Int64Array) -> None:
-    """Fill the row of a partition."""
+    """Fill one row of the partition table."""
     row[LINE] = line
     row[RUN] = run
     row[PARTITION_ID] = slots[PARTITION, 0]
@@ -297,7 +297,7 @@ def fill_partition(row: Int32Array, line: int, run: int, slots: Int64Array) -> N
 
 
 def fill_topic(row: Int32Array, run: int, configs_run: int, slots: Int64Array, has_id: bool) -> None:
-    """Fill the row of a topic behind its first three columns."""
+    """Fill one row of the topic table, except for its first three columns."""
     row[TOPIC_RUN] = run
     row[COUNT] = slots[PARTITION_COUNT, 0]
     row[FACTOR] = slots[REPLICATION_FACTOR, 0]
@@ -311,7 +311,7 @@ def fill_topic(row: Int32Array, run: int, configs_run: int, slots: Int64Array, h
     fill_topic, allocates=False,
 )  # fmt: skip
 def scan_lines(data: ByteArray, grammar: Grammar, found: Found) -> Counts:
-    """Read the lines of `data`, of which the last byte is a newline, into `found`.
+    """Parse the lines of `data`, whose last byte is a newline, into `found`.
 
     Each line is a row of one of the three tables there, or blank. Lines and runs count from 0.
     """
@@ -349,7 +349,7 @@ def scan_lines(data: ByteArray, grammar: Grammar, found: Found) -> Counts:
 
 @compiled_with(allocates=False)
 def fill_lists(partitions: Int32Array, values: Int32Array, widths: Int64Array, cells: Int32Array) -> None:
-    """Fill `cells`: for each of the lists in turn a matrix of a row a partition and `widths[list]` columns, -1 behind.
+    """Fill `cells`: for each list a matrix with a row per partition and `widths[list]` columns, padded with -1.
 
     `cells` int32[P * sum(widths)], `widths` int64[LIST_COUNT]; the matrices stand one behind the other.
     """
@@ -365,7 +365,7 @@ def fill_lists(partitions: Int32Array, values: Int32Array, widths: Int64Array, c
 
 @compiled_with(allocates=False)
 def join_texts(data: ByteArray, spans: Int32Array, joined: ByteArray) -> None:
-    """Copy the bytes of each span, begin and end in the two columns of `spans`, and a newline behind each."""
+    """Copy the bytes of each span (begin and end in the columns of `spans`), each followed by a newline."""
     place = 0
     for row in range(spans.shape[0]):
         for position in range(spans[row, 0], spans[row, 1]):

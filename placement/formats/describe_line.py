@@ -1,4 +1,4 @@
-"""One line of `kafka-topics --describe`, read with care.
+"""Parse one line of `kafka-topics --describe` with every check.
 
 What it decides: what a line is: a topic's line, a partition's line, damage, or nothing of ours. The compiled reader
 (describe_block) takes only lines that this one would take, with the same values; every line it does not take comes
@@ -67,14 +67,14 @@ _REQUIRED: Final = ("Topic", "Partition", "Leader", "Replicas", "Isr")
 
 @attrs.frozen
 class Fault:
-    """A line that is ours and damaged, and why."""
+    """A damaged line of a describe, and the reason."""
 
     reason: str
 
 
 @attrs.frozen
 class TopicLine:
-    """A topic's own line: what it declares."""
+    """A topic's own line: the topic's declaration."""
 
     topic: TopicView
     marked_for_deletion: bool = False
@@ -82,7 +82,7 @@ class TopicLine:
 
 @attrs.frozen(kw_only=True)
 class PartitionLine:
-    """One partition's line. `leader` is -1 for none; a list is None where the line does not say."""
+    """One partition's line; `leader` is -1 for none, and a list is None where the line lacks it."""
 
     topic: str
     partition: int
@@ -99,17 +99,17 @@ class PartitionLine:
 
 
 class _DamageError(Exception):
-    """Carries the reason up to `parse_line`; never leaves this module."""
+    """Carries a fault's reason to `parse_line`; never leaves this module."""
 
 
 def is_ours(line: str) -> bool:
-    """Tell whether `line` claims to be a line of a describe."""
+    """Return whether `line` looks like a line of a describe."""
     names = {match[1] for match in _OURS.finditer(line)}
     return len(names) >= 2 or ("Topic" in names and _BLANKS.sub("", line[:200]).startswith("Topic:"))
 
 
 def parse_line(line: str) -> TopicLine | PartitionLine | Fault | None:
-    """Return what `line` says; None when it is not ours. Never raises."""
+    """Return the content of `line`, a Fault if it is damaged, None when it is no describe line. Never raise."""
     if not is_ours(line):
         return None
     try:
@@ -127,7 +127,7 @@ def parse_line(line: str) -> TopicLine | PartitionLine | Fault | None:
 
 
 def is_topic_id(text: str) -> bool:
-    """Tell whether `text` can be a topic's id."""
+    """Return whether `text` can be a topic id."""
     return len(text) <= TOPIC_ID_LENGTH_MAX and _TOPIC_ID.fullmatch(text) is not None
 
 
@@ -136,7 +136,7 @@ def _is_topic_line(fields: dict[str, str]) -> bool:
 
 
 def _fields(text: str) -> dict[str, str]:
-    """Return the fields of a line by name; an empty text where the value is absent."""
+    """Return the fields of a line by name; an absent value is an empty string."""
     fields: dict[str, str] = {}
     name = ""
     prefix = ""
@@ -183,7 +183,7 @@ def _topic_line(fields: dict[str, str], configs_text: str) -> TopicLine:
 
 
 def parse_configs(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of a Configs field, in the order printed."""
+    """Return the key-value pairs of a Configs field, in the order printed."""
     text = _BLANKS.sub(" ", text).strip(" ")
     if not text:
         return ()

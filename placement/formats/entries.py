@@ -1,4 +1,4 @@
-"""Entries of JSON formats into partition rows: the checks that all of them share.
+"""Turn the entries of JSON formats into partition rows, with the checks that all of them share.
 
 Every format names topic, partition, replicas, leader and ISR in its own words; once
 those are found, what makes an entry usable is the same, and so are the sentences that
@@ -31,7 +31,7 @@ from placement.formats.rows import Closed, PartitionRows, Row
 
 @attrs.frozen(kw_only=True)
 class Entry:
-    """One partition as a document gives it, unchecked; None is what the format does not say."""
+    """One partition as a document gives it, unchecked; None where the format lacks a field."""
 
     place: str
     raw: Any
@@ -64,14 +64,14 @@ class Entry:
 
 @attrs.define(eq=False)
 class EntryRows:
-    """Gathers the entries of one cluster; closing puts duplicates aside."""
+    """The entries of one cluster; `close` rejects duplicates."""
 
     row_counts: RowCounts
     rows: PartitionRows
     _places: list[str] = attrs.field(factory=list)
 
     def add(self, entry: Entry) -> bool:
-        """Take one entry, or put it aside; tell which."""
+        """Append one entry or reject it; return whether it was appended."""
         fault = entry.fault()
         if fault:
             self.row_counts.reject(f"{entry.place}: {fault}", brief(entry.raw))
@@ -92,7 +92,7 @@ class EntryRows:
         return True
 
     def close(self) -> Closed:
-        """Return the finished table; duplicates and rows too wide are put aside."""
+        """Return the finished table; duplicates and rows too wide are rejected."""
         closed = self.rows.close()
         for twice in closed.duplicates:
             what = f"partition {twice.partition} of {twice.topic}"

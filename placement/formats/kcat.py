@@ -1,4 +1,4 @@
-"""`kcat -L -J` (formerly kafkacat): a cluster's metadata as one JSON object.
+"""Read `kcat -L -J` (formerly kafkacat): a cluster's metadata as one JSON object.
 
 What it decides: nothing but names: topics[].partitions[] with leader, replicas and isrs as objects of one id each, and
 the brokers that are alive. It carries no rack, no setting of a topic and no offline list; a replica on a broker that is
@@ -26,7 +26,7 @@ FORMAT: Final = "kcat"
 
 
 def is_kcat(value: dict[str, Any]) -> bool:
-    """Tell whether an object is kcat's metadata."""
+    """Return whether an object is kcat's metadata."""
     topics = value.get("topics")
     return isinstance(topics, list) and ("originating_broker" in value or "brokers" in value or "query" in value)
 
@@ -108,7 +108,7 @@ def _read_topic(place: str, topic: Any, entries: EntryRows, errors: list[str]) -
 
 
 def _ids(value: Any) -> Any:
-    """Return the ids of a list of objects; what has another shape is returned for the checks to name."""
+    """Return the ids in a list of objects; a value of another shape is returned for the checks to report."""
     if not isinstance(value, list):
         return value
     return [item.get("id") if isinstance(item, dict) else item for item in value]

@@ -1,4 +1,4 @@
-"""What reading one input gives: clusters, what was put aside, and a sum that must come out.
+"""Hold the result of reading one input: clusters, rejects, and row counts that must add up.
 
 Every entry of an input (a row) is either analysed or put aside as a `Reject` that says
 where it stands, why it cannot be used and what was found. `ParsedDump` checks when it
@@ -29,13 +29,13 @@ REJECTS_MAX: Final = 500_000  # About 250 MB of Python objects: a file with more
 
 
 def shown(text: str) -> str:
-    """Return `text` cut to 200 characters, in code points that UTF-8 can carry."""
+    """Return `text` cut to 200 characters, without code points that UTF-8 cannot encode."""
     return text[:VALUE_LENGTH_MAX].encode("utf-8", "backslashreplace").decode("utf-8")[:VALUE_LENGTH_MAX]
 
 
 @attrs.frozen
 class Reject:
-    """One entry that could not be used. `line` counts from 1; None where the format has no lines."""
+    """One entry that could not be used; `line` counts from 1, None where the format has no lines."""
 
     source: str
     line: int | None
@@ -45,7 +45,7 @@ class Reject:
 
 @attrs.define
 class RowCounts:
-    """Counts rows while one input is read; `dump` closes the account."""
+    """Row counts and rejects while one input is read; `dump` checks and returns the result."""
 
     source: str
     format: str
@@ -55,7 +55,7 @@ class RowCounts:
     notes: list[str] = attrs.field(factory=list)
 
     def reject(self, reason: str, value: str, *, line: int | None = None) -> None:
-        """Put one row aside; raise InputError when there are too many to be listed."""
+        """Reject one row; raise InputError when there are too many to list."""
         if len(self.rejects) >= REJECTS_MAX:
             raise InputError(
                 f"more than {REJECTS_MAX} entries cannot be used; the latest: {reason}",
@@ -66,7 +66,7 @@ class RowCounts:
         self.rejects.append(Reject(self.source, line, reason, value))
 
     def dump(self, clusters: tuple[ClusterView, ...]) -> ParsedDump:
-        """Return the finished account; raise NothingUsableError when nothing could be used."""
+        """Return the finished dump; raise NothingUsableError when nothing could be used."""
         if self.rows_analysed == 0:
             raise self._nothing_usable()
         return ParsedDump(
@@ -95,7 +95,7 @@ class RowCounts:
 
 @attrs.frozen(kw_only=True)
 class ParsedDump:
-    """One input, read: rows_in == rows_analysed + rows_rejected, and each rejected row is in `rejects`."""
+    """The result of one input: rows_in == rows_analysed + rows_rejected, and every rejected row is in `rejects`."""
 
     source: str
     format: str
@@ -116,7 +116,7 @@ class ParsedDump:
 
 
 def first_few(sentences: list[str], *, total: int | None = None, shown_max: int = 10) -> list[str]:
-    """Return the first ten sentences, and one that counts the rest of `total`."""
+    """Return the first ten sentences, and a sentence that counts the rest of `total`."""
     count = len(sentences) if total is None else total
     more = count - min(len(sentences), shown_max)
     return sentences[:shown_max] + ([f"and {more} more of this kind"] if more else [])

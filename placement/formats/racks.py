@@ -1,4 +1,4 @@
-"""Which rack each broker stands in, from a file of its own: dumps carry none.
+"""Read the racks of brokers from a file of their own, because most dumps carry none.
 
 JSON: {"1": "west", "2": "east"}, or by cluster {"lisbon": {"1": "west"}}, or either of these
 under "rackByBroker". CSV: `broker,rack` or `cluster,broker,rack`, with or without a
@@ -32,7 +32,7 @@ _HEADINGS: Final = (("broker", "rack"), ("cluster", "broker", "rack"))
 
 @attrs.frozen
 class Racks:
-    """Racks by broker: `common` holds for every cluster, `by_cluster` for the named one and wins."""
+    """Racks by broker: `common` applies to every cluster, `by_cluster` to the named one and takes precedence."""
 
     common: tuple[tuple[BrokerId, str], ...] = ()
     by_cluster: tuple[tuple[str, tuple[tuple[BrokerId, str], ...]], ...] = ()
@@ -78,7 +78,7 @@ def _ordered(racks: dict[int, str]) -> tuple[tuple[BrokerId, str], ...]:
 
 
 def read_racks(data: bytes, *, source: str) -> Racks:
-    """Return the racks that a file's bytes name; raise InputError at the first mistake."""
+    """Return the racks in a file's bytes; raise InputError at the first mistake."""
     if len(data) > RACKS_BYTES_MAX:
         raise InputError(f"the racks file is larger than {RACKS_BYTES_MAX} bytes", source=source)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

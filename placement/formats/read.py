@@ -1,4 +1,4 @@
-"""Any known dump, recognised from what it holds, into a ParsedDump.
+"""Read any known dump, recognised by its content, into a ParsedDump.
 
 How: UTF-16 and byte order marks are taken off; the first 64 KiB decide between JSON (a
 line that begins with a brace, before any line of a describe) and text. JSON is read whole, within
@@ -49,7 +49,7 @@ def read_dump(
     name: str | None = None,
     min_insync_replicas_default: int | None = None,
 ) -> ParsedDump:
-    """Return what the bytes of one file describe.
+    """Return the clusters that the bytes of one file describe.
 
     `source` names the file in errors and rejects; `name` is the cluster's, or `source`; `format` is one
     of FORMATS, or None to recognise it; `min_insync_replicas_default` stands for topics whose setting the

@@ -1,4 +1,4 @@
-"""kafka-reassign-partitions JSON, in and out.
+"""Read and write the JSON of kafka-reassign-partitions.
 
 In: {"version":1,"partitions":[{"topic","partition","replicas","log_dirs"?}]}. What
 `--generate` prints is two such documents with captions; they become two clusters,
@@ -36,14 +36,14 @@ FORMAT: Final = "kafka-reassign-partitions"
 
 
 def is_reassignment(value: dict[str, Any]) -> bool:
-    """Tell whether an object is a reassignment."""
+    """Return whether an object is a reassignment."""
     return isinstance(value.get("partitions"), list)
 
 
 def read_reassignment(
     documents: tuple[Document, ...], *, source: str, name: str, min_insync_replicas_default: int | None = None
 ) -> ParsedDump:
-    """Return one cluster for each document; raise InputError when nothing can be used."""
+    """Return one cluster per document; raise InputError when nothing can be used."""
     row_counts = RowCounts(source, FORMAT)
     clusters = []
     for number, document in enumerate(documents):
@@ -101,7 +101,7 @@ def _suffix(documents: tuple[Document, ...], number: int) -> str:
 
 
 def _add(place: str, raw: Any, entries: EntryRows) -> bool:
-    """Add one entry; tell whether it was taken and names a log directory."""
+    """Append one entry; return whether it was appended and names a log directory."""
     item = raw if isinstance(raw, dict) else {}
     replicas = item.get("replicas")
     dirs = item.get("log_dirs")
@@ -122,7 +122,7 @@ def _fault_of_dirs(dirs: Any, replicas: Any) -> str | None:
 
 
 def write_reassignment(assignment: Assignment) -> str:
-    """Return `assignment` as kafka-reassign-partitions prints it: one line, no newline at its end."""
+    """Return `assignment` as kafka-reassign-partitions prints it: one line without a final newline."""
     topics = assignment.topics
     rows = sorted(
         zip(

@@ -1,4 +1,4 @@
-"""Partitions gathered in columns while a dump is read, and closed into one PartitionTable.
+"""Gather partitions in columns while a dump is read, and close them into one PartitionTable.
 
 Goals, most important first: a few int32 per partition and no Python object; rows may come one at a time or a thousand
 at once, in any order of line.
@@ -32,7 +32,7 @@ MATRIX_CELLS_MAX: Final = 100_000_000  # 400 MB of int32: a million partitions w
 
 @attrs.frozen(kw_only=True, eq=False)
 class Chunk:
-    """Some rows: `line`, `topic_index`, `partition_ids` of one length; matrices by column name, -1 pads."""
+    """Some rows in columns: `line`, `topic_index`, `partition_ids`, and matrices by name with -1 pads."""
 
     line: Int64Array
     topic_index: Int32Array
@@ -43,7 +43,7 @@ class Chunk:
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """One partition. A list that is None is one that the dump does not say; `line` may be any ordinal."""
+    """One partition; a list is None where the dump lacks it, and `line` may be any ordinal."""
 
     line: int
     topic_index: int
@@ -61,7 +61,7 @@ class Row:
 
 @attrs.frozen(kw_only=True)
 class Duplicate:
-    """A row whose partition stood in an earlier line."""
+    """A row whose partition occurred in an earlier line."""
 
     line: int
     first_line: int
@@ -82,7 +82,7 @@ class TooWide:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Closed:
-    """The finished table, the line of each of its rows, and the rows that did not get in."""
+    """The finished table, the line number of each of its rows, and the rejected rows."""
 
     table: PartitionTable
     line: Int64Array
@@ -101,7 +101,7 @@ class PartitionRows:
     _count: int = 0
 
     def topic_index(self, name: str) -> int:
-        """Return the number of the topic, counting from 0 in the order first seen."""
+        """Return the number of the topic, counted from 0 in order of first occurrence."""
         return self.topics.setdefault(name, len(self.topics))
 
     def add(self, row: Row) -> None:
@@ -122,7 +122,7 @@ class PartitionRows:
             raise InputError(f"more than {PARTITION_COUNT_MAX} partitions in one cluster", source=self.source)
 
     def pack(self) -> None:
-        """Turn the rows added one at a time into a chunk; those of one width together."""
+        """Pack the rows added one by one into a chunk per width."""
         by_width: dict[int, list[Row]] = {}
         for row in self._single:
             by_width.setdefault(_width(row), []).append(row)
@@ -130,7 +130,7 @@ class PartitionRows:
         self._single = []
 
     def close(self) -> Closed:
-        """Return the finished table, rows in the order of their lines. Cost: one sort."""
+        """Return the finished table, rows in line order. Cost: one sort."""
         self.pack()
         chunks, self._chunks = self._chunks, []
         too_wide = self._take_wide(chunks)
@@ -173,7 +173,7 @@ class PartitionRows:
         return tuple(sorted(found, key=lambda duplicate: duplicate.line))
 
     def _take_wide(self, chunks: list[Chunk]) -> list[TooWide]:
-        """Take the rows out of `chunks` that would widen the matrices beyond their limit."""
+        """Remove from `chunks` the rows that would widen the matrices beyond their limit, and return them."""
         limit = MATRIX_CELLS_MAX // max(self._count, 1)
         names = list(self.topics)
         taken = []
@@ -225,7 +225,7 @@ def _matrix(lists: list[tuple[int, ...]]) -> Int32Array:
 
 
 def _is_rising(numbers: Int64Array) -> bool:
-    """Tell whether each number is larger than the one before: sorted, and no two equal."""
+    """Return whether the numbers are strictly increasing."""
     return bool((numbers[1:] > numbers[:-1]).all())
 
 
@@ -241,7 +241,7 @@ def _selected(chunk: Chunk, rows: NDArray[np.bool_] | NDArray[np.intp], width: i
 
 
 def _joined(chunks: list[Chunk]) -> Chunk:
-    """Return one chunk of all rows; matrices are padded to the widest, and a chunk without one gets only pads."""
+    """Return one chunk of all rows; matrices are padded to the widest with -1."""
     count = sum(chunk.line.shape[0] for chunk in chunks)
     named = sorted({name for chunk in chunks for name in chunk.matrices} | {"replicas"})
     widths = {name: max((c.matrices[name].shape[1] for c in chunks if name in c.matrices), default=0) for name in named}

@@ -1,4 +1,4 @@
-"""Bytes as they come from other people's disks, made into blocks of whole lines of UTF-8.
+"""Turn bytes from foreign disks into blocks of whole UTF-8 lines.
 
 Goals, most important first: read any length in one pass and bounded memory; give the same blocks however the bytes were
 cut into chunks.
@@ -30,7 +30,7 @@ HEAD_BYTES: Final = 4096  # What is kept of a line that is too long: enough to s
 
 @attrs.frozen
 class Block:
-    """Whole lines, each ending in a newline; `first_line` counts from 1. `overlong`: only one line's head."""
+    """Whole lines, each ending in a newline; `first_line` counts from 1; `overlong` marks one line's head alone."""
 
     first_line: int
     data: bytes
@@ -57,7 +57,7 @@ def utf8_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def pieces(chunks: Iterable[bytes], size_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:
-    """Return the same bytes cut every `size_bytes`; the last piece may be shorter."""
+    """Return the same bytes in pieces of `size_bytes`; the last piece may be shorter."""
     held: list[bytes] = []
     held_bytes = 0
     for chunk in chunks:
@@ -75,7 +75,7 @@ def pieces(chunks: Iterable[bytes], size_bytes: int = BLOCK_BYTES) -> Iterator[b
 
 
 def line_blocks(chunks: Iterable[bytes]) -> Iterator[Block]:
-    """Return blocks of whole lines of UTF-8 `chunks`; the last line gets the newline it may lack."""
+    """Return blocks of whole lines of UTF-8 `chunks`; a missing final newline is added."""
     line = 1
     carry = b""
     head: bytes | None = None
@@ -102,5 +102,5 @@ def line_blocks(chunks: Iterable[bytes]) -> Iterator[Block]:
 
 
 def escaped(data: bytes) -> str:
-    """Return `data` as text; bytes that are not UTF-8 are shown as ``\\xff``."""
+    """Return `data` as text, bytes that are not UTF-8 shown as ``\\xff``."""
     return data.decode("utf-8", "backslashreplace")

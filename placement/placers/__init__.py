@@ -1,1 +1,1 @@
-"""Kafka's replica placers, each with its compiled kernel beside it, and the registry of placers."""
+"""Place replicas as Kafka does; each placer has its compiled kernel beside it, and a registry names them."""

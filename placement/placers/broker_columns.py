@@ -1,4 +1,4 @@
-"""Brokers as positions, racks as codes, topics as rows: what the fast paths of placing work on.
+"""Hold brokers as positions, racks as codes and topics as rows, for the fast paths of placing.
 
 What it decides: how placers and counters name things where speed matters. A broker is its position in the list it came
 in, 0..B-1; a rack is the place of its name in Java's string order, 0..R-1, with -1 for "no rack". Both placers sort
@@ -90,7 +90,7 @@ def _column(value: Any) -> Int32Array:
 
 @attrs.frozen(eq=False, kw_only=True)
 class PlacementCalls:
-    """Calls of one placer, each for one topic or for the partitions that one topic gains; columns of int32[T].
+    """Calls of one placer, each for one new topic or for the partitions added to one; columns are int32[T].
 
     The answer to all of them is one matrix int32[sum of partition_counts, largest factor], the rows of each
     call after those of the call before, -1 pads.
@@ -110,7 +110,7 @@ class PlacementCalls:
         )
 
     def empty_rows(self) -> Int32Array:
-        """Return a matrix for the answer, its pads set; raise UsageError when it would be larger than is ever built."""
+        """Return a matrix of pads for the result; raise UsageError when it would exceed the largest size allowed."""
         shape = (int(self.partition_counts.sum(dtype=np.int64)), int(self.replication_factors.max(initial=0)))
         if shape[0] > PARTITION_COUNT_MAX or shape[0] * shape[1] > REPLICA_COUNT_MAX:
             raise UsageError(

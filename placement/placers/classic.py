@@ -1,4 +1,4 @@
-"""Place replicas as Kafka did before KRaft: leaders go round the brokers, followers at a growing distance.
+"""Place replicas as Kafka did before KRaft: leaders round-robin, followers at a growing shift.
 
 What it decides: which brokers hold each partition of a new topic, or of the partitions added to one.
 
@@ -74,7 +74,7 @@ from placement.spec import PlacementSpec
 
 @attrs.frozen(kw_only=True)
 class ClassicStart:
-    """Where a call begins: the leader's place in the ring for partition 0, and the followers' first shift.
+    """The random start of a call: the leader's index in the ring for partition 0, and the followers' first shift.
 
     Both are 0..2147483647 and may be larger than the ring.
     """
@@ -90,7 +90,7 @@ class ClassicStart:
 
 @attrs.frozen(eq=False)
 class Ring:
-    """The order in which leaders go round, as `ring_of` makes it.
+    """The order of brokers in which leaders rotate, as built by `ring_of`.
 
     Shapes: `positions` int32[N] into the broker columns; `racks` int32[N] their rack codes, or None when racks are
     not looked at. `rack_count` is what the shift is multiplied by: 1 without racks.
@@ -132,7 +132,7 @@ class ClassicPlacer:
 
 
 def ring_of(columns: BrokerColumns) -> Ring:
-    """Return the ring of these brokers: rack-alternated when they have racks, else as given.
+    """Return the ring of these brokers: alternating between racks if they have racks, else in the order given.
 
     Raises AdminOperationError when only some have a rack. Cost: B log B.
     """
@@ -150,7 +150,7 @@ def ring_of(columns: BrokerColumns) -> Ring:
 
 
 def rack_alternated_brokers(brokers: Sequence[BrokerView]) -> tuple[BrokerId, ...]:
-    """Return the ids one rack after another in turn, as the rack-aware ring has them.
+    """Return the ids alternating between racks, as AdminUtils.getRackAlternatedBrokerList.
 
     Without any racks this is the order given. Raises AdminOperationError when only some brokers have a rack.
     """
@@ -159,7 +159,7 @@ def rack_alternated_brokers(brokers: Sequence[BrokerView]) -> tuple[BrokerId, ..
 
 
 def grow_topic(topic: str, replicas: Int32Array, partition_count: int, brokers: Sequence[BrokerView]) -> Int32Array:
-    """Return the rows that Kafka's ZooKeeper-era controller adds to make `topic` have `partition_count` partitions.
+    """Return the rows that Kafka's ZooKeeper-era controller adds when `topic` grows to `partition_count` partitions.
 
     `replicas` int32[existing, W] are the topic's rows now, -1 pads. The start index is the place, by ascending id,
     of the first broker whose id is at least that of partition 0's first replica, or 0; the factor is partition 0's.
@@ -186,13 +186,13 @@ def grow_topic(topic: str, replicas: Int32Array, partition_count: int, brokers: 
 
 
 def readable_rows(spec: PlacementSpec, ring: Ring, start: ClassicStart) -> Int32Array:
-    """Return the rows as broker positions, one decision at a time: the specification that fast paths must meet."""
+    """Return the rows as broker positions, one decision at a time: the specification of the fast paths."""
     rows = [[int(ring.positions[place]) for place in row] for row in _places(spec, ring, start)]
     return np.array(rows, dtype=np.int32)
 
 
 def compiled_rows(spec: PlacementSpec, ring: Ring, start: ClassicStart, ids: Int32Array) -> Int32Array:
-    """Return the same rows as ids, taken from `ids` int32[N], by a compiled loop where that counts as Java does."""
+    """Return the same rows as ids of `ids` int32[N], by a compiled loop unless Java's int would overflow."""
     if _may_overflow(spec, ring, start):
         return ids[readable_rows(spec, ring, start)]
     calls = PlacementCalls.of(spec)

@@ -1,4 +1,4 @@
-"""The classic placer's rows, fast: one compiled loop over the calls, their partitions and candidates.
+"""Compute the classic placer's rows in one compiled loop over calls, partitions and candidate brokers.
 
 Gives the rows of `placement.placers.classic.readable_rows`, which says why they are what they are.
 

@@ -1,4 +1,4 @@
-"""Check assignments written by hand, as Kafka's controller does before it takes them.
+"""Check hand-written replica assignments as Kafka's controller does before it accepts them.
 
 What it decides: whether the replica lists that someone gives for a new topic, or for partitions added to one, are
 accepted. Nothing is placed here: what is accepted comes back as it was given.
@@ -63,14 +63,14 @@ _BROKER: Final = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 
 @attrs.frozen
 class ManualPartition:
-    """The replica list given for one partition, the preferred leader first; nothing is checked yet."""
+    """The replica list given for one partition, preferred leader first, unchecked."""
 
     partition: int
     replicas: tuple[int, ...]
 
 
 def parse_replica_assignment(text: str) -> tuple[ManualPartition, ...]:
-    """Return the partitions of kafka-topics' form: commas between partitions from 0, colons between brokers.
+    """Return the partitions of kafka-topics --replica-assignment: commas between partitions, colons between brokers.
 
     Raises InputError for anything that is not a whole number between them.
     """
@@ -94,7 +94,7 @@ def validate_manual_assignment(
     partition_count: int = NOT_SET,
     replication_factor: int = NOT_SET,
 ) -> Int32Array:
-    """Return a new topic's rows, int32[P, factor], in the order of the partitions.
+    """Return a new topic's rows, int32[P, factor], in the order of the partitions; raise as the controller refuses.
 
     `partition_count` and `replication_factor` are what the same request says beside the lists. Raises
     InvalidRequestError and InvalidReplicaAssignmentError, and UsageError when no partition is given.

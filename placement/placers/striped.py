@@ -74,7 +74,7 @@ NOTHING_LEFT: Final = -1
 
 @attrs.define
 class BrokerList:
-    """Brokers of one rack in one state, fenced or not; each is given once an epoch."""
+    """The brokers of one rack in one state, fenced or not; each is returned once per epoch."""
 
     positions: list[int]
     offset: int = 0
@@ -106,7 +106,7 @@ class RackGroup:
 
 @attrs.define
 class StripeLayout:
-    """Where one call stands: `groups` in hash order, `ring` the indexes into them in the order of the stripe."""
+    """The state of one call: `groups` in hash order, and `ring`, their indexes in stripe order."""
 
     groups: list[RackGroup]
     ring: list[int]
@@ -115,12 +115,12 @@ class StripeLayout:
 
     @property
     def unfenced_count(self) -> int:
-        """Number of brokers that may lead; also the number of epochs in a round."""
+        """Return the number of brokers that may lead, which is also the number of epochs per round."""
         return sum(len(group.unfenced.positions) for group in self.groups)
 
     @classmethod
     def drawn(cls, columns: BrokerColumns, entropy: RandomSource) -> StripeLayout:
-        """Return the layout with which a call begins, its offsets drawn in Kafka's order."""
+        """Return the layout at the start of a call, its offsets drawn in Kafka's order."""
         groups = [_group(columns, code, entropy) for code in columns.rack_hash_order]
         ring = sorted(range(len(groups)), key=lambda index: columns.rack_hash_order[index])
         return cls(groups=groups, ring=ring, ring_offset=entropy.next_int_bound(len(ring)) if ring else 0)
@@ -147,7 +147,7 @@ class StripedPlacer:
 
 @attrs.frozen(eq=False)
 class Stripes:
-    """The lists of all racks in the form that the compiled loop takes; see `placement.placers.striped_kernel`.
+    """The broker lists of all racks in the compiled loop's form; see `placement.placers.striped_kernel`.
 
     Shapes: `items` int32[R + B]: the ring, each group by the segment of its unfenced brokers, then what stands for
     each group's fenced and unfenced brokers, groups in hash order, brokers by ascending id; `segment_starts`
@@ -175,7 +175,7 @@ class Stripes:
 
 
 def striped_positions(spec: PlacementSpec, columns: BrokerColumns, entropy: RandomSource) -> Int32Array:
-    """Return one call's rows as broker positions, int32[partition_count, replication_factor], by the compiled loop.
+    """Return one call's rows as broker positions, int32[partition_count, replication_factor], compiled.
 
     Draws and raises as `StripedPlacer.place` does; entropy other than a JavaRandom takes the readable path.
     """
@@ -183,7 +183,7 @@ def striped_positions(spec: PlacementSpec, columns: BrokerColumns, entropy: Rand
 
 
 def striped_topics(calls: PlacementCalls, stripes: Stripes, entropy: JavaRandom) -> Int32Array:
-    """Return the rows of all `calls`, int32[sum of counts, largest factor], of the stripes' values, -1 pads; compiled.
+    """Return the rows of all `calls`, int32[sum of counts, largest factor], with -1 pads; compiled.
 
     For callers that place many topics on the same brokers: make the stripes once. It is one `StripedPlacer.place`
     after another on one generator, but a call that is refused raises before anything is drawn.
@@ -223,7 +223,7 @@ def _compiled_rows(calls: PlacementCalls, stripes: Stripes, entropy: JavaRandom)
 
 
 def readable_rows(spec: PlacementSpec, layout: StripeLayout, entropy: RandomSource) -> Int32Array:
-    """Return the rows as broker positions, one decision at a time: the specification that the fast path must meet."""
+    """Return the rows as broker positions, one decision at a time: the specification of the fast path."""
     rows = np.empty((spec.partition_count, spec.replication_factor), dtype=np.int32)
     unfenced_count = layout.unfenced_count
     for row in rows:
@@ -282,7 +282,7 @@ def _group(columns: BrokerColumns, code: int, entropy: RandomSource) -> RackGrou
 
 
 def _refusal(spec: PlacementSpec, columns: BrokerColumns) -> RefusedError | None:
-    """Return why these brokers cannot hold what is asked, or None; raise UsageError when the matrix is too large."""
+    """Return why these brokers cannot hold the request, or None; raise UsageError if the matrix is too large."""
     factor = spec.replication_factor
     if factor <= 0:
         return InvalidReplicationFactorError(

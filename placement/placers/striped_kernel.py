@@ -1,4 +1,4 @@
-"""The striped placer's rows, fast: one compiled loop that goes on drawing from java.util.Random.
+"""Compute the striped placer's rows in one compiled loop that draws from java.util.Random.
 
 Gives the rows of `placement.placers.striped.readable_rows`, which says why they are what they are,
 and leaves the generator in the same state.
@@ -46,7 +46,7 @@ COLUMN_COUNT: Final = 8  # One cache line.
 
 
 def inverses_up_to(bound_max: int) -> Int64Array:
-    """Return floor(2^32 / bound) + 1 by bound: times a 31-bit number, the high half is its quotient, or one more."""
+    """Return floor(2^32 / bound) + 1 per bound, by which a 31-bit number's quotient is one multiplication."""
     inverses = np.empty(bound_max + 1, np.int64)
     for bound in range(1, bound_max + 1):
         inverses[bound] = (1 << 32) // bound + 1
@@ -68,7 +68,7 @@ def next_below(state: int, bound: int, inverses: Int64Array) -> tuple[int, int]:
 
 
 def begin_lists(lists: Int64Array, segment_starts: Int32Array, inverses: Int64Array, state: int) -> int:
-    """Set every list as a call begins, its offset drawn, the ring of racks last; return the generator's state."""
+    """Reset every list for a call, its offset drawn, the ring of racks last; return the generator's state."""
     for drawn_index in range(1, lists.shape[0] + 1):
         segment = drawn_index % lists.shape[0]
         start = segment_starts[segment]
@@ -96,7 +96,7 @@ def shuffle_lists(items: Int32Array, segment_starts: Int32Array, inverses: Int64
 
 
 def next_item(items: Int32Array, lists: Int64Array, segment: np.uint64, epoch: int) -> int:
-    """Return what the list gives next in this epoch, or -1."""
+    """Return the list's next item of this epoch, or -1."""
     given_count = lists[segment, GIVEN_COUNT]
     first = lists[segment, FIRST]
     length = lists[segment, LENGTH]
@@ -118,7 +118,7 @@ def next_item(items: Int32Array, lists: Int64Array, segment: np.uint64, epoch: i
 
 
 def fill_row(row: Int32Array, factor: np.uint64, items: Int32Array, lists: Int64Array, epoch: int) -> None:
-    """Choose the leader, then the followers, each in a walk round the ring from its offset."""
+    """Choose the leader, then the followers, each from the ring at its offset."""
     ring_start = np.uint64(lists[RING, FIRST])
     rack_count = np.uint64(lists[RING, END])
     place = ring_start
@@ -158,7 +158,7 @@ def fill_striped(
     unfenced_count: int,
     state: int,
 ) -> int:
-    """Fill `rows` int32[P, W] and return the generator's state after all `calls` int32[T, 2]: partition count, factor.
+    """Fill `rows` int32[P, W] for `calls` int32[T, 2] (partition count, factor); return the generator's final state.
 
     A row of a smaller factor than W is left as it is behind its factor.
     `segment_starts` int32[S + 1] cuts `initial_items` int32[R + B], each segment in its order before any shuffle.

@@ -1,1 +1,1 @@
-"""The producer's side: partitions of keys, partitioners, batching."""
+"""Choose partitions as Kafka's producer does: key hashing, partitioners, batching."""

@@ -1,4 +1,4 @@
-"""How a producer's records gather in batches: batch.size, linger.ms and the partitioner at work.
+"""Simulate how a producer's records gather in batches: batch.size, linger.ms and the partitioner.
 
 What it decides: when each record leaves its producer, in which batch and how large that batch is, for one producer and
 one topic. It shows what a partitioner is for: round-robin spreads the records of a moment over all partitions and so
@@ -51,7 +51,7 @@ UNPLACED: Final = PartitionId(-1)
 
 @attrs.frozen(kw_only=True)
 class ProducerOptions:
-    """The producer's settings that shape its batches, with Kafka 4.0's defaults, and how fast brokers answer."""
+    """The producer settings that shape batches, with Kafka 4.0's defaults, and the brokers' response time."""
 
     batch_size_bytes: SizeBytes = attrs.field(default=SizeBytes(16 * KIB))
     linger_ms: DurationMs = attrs.field(default=DurationMs(5))
@@ -73,7 +73,7 @@ class ProducerOptions:
 
 @attrs.frozen(eq=False)
 class Arrivals:
-    """The records handed to the producer: `time_ms` rising, `size_bytes` in the batch, and a partition or UNPLACED.
+    """The records given to the producer: `time_ms` rising, `size_bytes` in the batch, and a partition or UNPLACED.
 
     Three int64[records] columns. Raises UsageError when they differ in length or the times fall.
     """
@@ -93,7 +93,7 @@ class Arrivals:
 
 @attrs.frozen
 class SentBatch:
-    """One batch: when it was begun and when it left, how many records and bytes it held."""
+    """One batch: the times it was begun and sent, its records and bytes."""
 
     partition: PartitionId
     created_ms: TimeMs
@@ -104,7 +104,7 @@ class SentBatch:
 
 @attrs.frozen(eq=False)
 class Sent:
-    """What left the producer: the batches in the order of leaving, requests, and each record's wait, int64[records]."""
+    """The result of a run: batches in the order sent, requests, and each record's wait, int64[records]."""
 
     batches: tuple[SentBatch, ...]
     request_count: int
@@ -112,7 +112,7 @@ class Sent:
 
     @property
     def records_per_batch(self) -> float:
-        """The mean number of records in a batch; 0.0 when nothing was sent."""
+        """Return the mean number of records per batch; 0.0 when nothing was sent."""
         return len(self.waited_ms) / len(self.batches) if self.batches else 0.0
 
 
@@ -133,7 +133,7 @@ class _Batch:
 def send_all(
     arrivals: Arrivals, leaders: tuple[BrokerId, ...], partitioner: Partitioner, options: ProducerOptions
 ) -> Sent:
-    """Run the producer until every record has left; `leaders` has the leader of each partition of the topic.
+    """Run the producer until every record is sent; `leaders` has the leader of each partition of the topic.
 
     Raises UsageError for a record placed on a partition that the topic has not.
     """
@@ -147,7 +147,7 @@ def send_all(
 
 
 class _Producer:
-    """The accumulator's queues and the requests on their way, at one moment."""
+    """The accumulator's queues and the requests in flight, at one moment."""
 
     def __init__(
         self, arrivals: Arrivals, leaders: tuple[BrokerId, ...], partitioner: Partitioner, options: ProducerOptions
@@ -171,7 +171,7 @@ class _Producer:
         self.waited_ms = np.full(len(arrivals.time_ms), -1, np.int64)
 
     def step(self) -> bool:
-        """Go to the next moment at which something happens, and do it; False when nothing is left to happen."""
+        """Advance to the next event and handle it; return False when there is none."""
         next_ms = self._next_ms()
         if next_ms is None:
             return False
@@ -235,7 +235,7 @@ class _Producer:
                 self._send_request(broker)
 
     def _tell_queues(self) -> None:
-        """Kafka tells queue sizes only once every partition has had a batch, or it would never meet the others."""
+        """Report queue sizes to the partitioner once every partition has had a batch, as Kafka's RecordAccumulator."""
         if len(self.queues) < self.topic.partition_count:
             self.partitioner.on_queues(None, (), self.topic.partition_count)
             return

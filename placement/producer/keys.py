@@ -1,4 +1,4 @@
-"""Which partition a record's key goes to: murmur2, as Kafka's producers hash.
+"""Choose the partition of a record's key: murmur2, as Kafka's producers hash.
 
 What it decides: the partition of a keyed record: the same key always meets the same partition, and so order is kept
 within a key, for as long as the number of partitions stays.
@@ -54,7 +54,7 @@ _MASK_32: Final = 0xFFFFFFFF
 
 @attrs.frozen(eq=False)
 class KeyColumn:
-    """Keys one after the other, as Arrow and Parquet hold a column of binary values.
+    """Keys stored one after the other, as in an Arrow or Parquet binary column.
 
     `data` is uint8[bytes]; `offsets` is int64[keys + 1], and key i is `data[offsets[i]:offsets[i + 1]]`.
     Raises UsageError unless the offsets rise from 0 or more to at most the size of the data.
@@ -105,7 +105,7 @@ def murmur2_many(keys: KeyColumn) -> Int32Array:
 
 
 def partition_of_key(key: bytes, partition_count: int) -> PartitionId:
-    """Return the partition that the producer sends `key` to.
+    """Return the partition to which the producer sends `key`.
 
     Raises DivisionByZeroError, as Java does, when there are no partitions, and UsageError below that.
     """
@@ -113,7 +113,7 @@ def partition_of_key(key: bytes, partition_count: int) -> PartitionId:
 
 
 def partitions_of_keys(keys: KeyColumn, partition_count: int) -> Int32Array:
-    """Return the partition of each key, int32[keys]; raises as `partition_of_key`."""
+    """Return the partition of each key, int32[keys]; raise as `partition_of_key`."""
     return (murmur2_many(keys) & np.int32(POSITIVE_MASK)) % np.int32(_usable(partition_count))
 
 

@@ -1,4 +1,4 @@
-"""murmur2 over a column of keys, compiled; `placement.producer.keys.murmur2` is its readable twin.
+"""Compute murmur2 over a column of keys, compiled; `placement.producer.keys.murmur2` is the readable twin.
 
 Source: org.apache.kafka.common.utils.Utils.murmur2, 4.0.
 """

@@ -1,4 +1,4 @@
-"""Which partition a record without a key goes to: the four ways that Kafka's producer has had.
+"""Choose the partition of a record without a key: the partitioners that Kafka's producer has had.
 
 What it decides: the partition of a record that names none and has no key, or whose key is ignored.
 
@@ -52,7 +52,7 @@ from placement.producer.keys import POSITIVE_MASK
 
 @attrs.frozen
 class TopicPartitions:
-    """What a producer knows of a topic: how many partitions, and which have a leader, in metadata's order."""
+    """A producer's metadata of one topic: its partitions, and those with a leader, in metadata's order."""
 
     partition_count: int
     available: tuple[PartitionId, ...]
@@ -70,7 +70,7 @@ class TopicPartitions:
         return cls(partition_count, tuple(PartitionId(partition) for partition in range(partition_count)))
 
     def pick(self, number: int) -> PartitionId:
-        """Return the available partition at `number`, modulo their count; among all where none is available."""
+        """Return the available partition at index `number`, modulo their count; of all if none is available."""
         if self.available:
             return self.available[number % len(self.available)]
         return PartitionId(number % self.partition_count)
@@ -78,7 +78,7 @@ class TopicPartitions:
 
 @attrs.frozen
 class QueueEnd:
-    """The batch at the end of a partition's queue, as the next record meets it.
+    """The last batch of a partition's queue, as the next record finds it.
 
     It `has_room` when the record fits in; it `is_full` when nothing more may be put in, or when there is none.
     """
@@ -88,39 +88,39 @@ class QueueEnd:
 
 
 class Partitioner(Protocol):
-    """Chooses partitions for one topic; told of what was appended and when a new batch begins."""
+    """Chooses partitions for one topic, and is notified of appended records and new batches."""
 
     def partition(self, topic: TopicPartitions) -> PartitionId:
         """Return the partition for the next record."""
         ...
 
     def reconsidered(self, topic: TopicPartitions, partition: PartitionId, queue: QueueEnd) -> PartitionId:
-        """Return where the record goes at last, having seen the end of the queue of `partition`."""
+        """Return the record's final partition, given the last batch in the queue of `partition`."""
         ...
 
     def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:
-        """Note that the record took `size_bytes` of its batch, which is now full or not."""
+        """Notify that the record took `size_bytes` of its batch, and whether the batch is now full."""
         ...
 
     def on_queues(self, queue_sizes: Sequence[int] | None, partitions: Sequence[PartitionId], all_count: int) -> None:
-        """Note how many batches wait for each of `partitions`, of the `all_count` that the topic has."""
+        """Notify how many batches wait for each of `partitions`, of the topic's `all_count` partitions."""
         ...
 
 
 @attrs.define
 class RoundRobinPartitioner:
-    """One partition after the other; the older default for records without a key began at a random count."""
+    """The partitions in turn; Kafka's older default for keyless records started at a random count."""
 
     count: int = 0
 
     def partition(self, topic: TopicPartitions) -> PartitionId:
-        """Return the partition at the count, which goes up by one."""
+        """Return the partition at the counter, and increment it."""
         partition = topic.pick(self.count & POSITIVE_MASK)
         self.count += 1
         return partition
 
     def reconsidered(self, topic: TopicPartitions, partition: PartitionId, queue: QueueEnd) -> PartitionId:
-        """Return `partition`: batches are nothing to it."""
+        """Return `partition`, because batches do not matter to this policy."""
         return partition
 
     def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:
@@ -132,17 +132,17 @@ class RoundRobinPartitioner:
 
 @attrs.define
 class StickyPartitioner:
-    """One partition a batch (KIP-480)."""
+    """One partition per batch (KIP-480)."""
 
     entropy: RandomSource
     current: PartitionId | None = None
 
     def partition(self, topic: TopicPartitions) -> PartitionId:
-        """Return the partition that sticks, drawn if there is none yet."""
+        """Return the current partition; draw one if there is none."""
         return self._switched(topic) if self.current is None else self.current
 
     def reconsidered(self, topic: TopicPartitions, partition: PartitionId, queue: QueueEnd) -> PartitionId:
-        """Return another partition where the record would begin a new batch."""
+        """Return another partition if the record would begin a new batch."""
         return partition if queue.has_room else self._switched(topic)
 
     def _switched(self, topic: TopicPartitions) -> PartitionId:
@@ -165,7 +165,7 @@ class StickyPartitioner:
 
 @attrs.define
 class AdaptivePartitioner:
-    """One partition for `batch_size_bytes` or more, the next by the length of the queues (KIP-794)."""
+    """One partition for `batch_size_bytes` or more, the next drawn by queue length (KIP-794)."""
 
     entropy: RandomSource
     batch_size_bytes: SizeBytes = attrs.field()
@@ -179,24 +179,24 @@ class AdaptivePartitioner:
             raise UsageError(f"batch.size is {value}; an adaptive partitioner needs at least 1")
 
     def partition(self, topic: TopicPartitions) -> PartitionId:
-        """Return the partition that sticks, drawn if there is none yet."""
+        """Return the current partition; draw one if there is none."""
         return self._switched(topic) if self.current is None else self.current
 
     def reconsidered(self, topic: TopicPartitions, partition: PartitionId, queue: QueueEnd) -> PartitionId:
-        """Complete a change that was put off while the last batch was not full, if now it is."""
+        """Switch partitions now if a switch was delayed until the last batch was full and it is."""
         if queue.is_full:
             self.on_appended(topic, SizeBytes(0), batch_full=True)
         return self.partition(topic)
 
     def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:
-        """Count the bytes, and draw another partition when there are enough."""
+        """Count the bytes, and draw another partition when enough were sent."""
         self.appended_bytes += size_bytes
         is_enough = self.appended_bytes >= self.batch_size_bytes and batch_full
         if is_enough or self.appended_bytes >= 2 * self.batch_size_bytes:
             self._switched(topic)
 
     def on_queues(self, queue_sizes: Sequence[int] | None, partitions: Sequence[PartitionId], all_count: int) -> None:
-        """Set the chances of the next draw; equal ones without sizes, or where all queues are equally long."""
+        """Set the probabilities of the next draw; uniform without sizes or if all queues are equally long."""
         self.load = None
         if queue_sizes is None or not partitions or all_count < 2:
             return

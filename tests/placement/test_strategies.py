@@ -19,7 +19,7 @@ from placement.balance.constraints import HARD, check
 from placement.examples.least_loaded import LeastLoadedPlacer
 from placement.examples.round_robin import RoundRobinPlacer
 from placement.spec import PlacementSpec, ReplicaPlacer
-from placement.strategies import RACK_NAMES, Case, PlacerFailure, Racks, assignments, brokers, cases, check_placer
+from placement.strategies import RACK_NAMES, Case, PlacerFailure, RackPattern, assignments, brokers, cases, check_placer
 
 QUICK = settings(phases=(Phase.generate,), database=None, derandomize=True)
 
@@ -31,26 +31,26 @@ def test_brokers_ascend_and_one_of_them_is_unfenced(some: tuple[BrokerView, ...]
     assert not all(broker.fenced for broker in some)
 
 
-@given(brokers(racks=Racks.EVEN))
+@given(brokers(racks=RackPattern.EVEN))
 def test_even_racks_have_equal_sizes(some: tuple[BrokerView, ...]) -> None:
     sizes = Counter(broker.rack for broker in some)
     assert None not in sizes
     assert len(set(sizes.values())) == 1
 
 
-@given(brokers(racks=Racks.SOME))
+@given(brokers(racks=RackPattern.SOME))
 def test_partly_racked_brokers_are_partly_racked(some: tuple[BrokerView, ...]) -> None:
     racks = {broker.rack for broker in some}
     assert None in racks
     assert len(racks) > 1
 
 
-@pytest.mark.parametrize("racks", [Racks.NONE, Racks.ALL])
-def test_all_or_no_brokers_have_a_rack_when_asked(racks: Racks) -> None:
+@pytest.mark.parametrize("racks", [RackPattern.NONE, RackPattern.ALL])
+def test_all_or_no_brokers_have_a_rack_when_asked(racks: RackPattern) -> None:
     @QUICK
     @given(brokers(racks=racks))
     def holds(some: tuple[BrokerView, ...]) -> None:
-        assert {broker.rack is None for broker in some} == {racks is Racks.NONE}
+        assert {broker.rack is None for broker in some} == {racks is RackPattern.NONE}
 
     holds()
 

@@ -1,1 +1,1 @@
-"""The sticky and cooperative-sticky assignors of Kafka's client."""
+"""Implement the sticky and cooperative-sticky assignors of Kafka's client."""

@@ -1,4 +1,4 @@
-"""The sticky assignors: as balanced as possible, and of what members hold as much stays as possible.
+"""Assign partitions as balanced as possible, moving as few as possible from their former members.
 
 Goals, most important first: balance; stickiness.
 
@@ -49,17 +49,17 @@ from placement.consumer.sticky.racks import StickyRacks, assigned_partitions
 
 @attrs.define
 class StickyAssignor:
-    """Kafka's `sticky`; remembers the highest generation it has seen."""
+    """Kafka's `sticky` assignor; it remembers the highest generation it has seen."""
 
     corrected: bool = False
     max_generation: int = NO_GENERATION
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
-        """Return each member's list in Kafka's order; raises RefusedError where Kafka throws."""
+        """Return each member's list in Kafka's order; raise RefusedError where Kafka throws."""
         return GroupAssignment(group, self.answer(group).rows)
 
     def answer(self, group: Group) -> StickyAnswer:
-        """Return the assignment with what is known of transfers; raises as `assign`."""
+        """Return the assignment with Kafka's partitionsTransferringOwnership; raise as `assign`."""
         self.max_generation = max(self.max_generation, int(group.generations.max(initial=NO_GENERATION)))
         if not group.members:
             raise DivisionByZeroError("/ by zero")
@@ -77,12 +77,12 @@ class StickyAssignor:
 
 @attrs.define
 class CooperativeStickyAssignor:
-    """Kafka's `cooperative-sticky`: the same without what another member must let go of first."""
+    """Kafka's `cooperative-sticky` assignor: withholds partitions that another member must first revoke."""
 
     sticky: StickyAssignor = attrs.field(factory=StickyAssignor)
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
-        """Return each member's list in Kafka's order, for this round; raises as `StickyAssignor.assign`."""
+        """Return each member's list in Kafka's order, for this round; raise as `StickyAssignor.assign`."""
         answer = self.sticky.answer(group)
         if answer.withheld is None:
             answer = StickyAnswer.of(answer.rows, _transfers(group, answer.rows))
@@ -91,7 +91,7 @@ class CooperativeStickyAssignor:
 
 
 def _transfers(group: Group, rows: Ragged) -> dict[int, int]:
-    """Return the partitions that some member held and does not get, with the member that gets and did not hold them."""
+    """Return the partitions that move away from a former owner, each with its new owner."""
     owned, lists = list(group.owned.lists()), list(rows.lists())
     added: dict[int, int] = {}
     revoked: set[int] = set()

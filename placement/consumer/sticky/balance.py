@@ -1,4 +1,4 @@
-"""The balancing of the general sticky assignor: passes over partitions until none can move.
+"""Balance the general sticky assignment: pass over the partitions until none moves (performReassignments).
 
 Steps 3 to 5 of `placement.consumer.sticky.general`, which says what they do and why.
 
@@ -28,7 +28,7 @@ PASS_COUNT_MAX: Final = 10_000
 
 @attrs.define(eq=False)
 class Balancing:
-    """The passes: what may move, from where partitions came, and whether claims are such that Kafka errs."""
+    """The passes' state: movable partitions, former owners, and whether claims make Kafka err."""
 
     holdings: Holdings
     older: Mapping[int, int]
@@ -37,7 +37,7 @@ class Balancing:
     floors: dict[int, int] = attrs.field(factory=dict)
 
     def passes(self, partitions: Sequence[int]) -> bool:
-        """Go over the partitions until none moves; return whether any did."""
+        """Pass over the partitions until none moves; return whether any did."""
         for pass_count in range(PASS_COUNT_MAX):
             if not self._one_pass(partitions):
                 return pass_count > 0
@@ -65,7 +65,7 @@ class Balancing:
         return int(self.holdings.counts[member])
 
     def _improves(self, member: int, topic: int) -> bool:
-        """Return whether some subscriber of `topic` has at least two fewer than `member`."""
+        """Return whether some subscriber of `topic` has at least two partitions fewer than `member`."""
         count = self.holdings.counts[member]
         if self.unsound:
             return any(count > self._count_of(other) + 1 for other in self.holdings.potential[topic])
@@ -89,7 +89,7 @@ class Balancing:
 
 
 def is_balanced(holdings: Holdings) -> bool:
-    """Return whether no partition could go to an active subscriber with at least two fewer; raises as Kafka does."""
+    """Return whether no partition can go to an active subscriber with at least two fewer; raise as Kafka does."""
     group, counts = holdings.group, holdings.counts
     active = np.flatnonzero(holdings.active)
     if counts[active].min() >= counts[active].max() - 1:
@@ -118,7 +118,7 @@ def _null_pointer() -> NullPointerError:
 def assign_general(
     group: Group, claims: Claims, partitions: Sequence[int], racks: StickyRacks, older: Mapping[int, int]
 ) -> Ragged:
-    """Return the assignment of `partitions`, the ids in order; `older` says who held some in an older generation.
+    """Return the assignment of `partitions`, ids in order; `older` names owners of an older generation.
 
     Raises NullPointerError where Kafka does.
     """
@@ -142,13 +142,13 @@ def assign_general(
 
 
 def _shared(holdings: Holdings, partitions: Sequence[int]) -> list[int]:
-    """Return the partitions whose topics have several subscribers."""
+    """Return the partitions whose topic has several subscribers."""
     topics = holdings.group.partition_topics
     return [partition for partition in partitions if len(holdings.potential[topics[partition]]) > 1]
 
 
 def _unsound(group: Group, older: Mapping[int, int]) -> bool:
-    """Return whether Kafka may give a partition twice, or to a member that does not subscribe to its topic."""
+    """Return whether Kafka may assign a partition twice, or to a member that does not subscribe to its topic."""
     subscribed = [set(row) for row in group.subscribed.lists()]
     strangers = any(int(group.partition_topics[one]) not in subscribed[member] for one, member in older.items())
     return strangers or group.phantom_count > 0

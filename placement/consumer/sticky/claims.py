@@ -1,4 +1,4 @@
-"""Who held what, when members contradict each other; and which of the sticky assignors' two algorithms is due.
+"""Settle contradictory claims on partitions, and choose between the two sticky algorithms.
 
 What it decides: the partitions that each member is taken to hold now, out of what all claim; which ones several
 claim in the same generation, so that nobody is believed; and whether all members subscribe to the same topics.
@@ -34,21 +34,21 @@ from placement.consumer.subscribers import same_sets
 
 @attrs.frozen(eq=False)
 class Claims:
-    """What each member is taken to hold: ids, in the order claimed; `contested` are those nobody is believed about."""
+    """The partition ids that each member owns, in the order claimed; `contested` ones have no owner."""
 
     held: Ragged
     contested: frozenset[int] = frozenset()
 
 
 def assigned_topics(group: Group) -> NDArray[np.bool_]:
-    """bool[T]: the topics that have metadata and a subscriber, so that their partitions are assigned."""
+    """Return bool[T]: the topics with metadata and a subscriber, whose partitions are assigned."""
     subscribed = np.zeros(len(group.topics), np.bool_)
     subscribed[group.subscribed.row(0) if group.same_lists else group.subscribed.values] = True
     return subscribed & (group.partition_counts > 0)
 
 
 def settle(group: Group, *, corrected: bool) -> Claims:
-    """Return the claims settled; with `corrected`, claims on partitions that do not exist are dropped first."""
+    """Return the settled claims; with `corrected`, claims on missing partitions are dropped first."""
     if not len(group.owned.values):
         return Claims(group.owned)
     claimed, assigned = group.owned, assigned_topics(group)
@@ -90,7 +90,7 @@ def _drop(held: list[int], partition: int) -> None:
 
 
 def all_equal(group: Group, *, corrected: bool) -> bool:
-    """Return whether the assignor takes all members to subscribe to the same topics."""
+    """Return whether the assignor considers all members subscribed to the same topics."""
     if corrected or group.same_lists:
         return same_sets(group)
     rows = [group.subscribed.row(member).tolist() for member in group.member_hash_order.tolist()]
@@ -104,6 +104,6 @@ def all_equal(group: Group, *, corrected: bool) -> bool:
 
 
 def holding_order(group: Group) -> Int64Array:
-    """int64[M]: the members in the order of the map that Java fills while it walks the subscriptions."""
+    """Return int64[M]: the members in the order of the map that Java fills while it iterates the subscriptions."""
     walked = group.member_hash_order
     return walked[string_places([group.members[member] for member in walked.tolist()])]

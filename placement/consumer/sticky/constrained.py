@@ -42,7 +42,7 @@ from placement.consumer.sticky.waiting import Waiting
 
 @attrs.frozen(eq=False)
 class StickyAnswer:
-    """The assignment, and bool[N] which of its entries must be let go of by another member first.
+    """The assignment, and bool[N] marking the entries that another member must first revoke.
 
     `withheld` is None where the algorithm does not keep account of that.
     """
@@ -52,7 +52,7 @@ class StickyAnswer:
 
     @classmethod
     def of(cls, rows: Ragged, transfers: Mapping[int, int]) -> StickyAnswer:
-        """Return the answer in which these partitions are withheld from these members, once each."""
+        """Return the answer that withholds these partitions from these members, once each."""
         left = dict(transfers)
         withheld = np.zeros(len(rows.values), np.bool_)
         for place, (partition, member) in enumerate(zip(rows.values.tolist(), rows.rows.tolist(), strict=True)):
@@ -64,7 +64,7 @@ class StickyAnswer:
 
 @attrs.define(eq=False)
 class Quotas:
-    """The lists while they fill, who waits for more, and from whom partitions are taken and to whom they go."""
+    """The members' lists while they fill, the members waiting for more, and the partitions' former and new owners."""
 
     group: Group
     racks: StickyRacks
@@ -75,7 +75,7 @@ class Quotas:
     transfers: dict[int, int] = attrs.field(factory=dict)
 
     def keep(self, member: int, held: Sequence[int]) -> None:
-        """Give a member what it keeps of what it holds."""
+        """Let a member keep partitions that it holds, up to its quota."""
         for partition in held:
             if self.racks.mismatch(member, partition):
                 self.revoked_from[partition] = member
@@ -87,7 +87,7 @@ class Quotas:
         self.revoked_from.update(dict.fromkeys(kept[size:], member))
 
     def deal_by_rack(self, partitions: Sequence[int]) -> list[int]:
-        """Give partitions to waiting members of their racks; return those that found none."""
+        """Assign partitions to waiting members of their racks; return those that found no member."""
         left = []
         turn = 0
         for partition in partitions:
@@ -108,7 +108,7 @@ class Quotas:
         return left
 
     def _after_rack_turn(self, place: int) -> int:
-        """Return whose turn among those below is next, after the one at `place` gets one more."""
+        """Return whose turn is next among the members below quota, after the one at `place` gets a partition."""
         member = self.waiting.below[place]
         count = len(self.lists[member]) + 1
         if count < self.waiting.least:
@@ -120,7 +120,7 @@ class Quotas:
         return place % len(self.waiting.below) if self.waiting.below else 0
 
     def deal(self, partitions: Sequence[int]) -> None:
-        """Give all partitions to the waiting members in turn."""
+        """Assign all partitions to the waiting members in turn."""
         turn = 0
         for partition in partitions:
             if self.waiting.below:
@@ -147,7 +147,7 @@ class Quotas:
             self.transfers[partition] = member
 
     def verify(self) -> None:
-        """Raise IllegalStateError where Kafka finds members that did not get what they should."""
+        """Raise IllegalStateError where Kafka finds members that did not get their quota."""
         if self.waiting.below and self.waiting.over_count != self.waiting.over_count_max:
             raise IllegalStateError(
                 "We haven't reached the expected number of members with more than the minQuota partitions, "
@@ -162,7 +162,7 @@ class Quotas:
 
 
 def assign_constrained(group: Group, claims: Claims, partitions: Sequence[int], racks: StickyRacks) -> StickyAnswer:
-    """Return the assignment of `partitions`, the ids in order; raises IllegalStateError where Kafka does."""
+    """Return the assignment of `partitions`, ids in order; raise IllegalStateError where Kafka does."""
     waiting = Waiting.of(len(partitions), len(group.members))
     quotas = Quotas(group, racks, claims.contested, waiting, lists=[[] for _ in group.members])
     held = list(claims.held.lists())
@@ -180,7 +180,7 @@ def assign_constrained(group: Group, claims: Claims, partitions: Sequence[int], 
 
 
 def not_kept(partitions: Sequence[int], kept: Sequence[int]) -> list[int]:
-    """Return the partitions without those kept, both in the same order, as Kafka walks the two side by side.
+    """Return the partitions without those kept; both in the same order, as Kafka merges the two lists.
 
     A phantom among `kept` is never met, so that all behind it come out as if they were not kept.
     """

@@ -42,7 +42,7 @@ from placement.consumer.sticky.racks import StickyRacks
 
 @attrs.define(eq=False)
 class Holdings:
-    """Who holds what while it changes, and who could: lists in Kafka's order, and their lengths as int64[M].
+    """Owners and possible owners while assignment proceeds: lists in Kafka's order, lengths as int64[M].
 
     `potential` has for each topic its subscribers in the order of Java's map, as often as they name it; `candidates`
     has them once and by member id. `active` are the members that have not been set aside.
@@ -59,7 +59,7 @@ class Holdings:
 
     @classmethod
     def of(cls, group: Group, racks: StickyRacks, held: Iterable[list[int]]) -> Holdings:
-        """Return what members hold, nothing checked yet."""
+        """Return the partitions that members hold, nothing checked yet."""
         lists = list(held)
         potential: list[list[int]] = [[] for _ in group.topics]
         for member in group.member_hash_order.tolist():
@@ -78,7 +78,7 @@ class Holdings:
         )
 
     def drop_invalid(self) -> bool:
-        """Take away what members are not subscribed to or, where racks count, what is not in theirs; tell if any."""
+        """Remove partitions that a member does not subscribe to or that mismatch its rack; return whether any were."""
         any_dropped = False
         topics = self.group.partition_topics
         for member, held in enumerate(self.lists):
@@ -90,7 +90,7 @@ class Holdings:
         return any_dropped
 
     def in_order(self, partitions: Iterable[int]) -> list[int]:
-        """Return the partitions by (subscribers of the topic, topic, number)."""
+        """Return the partitions ordered by (subscribers of the topic, topic, number), as sortPartitions."""
         topics, numbers = self.group.partition_topics, self.group.partition_numbers
         return sorted(partitions, key=lambda one: (len(self.potential[topics[one]]), topics[one], numbers[one]))
 
@@ -100,20 +100,20 @@ class Holdings:
         return int(members[self.counts[members].argmin()])
 
     def give(self, partition: int, member: int) -> None:
-        """Append a partition that nobody holds to a member's list."""
+        """Append an unowned partition to a member's list."""
         self.lists[member].append(partition)
         self.counts[member] += 1
         self.owner[partition] = member
 
     def take(self, partition: int) -> int:
-        """Take a partition out of its owner's list; return the owner."""
+        """Remove a partition from its owner's list; return the owner."""
         member = self.owner[partition]
         self.lists[member].remove(partition)
         self.counts[member] -= 1
         return member
 
     def assign_free(self, partitions: Sequence[int]) -> None:
-        """Give each free partition to the least loaded subscriber, those in its racks first where racks count."""
+        """Assign each free partition to the least loaded subscriber, if rack-aware first to one in its racks."""
         topics = self.group.partition_topics
         left = []
         for partition in partitions if self.racks.looked_at else ():
@@ -127,18 +127,18 @@ class Holdings:
             self.give(partition, self.least_loaded(topics[partition]))
 
     def set_aside(self) -> None:
-        """Set members aside that hold all they could and nothing that another could hold."""
+        """Set aside members that hold all they can and nothing that another could hold (Kafka's fixed assignments)."""
         topics = self.group.partition_topics
         for member, held in enumerate(self.lists):
             shared = any(len(self.potential[topics[one]]) > 1 for one in held)
             self.active[member] = len(held) < self.most_of(member) or shared
 
     def topics_of(self, member: int) -> list[int]:
-        """Return the topics with metadata that a member subscribes to, as often as it names them."""
+        """Return the subscribed topics with metadata, as often as the member lists them."""
         return [topic for topic in self.group.subscribed.row(member).tolist() if self.group.partition_counts[topic] > 0]
 
     def most_of(self, member: int) -> int:
-        """Return how many partitions Kafka thinks a member could hold at most."""
+        """Return Kafka's bound on how many partitions a member can hold."""
         mine, counts = self.topics_of(member), self.group.partition_counts
         if len(mine) == sum(1 for topic, members in enumerate(self.potential) if members and counts[topic] > 0):
             return int(
@@ -147,14 +147,14 @@ class Holdings:
         return int(counts[mine].sum())
 
     def score(self) -> int:
-        """Return the sum of differences over all pairs of active members, in Java's 32 bits."""
+        """Return Kafka's balance score: the sum of size differences over all pairs of active members, as a Java int."""
         counts = np.sort(self.counts[self.active])
         weights = 2 * np.arange(len(counts)) - len(counts) + 1
         return int(np.int64((counts * weights).sum()).astype(np.int32))
 
 
 def older_owners(group: Group, max_generation: int, *, corrected: bool) -> dict[int, int]:
-    """Return for each partition who claims it from the newest generation below `max_generation`.
+    """Return for each partition its owner of the newest generation below `max_generation`.
 
     With `corrected`, only members that subscribe to the topic.
     """

@@ -1,4 +1,4 @@
-"""Partitions moved within one balancing, and which one Kafka takes back instead of moving another.
+"""Record the moves of one balancing run, and find which partition to move back instead (PartitionMovements).
 
 What it decides: when a partition of a topic is to go from one member to another, and some partition of the same
 topic went the other way before, then that one goes back instead: two moves cancel, and one partition more stays.
@@ -25,7 +25,7 @@ _MASK_32 = (1 << 32) - 1
 
 @attrs.define(eq=False)
 class Movements:
-    """What has moved: from whom each partition came, and the sets by (topic, from, to)."""
+    """All moves so far: the origin of each moved partition, and the sets by (topic, from, to)."""
 
     group: Group
     source_of: dict[int, int] = attrs.field(factory=dict)
@@ -35,13 +35,13 @@ class Movements:
     partition_of: dict[TreeKey, int] = attrs.field(factory=dict)
 
     def instead_of(self, partition: int, source: int, target: int) -> int:
-        """Return the partition that really moves when `partition` shall go from `source` to `target`."""
+        """Return the partition to move in place of `partition` (Kafka's getTheActualPartitionToBeMoved)."""
         topic = int(self.group.partition_topics[partition])
         opposite = self.moved.get((topic, target, self.source_of.get(partition, source)))
         return partition if opposite is None else self.partition_of[opposite.first()]
 
     def record(self, partition: int, source: int, target: int) -> None:
-        """Note that `partition` goes from `source` to `target`."""
+        """Record that `partition` moves from `source` to `target`."""
         topic = int(self.group.partition_topics[partition])
         if partition in self.source_of:
             first_source = self.source_of.pop(partition)
@@ -61,7 +61,7 @@ class Movements:
         self.moved[pair].add(key)
 
     def _key(self, partition: int) -> TreeKey:
-        """Return `TopicPartition.hashCode()` as a set spreads it; within a topic no two are the same."""
+        """Return `TopicPartition.hashCode()` spread as HashMap does; distinct within a topic."""
         topic = int(self.group.partition_topics[partition])
         if topic not in self.topic_hashes:
             self.topic_hashes[topic] = java_string_hash(self.group.topics[topic])

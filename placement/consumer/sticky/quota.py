@@ -1,4 +1,4 @@
-"""The constrained sticky assignment in arrays: for sound claims, and without racks.
+"""Compute the constrained sticky assignment on arrays, for sound claims and without racks.
 
 Gives what `placement.consumer.sticky.constrained` gives, which says why, for groups in which no partition is
 claimed twice, none that does not exist, and no member has a rack.
@@ -27,7 +27,7 @@ from placement.consumer.sticky.waiting import Waiting
 
 
 def assign_by_quota(group: Group, held: Ragged, partitions: Int32Array) -> StickyAnswer:
-    """Return the assignment of `partitions`, ids in order, of which members hold rows and nothing else."""
+    """Return the assignment of `partitions`, ids in order, that members own in part and nothing else."""
     waiting = Waiting.of(len(partitions), len(group.members))
     kept_sizes, held_sizes = np.zeros(len(group.members), np.int64), held.lengths.tolist()
     for member in holding_order(group).tolist() if len(held.values) else range(len(group.members)):
@@ -50,7 +50,7 @@ def _array(members: list[int]) -> Int32Array:
 
 
 def _by_number(group: Group, partitions: Int32Array) -> Int32Array:
-    """Return the partitions in order of (number, topic)."""
+    """Return the partitions ordered by (number, topic)."""
     number_count = int(group.partition_counts.max(initial=0))
     if len(partitions) == group.partition_count:
         return grouped(group.partition_numbers, number_count).values
@@ -61,7 +61,7 @@ def _by_number(group: Group, partitions: Int32Array) -> Int32Array:
 def write_receivers(
     below: Int32Array, kept_sizes: Int64Array, least: int, at_least: Int32Array, receivers: Int32Array
 ) -> None:
-    """Fill `receivers` int32[K] with who gets each free partition.
+    """Fill `receivers` int32[K] with the receiver of each free partition.
 
     Those `below` in turn, each until it has `least`; then one each to those `at_least`, and behind them to those
     that came from below, in the order in which they got there.

@@ -1,4 +1,4 @@
-"""Racks as the sticky assignors see them.
+"""Look up racks as the sticky assignors do.
 
 What it decides: whether a member may keep or get a partition while racks are looked at, and in which order
 unassigned partitions are met.
@@ -23,7 +23,7 @@ from placement.consumer.racks import ReplicaRacks
 
 @attrs.frozen(eq=False)
 class StickyRacks:
-    """The racks that count: no member has one unless racks are looked at."""
+    """The racks in use; no member has one unless the assignment is rack-aware."""
 
     member_racks: tuple[str | None, ...]
     replica_racks: ReplicaRacks
@@ -31,7 +31,7 @@ class StickyRacks:
 
     @classmethod
     def of(cls, group: Group, partitions: Int32Array) -> StickyRacks:
-        """Return the racks of a group in which `partitions`, ids, are assigned."""
+        """Return the racks of a group whose `partitions`, ids, are assigned."""
         racks = group.replica_racks
         any_rack = any(group.member_racks)
         aware = any_rack and racks.aware(group.member_racks, racks.codes[partitions])
@@ -43,7 +43,7 @@ class StickyRacks:
 
     @property
     def looked_at(self) -> bool:
-        """Whether racks play a part at all."""
+        """Return whether the assignment is rack-aware."""
         return any(self.member_racks)
 
     def mismatch(self, member: int, partition: int) -> bool:
@@ -59,14 +59,14 @@ class StickyRacks:
         return self.member_racks[member] is not None and not self.mismatch(member, partition)
 
     def in_order(self, partitions: Sequence[int]) -> list[int]:
-        """Return the partitions as Kafka meets them."""
+        """Return the partitions in the order in which Kafka assigns them."""
         if self.match_counts is None:
             return list(partitions)
         counts = self.match_counts[self.replica_racks.codes].tolist()
         return sorted(partitions, key=counts.__getitem__)
 
     def next_match(self, partition: int, members: Sequence[int], first: int) -> int | None:
-        """Return the place of the next member, from place `first` and around, that matches; None if none does."""
+        """Return the index of the next matching member, from index `first` and around; None if there is none."""
         places = (*range(first, len(members)), *range(first))
         return next((place for place in places if self.match(members[place], partition)), None)
 

@@ -1,4 +1,4 @@
-"""How much each member keeps, and who waits for more, in the constrained sticky assignment.
+"""Track how much each member keeps, and which members wait for more, in the constrained sticky assignment.
 
 What it decides: of what a member holds, how many partitions stay; and the two queues from which free partitions find
 their members, those below N div C and those exactly there that may get one more.
@@ -17,7 +17,7 @@ import attrs
 
 @attrs.define(eq=False)
 class Waiting:
-    """The quotas, how many members have the greater one, and the queues of members, by place in the group."""
+    """The quotas, how many members get the larger one, and the queues of members, by index in the group."""
 
     least: int
     over_count_max: int
@@ -27,17 +27,17 @@ class Waiting:
 
     @classmethod
     def of(cls, partition_count: int, member_count: int) -> Waiting:
-        """Return the quotas for so many partitions and members, nobody waiting yet."""
+        """Return the quotas for these numbers of partitions and members, with empty queues."""
         least, over = divmod(partition_count, member_count)
         return cls(least, over)
 
     @property
     def most(self) -> int:
-        """The greater quota, or the only one."""
+        """Return the larger quota, or the only one."""
         return self.least + (self.over_count_max > 0)
 
     def kept_size(self, member: int, held_count: int) -> int:
-        """Return how many partitions a member keeps of so many; it may wait for more afterwards."""
+        """Return how many partitions a member keeps of those it holds; it may wait for more afterwards."""
         if held_count < self.least:
             self.below.append(member)
             return held_count
@@ -49,12 +49,12 @@ class Waiting:
         return self.least
 
     def one_more_is_over(self) -> None:
-        """Count a member with the greater quota; after the last one, nobody waits at the lesser quota any more."""
+        """Count a member at the larger quota; after the last, members at the smaller quota stop waiting."""
         self.over_count += 1
         if self.over_count == self.over_count_max:
             self.at_least.clear()
 
     def sort(self, ranks: Sequence[int]) -> None:
-        """Put both queues in order of `ranks` of members."""
+        """Sort both queues by the members' `ranks`."""
         self.below.sort(key=ranks.__getitem__)
         self.at_least.sort(key=ranks.__getitem__)

@@ -1,1 +1,1 @@
-"""The uniform assignor of Kafka's group coordinator."""
+"""Implement the uniform assignor of Kafka's group coordinator."""

@@ -1,4 +1,4 @@
-"""The server's uniform assignor: sizes that differ by one at most, and few moves.
+"""Assign partitions as the server's UniformAssignor: sizes differ by one at most, and few partitions move.
 
 Goals, most important first: balance; stickiness.
 
@@ -35,12 +35,12 @@ from placement.consumer.uniform.homogeneous import assign_homogeneous
 
 @attrs.frozen
 class UniformAssignor:
-    """Kafka's `uniform`, the default of consumer groups of the newer protocol; `corrected` as released since 4.0."""
+    """Kafka's `uniform`, the default assignor of KIP-848 groups; `corrected` as released since 4.0."""
 
     corrected: bool = False
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
-        """Return each member's partitions; no member at all where nothing is subscribed, as Kafka does.
+        """Return each member's partitions; no members at all where nothing is subscribed, as Kafka does.
 
         Raises PartitionAssignorError when a subscribed topic does not exist, and what else Kafka throws.
         """

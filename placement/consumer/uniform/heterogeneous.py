@@ -38,7 +38,7 @@ ROUND_COUNT_MAX: Final = 16  # MAX_ITERATION_COUNT: most subscriptions need two,
 
 @attrs.define(eq=False)
 class Shares:
-    """Who holds what while it changes. Members are counted in the order of Java's map, partitions by id.
+    """Owners while assignment proceeds; members are numbered in the order of Java's map, partitions by id.
 
     `extras` are partitions that a member also claimed but another one after it: Kafka leaves them to both.
     """
@@ -51,7 +51,7 @@ class Shares:
     extras: list[set[int]]
 
     def topics_in_order(self, topics: Iterable[int]) -> list[int]:
-        """Return the topics as Kafka goes through them."""
+        """Return the topics in the order in which Kafka assigns them."""
         counts = self.group.partition_counts.tolist()
         sharers = [len(members) for members in self.subscribers]
         return sorted(topics, key=lambda one: (-(counts[one] / sharers[one]), sharers[one], uuid_key(self.ids[one])))
@@ -62,7 +62,7 @@ class Shares:
         return range(begin, end)
 
     def give(self, partition: int, member: int) -> None:
-        """Make `member` the owner."""
+        """Make `member` the owner of the partition."""
         if self.owners[partition] != NOBODY:
             self.sizes[self.owners[partition]] -= 1
         self.owners[partition] = member
@@ -70,7 +70,7 @@ class Shares:
 
 
 def assign_heterogeneous(group: Group) -> Ragged:
-    """Return each member's partitions by id; raises PartitionAssignorError and PartitionIndexError as Kafka throws."""
+    """Return each member's partitions by id; raise PartitionAssignorError and PartitionIndexError as Kafka throws."""
     shares = _kept(group)
     topics = [topic for topic, members in enumerate(shares.subscribers) if members]
     _assign_free(shares, topics)

@@ -27,7 +27,7 @@ from placement.consumer.topic_ids import id_text, topic_ids
 
 
 def assign_homogeneous(group: Group, *, corrected: bool) -> Ragged:
-    """Return each member's partitions, those kept first; raises PartitionAssignorError as Kafka does."""
+    """Return each member's partitions, those kept first; raise PartitionAssignorError as Kafka does."""
     topics = _topic_order(group)
     counts = group.partition_counts[topics].astype(np.int64)
     turns = inverse(group.member_hash_order)
@@ -50,7 +50,7 @@ def assign_homogeneous(group: Group, *, corrected: bool) -> Ragged:
 
 
 def _quotas(partition_count: int, held_sizes: Int64Array, *, corrected: bool) -> Int64Array:
-    """int64[M]: how many partitions each member may have, members in the order of Java's map, as `held_sizes` are."""
+    """Return int64[M]: the quota of each member, in the order of Java's map, as `held_sizes` are."""
     least, extra = divmod(partition_count, len(held_sizes))
     quotas = np.full(len(held_sizes), least, np.int64)
     if not corrected:
@@ -64,7 +64,7 @@ def _quotas(partition_count: int, held_sizes: Int64Array, *, corrected: bool) ->
 
 
 def _topic_order(group: Group) -> Int64Array:
-    """int64[topics subscribed]: in the order of the set that Java copies from the first member's."""
+    """Return int64[topics subscribed], in the iteration order of the set that Java copies from the first member's."""
     first = group.subscribed.row(int(group.member_hash_order[0])).astype(np.int64)
     ids = topic_ids(group)
     order = first[uuid_places([ids[topic] for topic in first.tolist()], copied=True)]
@@ -77,7 +77,7 @@ def _topic_order(group: Group) -> Int64Array:
 
 
 def _held(group: Group, topics: Int64Array) -> Ragged:
-    """Return what each member holds of these topics."""
+    """Return the partitions of these topics that each member holds."""
     subscribed = np.zeros(len(group.topics), np.bool_)
     subscribed[topics] = True
     return group.owned.where(subscribed[group.partition_topics[group.owned.values]])

@@ -1,4 +1,4 @@
-"""A topic's subscribers by how much they have: who gets the next partition, and who gives one up.
+"""Rank a topic's subscribers by load: who gets the next partition, and who gives one up.
 
 What it decides: in which order the heterogeneous uniform assignor fills the least loaded subscribers and unloads the
 most loaded ones of one topic.
@@ -23,7 +23,7 @@ import attrs
 
 @attrs.define(eq=False)
 class Levels:
-    """The two ranges and their levels; `sizes` is shared with whoever moves partitions.
+    """The two ranges and their levels; `sizes` is shared with the code that moves partitions.
 
     [0, low_end) is the lowest level, next_low whose turn it is; [high_start, high_end) the highest, next_high likewise.
     """
@@ -40,23 +40,23 @@ class Levels:
 
     @classmethod
     def of(cls, sizes: list[int], members: Iterable[int]) -> Levels:
-        """Return the subscribers at the beginning, when nobody has got or given anything."""
+        """Return the levels before any partition moves."""
         order = sorted(members, key=lambda member: (sizes[member], member))
         count = len(order)
         return cls(sizes, order, 0, sizes[order[0]] - 1, 0, count, count, sizes[order[-1]] + 1, count - 1)
 
     @property
     def imbalance(self) -> int:
-        """How many more the most loaded has than the least loaded, at the beginning."""
+        """Return how many more partitions the most loaded has than the least loaded, before any move."""
         return self.sizes[self.members[-1]] - self.sizes[self.members[0]]
 
     @property
     def balanced(self) -> bool:
-        """Whether the levels differ by one at most."""
+        """Return whether the levels differ by one at most."""
         return self.high_level - self.low_level <= 1
 
     def next_least_loaded(self) -> int:
-        """Return who gets the next partition."""
+        """Return the subscriber that gets the next partition."""
         if self.next_low >= self.low_end:
             self.low_level += 1
             while self.low_end < len(self.members) and self.sizes[self.members[self.low_end]] == self.low_level:
@@ -66,7 +66,7 @@ class Levels:
         return self.members[self.next_low - 1]
 
     def next_most_loaded(self) -> int | None:
-        """Return who is to give one up, or None when nobody can any more."""
+        """Return the subscriber that gives up a partition; None when no subscriber can."""
         if self.next_high < self.high_start:
             if self.high_end <= self.high_start and self.high_start > 0:
                 # All of the range were left out, so the next level need not be one less.
@@ -82,7 +82,7 @@ class Levels:
         return self.members[self.next_high + 1]
 
     def leave_out(self) -> None:
-        """Leave out who was returned last by `next_most_loaded`: it has nothing to give."""
+        """Exclude the subscriber last returned by `next_most_loaded`, because it has nothing to give."""
         place, end = self.next_high + 1, self.high_end - 1
         self.members[place], self.members[end] = self.members[end], self.members[place]
         self.high_end = end

@@ -18,7 +18,7 @@ from placement.balance.constraints import STANDARD, Violation
 from placement.placers.classic import ClassicPlacer
 from placement.placers.striped import StripedPlacer
 from placement.spec import Assignment, PlacementSpec
-from placement.strategies import SEED_MAX, PlacerFailure, Racks, brokers, check_placer
+from placement.strategies import SEED_MAX, PlacerFailure, RackPattern, brokers, check_placer
 from tests.oracles import placers as oracle
 
 START = st.integers(0, 20)
@@ -49,7 +49,9 @@ def spread(assignment: Assignment, some: Sequence[BrokerView]) -> tuple[int, int
 def test_the_classic_placer_keeps_its_promise(
     data: st.DataObject, count: int, start: int, shift: int, first: int
 ) -> None:
-    some = data.draw(brokers(fenced=False, racks=data.draw(st.sampled_from([Racks.NONE, Racks.EVEN, Racks.ALL]))))
+    some = data.draw(
+        brokers(fenced=False, racks=data.draw(st.sampled_from([RackPattern.NONE, RackPattern.EVEN, RackPattern.ALL])))
+    )
     factor = data.draw(st.integers(1, len(some)))
     assert CLASSIC_SHARE.violations(classic(some, count, factor, start, shift, first), some).count == 0
 
@@ -58,7 +60,8 @@ def test_the_classic_placer_keeps_its_promise(
 def test_the_striped_placer_keeps_its_promise(data: st.DataObject, count: int, seed: int) -> None:
     rack = data.draw(st.none() | st.just("a"))
     some = [
-        BrokerView(id=broker.id, rack=rack, fenced=broker.fenced) for broker in data.draw(brokers(racks=Racks.NONE))
+        BrokerView(id=broker.id, rack=rack, fenced=broker.fenced)
+        for broker in data.draw(brokers(racks=RackPattern.NONE))
     ]
     factor = data.draw(st.integers(1, len(some)))
     rows = oracle.striped(
@@ -70,8 +73,8 @@ def test_the_striped_placer_keeps_its_promise(data: st.DataObject, count: int, s
     assert STRIPED_SHARE.violations(Assignment.of_topic("t", rows), some).count == 0
 
 
-@pytest.mark.parametrize("racks", [Racks.NONE, Racks.EVEN, Racks.ALL])
-def test_our_classic_placer_keeps_the_promise_and_every_constraint(racks: Racks) -> None:
+@pytest.mark.parametrize("racks", [RackPattern.NONE, RackPattern.EVEN, RackPattern.ALL])
+def test_our_classic_placer_keeps_the_promise_and_every_constraint(racks: RackPattern) -> None:
     check_placer(ClassicPlacer(), constraints=(*STANDARD, CLASSIC_SHARE), racks=racks, fenced=False)
 
 
@@ -88,7 +91,7 @@ def test_the_classic_placer_leads_from_fenced_brokers_as_it_knows_of_none() -> N
 
 @given(st.data(), st.integers(1, 40), START, st.just(0) | st.integers(0, 30))
 def test_the_twins_place_as_our_placers_do(data: st.DataObject, count: int, start: int, first: int) -> None:
-    some = data.draw(brokers(fenced=False, racks=data.draw(st.sampled_from([Racks.NONE, Racks.ALL]))))
+    some = data.draw(brokers(fenced=False, racks=data.draw(st.sampled_from([RackPattern.NONE, RackPattern.ALL]))))
     factor = data.draw(st.integers(1, len(some)))
     spec = PlacementSpec(first, count, factor)
     pairs = [(int(broker.id), broker.rack) for broker in some]
