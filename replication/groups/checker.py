@@ -1,21 +1,21 @@
-"""What must hold of groups inside a cluster, after every event: G1 to G9, and that a group skips nothing.
+"""Check groups in the cluster after every event: G1 to G9, and that a group skips no record.
 
-It decides when which invariant is looked at; G1 to G9 are those of `replication.groups.common.invariants`.
+What it decides: when which invariant is looked at; G1 to G9 are those of `replication.groups.common.invariants`.
 
-Goals, most important first
-1. Checked is what brokers and members have, from outside; nothing of a run depends on it.
-2. Only what an event may have changed is looked at again.
+Goals, most important first:
+1. The checks read the state of brokers and members; the run does not depend on them.
+2. A group is looked at again only after an event that may have changed it.
 
-Constraints: what a coordinator has by itself (G1, G3 to G6, G8, G9) holds on every broker, also on one that has been
-replaced and does not know it. What members and coordinator have together (G2) is looked at on the broker that leads
-by the controller's word.
+Constraints: a coordinator's own state (G1, G3 to G6, G8, G9) is checked on every broker, also on one that has been
+replaced and does not know it. Members are compared with their coordinator (G2) on the broker that leads by the
+controller's metadata.
 
 How: G7 in three ways: a commit is taken from current members only; what a coordinator shows follows its partition's
 committed records, never back; and the members' own history (`commits`) can be explained.
 
 Example: two cooperative members own a partition after a fail-over: G2, with time and names.
 
-Left out: what follows for applications, such as work done twice: it is counted (`report`), and allowed.
+Left out: records that an application reads twice: they are counted (`counts`), and allowed.
 
 Source: ours; the invariants name theirs.
 """
@@ -56,7 +56,9 @@ class _Known:
 
 
 class GroupChecker:
-    """Looks after each event; each breach is noted the first time only. `hosted_roles` are the brokers' present
+    """The checks of all groups of a run; each breach is noted the first time only.
+
+    `hosted_roles` holds the coordinator role of each running broker.
     ones."""
 
     def __init__(
@@ -68,15 +70,15 @@ class GroupChecker:
         self._hosted_roles = hosted_roles
         self._seen: set[Broken] = set()
         self._arrived: set[tuple[BrokerId, NodeId, int, Ticket]] = set()
-        """The commits that have arrived where: what the network doubles is taken once."""
+        """The commits that have arrived, by broker and request: a doubled one is checked once."""
         self._fence: CommitFence[tuple[NodeId, int, Ticket]] = CommitFence()
         """By client, session and ticket."""
         self._known: dict[tuple[BrokerId, str], _Known] = {}
         self._held: dict[NodeId, object] = {}
-        """What each member was seen to hold, and as whom."""
+        """The member id, generation and partitions that each member was last seen to have."""
 
     def after(self, cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
-        """Look at what an event may have changed."""
+        """Check what an event may have changed."""
         if node > CONTROLLER:
             self._look_at_member(cluster, node)
             return
@@ -102,14 +104,14 @@ class GroupChecker:
                 self._check_log(cluster, hosted, shard, service)
 
     def check_all(self, cluster: Cluster) -> None:
-        """Hold what every coordinator knows against its partition, once all is quiet."""
+        """Compare every coordinator's offsets with its partition, once the cluster is quiet."""
         for _, hosted in sorted(self._hosted_roles.items()):
             for _, shard in sorted(hosted.shards.items()):
                 for _, service in sorted(shard.services.items()):
                     self._check_log(cluster, hosted, shard, service)
 
     def authority(self, cluster: Cluster, group_id: str) -> GroupService | None:
-        """Return the group on the broker that leads its partition by the controller's word; None while it loads."""
+        """Return the group on the leader of its partition, by the controller's metadata; None while it loads."""
         partition = self._layout.of_group(group_id)
         state = cluster.controller.image.partitions.get(partition)
         if state is None or not state.has_leader:
@@ -124,7 +126,7 @@ class GroupChecker:
         return shard.services.get(group_id)
 
     def note(self, now_ms: TimeMs, found: Iterable[Broken], group_id: str) -> None:
-        """Note breaches that are new."""
+        """Keep breaches that are new as findings."""
         for broken in found:
             named = attrs.evolve(broken, what=f"{group_id}: {broken.what}")
             if named not in self._seen:
@@ -132,7 +134,7 @@ class GroupChecker:
                 self.findings.append(Finding(broken.code, now_ms, -1, named.what))
 
     def _look_at_member(self, cluster: Cluster, node: NodeId) -> None:
-        """Look at the owners of a member's group, if it holds something else now, or in another generation."""
+        """Check the owners of a member's group, if the member's partitions or generation have changed."""
         for member in self._members:
             if member.node == node and member.client is not None:
                 client = member.client
@@ -163,7 +165,7 @@ class GroupChecker:
         self._check_forgotten(cluster, known, service)
 
     def _check_log(self, cluster: Cluster, hosted: HostedCoordinator, shard: Shard, service: GroupService) -> None:
-        """G7: a coordinator shows what is committed in its partition, no more and no less."""
+        """Check G7: a coordinator shows the offsets that are committed in its partition, no more and no less."""
         led = hosted.host.led_log(shard.partition)
         if led is None:
             return
@@ -178,7 +180,7 @@ class GroupChecker:
         self.note(cluster.now_ms, invariants.commits_fenced(stored, service), service.group_id)
 
     def _check_forgotten(self, cluster: Cluster, known: _Known, service: GroupService) -> None:
-        """G8: what is known no more was old enough."""
+        """Check G8: an offset that was deleted was old enough."""
         values = service.offsets.of_group(service.group_id)
         for partition in sorted(known.values.keys() - values.keys()):
             retention_ms = service.offsets.options.retention_ms
@@ -189,7 +191,7 @@ class GroupChecker:
         known.values = values
 
     def _note_commit(self, hosted: HostedCoordinator, service: GroupService | None, asked: GroupRequest) -> None:
-        """Remember a commit, when it first arrives, of who is no current member."""
+        """Remember a commit of a sender that is no current member, when it first arrives."""
         request = asked.request
         named = asked.client, asked.session, asked.ticket
         if isinstance(request, OffsetCommitRequest) and (hosted.broker, *named) not in self._arrived:
@@ -198,7 +200,7 @@ class GroupChecker:
                 self._fence.asked(named, service, request)
 
     def _check_fence(self, cluster: Cluster, out: Outbox) -> None:
-        """G7: a commit of who is no current member is not taken."""
+        """Check G7: a commit is refused unless a current member sent it."""
         for receiver, answer in out.sent:
             if isinstance(answer, GroupResponse):
                 named = receiver.node, answer.session, answer.ticket

@@ -1,18 +1,18 @@
-"""What members committed and what they were told of it: a history that is checked from outside.
+"""Check from outside that the committed offsets that members were shown can have come about.
 
-It decides whether the offsets that members were shown can have come about.
+What it decides: which offset fetches no order of the commits explains.
 
-Goals, most important first
+Goals, most important first:
 1. An acknowledged commit is never forgotten: whoever asks later is shown it, or one that came after or beside it.
 2. A commit that was refused for certain is never shown.
 
-Constraints: looks at requests and answers of clients only, not at coordinators or logs; so it holds of any broker. A
+Constraints: reads requests and responses of clients only, neither coordinators nor logs; so it holds for any broker. A
 commit without a certain answer may have been taken at any time from its sending on.
 
-How: a commit lasts from its sending to its answer, without end if its outcome is unknown. A fetch may show commit c
-if c began before the fetch ended, was not refused, and no acknowledged commit lies wholly between c and the fetch. It
-may show none only if no acknowledged commit ended before it began. Where a partition of `__consumer_offsets` got a
-leader that was not in sync, what was acknowledged before counts as unknown.
+How: a commit lasts from its sending to its answer, without end if its outcome is unknown. A fetch may show commit c if
+c began before the fetch ended, was not refused, and no acknowledged commit lies wholly between c and the fetch. It may
+show none only if no acknowledged commit ended before it began. Where a partition of `__consumer_offsets` got a leader
+that was not in sync, what was acknowledged before counts as unknown.
 
 Example: 7 is acknowledged, then 9 is acknowledged; a fetch after that may not show 7.
 
@@ -48,7 +48,7 @@ _NEVER: Final = TimeMs(1 << 62)
 
 @attrs.define(eq=False)
 class CommitMade:
-    """One commit of one partition. `is_acked` and `is_refused` are what its answer says for certain."""
+    """One commit of one partition; `is_acked` and `is_refused` are set once its response is certain."""
 
     key: tuple[str, TopicPartition]
     offset: Offset
@@ -59,7 +59,7 @@ class CommitMade:
     is_refused: bool = False
 
     def answer(self, error: ErrorCode, now_ms: TimeMs) -> None:
-        """Take the answer."""
+        """Take the response of the commit."""
         if error is ErrorCode.NONE:
             self.is_acked, self.end_ms = True, now_ms
         elif error in REFUSED:
@@ -68,7 +68,7 @@ class CommitMade:
 
 @attrs.frozen
 class OffsetShown:
-    """A member was shown where its group stands; None where nothing was committed."""
+    """A member was shown its group's committed offset; None where nothing was committed."""
 
     key: tuple[str, TopicPartition]
     offset: Offset | None
@@ -79,14 +79,14 @@ class OffsetShown:
 
 @attrs.frozen
 class Impossible:
-    """A fetch that cannot have been shown what it was."""
+    """A shown offset that no order of the commits explains."""
 
     shown: OffsetShown
     why: str
 
 
 class CommitHistory:
-    """All commits and fetches of a run."""
+    """All commits and offset fetches of a run."""
 
     def __init__(self) -> None:
         self.commits: list[CommitMade] = []
@@ -95,7 +95,7 @@ class CommitHistory:
         """When records of a group may have been lost, by an unclean election; by group, in order."""
 
     def impossible(self) -> Iterator[Impossible]:
-        """Yield the fetches that cannot be explained."""
+        """Yield the offset fetches that cannot be explained."""
         by_key: dict[tuple[str, TopicPartition], list[CommitMade]] = {}
         for commit in self.commits:
             by_key.setdefault(commit.key, []).append(commit)

@@ -1,12 +1,12 @@
-"""What group members and the coordinators on brokers say to each other, and what each says to itself later.
+"""Define the messages between group members and the coordinators on brokers, and their timers.
 
-It decides what a connection carries: requests and answers of `replication.groups.alone`, named by tickets; and the
-probe by which a client finds out that a connection is broken.
+What it decides: what a connection carries: requests and responses of `replication.groups.client`, named by tickets, and
+the probe by which a client finds out that a connection is broken.
 
-Constraints: `session` counts a client's starts, so that nothing of a former process is taken for the present one's. An
-answer names its broker, and reaches the client over whatever connection there is.
+Constraints: `session` counts a client's starts, so that a response to a former process is not taken for the present
+one's. A response names its broker.
 
-Source: ours; what TCP does for Kafka's clients.
+Source: ours; it stands for what TCP does for Kafka's clients.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from replication.roles.messages import HostedMessage, NodeId
 
 @attrs.frozen
 class GroupRequest(HostedMessage):
-    """A client's request. Tickets below `floor` are done with: their answers need not be kept."""
+    """A client's request; responses to tickets below `floor` need not be kept any more."""
 
     client: NodeId
     session: int
@@ -33,7 +33,7 @@ class GroupRequest(HostedMessage):
 
 @attrs.frozen
 class GroupResponse(HostedMessage):
-    """The answer to a request."""
+    """The response to a request."""
 
     broker: BrokerId
     session: int
@@ -43,7 +43,7 @@ class GroupResponse(HostedMessage):
 
 @attrs.frozen
 class RequestProbe(HostedMessage):
-    """A client asks whether these requests are still under way."""
+    """A client's question whether these requests are still under way."""
 
     session: int
     tickets: tuple[Ticket, ...]
@@ -51,7 +51,7 @@ class RequestProbe(HostedMessage):
 
 @attrs.frozen
 class ProbeResult(HostedMessage):
-    """Of `tickets` the broker is at work on `waiting`; the others, or their answers, are lost."""
+    """The broker's answer to a probe: it works on `waiting`; other requests, or their responses, are lost."""
 
     broker: BrokerId
     session: int
@@ -61,7 +61,7 @@ class ProbeResult(HostedMessage):
 
 @attrs.frozen
 class ShardRead(HostedMessage):
-    """To itself: the time to read a partition of `__consumer_offsets` is over; `number` counts the shards made."""
+    """A broker's timer: its shard has read the partition of `__consumer_offsets`; `number` tells shards apart."""
 
     partition: int
     number: int
@@ -69,7 +69,7 @@ class ShardRead(HostedMessage):
 
 @attrs.frozen
 class ShardDue(HostedMessage):
-    """To itself: a coordinator has something to do now."""
+    """A broker's timer: a coordinator has something to do now."""
 
     partition: int
     number: int
@@ -77,28 +77,28 @@ class ShardDue(HostedMessage):
 
 @attrs.frozen
 class MemberDue(HostedMessage):
-    """A member to itself: its consumer has something to do, if `number` is still the last."""
+    """A member's timer: its consumer has something to do, if `number` is still the newest."""
 
     number: int
 
 
 @attrs.frozen
 class ProbeDue(HostedMessage):
-    """A member to itself: look after the requests that are under way."""
+    """A member's timer: probe the requests that are under way."""
 
     session: int
 
 
 @attrs.frozen
 class ActDue(HostedMessage):
-    """A member to itself: do the next thing of its plan."""
+    """A member's timer: the event at this place of its plan happens."""
 
     place: int
 
 
 @attrs.frozen
 class FetchNext(HostedMessage):
-    """A member to itself: fetch a partition, if `number` is still the last question about it."""
+    """A member's timer: fetch a partition, if `number` is still the newest request for it."""
 
     partition: int
     number: int

@@ -1,21 +1,21 @@
-"""Both ends of the connections between group members and brokers: each request is taken once and answered once.
+"""Keep both ends of the connections between members and brokers: each request is taken once and answered once.
 
-It decides when a client learns that an answer will not come: as soon as its broker says that it is not at work on the
+What it decides: when a client learns that a response will not come: when its broker says that it does not work on the
 request, or says nothing for `answer_ms_max`.
 
-Goals, most important first
+Goals, most important first:
 1. What happens is what can happen over TCP: nothing is taken twice, and a broken connection is noticed within seconds.
-2. A request may wait for minutes at a broker that is well, as joins do.
+2. A request may wait for minutes at a live broker, as JoinGroup does.
 
-Constraints: the network may lose and double every message, and keeps the order of these. A broker's end dies with its
-process. What it is asked twice it takes once; what it has answered it can say again.
+Constraints: the network may lose and double every message, and keeps the order of the rest. A broker's end dies with
+its process. It takes a doubled request once, and can repeat a response.
 
-How: a client asks for all that is under way each PROBE_MS. A broker answers with what it is at work on, and says
-answers again; of the rest, it or its answer was lost, and the client's consumer is told `Disconnected`.
+How: every PROBE_MS a client probes its requests under way. The broker lists those that it works on, and repeats its
+responses; all other requests, or their responses, were lost, and the consumer gets `Disconnected` for them.
 
 Example: a join waits; the broker dies and starts anew; the next probe finds nothing, and the client joins elsewhere.
 
-Left out: that a client learns at once when a process dies whose machine lives.
+Left out: the reset by which a client learns at once that a process has died whose machine runs on.
 
 Source: ours.
 """
@@ -40,7 +40,7 @@ PROBE_MS: Final = DurationMs(1_000)
 
 @attrs.frozen
 class Caller:
-    """Who waits for an answer: a client's session, and its name for the request."""
+    """The client that waits for a response: its address, session and ticket."""
 
     sender: Address
     session: int
@@ -62,7 +62,7 @@ class BrokerEnds:
         self._ends: dict[NodeId, _BrokerEnd] = {}
 
     def take(self, asked: GroupRequest, sender: Address) -> Caller | None:
-        """Return who waits for the answer to a request; None for one that was taken before."""
+        """Return the caller of a request; None for a request that was taken before."""
         end = self._end(sender, asked.session)
         if end is None or asked.ticket in end.answers or asked.ticket < min(end.answers, default=Ticket(0)):
             return None
@@ -71,14 +71,14 @@ class BrokerEnds:
         return Caller(sender, asked.session, asked.ticket)
 
     def answer(self, caller: Caller, response: Response, out: Outbox) -> None:
-        """Answer a request, and keep the answer until the client is done with it."""
+        """Send a response, and keep it until the client is done with it."""
         end = self._ends.get(caller.sender.node)
         if end is not None and end.session == caller.session and caller.ticket in end.answers:
             end.answers[caller.ticket] = response
         out.send(caller.sender, GroupResponse(self._broker, caller.session, caller.ticket, response))
 
     def probe(self, probe: RequestProbe, sender: Address, out: Outbox) -> None:
-        """Tell a client what is under way, after what was answered already."""
+        """Tell a client which requests are under way, after sending the responses that it may have missed."""
         end = self._end(sender, probe.session)
         if end is None:
             return
@@ -92,7 +92,7 @@ class BrokerEnds:
         out.send(sender, ProbeResult(self._broker, probe.session, probe.tickets, frozenset(waiting)))
 
     def _end(self, sender: Address, session: int) -> _BrokerEnd | None:
-        """Return the end of a client's session, None for one that is over."""
+        """Return the end of a client's session, None for a session that is over."""
         end = self._ends.get(sender.node)
         if end is None or end.session < session:
             end = self._ends[sender.node] = _BrokerEnd(session)
@@ -107,7 +107,7 @@ class _UnderWay:
 
 
 class ClientEnds:
-    """A client's ends, in one session."""
+    """A client's ends of its connections, in one session."""
 
     def __init__(self, node: NodeId, session: int, group_id: str, silence_ms_max: DurationMs) -> None:
         self.session = session
@@ -120,7 +120,7 @@ class ClientEnds:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether no request is under way."""
         return not self._under_way
 
     def send(self, send: Send, broker: BrokerId, now_ms: TimeMs, out: Outbox) -> None:
@@ -131,12 +131,12 @@ class ClientEnds:
         out.send(Address(NodeId(broker)), asked)
 
     def hear(self, told: GroupResponse) -> bool:
-        """Take an answer; return whether it is one that was waited for."""
+        """Take a response; return whether the client still waited for it."""
         self._silent_since.pop(told.broker, None)
         return told.session == self.session and self._under_way.pop(told.ticket, None) is not None
 
     def hear_probed(self, told: ProbeResult) -> Iterator[Ticket]:
-        """Take the answer to a probe, and yield the requests that are lost."""
+        """Take the answer to a probe, and yield the tickets of requests that are lost."""
         if told.session != self.session:
             return
         self._silent_since.pop(told.broker, None)
@@ -145,7 +145,7 @@ class ClientEnds:
                 yield ticket
 
     def probe(self, now_ms: TimeMs, out: Outbox) -> Iterator[Ticket]:
-        """Ask for what has been under way for a while, and yield what a silent broker is not waited for any more."""
+        """Probe requests that are under way for a while, and yield the tickets that a silent broker will not answer."""
         by_broker: dict[BrokerId, list[Ticket]] = {}
         for ticket, each in list(self._under_way.items()):
             if now_ms - each.sent_ms >= each.timeout_ms:

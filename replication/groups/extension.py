@@ -1,16 +1,16 @@
-"""Groups in a run of the cluster: their coordinators on the brokers, their members as clients, what must hold, counts.
+"""Put groups into a run of the cluster: coordinators on brokers, members as clients, checks and counts.
 
-It decides when groups are whole again: once faults are over and all members are there, every group is stable, each
-member owns what it was given, and what was read to the end is committed.
+What it decides: when groups have recovered (L8): after the faults, with all members running, every group is stable,
+each member owns its assignment, and everything is read and committed.
 
-Goals, most important first
-1. Groups run_group in the same cluster, under the same faults, as everything else that is checked.
-2. Seed and plan say everything.
+Goals, most important first:
+1. Groups run in the same cluster, under the same faults, as everything else that is checked.
+2. Options and plan determine the run.
 
-Constraints: takes part as an extension of a run (`replication.simulation.run.Extension`); what it adds to the trace are
-lines of what befalls members, and of coordinators that begin.
+Constraints: it is an extension of a run (`replication.simulation.run.Extension`). It adds to the trace the events of
+members, and the coordinators that begin.
 
-Example: run(with_groups(swarm(7, DurationMs(300_000))), extension=GroupsExtension.drawn(options, 3)).is_clean is True.
+Example: `run(options, extension=GroupsExtension.drawn(options, 3))` with `options = with_groups(swarm(7, …))`.
 
 Left out: topics that grow, groups that are deleted.
 
@@ -60,7 +60,7 @@ _Asked = tuple[NodeId, int, Ticket]
 
 
 class GroupsExtension:
-    """The groups of one run. `counts` counts, `checker` and `history` find."""
+    """The groups of one run; `counts` counts, `checker` and `history` find breaches."""
 
     def __init__(self, options: Options, plan: GroupsPlan) -> None:
         self.plan = plan
@@ -79,13 +79,13 @@ class GroupsExtension:
 
     @classmethod
     def drawn(cls, options: Options, group_count: int) -> GroupsExtension:
-        """Return so many groups, drawn from the seed."""
+        """Return `group_count` groups, drawn from the seed."""
         return cls(options, draw_plan(options, group_count))
 
     # What a run calls.
 
     def join(self, cluster: Cluster) -> None:
-        """Take part."""
+        """Add the coordinators and members to a cluster, and watch its events."""
         self._trace = cluster.trace
         cluster.host(lambda host: self._new_hosted(host, cluster.clock))
         for plan in self.plan.members:
@@ -93,7 +93,7 @@ class GroupsExtension:
         cluster.watches.append(self._after)
 
     def missing(self, cluster: Cluster) -> str | None:
-        """Return what is not whole yet (L8)."""
+        """Return why a group has not recovered yet (L8); None if all have."""
         for group_id in self.plan.group_ids:
             service = self.checker.authority(cluster, group_id)
             if service is None:
@@ -105,7 +105,7 @@ class GroupsExtension:
         return None
 
     def findings(self, cluster: Cluster) -> Sequence[Finding]:
-        """Return what was found broken."""
+        """Return the breaches that were found."""
         self.checker.check_all(cluster)
         for each in self.history.impossible():
             (group_id, partition), shown = each.shown.key, each.shown.offset
@@ -116,12 +116,12 @@ class GroupsExtension:
     # What members tell.
 
     def acted(self, member: Member, text: str, now_ms: TimeMs) -> None:
-        """Tell what befalls a member."""
+        """Write an event of a member to the trace."""
         assert self._trace is not None
         self._trace.line(now_ms, f"{member.plan.spec.name} {text}")
 
     def sent(self, member: Member, send: Send, now_ms: TimeMs) -> None:
-        """Note a commit, and a question for offsets."""
+        """Remember a member's commit or offset fetch."""
         request, spec = send.request, member.plan.spec
         asked = member.node, member.session, send.ticket
         if isinstance(request, OffsetCommitRequest):
@@ -134,7 +134,7 @@ class GroupsExtension:
             self._fetches[asked] = request, now_ms
 
     def heard(self, member: Member, told: GroupResponse, now_ms: TimeMs) -> None:
-        """Note what a member was told of offsets."""
+        """Add the response to a commit or an offset fetch to the history."""
         asked, spec = (member.node, told.session, told.ticket), member.plan.spec
         self.counts.hear(spec.name, told.response)
         if isinstance(told.response, OffsetCommitResponse):
@@ -159,7 +159,7 @@ class GroupsExtension:
     # Making, watching.
 
     def _new_hosted(self, host: Host, clock: Clock) -> HostedCoordinator:
-        """Return the coordinator of a broker that starts; each draws names of its own."""
+        """Return the coordinator of a broker that starts, with its own random generator."""
         self._hosted_role_count += 1
         entropy = SplitMix64(derive(self._options.seed, _HOSTED_STREAM, self._hosted_role_count))
         assignor = DEFAULT_ASSIGNORS[GroupProtocol.CONSUMER]
@@ -190,7 +190,7 @@ class GroupsExtension:
             self.counts.lag_max = max(self.counts.lag_max, self._whole_lag(cluster))
 
     def _note_unclean(self, cluster: Cluster) -> None:
-        """Note which groups may have lost what was acknowledged."""
+        """Note the groups that may have lost acknowledged commits by an unclean election."""
         log = cluster.controller.log
         for record in log[self._records_seen :]:
             if isinstance(record, PartitionRecord) and record.state.recovering and record.state.has_leader:
@@ -217,7 +217,7 @@ class GroupsExtension:
         ]
 
     def _lag(self, cluster: Cluster, service: GroupService, members: list[Member]) -> str | None:
-        """Return of which partition not everything is committed."""
+        """Return the first partition whose committed records the group has not committed; None for none."""
         topics = {topic for member in members for topic in member.plan.spec.topics}
         for partition in self._partitions():
             end = _end_of(cluster, self.plan.layout.number_of(partition))
@@ -229,7 +229,7 @@ class GroupsExtension:
 
 
 def _unsettled(plan: GroupsPlan, service: GroupService, members: list[Member]) -> str | None:
-    """Return what keeps a group from being stable with all its members, each with what it was given."""
+    """Return why a group is not stable with all its members at their assignment; None if it is."""
     shares = given(service)
     if shares is None:
         return "it is not stable"
@@ -248,7 +248,7 @@ def _unsettled(plan: GroupsPlan, service: GroupService, members: list[Member]) -
 
 
 def _end_of(cluster: Cluster, number: int) -> int:
-    """Return how many records of a partition are committed, by its leader; 0 while it has none."""
+    """Return the high watermark of a partition's leader; 0 while it has none."""
     state = cluster.controller.image.partitions.get(number)
     if state is None or not state.has_leader:
         return 0

@@ -1,15 +1,15 @@
-"""How a group's member reads: it fetches what its consumer owns from the leaders, ahead of the application's polls.
+"""Fetch for a group's member: from the leaders of the partitions that it owns, ahead of its polls.
 
-It decides what a poll can return: records that have arrived and stand at the consumer's position.
+What it decides: what a poll can return: records that have arrived and stand at the consumer's position.
 
-Goals, most important first
+Goals, most important first:
 1. A consumer sees committed records only, in order, from its position on, each offset once.
-2. Leaders are found as other clients find them: by asking, and asking again when one is not there.
+2. Leaders are found as other clients find them: by metadata requests, repeated while a partition has no leader.
 
-Constraints: one question a partition is under way; what has arrived for a position that is no longer held is dropped.
-Records are told by offsets; a fetcher holds FETCHED_COUNT_MAX of them ahead of the position at most.
+Constraints: one request a partition is under way; records of a partition that is no longer owned are dropped. Records
+are known by their offsets alone; a fetcher is at most FETCHED_COUNT_MAX of them ahead of the position.
 
-Example: the consumer is at 5 and owns p; the fetcher asks p's leader for 5, is given 5 to 9, and a poll returns them.
+Example: the consumer owns p at position 5; the fetcher fetches 5 to 9 from p's leader, and a poll returns them.
 
 Left out: offsets out of range (auto.offset.reset), which need a log that was cut where it was committed.
 
@@ -47,7 +47,7 @@ FETCHED_COUNT_MAX: Final = 500
 
 @attrs.define
 class _Fetched:
-    """What has arrived of a partition: from `start` to `end`; `number` is the last question about it."""
+    """The records that have arrived of a partition, `start` to `end` (exclusive); `number` is its newest request."""
 
     start: Offset
     end: Offset
@@ -57,7 +57,7 @@ class _Fetched:
 
 
 class Fetcher:
-    """What has been fetched for one consumer. It is the consumer's feed."""
+    """The fetched records of one consumer, which reads them as its feed."""
 
     def __init__(self, options: Options, layout: Layout, entropy: RandomSource) -> None:
         self._options = options
@@ -72,7 +72,7 @@ class Fetcher:
         return Offset(0) if fetched is None else fetched.end
 
     def follow(self, reader: SubscriptionState, out: Outbox) -> None:
-        """Fetch what the consumer holds now, from its positions on; forget the rest."""
+        """Fetch the partitions that the consumer owns, from its positions on; drop the others."""
         positions = {self._layout.number_of(commit.partition): commit.offset for commit in reader.commits()}
         self._fetched = {number: fetched for number, fetched in self._fetched.items() if number in positions}
         for number, position in sorted(positions.items()):
@@ -84,13 +84,13 @@ class Fetcher:
                 fetched.start = position
 
     def on_due(self, due: FetchNext, out: Outbox) -> None:
-        """Go on with a partition, if nothing was heard of the last question or it is time for the next."""
+        """Fetch a partition again, if the timer is the newest for it."""
         fetched = self._fetched.get(due.partition)
         if fetched is not None and fetched.number == due.number:
             self._ask(due.partition, out)
 
     def on_leader(self, told: MetadataResponse, out: Outbox) -> None:
-        """Learn who leads, and fetch there."""
+        """Take a metadata response, and fetch from the leader that it names."""
         fetched = self._fetched.get(told.partition)
         if fetched is None or fetched.number != told.number:
             return
@@ -101,7 +101,7 @@ class Fetcher:
             self._ask(told.partition, out)
 
     def on_consumed(self, told: ConsumerFetchResponse, out: Outbox) -> None:
-        """Take what a leader sent."""
+        """Take a fetch response."""
         fetched = self._fetched.get(told.partition)
         if fetched is None or fetched.number != told.number:
             return

@@ -1,12 +1,11 @@
-"""The group coordinator as a hosted role of its broker: which partitions of `__consumer_offsets` it coordinates.
+"""Host the group coordinator on its broker: one shard for each partition of `__consumer_offsets` that it leads.
 
-It decides who answers a request: the shard of the group's partition, or the hosted role itself with the error that
-says why it cannot.
+What it decides: who answers a request: the shard of the group's partition, or the hosted role itself with an error
+where its broker does not coordinate the group.
 
 Constraints: a shard is made when its broker begins to lead a partition and dropped when it ceases to; a new epoch of
-the same leader leaves it as it is. Who coordinates is told from the broker's own metadata, which may be old.
-
-Time is steady here, as Kafka's timers are: a broker's clock may jump, and nobody's session is over for it.
+the same leader keeps it. FindCoordinator is answered from the broker's own metadata, which may be old. Time is
+steady here, as Kafka's timers are: a jump of the broker's clock ends no session.
 
 Example: FindCoordinator for "g" is answered with the leader of the group's partition, with
 COORDINATOR_NOT_AVAILABLE where it has none.
@@ -46,13 +45,13 @@ _NO_TICKET = Ticket(0)
 
 @attrs.frozen(kw_only=True)
 class HostedRoleOptions:
-    """What every broker's coordinator is configured with; reading a partition takes up to `load_ms_max`."""
+    """The settings of every broker's coordinator; reading a partition takes up to `load_ms_max`."""
 
     layout: Layout
     service: ServiceOptions
     load_ms_max: DurationMs
     wall_clock_ms: int
-    """What steady time begins at, so that it looks like a time of day."""
+    """The value at which steady time begins, so that it looks like a time of day."""
 
 
 class HostedCoordinator:
@@ -69,11 +68,11 @@ class HostedCoordinator:
 
     @property
     def broker(self) -> BrokerId:
-        """Whose hosted role it is."""
+        """The broker that hosts this role."""
         return self.host.broker
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
-        """Take a message."""
+        """Take a message from a client, or a timer of a shard."""
         if isinstance(message, GroupRequest):
             caller = self._ends.take(message, sender)
             if caller is not None:
@@ -86,7 +85,7 @@ class HostedCoordinator:
                 self._on_shard_message(shard, message, out)
 
     def on_gained(self, partition: int, leader_epoch: LeaderEpoch, now_ms: TimeMs, out: Outbox) -> None:
-        """Begin to read a partition, unless that is under way or done."""
+        """Begin to read a partition that the broker now leads, unless it is read already."""
         if partition < self._options.layout.first_internal or partition in self.shards:
             return
         self._shard_count += 1
@@ -97,7 +96,7 @@ class HostedCoordinator:
         out.wake(DurationMs(delay_ms), ShardRead(partition, number))
 
     def on_lost(self, partition: int, now_ms: TimeMs, out: Outbox) -> None:
-        """Drop a partition's groups."""
+        """Drop the groups of a partition that the broker leads no more."""
         shard = self.shards.pop(partition, None)
         if shard is not None:
             shard.close(self._now_ms, out)

@@ -1,12 +1,16 @@
-"""Which of a cluster's partitions are what: those of topics that are read, and those of `__consumer_offsets`.
+"""Map topics and groups to the cluster's numbered partitions.
 
-It decides the names: the simulation numbers its partitions, groups speak of topics and of group ids.
+What it decides: which number of the simulation a topic's partition has, and which partition stores a group.
 
 Constraints: topics take the ordinary partitions in turn, all of them; the internal partitions after them are
 `__consumer_offsets`. Nothing changes while a cluster runs.
 
-Example: Layout((("a", 2), ("b", 1)), 3).number_of(TopicPartition("b", 0)) == 2; the group "my-group" is kept by
-partition 3 + offsets_partition("my-group", 3).
+Example:
+
+    >>> from broker.ids import PartitionId
+    >>> layout = Layout((("a", 2), ("b", 1)), 3)
+    >>> layout.number_of(TopicPartition("b", PartitionId(0))), layout.of_group("my-group")
+    (2, 3)
 
 Source: Kafka's GroupCoordinatorService.partitionFor for the latter; the former is ours.
 """
@@ -23,7 +27,7 @@ from broker.ids import TopicPartition
 
 @attrs.frozen
 class Layout:
-    """Topics with their numbers of partitions, and the number of partitions of `__consumer_offsets`."""
+    """Topics with partition counts, and the number of partitions of `__consumer_offsets`."""
 
     topics: tuple[tuple[str, int], ...]
     offsets_partition_count: int
@@ -35,7 +39,7 @@ class Layout:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The number of partitions of each topic."""
+        """The partition count of each topic."""
         return dict(self.topics)
 
     def number_of(self, partition: TopicPartition) -> int:
@@ -49,5 +53,5 @@ class Layout:
         raise AssertionError(f"there is no topic {partition.topic}")
 
     def of_group(self, group_id: str) -> int:
-        """Return the cluster's number of the partition that keeps a group."""
+        """Return the cluster's number of the `__consumer_offsets` partition that stores a group."""
         return self.first_internal + offsets_partition(group_id, self.offsets_partition_count)

@@ -1,13 +1,13 @@
-"""A group's member in the cluster: a consumer as Kafka's, its connections, what it fetches, and what befalls it.
+"""Run a group's member in the cluster: its consumer, connections and fetches, and the events of its plan.
 
-It decides nothing that the consumer does; it carries out what that wants, and lets happen what the plan says.
+What it decides: when the consumer's process runs, by the plan; the consumer decides the rest.
 
-Constraints: nothing of a former process reaches the next. One that stands still takes what has reached it when it goes
-on, after what was due. One that ended because it could not go on is started anew by its supervisor.
+Constraints: no message of a former process reaches the next. A frozen process runs its due timers when it goes on, then
+takes the messages that came. A process that ended by itself is started again by its supervisor.
 
 Example: a member that stands still for a minute is out of its group when it goes on, and its commit is refused.
 
-Source: ours; the consumer is that of replication.groups.alone.
+Source: ours; the consumer is that of `replication.groups.client`.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ _RESTART: Final = -2
 
 
 class Observer(Protocol):
-    """Who is told what members do."""
+    """An observer of what members do."""
 
     def acted(self, member: Member, text: str, now_ms: TimeMs) -> None:
-        """Something befell a member."""
+        """Observe an event of a member."""
         ...
 
     def sent(self, member: Member, send: Send, now_ms: TimeMs) -> None:
-        """A member asks something."""
+        """Observe a request of a member."""
         ...
 
     def heard(self, member: Member, told: GroupResponse, now_ms: TimeMs) -> None:
-        """A member was answered."""
+        """Observe a response that a member received."""
         ...
 
     def noted(self, member: Member, note: Note, now_ms: TimeMs) -> None:
-        """A member's consumer did something."""
+        """Observe a note of a member's consumer."""
         ...
 
 
 class Member:
-    """One member: a client of the cluster. `client` is None while its process is down."""
+    """One member, a client of the cluster; `client` is None while its process is down."""
 
     def __init__(
         self, node: NodeId, plan: MemberPlan, surroundings: tuple[Options, Layout], entropy: RandomSource, eye: Observer
@@ -91,16 +91,16 @@ class Member:
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process runs."""
+        """Whether the member's process runs."""
         return self.client is not None and not self.client.is_over
 
     def begin(self, out: Outbox) -> None:
-        """Start with the plan."""
+        """Plan the member's events."""
         for place, act in enumerate(self.plan.events):
             out.wake(DurationMs(act.at_ms), ActDue(place))
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
-        """Take an answer, a wake-up call, or what befalls it."""
+        """Take a response, a timer, or an event of the plan."""
         if isinstance(message, ActDue):
             self._on_act_due(message.place, now_ms, out)
         elif self.client is None:
@@ -138,7 +138,7 @@ class Member:
         self._do(lambda client: client.handle(ticket, LOST, now_ms), now_ms, out)
 
     def _do(self, action: Callable[[Client], tuple[Output, ...]], now_ms: TimeMs, out: Outbox) -> None:
-        """Let the consumer do something, and carry out what it wants."""
+        """Call the consumer, and carry out its outputs."""
         client = self.client
         if client is None or client.is_over:
             return
@@ -158,7 +158,7 @@ class Member:
         return BrokerId(self._entropy.next_int_bound(self._options.brokers))
 
     def _await(self, now_ms: TimeMs, out: Outbox) -> None:
-        """Be woken when the consumer has something to do, and when requests are to be looked after."""
+        """Plan the consumer's next timer, and the next probe of requests under way."""
         client = self.client
         if client is None or self.is_frozen:
             return
@@ -209,7 +209,7 @@ class Member:
         self._do(lambda client: client.start(now_ms), now_ms, out)
 
     def _thaw(self, now_ms: TimeMs, out: Outbox) -> None:
-        """Go on: first with what was due, then with what has come."""
+        """End a freeze: run the timers that are due, then take the messages that have come."""
         if not self.is_frozen:
             return
         self.is_frozen = False

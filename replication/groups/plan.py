@@ -1,13 +1,13 @@
-"""Who is in which group, and what befalls them: the plan of a run's members, drawn from its seed.
+"""Draw the members of a run's groups, and the events that they meet, from the run's seed.
 
-It decides what members do beside polling: they start, die, leave, stand still, and dawdle.
+What it decides: when members start, crash, close, freeze and stall.
 
-Constraints: a plan depends on the options alone. Everybody starts within the first seconds; who dies or leaves is
-started again, and in the end everybody is there. The last act is over before the safety phase ends.
+Constraints: a plan depends on the options alone. All members start within the first seconds; a member that crashes or
+closes is started again, and all run at the end. The last event is over before the safety phase ends.
 
-Example: `draw_members(swarm(7, DurationMs(300_000)), 3)` has three groups of two to four members each.
+Example: `draw_plan(with_groups(swarm(7, DurationMs(300_000))), 3)` has three groups of two to four members each.
 
-Source: ours; the kinds are those of replication.groups.alone's scenarios.
+Source: ours; the kinds of events are those of `replication.groups.common.events`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ TRACE_TEXTS: Final[Mapping[EventKind, str]] = MappingProxyType(
 
 @attrs.frozen
 class MemberPlan:
-    """A member of a group: what it is, by which protocol, and what befalls it, in order of time."""
+    """A member of a group: its spec, its protocol, and its events in order of time."""
 
     spec: ClientSpec
     protocol: GroupProtocol
@@ -65,14 +65,14 @@ class MemberPlan:
 
     @property
     def stays(self) -> bool:
-        """Whether it is there in the end, by the plan."""
+        """Whether the member runs at the end of the plan."""
         ends = [act.kind for act in self.events if act.kind in (EventKind.START, EventKind.CRASH, EventKind.CLOSE)]
         return bool(ends) and ends[-1] is EventKind.START
 
 
 @attrs.frozen(kw_only=True)
 class GroupsPlan:
-    """All members of a run, and the layout that they live in."""
+    """All members of a run, and the layout of their topics."""
 
     layout: Layout
     members: tuple[MemberPlan, ...]
@@ -80,11 +80,11 @@ class GroupsPlan:
 
     @property
     def group_ids(self) -> tuple[str, ...]:
-        """The groups, in order."""
+        """The group ids, in order."""
         return tuple(sorted({member.spec.group_id for member in self.members}))
 
     def lines(self) -> Iterator[str]:
-        """Yield a line a group: its protocol, how many members it has, and which partition keeps it."""
+        """Yield one line a group: its protocol, its member count, and the partition that stores it."""
         for group_id in self.group_ids:
             members = [member for member in self.members if member.spec.group_id == group_id]
             yield (
@@ -99,7 +99,7 @@ def with_groups(options: Options) -> Options:
 
 
 def draw_plan(options: Options, group_count: int) -> GroupsPlan:
-    """Return the groups of a run, drawn from its seed; raises UsageError for too many."""
+    """Return the groups of a run, drawn from its seed; raises UsageError for a count out of bounds."""
     if not 1 <= group_count <= GROUP_COUNT_MAX:
         raise UsageError(
             f"the number of groups is {group_count}; allowed are whole numbers from 1 to {GROUP_COUNT_MAX}"
@@ -113,14 +113,14 @@ def draw_plan(options: Options, group_count: int) -> GroupsPlan:
 
 
 def _topics(partition_count: int) -> tuple[tuple[str, int], ...]:
-    """Return the topics: one, or two from two partitions on, the first with the greater half."""
+    """Return one topic, or two for two and more partitions, the first with the greater half."""
     if partition_count == 1:
         return (("topic-a", 1),)
     return (("topic-a", partition_count - partition_count // 2), ("topic-b", partition_count // 2))
 
 
 def _members(number: int, layout: Layout, options: Options, entropy: RandomSource) -> Iterator[MemberPlan]:
-    """Yield a group's members: two to four, of one protocol, each on the first topic or on all."""
+    """Yield two to four members of a group, all of one protocol, each on the first topic or on all."""
     protocol = list(GroupProtocol)[entropy.next_int_bound(len(GroupProtocol))]
     names = tuple(name for name, _ in layout.topics)
     for place in range(2 + entropy.next_int_bound(3)):

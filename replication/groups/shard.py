@@ -1,17 +1,18 @@
-"""One partition of `__consumer_offsets` on the broker that leads it: the coordinator of the groups that it keeps.
+"""Coordinate the groups of one partition of `__consumer_offsets`, on the broker that leads it.
 
-It decides when a coordinator may answer: it reads its partition first, and what an answer promises must be committed.
+What it decides: when a coordinator may answer: after it has read its partition, and after the records behind the
+response are committed.
 
-Goals, most important first
-1. What a client is told, the next coordinator knows, whoever that is.
-2. A coordinator whose broker leads no more tells everybody who waits to look for another.
+Goals, most important first:
+1. What a response promises, every later coordinator knows.
+2. A coordinator whose broker leads no more answers NOT_COORDINATOR to every request that waits.
 
-Constraints: only what stands in the log is remembered. A write that was refused changes nothing; one that is not
+Constraints: a coordinator remembers only what stands in the log. A refused append changes nothing; one that is not
 committed in time (offsets.commit.timeout.ms) is answered with an error and stands in the log all the same.
 
-How: `GroupService` is one group; it asks for appends, and is told how each went when the high watermark has passed it,
-or when it was refused. While the partition is read, requests are answered COORDINATOR_LOAD_IN_PROGRESS, but for
-heartbeats of classic members, which are told that all is well.
+How: `GroupService` is one group; it asks for appends, and gets the result of each when the high watermark has passed
+it, or when it was refused. While the partition is read, requests are answered COORDINATOR_LOAD_IN_PROGRESS, except
+heartbeats of classic members, which succeed.
 
 Example: a commit is appended at offset 7 and answered when the high watermark is 8. If the broker ceases to lead
 before, it is answered NOT_COORDINATOR, and nobody knows whether it will be committed.
@@ -51,19 +52,19 @@ from replication.roles.messages import ProduceResponse
 from replication.roles.outbox import Outbox
 
 _COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-"""What says that the high watermark has passed a write; that the ISR is small now does not matter to a coordinator."""
+"""Results after which the high watermark has passed an append; a coordinator ignores that the ISR is small by then."""
 
 
 @attrs.frozen
 class _Waiting:
-    """An append that is not yet answered."""
+    """An append whose result is not known yet."""
 
     service: GroupService
     append: Append
 
 
 class Shard:
-    """The groups of one partition. `tell` answers a caller."""
+    """The groups of one partition; `tell` sends a response to a caller."""
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class Shard:
         self._await(now_ms, out)
 
     def on_due(self, host: Host, due: ShardDue, now_ms: TimeMs, out: Outbox) -> None:
-        """Do what is due by now."""
+        """Do what is due by `now_ms`."""
         if due.number != self.number or self.is_loading:
             return
         self._wakes_ms = None
@@ -127,7 +128,7 @@ class Shard:
         self._await(now_ms, out)
 
     def on_produced(self, host: Host, told: ProduceResponse, now_ms: TimeMs, out: Outbox) -> None:
-        """Learn what became of an append."""
+        """Take the result of an append."""
         waiting = self._waiting.pop(told.number, None)
         if waiting is None:
             return
@@ -141,7 +142,7 @@ class Shard:
         self._await(now_ms, out)
 
     def close(self, now_ms: TimeMs, out: Outbox) -> None:
-        """End: tell everybody who waits that the coordinator is elsewhere."""
+        """Answer every waiting caller that the coordinator has moved."""
         for _, service in sorted(self.services.items()):
             for output in service.unload(now_ms):
                 assert isinstance(output, Reply), output
@@ -151,7 +152,7 @@ class Shard:
         return GroupService(group_id, self._options, self._entropy)
 
     def _do(self, host: Host, service: GroupService, outputs: tuple[Output, ...], now_ms: TimeMs, out: Outbox) -> None:
-        """Answer, and append; what an append that fails at once leads to comes before the next."""
+        """Send responses and append entries; outputs of an append that fails at once come before the next output."""
         for output in outputs:
             if isinstance(output, Reply):
                 self._reply(output, out)
@@ -163,7 +164,7 @@ class Shard:
     def _append(
         self, host: Host, service: GroupService, append: Append, now_ms: TimeMs, out: Outbox
     ) -> ErrorCode | None:
-        """Append, and return what is known of it at once: None when that comes later."""
+        """Append entries, and return the error if it is known at once; None when the result comes later."""
         batch = batch_of(self._journal.records(append.entries), now_ms)
         if not batch:
             return ErrorCode.NONE
@@ -178,14 +179,14 @@ class Shard:
         self._tell(self._asked.pop(reply.ticket), reply.response, out)
 
     def _show_committed(self, host: Host) -> None:
-        """Show the offsets that were read, or given up, and are committed meanwhile."""
+        """Apply the offsets that were above the high watermark and are committed now."""
         led = host.led_log(self.partition)
         while self._uncommitted and led is not None and self._uncommitted[0].offset < led.log.high_watermark:
             each = self._uncommitted.pop(0)
             self.services[each.entry.key.group_id].offsets.apply(each.entry.key, each.entry.value, each.offset)
 
     def _await(self, now_ms: TimeMs, out: Outbox) -> None:
-        """Be woken when the first of the groups has something to do."""
+        """Plan the next timer of the groups."""
         next_ms = min((service.next_ms() for service in self.services.values()), default=None)
         if next_ms is not None and (self._wakes_ms is None or next_ms < self._wakes_ms):
             self._wakes_ms = next_ms
@@ -193,7 +194,7 @@ class Shard:
 
 
 def _loading(request: Request, ticket: Ticket) -> Response:
-    """Return what a coordinator answers that still reads: heartbeats of classic members are blindly taken."""
+    """Return the response of a coordinator that still reads: classic heartbeats succeed, all else is refused."""
     if isinstance(request, HeartbeatRequest):
         return HeartbeatResponse(ticket=ticket)
     return refusal(request, ticket, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

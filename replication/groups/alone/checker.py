@@ -61,12 +61,12 @@ class Checker(Watcher):
             self._fence.asked(ticket, service, request)
 
     def answered(self, simulation: GroupSimulation, ticket: Ticket, response: Response) -> None:
-        """G7: a commit is refused unless a current member sent it."""
+        """Check G7: a commit is refused unless a current member sent it."""
         if self._fence.accepted(ticket, response) is not None:
             self._note(simulation, [Broken("G7", "a commit was taken from who is no current member")])
 
     def appended(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
-        """G8: an offset is deleted only when it may be."""
+        """Check G8: an offset is deleted only when it may be."""
         service = simulation.hosting.service
         assert service is not None
         for entry in entries:

@@ -1,9 +1,9 @@
-"""The broker side of a group's life: three brokers, of which one coordinates, and what it stores.
+"""Host one group on three brokers, of which one coordinates, and store its records.
 
-Decides what a request is answered with: by the group's service, or, where the coordinator is elsewhere, loading, or
-dead, with the error that says so.
+What it decides: who answers a request: the group's service, or the broker itself with an error where the coordinator is
+elsewhere.
 
-Constraints: what is appended is safe `store_ms` later, as all replicas have it then, or lost with the broker before.
+Constraints: an append is stored after `store_ms`, on all replicas; it is lost if the coordinator dies before.
 
 Source: KafkaApis and GroupCoordinatorService (which errors a broker gives that does not coordinate), 4.0.
 """
@@ -27,22 +27,22 @@ BROKER_COUNT: Final = 3
 
 
 class Outside(Protocol):
-    """What surrounds the brokers."""
+    """The surroundings of the brokers: clock, network and observers."""
 
     def later(self, delay_ms: DurationMs, action: Callable[[TimeMs], None]) -> None:
-        """Let something happen after a while; it is told the time."""
+        """Call `action` with the time, after a delay."""
         ...
 
     def tell(self, ticket: Ticket, response: Response) -> None:
-        """Give an answer."""
+        """Deliver a response."""
         ...
 
     def appended(self, entries: tuple[GroupEntry, ...]) -> None:
-        """Hear what the coordinator has decided to store."""
+        """Observe entries that the coordinator wants stored."""
         ...
 
     def stored(self, entries: tuple[GroupEntry, ...]) -> None:
-        """Hear what is safe, before the coordinator does."""
+        """Observe entries that are stored, before the coordinator learns of it."""
         ...
 
 
@@ -60,7 +60,7 @@ class Hosting:
         self._outside = outside
 
     def handle(self, broker: BrokerId, ticket: Ticket, request: Request, now_ms: TimeMs) -> bool:
-        """Take a request that reached `broker`; False when nobody is there to take it."""
+        """Take a request that reached `broker`; return False when no coordinator is there to take it."""
         if broker != self.coordinator:
             self._outside.tell(ticket, refusal(request, ticket, ErrorCode.NOT_COORDINATOR))
         elif self.service is None:
@@ -75,21 +75,21 @@ class Hosting:
             self._do(self.service.advance(now_ms))
 
     def next_ms(self) -> TimeMs | None:
-        """Return when there is something to do next."""
+        """Return the time of the coordinator's next timer; None for none."""
         return None if self.service is None else self.service.next_ms()
 
     def die(self) -> None:
-        """Lose the coordinator, and what it had not yet stored."""
+        """Lose the coordinator, and the entries that it had not stored yet."""
         self.service = None
 
     def take_over(self, now_ms: TimeMs) -> None:
-        """Let the next broker coordinate: it has read all that was stored."""
+        """Let the next broker coordinate, after it has read the stored records."""
         self.coordinator = BrokerId((self.coordinator + 1) % BROKER_COUNT)
         self.service = GroupService("group", self._options, self._entropy)
         self.service.load(self.records.entries(), now_ms)
 
     def finish(self, service: GroupService, append: Append, now_ms: TimeMs) -> None:
-        """Make an append safe, if the coordinator that asked for it is still there."""
+        """Store an append, if the coordinator that asked for it is still there."""
         if service is self.service:
             self.records.append(append.entries)
             self._outside.stored(append.entries)

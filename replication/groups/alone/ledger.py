@@ -1,15 +1,14 @@
-"""What a group's life cost: who held what when, what was read twice, what was refused, and how long it took.
+"""Count what a group's rebalances cost: owners over time, records read twice, commits refused, latencies.
 
-Decides what is counted. It looks at clients and the coordinator from outside; nothing of the life depends on it.
+What it decides: what is counted. The ledger observes clients and the coordinator; the run does not depend on it.
 
-Constraints
-- A partition is unowned while no living process takes it for its own, from the moment at which anyone first did.
+Constraints:
+- A partition is unowned while no living process owns it, counted from its first owner on.
 - A duplicate is a record that is handed to an application when it was handed to one before.
-- A move is a partition whose next owner is another member than the last one; a return is one that its owner gave up
-  and got again, with nobody between: it need not have been given up.
-- The least number of moves is counted between two moments at which the group was settled: all that can be owned is,
-  by members that are all still in the group. It is what the most even assignment at the second moment cannot leave
-  where it was.
+- A move is a partition whose next owner is another member than its last one. A return is a partition that its owner
+  gave up and got again, with no owner between: the owner could have kept it.
+- The least number of moves is counted between two moments at which the group was settled (every partition owned, by
+  living members): the partitions that the most even assignment at the second moment cannot leave where they were.
 
 Source: ours; latencies are those of Java's rebalance-latency-avg, -max and rebalance-total.
 """
@@ -39,12 +38,12 @@ from replication.groups.common.views import fingerprint, is_settled
 
 _SAMPLE_MS: Final = 1_000
 _POLL: Final = "max.poll.interval.ms"
-"""Why a client left that noticed itself that its application does not poll."""
+"""The reason of a departure by a client whose application did not poll."""
 
 
 @attrs.frozen
 class OwnershipSpan:
-    """One member held one partition, from start_ms to end_ms (exclusive)."""
+    """One member owned one partition from start_ms to end_ms (exclusive)."""
 
     partition: TopicPartition
     member: str
@@ -54,7 +53,7 @@ class OwnershipSpan:
 
 @attrs.frozen
 class Mark:
-    """Something that happened, for members."""
+    """An event at a time, as text."""
 
     at_ms: int
     text: str
@@ -107,11 +106,11 @@ class Ledger(Watcher):
                 self.deaths.append(Mark(simulation.now_ms, f"{process.name}: {note.reason}"))
 
     def happened(self, simulation: GroupSimulation, event: Event) -> None:
-        """Mark what the scenario did."""
+        """Keep an event of the scenario as a mark."""
         self.marks.append(Mark(simulation.now_ms, str(event)))
 
     def stepped(self, simulation: GroupSimulation) -> None:
-        """Look at the group after each event."""
+        """Look at lag, generation and owners after an event."""
         if simulation.now_ms - self._sampled_ms >= _SAMPLE_MS:
             self._sampled_ms = simulation.now_ms
             self._sample_lag(simulation)
@@ -134,7 +133,7 @@ class Ledger(Watcher):
                 self._settle(simulation)
 
     def finish(self, simulation: GroupSimulation) -> None:
-        """Close what is open at the end of the scenario."""
+        """Close the spans that are open at the end of the scenario."""
         for partition, holders in sorted(self._holders.items()):
             self._account(partition, simulation.now_ms)
             for name, start_ms in sorted(holders.items()):
@@ -161,7 +160,7 @@ class Ledger(Watcher):
         self.spans.append(OwnershipSpan(partition, name, start_ms, now_ms))
 
     def _account(self, partition: TopicPartition, now_ms: int) -> None:
-        """Add the time since the last change to what the partition was all the while: owned by none, or by several."""
+        """Add the time since the partition's last change to its unowned or shared time."""
         elapsed_ms = now_ms - self._changed_ms[partition]
         self._changed_ms[partition] = now_ms
         count = len(self._holders.get(partition, {}))

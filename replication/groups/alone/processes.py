@@ -1,6 +1,6 @@
-"""The processes of a group's life, and the records that they read.
+"""Hold the processes of a group run, and the records that they read.
 
-Decides nothing but how many records there are.
+What it decides: how many records a partition has at a time.
 
 Source: ours.
 """
@@ -18,7 +18,7 @@ from replication.groups.client.client import Client
 
 @attrs.define(eq=False)
 class Process:
-    """One process with its consumer. `name` is its person's, with a mark for a twin."""
+    """One process with its consumer; a second process of a member has its name with a mark."""
 
     name: str
     client: Client
@@ -34,12 +34,12 @@ class Process:
 
 
 class Records:
-    """What arrives in each partition: so many records a second from the moment it is made."""
+    """The records of each partition, which arrive at a constant rate from the partition's creation."""
 
     def __init__(self, records_per_second: int) -> None:
         self._rate = records_per_second
         self.made_ms: dict[TopicPartition, int] = {}
 
     def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
-        """Return how many have come."""
+        """Return the number of records that have arrived by `now_ms`."""
         return Offset((now_ms - self.made_ms[partition]) * self._rate // SECOND_MS)

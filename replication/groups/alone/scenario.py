@@ -1,8 +1,8 @@
-"""A group's scenario: who is there, what happens when, and what is to come of it; the same for every protocol.
+"""Define a scenario of one group as data: its members, topics and events; the same for every protocol.
 
-Decides nothing; it is data.
+What it decides: nothing; the module is data.
 
-Constraints: names of members are distinct; an event names a member of the scenario, or a topic, or nobody. A scenario
+Constraints: names of members are distinct; an event names a member of the scenario, a topic, or nothing. A scenario
 starts at 0 and ends after `duration_ms`.
 
 Source: ours.
@@ -30,7 +30,7 @@ DURATION_MS_MAX: Final = 7 * 24 * 60 * MINUTE_MS
 
 @attrs.frozen(kw_only=True)
 class MemberSpec:
-    """A member of the scenario; it appears with its first START."""
+    """A member of the scenario; its process starts with its first START event."""
 
     name: str
     topics: tuple[str, ...]
@@ -40,17 +40,17 @@ class MemberSpec:
     remembers_partitions: bool = False
     max_poll_interval_ms: DurationMs | None = None
     poll_ms: DurationMs | None = None
-    """How long its application works on what a poll returned, if not as long as the others'."""
+    """How long its application works on the records of a poll; None for the scenario's setting."""
 
     def options(self, common: ClientOptions) -> ClientOptions:
-        """Return its settings, of which those that it does not have itself are `common`."""
+        """Return the member's settings: its own, and those of `common` where it has none."""
         own = {"max_poll_interval_ms": self.max_poll_interval_ms, "poll_ms": self.poll_ms}
         return attrs.evolve(common, **{name: value for name, value in own.items() if value is not None})
 
 
 @attrs.frozen(kw_only=True)
 class SingleGroupScenario:
-    """Topics with their numbers of partitions, members, events; settings that are not Kafka's defaults."""
+    """Topics with partition counts, members, events, and settings that differ from Kafka's defaults."""
 
     name: str
     title: str
@@ -60,7 +60,7 @@ class SingleGroupScenario:
     duration_ms: DurationMs
     how: str = ""
     protocols: tuple[GroupProtocol, ...] = tuple(GroupProtocol)
-    """The protocols that it is about."""
+    """The protocols that the scenario is about."""
     client: ClientOptions = attrs.field(factory=ClientOptions)
     offsets_retention_ms: DurationMs | None = None
     records_per_second: int = 20
@@ -92,7 +92,7 @@ class SingleGroupScenario:
         )
 
     def check(self) -> None:
-        """Raise UsageError for what cannot be played: who is not there, what is too many."""
+        """Raise UsageError for a scenario that names an absent member or topic, or exceeds a limit."""
         names = [member.name for member in self.members]
         if len(names) != len(set(names)):
             raise UsageError(f"scenario {self.name!r}: a member is there twice")

@@ -1,4 +1,4 @@
-"""A scenario as JSON: topics, members, and what happens when.
+"""Read a scenario from JSON: topics, members and events.
 
 What it decides: what `brokerside groups simulate --events FILE` reads.
 
@@ -14,8 +14,8 @@ What it decides: what `brokerside groups simulate --events FILE` reads.
 A member may have `instance_id`, `rack`, `revoke_ms`, `poll_ms`, `max_poll_interval_ms` and `remembers_partitions`. The
 scenario may have `records_per_second` (of each partition) and `restart_ms`. Events are taken in order of time.
 
-Constraints: a key that is not known is refused, as it would be a mistake unnoticed; numbers are bounded, and a text is
-refused before it takes much memory.
+Constraints: a key that the format does not have is refused, so that no mistake stays unnoticed; numbers and the size of
+the text are bounded.
 
 Source: ours.
 """
@@ -48,7 +48,7 @@ _EVENT: Final = frozenset({"at_ms", "kind", "target", "for_ms", "count"})
 
 
 def read_scenario(data: bytes, *, source: str) -> SingleGroupScenario:
-    """Return the scenario that a JSON text tells; raises InputError saying what is wrong, and where."""
+    """Return the scenario that a JSON text describes; raises InputError naming what is wrong, and where."""
     document = parse_object(collect([data], source=source), source=source)
     reader = _Reader(source)
     reader.check_keys(document, _STORY, "the scenario")
@@ -75,17 +75,17 @@ def read_scenario(data: bytes, *, source: str) -> SingleGroupScenario:
 
 
 class _Reader:
-    """Takes fields of one file; errors name it."""
+    """Reads the fields of one file; its errors name the file."""
 
     def __init__(self, source: str) -> None:
         self._source = source
 
     def wrong(self, what: str, value: object = None) -> InputError:
-        """Return the error that says `what` is wrong."""
+        """Return the error that names `what` is wrong."""
         return InputError(what, source=self._source, value=None if value is None else brief(value))
 
     def check_keys(self, entry: Mapping[str, Any], known: frozenset[str], place: str) -> None:
-        """Refuse keys that nobody reads."""
+        """Raise InputError for a key that the format does not have."""
         unknown = sorted(entry.keys() - known)
         if unknown:
             raise self.wrong(f"{place} has a key that is not known; there are {', '.join(sorted(known))}", unknown[0])
@@ -100,7 +100,7 @@ class _Reader:
         return [(f"{key}[{place}]", one) for place, one in enumerate(value)]
 
     def topics(self, value: Any) -> tuple[tuple[str, int], ...]:
-        """Return the topics with their numbers of partitions."""
+        """Return the topics with their partition counts."""
         if not isinstance(value, dict):
             raise self.wrong("topics is missing or no object", value)
         for name in value:
@@ -110,7 +110,7 @@ class _Reader:
         )
 
     def member(self, entry: Mapping[str, Any], place: str) -> MemberSpec:
-        """Return one member."""
+        """Return the member that an object describes."""
         self.check_keys(entry, _MEMBER, place)
         topics = entry.get("topics")
         if not isinstance(topics, list) or not topics:
@@ -130,7 +130,7 @@ class _Reader:
         )
 
     def event(self, entry: Mapping[str, Any], place: str) -> Event:
-        """Return one event."""
+        """Return the event that an object describes."""
         self.check_keys(entry, _EVENT, place)
         kinds = {kind.value: kind for kind in EventKind}
         kind = entry.get("kind")
@@ -147,14 +147,14 @@ class _Reader:
     def number(
         self, entry: Mapping[str, Any], key: str, what: str, *, low: int = 0, high: int, default: int | None = None
     ) -> int:
-        """Return a whole number from `low` to `high`, or the default where there is none."""
+        """Return a whole number from `low` to `high`, or the default where the key is absent."""
         value = entry.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.wrong(f"{what} is no whole number from {low} to {high}", value)
         return value
 
     def optional_ms(self, entry: Mapping[str, Any], key: str, place: str, *, low: int = 0) -> DurationMs | None:
-        """Return a duration, None where there is none."""
+        """Return a duration in ms, None where the key is absent."""
         if key not in entry:
             return None
         return DurationMs(self.number(entry, key, f"{place}.{key}", low=low, high=DURATION_MS_MAX))

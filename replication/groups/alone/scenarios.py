@@ -1,7 +1,7 @@
-"""The named scenarios: what happens, and what is known to come of it.
+"""List the named scenarios of one group: what happens, and what is known to come of it.
 
-Decides nothing; it is data. Times are in ms. Members come at the start, one second apart unless a scenario says
-otherwise, and the first minute belongs to them.
+What it decides: nothing; the module is data. Times are in ms. Members come at the start, one second apart unless a
+scenario says otherwise, and the first minute belongs to them.
 
 Source: each scenario names its own.
 """

@@ -1,15 +1,19 @@
-"""A seeded plan of a group's life: who joins, leaves, dies, dawdles and comes back, and when.
+"""Draw a scenario from a seed: which members join, leave, crash, stop polling and come back, and when.
 
-Decides what happens from a seed alone, so that each protocol lives through the same.
+What it decides: the events, from the seed and the shape alone, so that every protocol meets the same ones.
 
-Constraints: at least one member is alive at any time. Nothing happens in the first minute but the members' coming, and
-nothing in the last three, so that the group can come to rest. Every third member is static. A process that crashed or
-left is started again after a while.
+Constraints: at least one member runs at any time. In the first minute members only start, and in the last three
+minutes nothing happens, so that the group can settle. Every third member is static. A process that crashed or closed is
+started again.
 
-How: after the first minute one thing happens about every 45 s: its kind is drawn, then its member among those to whom
-it can happen.
+How: after the first minute an event comes about every 45 s: its kind is drawn, then its member among those that are
+free.
 
-Example: seeded_scenario(1, Shape()) has four members on twelve partitions for twenty minutes.
+Example:
+
+    >>> scenario = seeded_scenario(1, Shape(members=4, partitions=12))
+    >>> len(scenario.members), scenario.topics, str(scenario.events[0])
+    (4, (('records', 12),), 'start c01')
 
 Source: ours.
 """
@@ -50,7 +54,7 @@ _ROLLS: Final = (
 
 @attrs.frozen(kw_only=True)
 class Shape:
-    """How large a group, and for how long."""
+    """The size of a drawn scenario: members, partitions of the topic, minutes."""
 
     members: int = 4
     partitions: int = 12
@@ -58,7 +62,7 @@ class Shape:
 
 
 def seeded_scenario(seed: int, shape: Shape) -> SingleGroupScenario:
-    """Return the scenario of this seed; raises UsageError where it would be over before anything happens."""
+    """Return the scenario of this seed; raises UsageError where it is too short for any event."""
     duration_ms = DurationMs(shape.minutes * MINUTE_MS)
     if duration_ms <= _QUIET_MS + MINUTE_MS:
         raise UsageError(f"{shape.minutes} minutes are too few for a seeded life; at least 5 are needed")
@@ -82,7 +86,7 @@ def seeded_scenario(seed: int, shape: Shape) -> SingleGroupScenario:
 
 
 class _Planner:
-    """Draws events, and knows who will be alive when."""
+    """Draws events, and tracks which members are free for the next one."""
 
     def __init__(self, seed: int, shape: Shape, members: tuple[MemberSpec, ...], duration_ms: DurationMs) -> None:
         self._entropy = SplitMix64(derive(seed, _PLAN_STREAM))
@@ -94,7 +98,7 @@ class _Planner:
         """From when on nothing else is going on with each member."""
 
     def events(self) -> tuple[Event, ...]:
-        """Return the plan in order of time."""
+        """Return the events in order of time."""
         for member in self._members:
             self._add(self._entropy.next_int_bound(5 * SECOND_MS), EventKind.START, member.name)
         now_ms = MINUTE_MS
@@ -128,7 +132,7 @@ class _Planner:
         self._free_ms[name] = now_ms + for_ms + 10 * SECOND_MS
 
     def _lasting_ms(self, kind: EventKind) -> int:
-        """Return how long it lasts: bounces mostly within a session, stalls mostly beyond max.poll.interval.ms."""
+        """Return a duration in ms: bounces mostly within a session, stalls mostly beyond max.poll.interval.ms."""
         match kind:
             case EventKind.BOUNCE:
                 return 5 * SECOND_MS + exponential(self._entropy, 10 * SECOND_MS)

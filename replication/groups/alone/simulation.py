@@ -1,15 +1,15 @@
-"""A group's life on a virtual clock: clients, their network, the coordinator, and what happens to them by a scenario.
+"""Simulate one group on a virtual clock: clients, their network, the coordinator, and the events of a scenario.
 
-Decides the order of events: by time, and among equal times by when they were asked for.
+What it decides: the order of events: by time, and among equal times by when they were planned.
 
-Goals, most important first
-1. The same scenario, protocol and seed give the same life, on any machine.
-2. Clients and coordinator know of each other only what messages tell.
+Goals, most important first:
+1. The same scenario, protocol and seed give the same run, on any machine.
+2. Clients and coordinator know of each other only through messages.
 
-Constraints: between a process and a broker messages keep their order, as on a connection; what comes from or for a
-process that has ended is dropped. A frozen process takes what has reached it when it goes on, after what was due.
+Constraints: messages between a process and a broker keep their order, as on a connection; messages from and to a
+process that has ended are dropped. A frozen process runs its due timers when it goes on, then takes its messages.
 
-How: a heap of (time, number, action). After each event the watchers look: ledger, invariants, chart.
+How: a heap of (time, number, action). After each event the watchers are called: ledger and checker.
 
 Left out: broken networks, several groups; the replicated cluster (package replication) has these.
 
@@ -64,32 +64,32 @@ _TWIN: Final = "+"
 
 
 class Watcher:
-    """Who looks at a world; each looks at what it wants to."""
+    """An observer of a simulation; a subclass overrides the calls that it needs."""
 
     def noted(self, simulation: GroupSimulation, process: Process, note: Note) -> None:
-        """Something happened at a client."""
+        """Observe a note of a client."""
 
     def happened(self, simulation: GroupSimulation, event: Event) -> None:
-        """Something of the scenario happened."""
+        """Observe an event of the scenario."""
 
     def asked(self, simulation: GroupSimulation, ticket: Ticket, request: ServiceRequest) -> None:
-        """A request has reached the coordinator, which does not know it yet."""
+        """Observe a request that has reached the coordinator's broker, before it is handled."""
 
     def answered(self, simulation: GroupSimulation, ticket: Ticket, response: ServiceResponse) -> None:
-        """The coordinator has answered."""
+        """Observe a response of the coordinator."""
 
     def appended(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
-        """The coordinator has decided to store something."""
+        """Observe entries that the coordinator wants stored."""
 
     def stored(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
-        """Something is safe, and the coordinator does not know it yet."""
+        """Observe entries that are stored, before the coordinator learns of it."""
 
     def stepped(self, simulation: GroupSimulation) -> None:
-        """An event was handled: clients and coordinator are as they are now."""
+        """Observe clients and coordinator after an event."""
 
 
 class GroupSimulation:
-    """One scenario, played with one protocol."""
+    """One scenario run with one protocol."""
 
     def __init__(self, scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int) -> None:
         scenario.check()
@@ -120,7 +120,7 @@ class GroupSimulation:
         self._host_wakes_ms: int | None = None
 
     def run(self) -> None:
-        """Let everything happen, up to the end of the scenario."""
+        """Run all events up to the end of the scenario."""
         for event in self.scenario.events:
             self._at(event.at_ms, partial(self._happen, event))
         while self._agenda and self._agenda[0][0] <= self.scenario.duration_ms:
@@ -135,17 +135,17 @@ class GroupSimulation:
         self.now_ms = TimeMs(self.scenario.duration_ms)
 
     def alive(self) -> list[Process]:
-        """Return the processes that there are, in order of name."""
+        """Return the living processes in order of name."""
         return [process for _, process in sorted(self.processes.items()) if process.is_alive]
 
     # What the brokers ask of their surroundings.
 
     def later(self, delay_ms: DurationMs, action: Callable[[TimeMs], None]) -> None:
-        """Let something happen after a while; it is told the time."""
+        """Call `action` with the time, after a delay."""
         self._at(self.now_ms + delay_ms, lambda: action(self.now_ms))
 
     def tell(self, ticket: Ticket, response: ServiceResponse) -> None:
-        """Send an answer to whoever asked, unless its connection is gone."""
+        """Send a response to the process that asked, unless its connection is gone."""
         for watcher in self.watchers:
             watcher.answered(self, ticket, response)
         if ticket in self._asked:
@@ -153,12 +153,12 @@ class GroupSimulation:
             self._reply(process, own, response)
 
     def appended(self, entries: tuple[GroupEntry, ...]) -> None:
-        """Show what the coordinator wants stored."""
+        """Show the watchers what the coordinator wants stored."""
         for watcher in self.watchers:
             watcher.appended(self, entries)
 
     def stored(self, entries: tuple[GroupEntry, ...]) -> None:
-        """Show what is safe."""
+        """Show the watchers what is stored."""
         for watcher in self.watchers:
             watcher.stored(self, entries)
 
@@ -198,7 +198,7 @@ class GroupSimulation:
         self._take(process, client.start(self.now_ms))
 
     def _take(self, process: Process, outputs: tuple[Output, ...]) -> None:
-        """Carry out what a client wants, and wake it when it wants to be."""
+        """Carry out a client's outputs, and plan its next timer."""
         for output in outputs:
             if isinstance(output, Send):
                 self._send(process, output)
@@ -224,7 +224,7 @@ class GroupSimulation:
         self._when_awake(process, lambda: self._take(process, process.client.advance(self.now_ms)))
 
     def _when_awake(self, process: Process, action: Callable[[], None]) -> None:
-        """Let a process do something, unless it has ended; when it goes on if it is frozen."""
+        """Run an action of a process, later if it is frozen, never if it has ended."""
         if not process.is_alive:
             return
         if self.now_ms < process.frozen_until_ms:
@@ -243,7 +243,7 @@ class GroupSimulation:
     # The network.
 
     def _way(self, process: Process, *, is_out: bool, extra_ms: int = 0) -> int:
-        """Return when a message sent now arrives: not before the one sent before it."""
+        """Return the arrival time of a message sent now: not before the message sent before it."""
         at_ms = self.now_ms + extra_ms + 1 + exponential(self._network, _WAY_MS_MEAN)
         if extra_ms == 0:
             at_ms = process.clear_ms[is_out] = max(at_ms, process.clear_ms[is_out])
@@ -354,7 +354,7 @@ class GroupSimulation:
                 watcher.noted(self, process, PartitionsRevoked(owned, Why.CRASHED))
 
     def _fail_over(self, for_ms: DurationMs) -> None:
-        """Let the coordinator die: its connections break, and another one is there after a while."""
+        """Kill the coordinator: its connections break, and the next one takes over after `for_ms`."""
         self.hosting.die()
         for ticket in sorted(self._asked):
             self._disconnect(ticket)
@@ -362,7 +362,7 @@ class GroupSimulation:
 
 
 def _tells(request: ServiceRequest) -> bool:
-    """Whether it is a heartbeat, in a consumer group one that reports what the member owns."""
+    """Return whether a request is a heartbeat; in a consumer group, one that reports the owned partitions."""
     return isinstance(request, HeartbeatRequest) or (
         isinstance(request, ConsumerGroupHeartbeatRequest) and request.owned is not None
     )

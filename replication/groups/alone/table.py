@@ -1,6 +1,6 @@
-"""Lives side by side, for members: the lines of a table with a column a protocol, and what has to be said besides.
+"""Show group runs side by side: the rows of a table with a column a protocol, and the lines below it.
 
-Decides nothing; it shows.
+What it decides: which figures a reader sees, and their names.
 
 Source: ours; rebalance-latency-avg, -max, rebalance-total and failed-rebalance-total are Java's names.
 """
@@ -15,7 +15,7 @@ from replication.groups.alone.group_run import GroupRun
 
 
 def figures(group_runs: Sequence[GroupRun]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the lines of the table: a name, and a cell for each life."""
+    """Yield the rows of the table: a name, and a cell for each run."""
     for name, show in _ROWS.items():
         yield name, tuple(show(group_run) for group_run in group_runs)
     for kind, of in _COUNTERS.items():
@@ -27,7 +27,7 @@ def figures(group_runs: Sequence[GroupRun]) -> Iterator[tuple[str, tuple[str, ..
 
 
 def lines(group_runs: Sequence[GroupRun]) -> Iterator[str]:
-    """Yield what happened to programs, and every rule that was broken."""
+    """Yield the programs that ended by themselves, and every invariant that was broken."""
     for group_run in group_runs:
         for death in group_run.deaths:
             yield f"{group_run.protocol.value}: at {death.at_ms:,} ms {printable(death.text)}"
@@ -69,4 +69,4 @@ _ROWS: Final[dict[str, Callable[[GroupRun], str]]] = {
     "of these read again": _count(lambda group_run: group_run.duplicate_count),
     "lag max": _count(lambda group_run: group_run.lag_max),
 }
-"""The lines of the table: a name and how a life's value is shown."""
+"""The lines of the table: a name and how a run's value is shown."""

@@ -1,10 +1,9 @@
-"""Assignors where they run: at the leader of a classic group, and in the coordinator of a consumer group.
+"""Run assignors where Kafka runs them: at the leader of a classic group, and in the coordinator of a consumer group.
 
-Decides nothing: it hands the assignors of `placement.consumer` what they would be told, and passes on what they say.
+What it decides: what an assignor of `placement.consumer` is given; its assignment is passed on unchanged.
 
-Constraints: a classic group's leader knows what the members told it, in the order that the coordinator gave, and
-the topics of its own metadata. Sticky ones read what members held from the user data, cooperative ones from the
-subscription.
+Constraints: the leader of a classic group knows the members' subscriptions, in the coordinator's order, and the topics
+of its own metadata. Sticky assignors read former partitions from the user data, cooperative ones from the subscription.
 
 Source: ConsumerCoordinator.onLeaderElected, StickyAssignor.memberData, CooperativeStickyAssignor.memberData and
 TargetAssignmentBuilder, trunk 1eb7644 (2024-10).
@@ -43,7 +42,7 @@ SERVER_NAMES: Final[Mapping[str, str]] = {"uniform": "uniform", "server-range": 
 
 @attrs.define
 class ClientAssignor:
-    """One assignor of one client: what it remembers, and how it assigns when its client leads."""
+    """One assignor of one consumer: the assignment it remembers, and how it assigns when its consumer leads."""
 
     name: str
     assignor: ConsumerAssignor
@@ -53,23 +52,23 @@ class ClientAssignor:
 
     @classmethod
     def load(cls, name: str, entropy: RandomSource) -> ClientAssignor:
-        """Return a new one; raises UsageError for a name that there is not."""
+        """Return a new assignor of this name; raises UsageError for a name that is not installed."""
         return cls(name, load_assignor(name), entropy)
 
     def user_data(self) -> bytes:
-        """Return what the assignor adds to the subscription."""
+        """Return the user data of the subscription: what a sticky assignor remembers, empty for others."""
         if self.name in _WITH_MEMORY and self.generation != NO_GENERATION:
             return sticky_memory(self.held, self.generation)
         return b""
 
     def on_assignment(self, partitions: frozenset[TopicPartition], generation: int) -> None:
-        """Remember what the client was given."""
+        """Remember the partitions that the consumer was assigned in a generation."""
         self.held, self.generation = partitions, generation
 
     def assign(
         self, members: Sequence[JoinedMember], partition_counts: Mapping[str, int]
     ) -> tuple[tuple[MemberId, bytes], ...]:
-        """Return everyone's assignment as bytes; raises RefusedError where Kafka's assignor throws."""
+        """Return each member's assignment as bytes; raises RefusedError where Kafka's assignor throws."""
         asked = [self._member(member, read_subscription(member.metadata)) for member in members]
         group = Group.of(asked, _topics(partition_counts))
         assignment = self.assignor.assign(group, self.entropy)
@@ -93,7 +92,7 @@ class ClientAssignor:
 
 @attrs.define
 class ServerSideAssignor:
-    """A `ServerAssignor` of `broker.group`, by Kafka's name, around one of `placement.consumer`."""
+    """An assignor of `placement.consumer` as the coordinator calls it, by the name that Kafka's server uses."""
 
     name: str
     assignor: ConsumerAssignor
@@ -101,13 +100,16 @@ class ServerSideAssignor:
 
     @classmethod
     def load(cls, name: str, entropy: RandomSource) -> ServerSideAssignor:
-        """Return a new one; `name` as in the registry. Raises UsageError for a name that there is not."""
+        """Return a new assignor; `name` is the registry's. Raises UsageError for a name that is not installed."""
         return cls(SERVER_NAMES.get(name, name), load_assignor(name), entropy)
 
     def assign(
         self, members: Sequence[Subscriber], partition_counts: Mapping[str, int]
     ) -> Mapping[MemberId, frozenset[TopicPartition]]:
-        """Return what each member should own. A topic that does not exist is nobody's, as Kafka's coordinator tells."""
+        """Return the target assignment of each member.
+
+        A subscribed topic that does not exist is left out, as Kafka's coordinator leaves it out.
+        """
         asked = [
             Member(
                 id=member.member_id,

@@ -1,22 +1,22 @@
-"""A consumer of the classic protocol, eager or cooperative, as Kafka's Java client is one.
+"""Model a consumer of the classic protocol, eager or cooperative, as Kafka's Java client is one.
 
-Decides when it joins, what it gives up before, and what it makes of what it is told.
+What it decides: when the consumer joins, which partitions it gives up first, and how it takes each response.
 
-Goals, most important first
-1. In front of the same coordinator it does what Kafka's consumer does: the same requests, the same losses.
+Goals, most important first:
+1. With the same coordinator it does what Kafka's consumer does: the same requests, the same losses.
 2. Cooperative members give up only what another member gets (KIP-429), and then join once more.
 
-Constraints: whoever is eager owns nothing while it joins. A member that was told that it is none loses what it owned,
-without a commit.
+Constraints: an eager member owns nothing while it joins. A member that the coordinator does not know loses its
+partitions without a commit.
 
-How: a rebalance begins at a poll: commit what was read, let go (all, or what is not subscribed), join. Who leads
-assigns with the protocol that the coordinator chose. The assignment takes effect on the application's thread.
-Heartbeats stop while it joins. Leaders look at their topics' partitions whenever metadata comes (metadata.max.age.ms),
-and join again when there are more.
+How: a rebalance begins at a poll: commit positions, give up partitions (all, or those of topics no longer subscribed),
+join. The leader assigns by the assignor that the coordinator chose. The assignment takes effect at a poll.
+Heartbeats stop while the member joins. A leader compares partition counts every metadata.max.age.ms, and joins again
+when they have changed.
 
 Left out: topics by pattern, more than one protocol type, reasons.
 
-Source: AbstractCoordinator, ConsumerCoordinator, ConsumerGroupHeartbeatRequest, trunk 1eb7644 (2024-10).
+Source: AbstractCoordinator, ConsumerCoordinator, Heartbeat, trunk 1eb7644 (2024-10).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _AT_ONCE: Final = _RESETS | {ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.MEMBER_I
 
 
 class ClassicClient(Client):
-    """One member of a classic group, and its application."""
+    """One member of a classic group, with its application."""
 
     def __init__(self, spec: ClientSpec, feed: Feed, entropy: RandomSource) -> None:
         super().__init__(spec, feed)
@@ -92,17 +92,17 @@ class ClassicClient(Client):
 
     @property
     def member_id(self) -> MemberId:
-        """The name that the coordinator gave it."""
+        """The member id that the coordinator gave; empty before."""
         return self._membership.member_id
 
     @property
     def generation(self) -> int:
-        """The generation that it believes itself in, -1 for none."""
+        """The generation in the member's own view, -1 for none."""
         return self._membership.generation
 
     @property
     def can_commit(self) -> bool:
-        """Whether it is in a generation and not joining another."""
+        """Whether the member is in a generation and not joining another."""
         return self.state is JoinState.STABLE
 
     # Joining.
@@ -138,7 +138,7 @@ class ClassicClient(Client):
             self._on_application(self._let_go)
 
     def _let_go(self) -> None:
-        """Give up what may not be held while joining, then join."""
+        """Give up the partitions that may not be held while joining, then join."""
         owned = self.subscriptions.owned
         self.is_leader = False
         if self._membership.generation < 0 or not self._membership.member_id:
@@ -216,7 +216,7 @@ class ClassicClient(Client):
                 self._sync(())
 
     def _lead(self, response: JoinGroupResponse) -> None:
-        """Ask how many partitions there are, assign, and bring the assignment; or only watch the topics (KIP-814)."""
+        """Ask for the partition counts, assign and send the assignment; with KIP-814's skip only watch the topics."""
         self.is_leader = True
         topics = sorted({topic for member in response.members for topic in read_subscription(member.metadata).topics})
         sent = self._membership
@@ -278,7 +278,7 @@ class ClassicClient(Client):
             self._on_application(lambda: self._take_assignment(sent, assigned))
 
     def _take_assignment(self, sent: Membership, assigned: frozenset[TopicPartition]) -> None:
-        """Own what was given; a cooperative member that has to give something up joins again for it."""
+        """Own the assigned partitions; a cooperative member that has to give some up joins again afterwards."""
         self._is_joining = False
         if self._membership != sent or self.state is not JoinState.STABLE:
             # Its own threads have left the generation since: what was given is given to others now.
@@ -298,7 +298,7 @@ class ClassicClient(Client):
             self._finish_assignment(sent, assigned)
 
     def _finish_assignment(self, sent: Membership, assigned: frozenset[TopicPartition]) -> None:
-        """Own what was given in the generation `sent`; if it was left meanwhile, the next poll loses it all."""
+        """Own the partitions assigned in the generation `sent`; the next poll loses them if it has ended."""
         self._is_joining = False
         self._own(assigned)
         self._assignors[str(sent.protocol_name)].on_assignment(assigned, sent.generation)
@@ -309,7 +309,10 @@ class ClassicClient(Client):
             self._link.after_finding(self._join)
 
     def _fail(self, error: ErrorCode | None) -> None:
-        """A join or sync came to nothing: join again, at once or after a while; or give up. None is no answer."""
+        """Join again after a failed JoinGroup or SyncGroup, at once or after a backoff, or end.
+
+        An error of None means that no response came.
+        """
         self._is_joining = False
         self._must_join = True
         self._link.note(RebalanceFailed())
@@ -324,7 +327,7 @@ class ClassicClient(Client):
             self._die(error.name)
 
     def _reset(self, *, keeps_name: bool) -> None:
-        """Be in no generation, and join anew."""
+        """Leave the generation, and join again."""
         self._move(JoinInput.RESET)
         self._membership = Membership(member_id=self._membership.member_id) if keeps_name else NO_MEMBERSHIP
         self._timers.cancel(_HEARTBEAT)
@@ -393,7 +396,7 @@ class ClassicClient(Client):
             self._die(error.name)
 
     def _on_poll_timeout(self) -> None:
-        """Leave, unless it is joining; a static member only stops its heartbeats and lets its session run out."""
+        """Leave the group, unless the member is joining; a static member only stops its heartbeats."""
         if self.state in (JoinState.COMPLETING_REBALANCE, JoinState.STABLE):
             self._link.note(PollExpired())
             self._tell_leaving()
@@ -417,7 +420,7 @@ class ClassicClient(Client):
             self._link.ask(LeaveGroupRequest(ticket=ticket, members=((self.member_id, None),)), _ignore, ticket=ticket)
 
     def _refresh_topics(self) -> None:
-        """Leaders look at their topics from time to time."""
+        """Ask for the topics' partitions every metadata.max.age.ms, as a leader."""
         age_ms = self.spec.options.metadata_age_ms_max
         if self._assigned_counts is None:
             self._timers.cancel(_METADATA)
@@ -442,4 +445,4 @@ class ClassicClient(Client):
 
 
 def _ignore(response: Response) -> None:
-    """Nobody waits for the answer to a farewell."""
+    """Drop the response to a LeaveGroup: the consumer is gone."""

@@ -1,16 +1,16 @@
-"""A consumer as its surroundings see it, and what both protocols share: the application's poll loop, offsets, commits.
+"""Define a consumer as its surroundings see it, with what both protocols share: poll loop, offsets, commits.
 
-Decides when the application polls, what it reads, and when offsets are committed.
+What it decides: when the application polls, what it reads, and when offsets are committed.
 
-Goals, most important first
-1. A client behaves as Kafka's Java consumer does in front of the same answers at the same times.
-2. It is a machine without I/O: answers and time in, requests and notes out.
+Goals, most important first:
+1. Given the same responses at the same times, a client behaves as Kafka's Java consumer does.
+2. A client is a machine without I/O: responses and time in, requests and notes out.
 
-Constraints: the application is one thread. While it works on records, or lets partitions go, it does not poll, and
-what needs it waits for the next poll; heartbeats and answers go on beside it.
+Constraints: the application is one thread. While it works on records, or runs its rebalance listener, it does not poll,
+and actions that need it wait for the next poll; heartbeats and responses go on beside it.
 
-How: a tick is one poll. First comes what waits for the application, then the group, then the automatic commit of what
-the previous polls returned, then records. If there were any, the application is busy until the next tick.
+How: a tick is one poll: first the actions that wait for the application, then the group, then the automatic commit of
+the records of previous polls, then new records. If there are any, the application is busy until the next tick.
 
 Left out: manual commits, patterns, seek, fetch sizes in bytes, offsets out of range.
 
@@ -53,7 +53,7 @@ RETRIABLE: Final = LOOK_AGAIN | {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCo
 
 
 class Client(ABC):
-    """One consumer and its application. Every call returns what is to be sent and what happened, in order."""
+    """One consumer and its application. Every call returns requests to send and notes of what happened, in order."""
 
     def __init__(self, spec: ClientSpec, feed: Feed) -> None:
         self.spec = spec
@@ -74,17 +74,17 @@ class Client(ABC):
     @property
     @abstractmethod
     def member_id(self) -> MemberId:
-        """The name that the coordinator knows it by, empty before it has one."""
+        """The member id that the coordinator knows, empty before it has given one."""
 
     @property
     @abstractmethod
     def generation(self) -> int:
-        """The generation, or epoch, that it believes itself in; below 1 when in none."""
+        """The generation, or member epoch, in the consumer's own view; below 1 outside a group."""
 
     @property
     @abstractmethod
     def can_commit(self) -> bool:
-        """Whether a commit would be sent: not while the group is being joined."""
+        """Whether a commit would be sent: not while the consumer joins."""
 
     def start(self, now_ms: TimeMs) -> tuple[Output, ...]:
         """Begin to poll."""
@@ -94,7 +94,7 @@ class Client(ABC):
         return self._link.take()
 
     def handle(self, ticket: Ticket, response: Response, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Take an answer, after all that is due by `now_ms`."""
+        """Take a response, after all that is due by `now_ms`."""
         self._fire(now_ms)
         if not self.is_over:
             self._link.answer(ticket, response)
@@ -106,17 +106,17 @@ class Client(ABC):
         return self._link.take()
 
     def next_ms(self) -> TimeMs | None:
-        """Return when `advance` has something to do next, None when never again by itself."""
+        """Return the time of the next thing to do; None when nothing is left to do without a call."""
         return None if self.is_over else self._timers.next_ms()
 
     def stall(self, for_ms: DurationMs, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Let the application not poll for a while; the consumer's own threads go on."""
+        """Keep the application from polling for `for_ms`; the consumer's own threads go on."""
         self._fire(now_ms)
         self._stalled_until_ms = max(self._stalled_until_ms, TimeMs(now_ms + for_ms))
         return self._link.take()
 
     def close(self, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Begin to leave cleanly: commit, let everything go, tell the coordinator. `is_over` says when it is done."""
+        """Begin to close: commit, give up all partitions, leave the group. `is_over` turns True when that is done."""
         self._fire(now_ms)
         if not self.is_over:
             self._timers.cancel(_POLL)
@@ -129,19 +129,19 @@ class Client(ABC):
 
     @abstractmethod
     def _poll_group(self) -> None:
-        """Do what the group needs of the application's thread at each poll."""
+        """Do what the group needs from the application's thread at each poll."""
 
     @abstractmethod
     def _close(self) -> None:
-        """Leave."""
+        """Commit and leave the group."""
 
     @abstractmethod
     def _on_poll_timeout(self) -> None:
-        """The application did not poll in time."""
+        """React to an application that has not polled for max.poll.interval.ms."""
 
     @abstractmethod
     def _on_commit_error(self, error: ErrorCode, sent_generation: int) -> None:
-        """A commit was refused."""
+        """React to a refused commit that was sent in generation `sent_generation`."""
 
     # The application's thread.
 
@@ -150,7 +150,7 @@ class Client(ABC):
         return self._link.now_ms
 
     def _fire(self, now_ms: TimeMs) -> None:
-        """Do what is due; a process that stood still does it now, and not when it would have."""
+        """Run the timers that are due; those of a process that stood still run now, all at once."""
         assert now_ms >= self._link.now_ms, (now_ms, self._link.now_ms)
         self._link.now_ms = now_ms
         for _, action in self._timers.due(now_ms):
@@ -159,7 +159,7 @@ class Client(ABC):
             action()
 
     def _tick(self) -> None:
-        """One poll; while the application is held up, the next one is when it comes free."""
+        """Poll once; while the application is held up, plan the next poll for the moment when it is free."""
         options = self.spec.options
         if self._now_ms < self._stalled_until_ms:
             self._timers.set(_POLL, self._now_ms, DurationMs(self._stalled_until_ms - self._now_ms), self._tick)
@@ -184,23 +184,23 @@ class Client(ABC):
         self._timers.set(_POLL, self._now_ms, options.poll_ms, self._tick)
 
     def _on_polled(self) -> None:
-        """The application has polled: it has max.poll.interval.ms for the next time."""
+        """Note that the application has polled: max.poll.interval.ms begins again."""
         self._timers.set(_POLL_TIMEOUT, self._now_ms, self.spec.options.max_poll_interval_ms, self._on_poll_timeout)
 
     @property
     def _is_held(self) -> bool:
-        """Whether the application does something else than wait in a poll."""
+        """Whether the application is doing something other than waiting in a poll."""
         return self._is_busy or self._now_ms < self._stalled_until_ms
 
     def _on_application(self, action: Callable[[], None]) -> None:
-        """Do `action` on the application's thread: now if it waits in a poll, else at its next one."""
+        """Do `action` on the application's thread: now if it waits in a poll, else at its next poll."""
         if self._is_held:
             self._waiting.append(action)
         else:
             action()
 
     def _call_back(self, action: Callable[[], None]) -> None:
-        """Let the application spend its time on letting partitions go, then do `action`."""
+        """Call the rebalance listener, which takes `revoke_ms`, then do `action`."""
         delay_ms = self.spec.revoke_ms
         if delay_ms == 0:
             action()
@@ -209,7 +209,7 @@ class Client(ABC):
         self._timers.set(_CALLBACK, self._now_ms, delay_ms, action)
 
     def _check_remembered(self) -> None:
-        """A program that clings to the partitions of its first batch fails when one is not its own (SPARK-22968)."""
+        """End a program that asks for the position of a partition that it no longer owns (SPARK-22968)."""
         if not self.spec.remembers_partitions:
             return
         missing = sorted(self._remembered - self.subscriptions.owned)
@@ -218,7 +218,7 @@ class Client(ABC):
         self._remembered = self._remembered or self.subscriptions.owned
 
     def _die(self, reason: str) -> None:
-        """End without a word to the coordinator."""
+        """End without a LeaveGroup, and say why."""
         self._own(frozenset(), Why.LOST)
         self._link.note(Died(reason))
         self.is_over = True
@@ -226,7 +226,7 @@ class Client(ABC):
     # What is owned.
 
     def _own(self, partitions: frozenset[TopicPartition], why: Why = Why.REVOKED) -> None:
-        """Own exactly these from now on."""
+        """Own exactly these partitions, and note what was assigned and revoked."""
         owned = self.subscriptions.owned
         if owned - partitions:
             self._link.note(PartitionsRevoked(owned - partitions, why))
@@ -235,7 +235,7 @@ class Client(ABC):
         self.subscriptions.assign(partitions)
 
     def _fetch_offsets(self) -> None:
-        """Ask from where to read what has been given, unless that is under way or nobody can be asked."""
+        """Fetch the committed offsets of partitions without a position, unless a fetch is under way."""
         partitions = self.subscriptions.without_position()
         if not partitions or self._is_fetching_offsets or self._link.coordinator is None:
             return
@@ -244,7 +244,7 @@ class Client(ABC):
         self._link.ask(request, lambda response: self._on_offsets(partitions, response))
 
     def _on_offsets(self, partitions: tuple[TopicPartition, ...], response: Response) -> None:
-        """Read from what was committed, from the first record (auto.offset.reset=earliest) where nothing was."""
+        """Start reading at the committed offsets, at 0 (auto.offset.reset=earliest) where nothing was committed."""
         self._is_fetching_offsets = False
         if isinstance(response, OffsetFetchResponse) and response.error is ErrorCode.NONE:
             for partition, offset in zip(partitions, response.offsets, strict=True):
@@ -263,7 +263,7 @@ class Client(ABC):
         self._next_commit_ms = TimeMs(self._now_ms + self.spec.options.auto_commit_interval_ms)
 
     def _commit(self, then: Callable[[ErrorCode], None]) -> None:
-        """Commit all positions, and tell `then` how it went; at once when there is nothing to commit, or not from here.
+        """Commit all positions and pass the result to `then`, at once if nothing can be committed.
 
         An answer that does not come is REQUEST_TIMED_OUT, the first error among the partitions stands for all.
         """

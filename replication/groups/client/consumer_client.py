@@ -1,18 +1,18 @@
-"""A consumer of the newer protocol (KIP-848), as Kafka's Java client is one: heartbeats, and nothing else.
+"""Model a consumer of the consumer protocol (KIP-848), as Kafka's Java client is one: heartbeats and nothing else.
 
-Decides how a member comes to own what it was told, and what it says when.
+What it decides: how a member comes to own its target assignment, and which fields a heartbeat carries when.
 
-Goals, most important first
-1. In front of the same coordinator it does what Kafka's consumer does.
-2. What is asked back is committed and let go before it is reported as gone; all else is read on.
+Goals, most important first:
+1. With the same coordinator it does what Kafka's consumer does.
+2. Partitions to revoke are committed and given up before they are reported as released; all others are read on.
 
-Constraints: one heartbeat is under way at a time; one step of reconciliation too, and what is told meanwhile is taken
-after it. A fenced member loses all, without a commit, and joins anew with epoch 0 under its name.
+Constraints: one heartbeat is under way at a time, and one reconciliation; a target that arrives meanwhile is taken up
+after it. A fenced member loses all partitions without a commit, and joins again with epoch 0 under its member id.
 
 How: a heartbeat is sent every interval that the coordinator named, and at once when there is something to say: joining,
 leaving, an assignment that is now owned. Fields are sent when they change, all of them when joining and after an error.
-To reconcile: commit, let go of what is not wanted any more, then own the rest. All this goes on beside the
-application, unless it has a rebalance listener (`revoke_ms`), which is called at its next poll.
+To reconcile: commit, let go of what is not wanted any more, then own the rest. All this goes on beside the application,
+unless it has a rebalance listener (`revoke_ms`), which is called at its next poll.
 
 Left out: client-side assignors, subscriptions by pattern, jitter of the backoff.
 
@@ -51,13 +51,13 @@ NO_ASSIGNMENT: Final = -1
 
 @attrs.frozen
 class LocalAssignment:
-    """An assignment, and the client's own count of those it was told; equal ones are the same telling."""
+    """A target assignment with the client's own number for it; equal assignments keep one number."""
 
     number: int = NO_ASSIGNMENT
     partitions: Partitions = NOTHING
 
     def updated(self, partitions: Partitions) -> LocalAssignment:
-        """Return this one, or the next one where `partitions` differ or nothing was told before."""
+        """Return this assignment, or the next one where `partitions` differ or none was received before."""
         if self.number != NO_ASSIGNMENT and partitions == self.partitions:
             return self
         return LocalAssignment(self.number + 1, partitions)
@@ -67,7 +67,7 @@ _NONE: Final = LocalAssignment()
 
 
 class ConsumerClient(Client):
-    """One member of a consumer group, and its application."""
+    """One member of a consumer group, with its application."""
 
     def __init__(self, spec: ClientSpec, feed: Feed) -> None:
         super().__init__(spec, feed)
@@ -89,17 +89,17 @@ class ConsumerClient(Client):
 
     @property
     def member_id(self) -> MemberId:
-        """The name that the coordinator gave it."""
+        """The member id that the coordinator gave; empty before."""
         return self._member_id
 
     @property
     def generation(self) -> int:
-        """Its epoch; below 1 when it is not in the group."""
+        """The member epoch; below 1 outside the group."""
         return self._epoch
 
     @property
     def can_commit(self) -> bool:
-        """Whether it is in the group."""
+        """Whether the member is in the group."""
         return self._epoch > JOINING_EPOCH
 
     # The application's polls.
@@ -182,7 +182,7 @@ class ConsumerClient(Client):
     # Heartbeats.
 
     def _beat(self) -> None:
-        """Send a heartbeat if one is due or there is something to say, and look again when the next one is."""
+        """Send a heartbeat if one is due or something changed, and plan the next one."""
         if self.state in _SILENT or self._is_beating:
             return
         due_ms = self._pause_until_ms if self.state in _URGENT else self._beat_at_ms
@@ -205,7 +205,7 @@ class ConsumerClient(Client):
             self._after_leaving()
 
     def _heartbeat(self) -> ConsumerGroupHeartbeatRequest:
-        """Say what has changed since the last time; everything when joining, and after an error."""
+        """Return a heartbeat with the fields that have changed; with all fields when joining and after an error."""
         is_joining = self.state is EpochState.JOINING
         says_all = is_joining or self._told is None
         if self.state is EpochState.LEAVING:
@@ -250,7 +250,7 @@ class ConsumerClient(Client):
             self._move(EpochInput.UNCHANGED)
 
     def _on_beat_error(self, error: ErrorCode | None) -> None:
-        """Go on after an error, or no answer: look for the coordinator, try again, join anew, or give up."""
+        """Find the coordinator, try again, join anew, or end, as the error of a heartbeat demands."""
         self._told = None
         pause_ms = 0 if error in _FENCED else self.spec.options.retry_backoff_ms
         self._beat_at_ms = self._pause_until_ms = TimeMs(self._now_ms + pause_ms)
@@ -265,7 +265,7 @@ class ConsumerClient(Client):
     # Reconciling.
 
     def _reconcile(self) -> None:
-        """Take the next step towards the target, unless one is under way or it is reached."""
+        """Take the next step towards the target, unless a step is under way or the target is reached."""
         if self.state is not EpochState.RECONCILING or self._is_reconciling or self._target == self._current:
             return
         if self._current.number != NO_ASSIGNMENT and self._target.partitions == self._current.partitions:
@@ -290,7 +290,7 @@ class ConsumerClient(Client):
             self._with_listener(lambda: self._revoke(wanted))
 
     def _with_listener(self, action: Callable[[], None]) -> None:
-        """Do `action` on the application's thread if that wants to be asked first, else beside it and at once."""
+        """Do `action` on the application's thread if it has a rebalance listener, else at once beside it."""
         if self.spec.revoke_ms:
             self._on_application(action)
         else:
@@ -319,7 +319,7 @@ class ConsumerClient(Client):
         self._beat()
 
     def _is_aborted(self) -> bool:
-        """Whether the member has left the state, or the group, since it began; then it begins no further step."""
+        """Drop the reconciliation and return True if the member has left RECONCILING, or the group, meanwhile."""
         if self.state is EpochState.RECONCILING and not self._has_rejoined:
             return False
         self._is_reconciling = self._has_rejoined = False
@@ -327,4 +327,4 @@ class ConsumerClient(Client):
         return True
 
     def _on_commit_error(self, error: ErrorCode, sent_generation: int) -> None:
-        """Nothing: what a refused commit means for its membership, a member learns from its heartbeats."""
+        """Ignore a refused commit: a member of a consumer group learns from heartbeats what it means."""

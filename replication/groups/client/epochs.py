@@ -1,8 +1,11 @@
-"""The life of a consumer-protocol member, as a table.
+"""Write the states of a consumer-protocol member as a table.
 
-Decides what a member may do next: join, take what it is given, say that it has, leave, or join anew when it was fenced.
+What it decides: which input a member may take in which state: join, reconcile, acknowledge, leave, be fenced.
 
-Example: RECONCILING + RECONCILED is ACKNOWLEDGING; FATAL takes nothing any more.
+Example:
+
+    >>> EPOCH_TRANSITIONS[EpochState.RECONCILING, EpochInput.RECONCILED].name
+    'ACKNOWLEDGING'
 
 Source: org.apache.kafka.clients.consumer.internals.MemberState, trunk 1eb7644 (2024-10); KIP-848.
 """
@@ -16,7 +19,7 @@ from typing import Final
 
 
 class EpochState(enum.Enum):
-    """Where a member of a consumer group is, by its own view; names as Kafka's MemberState."""
+    """The state of a member of a consumer group in its own view; names as Kafka's MemberState."""
 
     UNSUBSCRIBED = enum.auto()
     """It is in no group, and wants to be in none."""
@@ -47,7 +50,7 @@ class EpochState(enum.Enum):
 
 
 class EpochInput(enum.Enum):
-    """What moves a member of a consumer group."""
+    """What changes the state of a member of a consumer group."""
 
     JOIN = enum.auto()
     """It wants in."""

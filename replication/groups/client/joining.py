@@ -1,9 +1,14 @@
-"""The life of a classic consumer, as a table.
+"""Write the states of a classic member as a table: outside a group, joining, syncing, stable.
 
-Decides what a member may be told to do next. From where it is joined it is STABLE until a rebalance; what fails
-throws it back to UNJOINED.
+What it decides: which input a member may take in which state. A member is STABLE until the next rebalance; a failure
+makes it UNJOINED.
 
-Example: STABLE + JOIN_SENT is PREPARING_REBALANCE; UNJOINED + SYNCED is refused.
+Example:
+
+    >>> JOIN_TRANSITIONS[JoinState.STABLE, JoinInput.JOIN_SENT].name
+    'PREPARING_REBALANCE'
+    >>> (JoinState.UNJOINED, JoinInput.SYNCED) in JOIN_TRANSITIONS
+    False
 
 Source: AbstractCoordinator.MemberState, trunk 1eb7644 (2024-10).
 """
@@ -21,7 +26,7 @@ from broker.group.members import UNKNOWN_MEMBER, MemberId
 
 
 class JoinState(enum.Enum):
-    """Where a classic member is; names as Kafka's."""
+    """The state of a classic member; names as Kafka's AbstractCoordinator.MemberState."""
 
     UNJOINED = enum.auto()
     """It is in no generation."""
@@ -37,7 +42,7 @@ class JoinState(enum.Enum):
 
 
 class JoinInput(enum.Enum):
-    """What moves a classic member."""
+    """What changes the state of a classic member."""
 
     JOIN_SENT = enum.auto()
     """It asks to join."""
@@ -65,7 +70,7 @@ JOIN_TRANSITIONS: Final[Mapping[tuple[JoinState, JoinInput], JoinState]] = Mappi
 
 @attrs.frozen
 class Membership:
-    """The generation that a member believes itself in; a name without a generation is one still to be joined with."""
+    """The generation and member id in a member's own view; a member id without a generation is used to join."""
 
     generation: int = -1
     member_id: MemberId = UNKNOWN_MEMBER

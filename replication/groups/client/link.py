@@ -1,9 +1,10 @@
-"""A client's line to the brokers: requests with tickets and times, and who coordinates the group.
+"""Track a consumer's requests under way, and find its coordinator.
 
-Decides when an answer is given up, and when the coordinator is looked for. What an answer means, the clients decide.
+What it decides: when a request times out, and when the coordinator is looked for. The clients decide what a response
+means.
 
-Constraints: each request is answered once to whoever asked, if need be with `Disconnected`. A request to a coordinator
-that is not known is not sent; the asker must look first.
+Constraints: each request gets one response, `Disconnected` if none comes in time. The coordinator must be known before
+a request is sent to it.
 
 Source: AbstractCoordinator.ensureCoordinatorReady, markCoordinatorUnknown; ConsumerNetworkClient, trunk 1eb7644
 (2024-10).
@@ -29,7 +30,7 @@ _FIND: Final = "find"
 
 
 class Link:
-    """The requests of one client that are under way."""
+    """The requests of one consumer that are under way."""
 
     def __init__(self, spec: ClientSpec, timers: Timers) -> None:
         self._spec = spec
@@ -43,12 +44,12 @@ class Link:
         self.now_ms = TimeMs(0)
 
     def next_ticket(self) -> Ticket:
-        """Return a new name for a request."""
+        """Return a new ticket, the name of one request."""
         self._count += 1
         return Ticket(self._count)
 
     def note(self, note: Note) -> None:
-        """Tell the outside what happened."""
+        """Add a note of what happened to the outputs."""
         self._outputs.append(note)
 
     def ask(
@@ -60,7 +61,7 @@ class Link:
         timeout_ms: DurationMs | None = None,
         anyone: bool = False,
     ) -> None:
-        """Send `request` to the coordinator, or to `anyone`, and hand the answer to `then`."""
+        """Send `request` to the coordinator, or to `anyone`, and pass the response to `then`."""
         assert anyone or self.coordinator is not None, request
         number = self.next_ticket() if ticket is None else ticket
         time_ms = self._spec.options.request_timeout_ms if timeout_ms is None else timeout_ms
@@ -69,23 +70,23 @@ class Link:
         self._outputs.append(Send(number, request, None if anyone else self.coordinator, time_ms))
 
     def answer(self, ticket: Ticket, response: Response) -> None:
-        """Hand an answer to whoever asked; one that is too late is dropped."""
+        """Pass a response to the caller that waits for it; a response that comes too late is dropped."""
         then = self._asked.pop(ticket, None)
         if then is not None:
             self._timers.cancel(_answer(ticket))
             then(response)
 
     def take(self) -> tuple[Output, ...]:
-        """Return all that was said since the last time."""
+        """Return all requests and notes since the last call."""
         outputs, self._outputs = tuple(self._outputs), []
         return outputs
 
     def lose_coordinator(self) -> None:
-        """Forget who coordinates."""
+        """Forget the coordinator, so that it is looked for again."""
         self.coordinator = None
 
     def after_finding(self, then: Callable[[], None]) -> None:
-        """Do `then` as soon as the coordinator is known, at once if it is; only the newest wish is kept."""
+        """Do `then` once the coordinator is known, now if it is; a newer call replaces an older one that waits."""
         if self.coordinator is not None:
             then()
             return
@@ -93,7 +94,7 @@ class Link:
         self.look()
 
     def look(self) -> None:
-        """Look for the coordinator, unless that is under way."""
+        """Send FindCoordinator, unless one is under way."""
         if self.coordinator is None and not self._is_looking:
             self._is_looking = True
             self.ask(FindCoordinatorRequest(self._spec.group_id), self._on_found, anyone=True)

@@ -1,12 +1,12 @@
-"""What a group's client says and hears: requests with tickets, and notes of what became of it.
+"""Define what a consumer sends and receives: requests with tickets, and notes of what became of them.
 
-Decides nothing. A client is a machine without I/O: it gives `Send`s, whose answers are handed back with the same
-ticket, and notes, which tell the outside what it did. Requests are those of `broker.group`.
+What it decides: the outputs of a client, which is a machine without I/O: `Send`s, whose responses come back with the
+same ticket, and notes of what it did. Requests are those of `broker.group`.
 
-Constraints: a ticket is the client's own and used once. What never comes back is given up by the client itself after
-`Send.timeout_ms`; whoever knows earlier that it will not come says `Disconnected`.
+Constraints: a ticket is the client's own and used once. A client gives up a request after `Send.timeout_ms`; its
+surroundings answer `Disconnected` where they know earlier that no response will come.
 
-Source: Kafka clients NetworkClient and ConsumerNetworkClient, 4.0, for what a client can be told.
+Source: Kafka clients NetworkClient and ConsumerNetworkClient, 4.0, for the ways in which a request can end.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ from broker.units import DurationMs
 
 @attrs.frozen
 class TopicMetadataRequest:
-    """How many partitions do these topics have? Any broker answers."""
+    """A request for the partition counts of topics; any broker answers."""
 
     topics: tuple[str, ...]
 
 
 @attrs.frozen
 class TopicMetadataResponse:
-    """The answer to TopicMetadataRequest; topics that do not exist are left out."""
+    """The partition counts of the topics that exist."""
 
     partition_counts: Mapping[str, int]
 
 
 @attrs.frozen
 class Disconnected:
-    """No answer comes: the connection broke, or the time for it is over."""
+    """No response will come: the connection broke, or the request timed out."""
 
 
 Request: TypeAlias = (
@@ -88,7 +88,7 @@ Response: TypeAlias = (
 
 @attrs.frozen
 class Send:
-    """A request under way to `broker`, to any broker where that is None."""
+    """A request to `broker`, or to any broker where that is None."""
 
     ticket: Ticket
     request: Request
@@ -97,7 +97,7 @@ class Send:
 
 
 class Why(enum.Enum):
-    """Why a client gave up what it owned; the value is said to users."""
+    """Why a consumer gave up partitions; the value is printed."""
 
     REVOKED = "asked back"
     LOST = "lost: no longer a member"
@@ -116,14 +116,14 @@ class Read:
 
 @attrs.frozen
 class PartitionsAssigned:
-    """The client takes these partitions for its own from now on."""
+    """The consumer owns these partitions from now on."""
 
     partitions: frozenset[TopicPartition]
 
 
 @attrs.frozen
 class PartitionsRevoked:
-    """The client does not read these partitions any more."""
+    """The consumer no longer owns these partitions."""
 
     partitions: frozenset[TopicPartition]
     why: Why
@@ -131,7 +131,7 @@ class PartitionsRevoked:
 
 @attrs.frozen
 class Committed:
-    """What happened to a commit of one partition; an unknown outcome is REQUEST_TIMED_OUT."""
+    """The result of a commit of one partition; an unknown result is REQUEST_TIMED_OUT."""
 
     partition: TopicPartition
     offset: Offset
@@ -140,24 +140,24 @@ class Committed:
 
 @attrs.frozen
 class Rebalanced:
-    """The client came through a rebalance, in Java's measure: rebalance-latency."""
+    """The consumer has finished a rebalance; `latency_ms` is Java's rebalance-latency."""
 
     latency_ms: DurationMs
 
 
 @attrs.frozen
 class RebalanceFailed:
-    """The client's attempt to join ended with an error: failed-rebalance-total."""
+    """An attempt to join ended with an error, as Java counts in failed-rebalance-total."""
 
 
 @attrs.frozen
 class PollExpired:
-    """The application did not poll for max.poll.interval.ms, so the client left its group."""
+    """The application did not poll for max.poll.interval.ms, so the consumer left its group."""
 
 
 @attrs.frozen
 class Died:
-    """The client cannot go on, and its application ends; `reason` is what it would log."""
+    """The consumer cannot go on and its application ends; `reason` is what it would log."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""The settings that a consumer lives by, and what its application does.
+"""Define the settings of a consumer, and the behaviour of its application.
 
 Source: ConsumerConfig, Kafka 4.0; `poll_ms` and `revoke_ms` are the application's own.
 """
@@ -13,7 +13,7 @@ from broker.units import DurationMs
 
 @attrs.frozen(kw_only=True)
 class ClientOptions:
-    """Kafka's names and defaults. `poll_ms` is how long the application works on what a poll returned."""
+    """Kafka's consumer settings and defaults; `poll_ms` is how long the application works on one poll's records."""
 
     session_timeout_ms: DurationMs = attrs.field(default=DurationMs(45_000))
     heartbeat_interval_ms: DurationMs = attrs.field(default=DurationMs(3_000))
@@ -28,7 +28,7 @@ class ClientOptions:
 
 @attrs.frozen(kw_only=True)
 class ClientSpec:
-    """One consumer: who it is, what it reads, and how its application behaves.
+    """One consumer: its name, group, topics and settings, and how its application behaves.
 
     `revoke_ms` is how long the application takes to let partitions go, 0 for one without a rebalance listener. One that
     `remembers_partitions` asks, at every poll, for its position in each partition that it was first given, and fails

@@ -1,6 +1,6 @@
-"""What a consumer owns and how far it has read: positions, and what may be read now.
+"""Track the partitions that a consumer owns, and the position in each.
 
-Decides what a poll returns and what a commit says.
+What it decides: what a poll returns and what a commit says.
 
 Constraints: only what is owned, has a position and is not paused is read. A position stands behind what was last
 returned. Partitions that are let go lose their position.
@@ -20,7 +20,7 @@ from replication.groups.client.messages import Read
 
 
 class Feed(Protocol):
-    """The records that there are: what a consumer reads is told by offsets alone."""
+    """The records that can be read, known by their offsets alone."""
 
     def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
         """Return the offset behind the last record that may be read."""
@@ -38,33 +38,33 @@ class SubscriptionState:
 
     @property
     def owned(self) -> frozenset[TopicPartition]:
-        """What the consumer takes for its own."""
+        """The partitions that the consumer owns in its own view."""
         return frozenset(self._positions)
 
     def assign(self, partitions: frozenset[TopicPartition]) -> None:
-        """Own exactly these from now on; what stays keeps its position."""
+        """Own exactly these partitions; those that were owned before keep their position."""
         self._positions = {one: self._positions.get(one) for one in sorted(partitions)}
         self._paused = frozenset()
 
     def pause(self, partitions: frozenset[TopicPartition]) -> None:
-        """Read no more of these: they are about to be given back."""
+        """Stop reading these partitions, which are about to be revoked."""
         self._paused = partitions & self.owned
 
     def without_position(self) -> tuple[TopicPartition, ...]:
-        """Return the owned partitions of which it is not yet known from where to read."""
+        """Return the owned partitions whose committed offset is not known yet."""
         return tuple(one for one, position in self._positions.items() if position is None)
 
     def seek(self, partition: TopicPartition, offset: Offset) -> None:
-        """Read from `offset` on, unless the partition is gone or has a position meanwhile."""
+        """Set the position of a partition, unless it is no longer owned or has a position."""
         if partition in self._positions and self._positions[partition] is None:
             self._positions[partition] = offset
 
     def commits(self) -> tuple[Commit, ...]:
-        """Return what a commit of everything says."""
+        """Return a commit of every position."""
         return tuple(Commit(one, position) for one, position in self._positions.items() if position is not None)
 
     def read(self, count_max: int, now_ms: TimeMs) -> tuple[Read, ...]:
-        """Return what a poll hands out, at most `count_max` records, and stand behind it.
+        """Return the records of one poll, at most `count_max`, and move the positions behind them.
 
         A full poll goes on with the next partition the next time, so that none starves.
         """

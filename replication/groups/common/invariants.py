@@ -1,17 +1,16 @@
-"""What must hold of a group at every moment: G1 to G9, looked at from outside, over coordinator and clients.
+"""Define G1 to G9, the invariants of a group, as functions of a coordinator and its clients.
 
-Decides whether a life broke a rule, and says which, when, and by whom.
+What it decides: which invariant a group breaks, and by which members and partitions.
 
-Constraints: each invariant is a function of what is there now, or of two moments one after the other; none changes
-anything. A current member is one that the coordinator has, in a classic group in the present generation; others may
-still believe that they own something (zombies), and are why commits are fenced.
+Constraints: each invariant is a function of the present state, or of two successive states; none changes anything. A
+current member is one that the coordinator has, in a classic group in the present generation; other members may still
+own partitions in their own view (zombies), and are why commits are fenced.
 
-How: G1 the assignments of a stable classic generation give each partition once. G2 no two current members take the
-same partition for their own. G3 a target covers all
-subscribed partitions once. G4 who is at the target's epoch owns nothing that is assigned elsewhere. G5 a partition has
-an epoch exactly when somebody has it. G6 a stable group has arrived at its target. G7 what is committed is what was
-accepted last, from a current member, whoever coordinates. G8 offsets are forgotten only when they may be. G9 states
-follow the table.
+How: G1 the assignments of a stable classic generation give each partition once. G2 no two current members take the same
+partition for their own. G3 a target covers all subscribed partitions once. G4 who is at the target's epoch owns nothing
+that is assigned elsewhere. G5 a partition has an epoch exactly when somebody has it. G6 a stable group has arrived at
+its target. G7 what is committed is what was accepted last, from a current member, whoever coordinates. G8 offsets are
+forgotten only when they may be. G9 states follow the table.
 
 Source: the invariants G2 to G6 are those of the TLA+ model of KIP-848; the others follow from GroupMetadataManager and
 OffsetMetadataManager, trunk 1eb7644 (2024-10).
@@ -65,14 +64,14 @@ PREDECESSORS: Final = {
 
 @attrs.frozen
 class Broken:
-    """A rule that does not hold: its code, and by what."""
+    """An invariant that does not hold: its code, and a text with what broke it."""
 
     code: str
     what: str
 
 
 def generation_ownership(group: ClassicGroup) -> Iterator[Broken]:
-    """G1: in a stable generation no partition is given to two members."""
+    """Yield G1: a stable generation gives a partition to two members."""
     if group.state is not GroupState.STABLE:
         return
     given = Counter(
@@ -86,7 +85,7 @@ def generation_ownership(group: ClassicGroup) -> Iterator[Broken]:
 
 
 def single_owners(service: GroupService, clients: Iterable[Client]) -> Iterator[Broken]:
-    """G2: no two current members take the same partition for their own."""
+    """Yield G2: two current members own the same partition in their own view."""
     owners: dict[TopicPartition, str] = {}
     for client in clients:
         if not is_current(service, client):
@@ -98,7 +97,7 @@ def single_owners(service: GroupService, clients: Iterable[Client]) -> Iterator[
 
 
 def is_current(service: GroupService, client: Client) -> bool:
-    """Whether the client is a member, in a classic group one of the present generation: its commits are taken."""
+    """Return whether a client is a current member, in a classic group of the present generation."""
     if service.is_consumer_group:
         return client.member_id in service.consumer.group.members and client.generation > JOINING_EPOCH
     group = service.classic.group
@@ -106,7 +105,7 @@ def is_current(service: GroupService, client: Client) -> bool:
 
 
 def legal_target(group: ConsumerGroup) -> Iterator[Broken]:
-    """G3: the target gives each partition of each subscribed topic to one member."""
+    """Yield G3: a partition of a subscribed topic is in no member's target, or in two."""
     if not group.members or group.epoch != group.target_epoch:
         return
     given = Counter(partition for share in group.target.values() for partition in share)
@@ -118,7 +117,7 @@ def legal_target(group: ConsumerGroup) -> Iterator[Broken]:
 
 
 def epoch_meaning(group: ConsumerGroup) -> Iterator[Broken]:
-    """G4: a member at the target's epoch owns nothing that another one has, to keep or to give back."""
+    """Yield G4: a member at the target's epoch owns a partition that another holds, assigned or revoking."""
     for member in group.ordered():
         if member.epoch != group.target_epoch:
             continue
@@ -129,7 +128,7 @@ def epoch_meaning(group: ConsumerGroup) -> Iterator[Broken]:
 
 
 def partition_epochs(group: ConsumerGroup) -> Iterator[Broken]:
-    """G5: a partition has an epoch exactly when a member has it, assigned or to be given back."""
+    """Yield G5: a partition has an epoch without an owner, or an owner without an epoch."""
     held = {one for member in group.members.values() for one in (*member.assigned, *member.revoking)}
     known = held.union(*group.target.values())
     for partition in sorted(known):
@@ -138,7 +137,7 @@ def partition_epochs(group: ConsumerGroup) -> Iterator[Broken]:
 
 
 def stable_means_converged(group: ConsumerGroup) -> Iterator[Broken]:
-    """G6: in a stable group every member is stable at the group's epoch and owns its target."""
+    """Yield G6: a group is stable, but a member has not reached the group's epoch and its target."""
     if group.state is not ConsumerGroupState.STABLE:
         return
     for member in group.ordered():
@@ -148,7 +147,7 @@ def stable_means_converged(group: ConsumerGroup) -> Iterator[Broken]:
 
 
 def commits_fenced(accepted: dict[TopicPartition, CommittedOffset], service: GroupService) -> Iterator[Broken]:
-    """G7: what the coordinator knows is what was last accepted; nothing of it is lost by a fail-over."""
+    """Yield G7: the coordinator's committed offsets differ from those that were accepted last."""
     known = service.offsets.of_group(service.group_id)
     if known == accepted:
         return
@@ -160,7 +159,7 @@ def commits_fenced(accepted: dict[TopicPartition, CommittedOffset], service: Gro
 def premature_expiry(
     value: CommittedOffset, topic: str, service: GroupService, retention_ms: DurationMs, now_ms: TimeMs
 ) -> Iterator[Broken]:
-    """G8: an offset that is being forgotten has been committed long ago, and nobody can need it."""
+    """Yield G8: an offset is deleted though its retention has not passed, or a member still needs it."""
     group = service.classic.group
     age_ms = now_ms - value.committed_ms
     if service.is_consumer_group:
@@ -174,7 +173,7 @@ def premature_expiry(
 
 
 def legal_transition(group: ClassicGroup) -> Iterator[Broken]:
-    """G9: the state of a classic group came from one that it may come from."""
+    """Yield G9: a classic group came to its state from a state that does not lead there."""
     if group.previous_state is GroupState.DEAD or group.state is GroupState.DEAD:
         return
     if group.previous_state not in PREDECESSORS[group.state]:
@@ -182,7 +181,7 @@ def legal_transition(group: ClassicGroup) -> Iterator[Broken]:
 
 
 def legal_epochs(before: ConsumerGroup, group: ConsumerGroup) -> Iterator[Broken]:
-    """G9: epochs do not fall, but of members that join anew or leave for a while; who still has to revoke stays."""
+    """Yield G9: an epoch has fallen, though its member has neither joined anew nor left."""
     if group.epoch < before.epoch or group.target_epoch < before.target_epoch:
         yield Broken("G9", f"epoch {before.epoch} became {group.epoch}")
     for member_id, member in sorted(group.members.items()):

@@ -1,6 +1,6 @@
-"""What can be seen of a group at one moment, whichever protocol it lives by.
+"""Look at a group whichever protocol it uses: its fingerprint, its assignment, whether it is settled.
 
-Decides when two moments are the same to those who look, and when a group has come to rest.
+What it decides: when two states of a group count as equal, and when a group is settled.
 
 Source: ours.
 """
@@ -19,7 +19,7 @@ from replication.groups.client.client import Client
 
 
 def fingerprint(service: GroupService) -> object:
-    """Return what changes whenever members, generation, state or assignments do."""
+    """Return a value that changes when the group's members, generation, state or assignments do."""
     if service.is_consumer_group:
         return id(service), service.consumer.group
     group = service.classic.group
@@ -27,7 +27,7 @@ def fingerprint(service: GroupService) -> object:
 
 
 def given(service: GroupService) -> Mapping[MemberId, frozenset[TopicPartition]] | None:
-    """Return what each member of a stable group was given; None where it is not stable."""
+    """Return each member's assignment in a stable group; None where the group is not stable."""
     if service.is_consumer_group:
         modern = service.consumer.group
         return dict(modern.target) if modern.state is ConsumerGroupState.STABLE else None
@@ -41,7 +41,7 @@ def given(service: GroupService) -> Mapping[MemberId, frozenset[TopicPartition]]
 
 
 def is_settled(service: GroupService, clients: Iterable[Client], partition_counts: Mapping[str, int]) -> bool:
-    """Whether the group is stable, its members are alive, and each owns what it was given: together, all there is."""
+    """Return whether the group is stable, all members live, and each owns its assignment: together all partitions."""
     shares = given(service)
     alive = {client.member_id: client for client in clients}
     if shares is None or shares.keys() - alive.keys():
