@@ -90,7 +90,7 @@ class ProbeDue(HostedMessage):
 
 
 @attrs.frozen
-class ActDue(HostedMessage):
+class EventDue(HostedMessage):
     """A member's timer: the event at this place of its plan happens."""
 
     place: int

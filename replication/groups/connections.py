@@ -130,18 +130,18 @@ class ClientEnds:
         asked = GroupRequest(self._node, self.session, send.ticket, floor, self._group_id, send.request)
         out.send(Address(NodeId(broker)), asked)
 
-    def hear(self, told: GroupResponse) -> bool:
+    def hear(self, answer: GroupResponse) -> bool:
         """Take a response; return whether the client still waited for it."""
-        self._silent_since.pop(told.broker, None)
-        return told.session == self.session and self._under_way.pop(told.ticket, None) is not None
+        self._silent_since.pop(answer.broker, None)
+        return answer.session == self.session and self._under_way.pop(answer.ticket, None) is not None
 
-    def hear_probed(self, told: ProbeResult) -> Iterator[Ticket]:
+    def hear_probed(self, answer: ProbeResult) -> Iterator[Ticket]:
         """Take the answer to a probe, and yield the tickets of requests that are lost."""
-        if told.session != self.session:
+        if answer.session != self.session:
             return
-        self._silent_since.pop(told.broker, None)
-        for ticket in told.tickets:
-            if ticket not in told.waiting and self._under_way.pop(ticket, None) is not None:
+        self._silent_since.pop(answer.broker, None)
+        for ticket in answer.tickets:
+            if ticket not in answer.waiting and self._under_way.pop(ticket, None) is not None:
                 yield ticket
 
     def probe(self, now_ms: TimeMs, out: Outbox) -> Iterator[Ticket]:
@@ -164,4 +164,4 @@ class ClientEnds:
 
 
 LOST: Final = Disconnected()
-"""What a consumer is told of a request that is lost."""
+"""The response that a consumer gets for a lost request."""

@@ -133,17 +133,17 @@ class GroupsExtension:
         elif isinstance(request, OffsetFetchRequest):
             self._fetches[asked] = request, now_ms
 
-    def heard(self, member: Member, told: GroupResponse, now_ms: TimeMs) -> None:
+    def heard(self, member: Member, answer: GroupResponse, now_ms: TimeMs) -> None:
         """Add the response to a commit or an offset fetch to the history."""
-        asked, spec = (member.node, told.session, told.ticket), member.plan.spec
-        self.counts.hear(spec.name, told.response)
-        if isinstance(told.response, OffsetCommitResponse):
-            for commit, error in zip(self._commits.pop(asked), told.response.errors, strict=True):
+        asked, spec = (member.node, answer.session, answer.ticket), member.plan.spec
+        self.counts.hear(spec.name, answer.response)
+        if isinstance(answer.response, OffsetCommitResponse):
+            for commit, error in zip(self._commits.pop(asked), answer.response.errors, strict=True):
                 commit.answer(error, now_ms)
-        elif isinstance(told.response, OffsetFetchResponse):
+        elif isinstance(answer.response, OffsetFetchResponse):
             request, start_ms = self._fetches.pop(asked)
-            if told.response.error is ErrorCode.NONE:
-                for partition, offset in zip(request.partitions, told.response.offsets, strict=True):
+            if answer.response.error is ErrorCode.NONE:
+                for partition, offset in zip(request.partitions, answer.response.offsets, strict=True):
                     key = spec.group_id, partition
                     self.history.shown.append(OffsetShown(key, offset, spec.name, start_ms, now_ms))
 

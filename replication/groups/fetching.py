@@ -89,30 +89,30 @@ class Fetcher:
         if fetched is not None and fetched.number == due.number:
             self._ask(due.partition, out)
 
-    def on_leader(self, told: MetadataResponse, out: Outbox) -> None:
+    def on_leader(self, response: MetadataResponse, out: Outbox) -> None:
         """Take a metadata response, and fetch from the leader that it names."""
-        fetched = self._fetched.get(told.partition)
-        if fetched is None or fetched.number != told.number:
+        fetched = self._fetched.get(response.partition)
+        if fetched is None or fetched.number != response.number:
             return
-        fetched.leader = told.leader
-        if told.leader == NO_LEADER:
-            self._wait(told.partition, fetched, RETRY_MS, out)
+        fetched.leader = response.leader
+        if response.leader == NO_LEADER:
+            self._wait(response.partition, fetched, RETRY_MS, out)
         else:
-            self._ask(told.partition, out)
+            self._ask(response.partition, out)
 
-    def on_consumed(self, told: ConsumerFetchResponse, out: Outbox) -> None:
+    def on_consumed(self, response: ConsumerFetchResponse, out: Outbox) -> None:
         """Take a fetch response."""
-        fetched = self._fetched.get(told.partition)
-        if fetched is None or fetched.number != told.number:
+        fetched = self._fetched.get(response.partition)
+        if fetched is None or fetched.number != response.number:
             return
-        if told.error is ErrorCode.NONE:
+        if response.error is ErrorCode.NONE:
             fetched.leader = fetched.asked
-            for batch in batches_in(told.records):
+            for batch in batches_in(response.records):
                 fetched.end = Offset(max(fetched.end, batch.last_offset + 1))
-        elif told.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+        elif response.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             # What has expired is passed over, as with auto.offset.reset=earliest.
-            fetched.end = max(fetched.end, told.start_offset)
-        self._wait(told.partition, fetched, POLL_MS, out)
+            fetched.end = max(fetched.end, response.start_offset)
+        self._wait(response.partition, fetched, POLL_MS, out)
 
     def _ask(self, partition: int, out: Outbox) -> None:
         fetched = self._fetched[partition]

@@ -23,7 +23,7 @@ from replication.groups.client.client import Client
 from replication.groups.client.messages import Died, Note, Output, Send
 from replication.groups.client.protocols import new_client
 from replication.groups.common.events import Event, EventKind
-from replication.groups.connection_messages import ActDue, FetchNext, GroupResponse, MemberDue, ProbeDue, ProbeResult
+from replication.groups.connection_messages import EventDue, FetchNext, GroupResponse, MemberDue, ProbeDue, ProbeResult
 from replication.groups.connections import LOST, PROBE_MS, ClientEnds
 from replication.groups.fetching import Fetcher
 from replication.groups.layout import Layout
@@ -50,7 +50,7 @@ class Observer(Protocol):
         """Observe a request of a member."""
         ...
 
-    def heard(self, member: Member, told: GroupResponse, now_ms: TimeMs) -> None:
+    def heard(self, member: Member, answer: GroupResponse, now_ms: TimeMs) -> None:
         """Observe a response that a member received."""
         ...
 
@@ -96,13 +96,13 @@ class Member:
 
     def begin(self, out: Outbox) -> None:
         """Plan the member's events."""
-        for place, act in enumerate(self.plan.events):
-            out.wake(DurationMs(act.at_ms), ActDue(place))
+        for place, event in enumerate(self.plan.events):
+            out.wake(DurationMs(event.at_ms), EventDue(place))
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
         """Take a response, a timer, or an event of the plan."""
-        if isinstance(message, ActDue):
-            self._on_act_due(message.place, now_ms, out)
+        if isinstance(message, EventDue):
+            self._on_event_due(message.place, now_ms, out)
         elif self.client is None:
             return
         elif self.is_frozen:
@@ -149,7 +149,7 @@ class Member:
             else:
                 self._eye.noted(self, output, now_ms)
                 if isinstance(output, Died):
-                    out.wake(RESTART_MS, ActDue(_RESTART))
+                    out.wake(RESTART_MS, EventDue(_RESTART))
         self._fetcher.follow(client.subscriptions, out)
 
     def _receiver(self, send: Send) -> BrokerId:
@@ -173,23 +173,23 @@ class Member:
 
     # What befalls it.
 
-    def _on_act_due(self, place: int, now_ms: TimeMs, out: Outbox) -> None:
+    def _on_event_due(self, place: int, now_ms: TimeMs, out: Outbox) -> None:
         if place == _THAW:
             self._thaw(now_ms, out)
         elif place == _RESTART:
             if self.client is not None and self.client.is_over:
                 self._start(now_ms, out)
         else:
-            self._act(self.plan.events[place], now_ms, out)
+            self._happen(self.plan.events[place], now_ms, out)
 
-    def _act(self, act: Event, now_ms: TimeMs, out: Outbox) -> None:
-        kind = act.kind
+    def _happen(self, event: Event, now_ms: TimeMs, out: Outbox) -> None:
+        kind = event.kind
         if kind is EventKind.START:
             self._start(now_ms, out)
             return
         if not self.is_alive:
             return
-        lasting = f" for {act.for_ms} ms" if kind in (EventKind.STALL, EventKind.FREEZE) else ""
+        lasting = f" for {event.for_ms} ms" if kind in (EventKind.STALL, EventKind.FREEZE) else ""
         self._eye.acted(self, f"{TRACE_TEXTS[kind]}{lasting}", now_ms)
         if kind is EventKind.CRASH:
             self.client = None
@@ -197,10 +197,10 @@ class Member:
         elif kind is EventKind.CLOSE:
             self._do(lambda client: client.close(now_ms), now_ms, out)
         elif kind is EventKind.STALL:
-            self._do(lambda client: client.stall(act.for_ms, now_ms), now_ms, out)
+            self._do(lambda client: client.stall(event.for_ms, now_ms), now_ms, out)
         else:
             self.is_frozen = True
-            out.wake(act.for_ms, ActDue(_THAW))
+            out.wake(event.for_ms, EventDue(_THAW))
 
     def _start(self, now_ms: TimeMs, out: Outbox) -> None:
         self._begin_session()

@@ -66,7 +66,9 @@ class MemberPlan:
     @property
     def stays(self) -> bool:
         """Whether the member runs at the end of the plan."""
-        ends = [act.kind for act in self.events if act.kind in (EventKind.START, EventKind.CRASH, EventKind.CLOSE)]
+        ends = [
+            event.kind for event in self.events if event.kind in (EventKind.START, EventKind.CRASH, EventKind.CLOSE)
+        ]
         return bool(ends) and ends[-1] is EventKind.START
 
 
@@ -134,10 +136,10 @@ def _members(number: int, layout: Layout, options: Options, entropy: RandomSourc
             instance_id=InstanceId(f"instance-{number}-{place}") if is_static else None,
             options=ClientOptions(max_poll_interval_ms=_MAX_POLL_MS),
         )
-        yield MemberPlan(spec, protocol, tuple(_acts(options, entropy)))
+        yield MemberPlan(spec, protocol, tuple(_events(options, entropy)))
 
 
-def _acts(options: Options, entropy: RandomSource) -> Iterator[Event]:
+def _events(options: Options, entropy: RandomSource) -> Iterator[Event]:
     at_ms = _START_MS + entropy.next_int_bound(_START_MS_SPREAD)
     yield Event(TimeMs(at_ms), EventKind.START)
     kinds = [kind for kind in CLUSTER_KINDS if kind is not EventKind.START]

@@ -127,16 +127,16 @@ class Shard:
             self._do(host, service, service.advance(now_ms), now_ms, out)
         self._await(now_ms, out)
 
-    def on_produced(self, host: Host, told: ProduceResponse, now_ms: TimeMs, out: Outbox) -> None:
+    def on_produced(self, host: Host, response: ProduceResponse, now_ms: TimeMs, out: Outbox) -> None:
         """Take the result of an append."""
-        waiting = self._waiting.pop(told.number, None)
+        waiting = self._waiting.pop(response.number, None)
         if waiting is None:
             return
         self._show_committed(host)
-        error = ErrorCode.NONE if told.error in _COMMITTED else told.error
+        error = ErrorCode.NONE if response.error in _COMMITTED else response.error
         if error is ErrorCode.REQUEST_TIMED_OUT:
             entries = [entry for entry in waiting.append.entries if isinstance(entry, OffsetRecord)]
-            self._uncommitted += [Uncommitted(told.offset, entry) for entry in entries]
+            self._uncommitted += [Uncommitted(response.offset, entry) for entry in entries]
         service = waiting.service
         self._do(host, service, service.stored(waiting.append.token, error, now_ms), now_ms, out)
         self._await(now_ms, out)

@@ -86,7 +86,7 @@ class Ledger(Watcher):
         self._sampled_ms = 0
         self._has_changed = True
 
-    # What the world tells.
+    # What the simulation shows.
 
     def noted(self, simulation: GroupSimulation, process: Process, note: Note) -> None:
         """Count what a client did."""

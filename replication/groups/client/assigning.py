@@ -75,18 +75,18 @@ class ClientAssignor:
         rows = zip(members, assignment.rows.lists(), strict=True)
         return tuple((member.member_id, write_assignment(assignment.named(row))) for member, row in rows)
 
-    def _member(self, member: JoinedMember, told: Subscription) -> Member:
-        owned, generation = told.owned, told.generation
+    def _member(self, member: JoinedMember, subscription: Subscription) -> Member:
+        owned, generation = subscription.owned, subscription.generation
         if self.name in _WITH_MEMORY:
-            owned, generation = read_sticky_memory(told.user_data)
+            owned, generation = read_sticky_memory(subscription.user_data)
         return Member(
             id=member.member_id,
-            topics=told.topics,
+            topics=subscription.topics,
             instance_id=member.instance_id,
-            rack=told.rack,
+            rack=subscription.rack,
             owned=owned,
             generation=generation,
-            subscription_generation=told.generation,
+            subscription_generation=subscription.generation,
         )
 
 

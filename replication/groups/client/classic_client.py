@@ -221,11 +221,11 @@ class ClassicClient(Client):
         topics = sorted({topic for member in response.members for topic in read_subscription(member.metadata).topics})
         sent = self._membership
 
-        def assign(told: Response) -> None:
-            if not isinstance(told, TopicMetadataResponse) or self._membership != sent:
+        def assign(metadata: Response) -> None:
+            if not isinstance(metadata, TopicMetadataResponse) or self._membership != sent:
                 self._fail(ErrorCode.ILLEGAL_GENERATION)
                 return
-            self._partition_counts = self._assigned_counts = dict(told.partition_counts)
+            self._partition_counts = self._assigned_counts = dict(metadata.partition_counts)
             if response.skip_assignment:
                 self._sync(())
                 return
@@ -433,12 +433,12 @@ class ClassicClient(Client):
             self._link.ask(TopicMetadataRequest(topics), self._on_topics, anyone=True)
             self._refresh_topics()
 
-    def _on_topics(self, told: Response) -> None:
+    def _on_topics(self, response: Response) -> None:
         counts = self._assigned_counts
         if (
-            isinstance(told, TopicMetadataResponse)
+            isinstance(response, TopicMetadataResponse)
             and counts is not None
-            and dict(told.partition_counts) != dict(counts)
+            and dict(response.partition_counts) != dict(counts)
         ):
             self._must_join = True
             self._on_application(self._poll_group)

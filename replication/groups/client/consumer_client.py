@@ -76,7 +76,7 @@ class ConsumerClient(Client):
         self._epoch = JOINING_EPOCH
         self._target = _NONE
         self._current = _NONE
-        self._told: LocalAssignment | None = None
+        self._reported: LocalAssignment | None = None
         """The assignment that the last heartbeat reported; None when the next one says everything."""
         self._is_reconciling = False
         self._has_rejoined = False
@@ -207,13 +207,13 @@ class ConsumerClient(Client):
     def _heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         """Return a heartbeat with the fields that have changed; with all fields when joining and after an error."""
         is_joining = self.state is EpochState.JOINING
-        says_all = is_joining or self._told is None
+        says_all = is_joining or self._reported is None
         if self.state is EpochState.LEAVING:
             return ConsumerGroupHeartbeatRequest(
                 member_id=self._member_id, epoch=self._epoch, instance_id=self.spec.instance_id
             )
-        owned = self._current.partitions if says_all or self._told != self._current else None
-        self._told = self._current
+        owned = self._current.partitions if says_all or self._reported != self._current else None
+        self._reported = self._current
         return ConsumerGroupHeartbeatRequest(
             member_id=self._member_id,
             epoch=self._epoch,
@@ -251,7 +251,7 @@ class ConsumerClient(Client):
 
     def _on_beat_error(self, error: ErrorCode | None) -> None:
         """Find the coordinator, try again, join anew, or end, as the error of a heartbeat demands."""
-        self._told = None
+        self._reported = None
         pause_ms = 0 if error in _FENCED else self.spec.options.retry_backoff_ms
         self._beat_at_ms = self._pause_until_ms = TimeMs(self._now_ms + pause_ms)
         if error is None or error in LOOK_AGAIN:

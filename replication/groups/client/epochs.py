@@ -37,7 +37,7 @@ class EpochState(enum.Enum):
     """It owns what it was given, and has said so."""
 
     FENCED = enum.auto()
-    """It was told that it is no member, and loses what it owns."""
+    """The coordinator fenced it, and it loses what it owns."""
 
     LEAVING = enum.auto()
     """It says that it leaves."""
@@ -56,13 +56,13 @@ class EpochInput(enum.Enum):
     """It wants in."""
 
     GIVEN = enum.auto()
-    """It was told an assignment that it does not own."""
+    """A heartbeat response carries an assignment that it does not own."""
 
     UNCHANGED = enum.auto()
-    """It was told what it owns already, or has said that it owns it."""
+    """A heartbeat response carries the assignment that it owns, or it has reported that it owns it."""
 
     RECONCILED = enum.auto()
-    """It owns what it was told."""
+    """It owns its assignment."""
 
     FENCE = enum.auto()
     """The coordinator does not know it, or not in its epoch."""
@@ -77,7 +77,7 @@ class EpochInput(enum.Enum):
     """It has said so, and will be back when its application polls."""
 
     FAIL = enum.auto()
-    """It was told an error that nothing can be done about."""
+    """A heartbeat response carries an error that it cannot recover from."""
 
 
 _IN_GROUP: Final = (EpochState.JOINING, EpochState.RECONCILING, EpochState.ACKNOWLEDGING, EpochState.STABLE)

@@ -48,13 +48,13 @@ class JoinInput(enum.Enum):
     """It asks to join."""
 
     JOINED = enum.auto()
-    """It was told its generation."""
+    """The JoinGroup response names its generation."""
 
     SYNCED = enum.auto()
-    """It was told its assignment."""
+    """The SyncGroup response carries its assignment."""
 
     RESET = enum.auto()
-    """It was told that it is no member of its generation, or left."""
+    """The coordinator refused it as no member of the generation, or it left."""
 
 
 JOIN_TRANSITIONS: Final[Mapping[tuple[JoinState, JoinInput], JoinState]] = MappingProxyType(

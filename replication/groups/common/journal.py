@@ -6,7 +6,7 @@ Goals, most important first:
 1. Whoever reads the records has what was written, in Kafka's binary form.
 2. Records above the high watermark are kept apart: their offsets are shown only once they are committed.
 
-Constraints: a consumer group is written as what has changed since it was written last, so the journal must be told of
+Constraints: a consumer group is written as what has changed since it was written last, so the journal must see
 every append that succeeds.
 
 How: of classic groups and of offsets the newest record of a key holds; consumer groups are put together record by

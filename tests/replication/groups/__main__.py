@@ -27,7 +27,7 @@ class Seed:
     number: int
     event_count: int
     cpu_s: float
-    told: str
+    finding: str
     read_count: int
     duplicate_count: int
     rebalance_count: int
@@ -66,13 +66,13 @@ def main(arguments: list[str]) -> int:
         for seed in pool.imap(one, tasks):
             done.append(seed)
             commits.update(seed.commits)
-            if seed.told:
+            if seed.finding:
                 print(
-                    f"seed {seed.number}: {seed.told}\n  again: brokerside simulate --{kind} --minutes {minutes:g} "
+                    f"seed {seed.number}: {seed.finding}\n  again: brokerside simulate --{kind} --minutes {minutes:g} "
                     f"--groups {groups} --seed {seed.number}",
                     flush=True,
                 )
-    broken = sum(bool(seed.told) for seed in done)
+    broken = sum(bool(seed.finding) for seed in done)
     events, cpu_s = sum(seed.event_count for seed in done), sum(seed.cpu_s for seed in done)
     print(f"{count} runs of {minutes:g} minutes with {groups} groups, {events:,} events, {broken} broken")
     print(

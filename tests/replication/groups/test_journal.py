@@ -79,7 +79,7 @@ def test_a_compacted_partition_reads_as_the_whole_one(protocol: GroupProtocol) -
     assert (groups["group"].consumer is not None) == (protocol is GroupProtocol.CONSUMER)
 
 
-def test_what_is_not_committed_is_told_apart() -> None:
+def test_what_is_not_committed_is_kept_apart() -> None:
     log = written_by(groups_of(member("a", GroupProtocol.EAGER)))
     high = log.high_watermark
     assert not read(log)["group"].uncommitted

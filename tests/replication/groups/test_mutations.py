@@ -36,13 +36,13 @@ def two(protocol: GroupProtocol) -> GroupsExtension:
 
 
 def restarted(*, crash_ms: int, start_ms: int) -> GroupsExtension:
-    """Return a life of one member that dies, and asks for its offsets when it starts again."""
+    """Return groups of one member that dies, and asks for its offsets when it starts again."""
     events = act(crash_ms, EventKind.CRASH), act(start_ms, EventKind.START)
     return groups_of(member("a", GroupProtocol.EAGER, *events, session_timeout_ms=10_000))
 
 
 def test_two_members_under_a_fault_break_nothing() -> None:
-    """The same lives as below, with the model as it is."""
+    """The same runs as below, with the model as it is."""
     for protocol in GroupProtocol:
         assert codes(ran(two(protocol), KILL)) == set()
 
@@ -175,5 +175,5 @@ def test_l8_a_leader_that_gives_nothing_to_anybody(monkeypatch: pytest.MonkeyPat
 
 
 def test_every_invariant_of_groups_has_a_test_here() -> None:
-    told = {name.split("_")[part] for name in globals() if name.startswith("test_g") for part in (1, 2)}
-    assert {code.lower() for code in GROUP_INVARIANTS} <= told
+    reported = {name.split("_")[part] for name in globals() if name.startswith("test_g") for part in (1, 2)}
+    assert {code.lower() for code in GROUP_INVARIANTS} <= reported

@@ -32,7 +32,7 @@ def test_a_seed_with_groups_breaks_nothing(seed: int) -> None:
     assert swarm_groups(seed, 3, 2).counts.read_count > 0
 
 
-def test_harsh_weather_breaks_nothing() -> None:
+def test_harsh_faults_break_nothing() -> None:
     options = with_groups(harsh(1, DurationMs(120_000)))
     assert run(options, extension=GroupsExtension.drawn(options, 2)).findings == ()
 
@@ -43,7 +43,7 @@ def test_the_same_seed_goes_the_same_way() -> None:
     assert len(digests) == 1
 
 
-def test_groups_do_not_change_the_weather() -> None:
+def test_groups_do_not_change_the_faults() -> None:
     options = swarm(3, DurationMs(60_000))
     assert run(options).plan == run(with_groups(options), extension=GroupsExtension.drawn(with_groups(options), 2)).plan
 
@@ -114,7 +114,7 @@ def test_a_member_whose_end_cannot_be_stored_is_removed_when_it_can() -> None:
     assert client.subscriptions.owned == {t(0), t(1), t(2)}
 
 
-def test_stories_of_groups_look_and_listen() -> None:
+def test_scenarios_of_groups_look_and_listen() -> None:
     """A scenario that expects something else says what was otherwise; that they go as described is tested with all."""
     look = attrs.evolve(S71.expected_states[0], generation=9)
     heard = attrs.evolve(S71.expected_responses[1], count_min=1, count_max=2)

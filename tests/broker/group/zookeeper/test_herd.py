@@ -66,9 +66,9 @@ def test_who_fails_too_often_owns_nothing_and_its_partitions_are_nobodys() -> No
     assert len(herd.owners()) < 60
 
 
-def test_the_same_seed_is_the_same_story() -> None:
-    stories = [Herd(HerdOptions(consumer_count=15), SplitMix64(9)).start() for _ in range(2)]
-    assert stories[0] == stories[1] != Herd(HerdOptions(consumer_count=15), SplitMix64(10)).start()
+def test_the_same_seed_is_the_same_run() -> None:
+    reports = [Herd(HerdOptions(consumer_count=15), SplitMix64(9)).start() for _ in range(2)]
+    assert reports[0] == reports[1] != Herd(HerdOptions(consumer_count=15), SplitMix64(10)).start()
 
 
 @given(st.integers(1, 12), st.integers(1, 30), st.integers(0, 2**32))

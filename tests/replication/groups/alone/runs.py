@@ -17,7 +17,7 @@ SMALL = Shape(members=4, partitions=8, minutes=10)
 
 @cache
 def named(name: str, protocol: GroupProtocol) -> GroupRun:
-    """Return a named scenario's life."""
+    """Return the run of a named scenario."""
     return run_group(SCENARIOS[name], protocol, 1)
 
 
@@ -36,7 +36,7 @@ def watched(name: str, protocol: GroupProtocol, *watchers: Watcher) -> GroupSimu
 
 
 def findings(name: str, protocol: GroupProtocol) -> list[GroupFinding]:
-    """Return what the checker finds, of a world that a test may have broken on purpose."""
+    """Return what the checker finds, of a simulation that a test may have broken on purpose."""
     checker = Checker()
     watched(name, protocol, checker)
     return checker.findings

@@ -29,7 +29,9 @@ def simulate(*arguments: str) -> int:
     return run(simulate_command, "brokerside groups simulate", list(arguments))
 
 
-def test_a_story_is_told_with_a_column_for_each_protocol_that_it_is_about(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scenario_is_shown_with_a_column_for_each_protocol_that_it_is_about(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert simulate("--scenario", "S66") == 0
     printed = capsys.readouterr().out
     assert SCENARIOS["S66"].how in printed
@@ -67,7 +69,7 @@ def test_json_has_every_count_and_is_the_same_each_time(capsys: pytest.CaptureFi
     assert group_run["commits"]["NONE"] > 0
 
 
-def test_the_stories_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate("--list-scenarios") == 0
     printed = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in printed] == list(SCENARIOS)
@@ -109,7 +111,7 @@ def test_names_of_others_are_escaped_in_tables_and_charts(tmp_path: Path, capsys
     assert "&lt;b&gt;\\x1b[31m" in chart.read_text()
 
 
-def test_a_broken_invariant_is_told_with_status_one(
+def test_a_broken_invariant_is_reported_with_status_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
@@ -168,7 +170,7 @@ def changed(**entries: object) -> dict[str, object]:
         (changed(members=[{"name": "a", "topics": ["orders"]}] * 2), "a member is there twice"),
     ],
 )
-def test_a_file_that_tells_no_story_is_refused_in_a_sentence(
+def test_a_file_that_describes_no_scenario_is_refused_in_a_sentence(
     document: object, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "events.json"

@@ -1,4 +1,4 @@
-"""Whole lives: the same for the same seed, sound for any, and comparable between protocols."""
+"""Whole runs: the same for the same seed, sound for any, and comparable between protocols."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from replication.groups.alone.group_run import run_group
 from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
 from replication.groups.client.protocols import GroupProtocol
 scenario = seeded_scenario(5, Shape(members=3, partitions=5, minutes=6))
-lives = [run_group(scenario, protocol, 5) for protocol in GroupProtocol]
-print(hashlib.sha256(repr([(life.figures(), life.spans, life.generations_ms) for life in lives]).encode()).hexdigest())
+runs = [run_group(scenario, protocol, 5) for protocol in GroupProtocol]
+print(hashlib.sha256(repr([(run.figures(), run.spans, run.generations_ms) for run in runs]).encode()).hexdigest())
 """
 
 
-def test_the_same_seed_gives_the_same_life_whatever_the_hash_seed() -> None:
+def test_the_same_seed_gives_the_same_run_whatever_the_hash_seed() -> None:
     def digest(hash_seed: str) -> str:
         return subprocess.run(
             [sys.executable, "-c", _DIGEST],
@@ -42,7 +42,7 @@ def test_the_same_seed_gives_the_same_life_whatever_the_hash_seed() -> None:
 
 @pytest.mark.parametrize("protocol", GroupProtocol)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_seeded_life_breaks_nothing_and_comes_to_rest(seed: int, protocol: GroupProtocol) -> None:
+def test_a_seeded_run_breaks_nothing_and_comes_to_rest(seed: int, protocol: GroupProtocol) -> None:
     group_run = seeded(seed, protocol)
     assert group_run.findings == ()
     last_ms = max(event.at_ms + event.for_ms for event in group_run.scenario.events)

@@ -29,7 +29,7 @@ def held_by(group_run: GroupRun, member: str, at_ms: int) -> set[str]:
     ("name", "protocol"),
     [(scenario.name, protocol) for scenario in SCENARIOS.values() for protocol in scenario.protocols],
 )
-def test_no_story_breaks_an_invariant(name: str, protocol: GroupProtocol) -> None:
+def test_no_scenario_breaks_an_invariant(name: str, protocol: GroupProtocol) -> None:
     assert named(name, protocol).findings == ()
 
 

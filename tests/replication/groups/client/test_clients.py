@@ -208,8 +208,8 @@ def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_i
     script.at(3_600)
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     request = script.asked(JoinGroupRequest)
-    told = read_subscription(request.protocols[0].metadata)
-    assert (told.owned, told.generation, script.of(PartitionsRevoked)) == ((P0, P1), 1, [])
+    subscription = read_subscription(request.protocols[0].metadata)
+    assert (subscription.owned, subscription.generation, script.of(PartitionsRevoked)) == ((P0, P1), 1, [])
     script.answer(JoinGroupRequest, in_generation(2, request))
     script.answer(SyncGroupRequest, SyncGroupResponse(ticket=request.ticket, assignment=write_assignment({P0})))
     script.at(4_200)
@@ -278,7 +278,9 @@ def consumer(instance_id: str | None = None) -> Script:
     return script
 
 
-def told(epoch: int, *partitions: TopicPartition, error: ErrorCode = ErrorCode.NONE) -> ConsumerGroupHeartbeatResponse:
+def accepted(
+    epoch: int, *partitions: TopicPartition, error: ErrorCode = ErrorCode.NONE
+) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(
         error=error,
         member_id=MemberId("m"),
@@ -292,14 +294,14 @@ def test_a_consumer_member_acknowledges_what_it_was_given_at_once() -> None:
     script = consumer()
     first = script.asked(ConsumerGroupHeartbeatRequest)
     assert (first.epoch, first.owned, first.subscribed_topics) == (0, frozenset(), frozenset({"t"}))
-    script.answer(ConsumerGroupHeartbeatRequest, told(1, P0, P1))
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0, P1))
     second = script.asked(ConsumerGroupHeartbeatRequest)
     assert (second.epoch, second.owned, second.subscribed_topics) == (1, BOTH, None)
 
 
 def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
     script = consumer()
-    script.answer(ConsumerGroupHeartbeatRequest, told(1, P0, P1))
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0, P1))
     script.answer(OffsetFetchRequest, OffsetFetchResponse((None, None)))
     script.answer(
         ConsumerGroupHeartbeatRequest,
@@ -307,7 +309,7 @@ def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
     )
     script.at(5_000)
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
-    script.answer(ConsumerGroupHeartbeatRequest, told(1, P0))
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0))
     assert script.of(PartitionsRevoked) == []
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     assert script.of(PartitionsRevoked) == [PartitionsRevoked(frozenset({P1}), Why.REVOKED)]
@@ -316,8 +318,8 @@ def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
 
 def test_a_fenced_consumer_member_loses_everything_and_joins_with_epoch_zero_under_its_name() -> None:
     script = consumer()
-    script.answer(ConsumerGroupHeartbeatRequest, told(1, P0, P1))
-    script.answer(ConsumerGroupHeartbeatRequest, told(1, error=ErrorCode.FENCED_MEMBER_EPOCH))
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0, P1))
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, error=ErrorCode.FENCED_MEMBER_EPOCH))
     assert script.of(PartitionsRevoked) == [PartitionsRevoked(BOTH, Why.LOST)]
     again = script.asked(ConsumerGroupHeartbeatRequest)
     assert (again.epoch, again.member_id) == (0, "m")
@@ -325,8 +327,8 @@ def test_a_fenced_consumer_member_loses_everything_and_joins_with_epoch_zero_und
 
 def test_after_an_error_a_consumer_member_says_everything_again() -> None:
     script = consumer()
-    script.answer(ConsumerGroupHeartbeatRequest, told(1, P0))
-    script.answer(ConsumerGroupHeartbeatRequest, told(1, error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0))
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
     script.at(200)
     again = script.asked(ConsumerGroupHeartbeatRequest)
     assert (again.epoch, again.owned, again.subscribed_topics) == (1, frozenset({P0}), frozenset({"t"}))
@@ -335,7 +337,7 @@ def test_after_an_error_a_consumer_member_says_everything_again() -> None:
 
 def test_an_unreleased_instance_ends_the_consumer() -> None:
     script = consumer("i")
-    script.answer(ConsumerGroupHeartbeatRequest, told(0, error=ErrorCode.UNRELEASED_INSTANCE_ID))
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(0, error=ErrorCode.UNRELEASED_INSTANCE_ID))
     assert script.of(Died) == [Died("UNRELEASED_INSTANCE_ID")]
     assert script.client.next_ms() is None
 
