@@ -57,12 +57,12 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
         "config": Joined(
             "broker.__main__",
             "config",
-            "Print Kafka's broker, topic and group settings, or everything known of the one called NAME.",
+            "Print all of Kafka's broker, topic and group settings, or everything known about the setting NAME.",
         ),
         "diagram": Joined(
             "broker.__main__",
             "diagram",
-            "Print the broker's life cycle as the controller sees it, from the table that the model runs on.",
+            "Print the broker's life cycle, as the controller sees it, from the model's transition table.",
         ),
         "explore": Joined(
             "replication.explore.cli",
@@ -87,7 +87,7 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
         "mirror": Joined(
             "replication.mirror.cli",
             "mirror",
-            "Copy one cluster into another as MirrorMaker does, and check that nothing is lost by it.",
+            "Copy one cluster into another as MirrorMaker 2 does, and check the copy.",
         ),
         "recipes": Joined(
             "spark_analysis.cli.recipes",
@@ -102,13 +102,15 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
         "requests": Joined(
             "broker.requests.cli",
             "requests_command",
-            "Play produce, fetch and metadata requests through a broker's threads and queues, at several loads.",
+            "Simulate produce, fetch and metadata requests through a broker's threads and queues, at several loads.",
         ),
-        "scenario": Joined("replication.scenarios.cli", "scenario", "Fault scenarios with known outcomes."),
+        "scenario": Joined(
+            "replication.scenarios.cli", "scenario", "List and run named fault scenarios with known outcomes."
+        ),
         "simulate": Joined(
             "replication.cli.simulate",
             "simulate",
-            "Run a cluster on a virtual clock, under faults, and check every step.",
+            "Run a cluster on a virtual clock under faults and check the invariants at every step.",
         ),
     }
 )
