@@ -1,4 +1,4 @@
-"""Show how far a long job is: a steady bar on a terminal, a line now and then elsewhere.
+"""Show how far a long job is: a steady bar on a terminal, a line now and then elsewhere and on a dumb terminal.
 
 Decides what of a running job is printed, always on stderr, never on stdout. Goals: the bar
 never goes back and never exceeds its total, also when Spark repeats a task; nothing of it is
@@ -83,9 +83,14 @@ def progress(
     """
     bar = Bar(title, total, unit)
     where = sys.stderr if stream is None else stream
-    show = _nothing if quiet else _drawn if where.isatty() else _lines
+    show = _nothing if quiet else _drawn if _can_draw(where) else _lines
     with show(bar, where) as refresh, _polling(bar, done, refresh):
         yield bar
+
+
+def _can_draw(stream: TextIO) -> bool:
+    """Whether the stream is a terminal whose cursor can be moved; one that says it is dumb gets lines."""
+    return stream.isatty() and not Console(file=stream).is_dumb_terminal
 
 
 @contextlib.contextmanager

@@ -14,6 +14,11 @@ from spark_analysis.session import progress as module
 from spark_analysis.session.progress import Bar, progress
 
 
+@pytest.fixture(autouse=True)
+def terminal_that_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -91,6 +96,25 @@ def test_quiet_shows_nothing_even_on_a_terminal() -> None:
     with progress("Placing", total=9, unit="clusters", done=done, quiet=True, stream=stream):
         assert asked.wait(30)
     assert stream.getvalue() == ""
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    stream = Terminal()
+    done, asked = times(5)
+    with progress("Placing", total=9_999, unit="clusters", done=done, stream=stream):
+        assert asked.wait(30)
+    assert stream.getvalue().splitlines()[:2] == ["Placing: 2 of 9,999 clusters", "Placing: 4 of 9,999 clusters"]
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_terminal_without_a_name_sees_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TERM")
+    stream = Terminal()
+    with progress("Placing", total=1_000, unit="clusters", stream=stream) as bar:
+        bar.advance(1_000)
+    assert "1,000 of 1,000 clusters" in stream.getvalue()
 
 
 @pytest.mark.usefixtures("fast")
