@@ -1,4 +1,4 @@
-"""What can be wrong with a log, in the three families of `broker.errors`, each with the class that Kafka throws.
+"""Define the errors of a log, each with the class that Kafka throws.
 
 Damaged bytes are `CorruptDataError`s; `kafka_class` names the Java class, so that both can be compared to the
 letter. A short read at the end of a file is no error: iteration ends there.
@@ -14,13 +14,13 @@ from broker.errors import BrokersideError, CorruptDataError, RefusedError
 
 
 class CorruptBatchError(CorruptDataError):
-    """A batch or message whose size, checksum or magic cannot be right."""
+    """A batch or message with an impossible size, checksum or magic."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.common.errors.CorruptRecordException"
 
 
 class InvalidRecordError(CorruptDataError):
-    """A batch whose checksum holds, or was not asked for, but whose records do not add up."""
+    """A batch with a right (or unverified) checksum whose records are malformed."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.common.InvalidRecordException"
 
@@ -38,7 +38,7 @@ class UnknownCodecError(CorruptDataError):
 
 
 class StorageError(BrokersideError):
-    """The disk refused: which operation, on which path, and why. Whether it was done is not known."""
+    """A disk operation failed; whether it took effect is unknown."""
 
     definite = False
     kafka_class: ClassVar[str] = "org.apache.kafka.common.errors.KafkaStorageException"
@@ -65,19 +65,19 @@ class LockedError(StorageError, RefusedError):
 
 
 class CorruptIndexError(CorruptDataError):
-    """An index that cannot be right: its size, its first or its last entry."""
+    """An index with an impossible size, first entry or last entry."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.storage.internals.log.CorruptIndexException"
 
 
 class CorruptTransactionIndexError(CorruptDataError):
-    """An entry of a transaction index in a version that is not known."""
+    """A transaction index entry with an unknown version."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.common.KafkaException"
 
 
 class CorruptSnapshotError(CorruptDataError):
-    """A producer snapshot whose version, layout or checksum cannot be right."""
+    """A producer snapshot with an unknown version, a malformed layout or a wrong checksum."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.storage.internals.log.CorruptSnapshotException"
 
@@ -94,19 +94,19 @@ class CheckpointError(CorruptDataError):
 
 
 class IllegalArgumentError(RefusedError):
-    """Something that Kafka's storage never does to itself, such as an entry for a full index."""
+    """An argument that Kafka's storage never passes itself, such as an entry for a full index."""
 
     kafka_class = "java.lang.IllegalArgumentException"
 
 
 class IllegalStateError(RefusedError):
-    """A time index entry older than the last one."""
+    """A time index entry with an older timestamp than the last one."""
 
     kafka_class = "java.lang.IllegalStateException"
 
 
 class InvalidOffsetError(RefusedError):
-    """An index entry whose offset is not above the last one's."""
+    """An index entry whose offset is not above the last entry's."""
 
     kafka_class = "org.apache.kafka.common.errors.InvalidOffsetException"
 
@@ -118,25 +118,25 @@ class IndexOffsetOverflowError(RefusedError):
 
 
 class OutOfOrderSequenceError(RefusedError):
-    """A batch of an idempotent producer that does not follow its last one."""
+    """A batch of an idempotent producer whose sequence does not follow the last batch's."""
 
     kafka_class = "org.apache.kafka.common.errors.OutOfOrderSequenceException"
 
 
 class InvalidProducerEpochError(RefusedError):
-    """A batch or marker of a producer epoch that has been succeeded."""
+    """A batch or marker of an outdated producer epoch."""
 
     kafka_class = "org.apache.kafka.common.errors.InvalidProducerEpochException"
 
 
 class InvalidTxnStateError(RefusedError):
-    """A batch outside a transaction from a producer that is in one."""
+    """A non-transactional batch from a producer with an open transaction."""
 
     kafka_class = "org.apache.kafka.common.errors.InvalidTxnStateException"
 
 
 class TransactionCoordinatorFencedError(RefusedError):
-    """A transaction marker of a coordinator epoch that has been succeeded."""
+    """A transaction marker of an outdated coordinator epoch."""
 
     kafka_class = "org.apache.kafka.common.errors.TransactionCoordinatorFencedException"
 
@@ -155,19 +155,19 @@ class SegmentOffsetOverflowError(RefusedError):
 
 
 class OffsetOutOfRangeError(RefusedError):
-    """An offset that the log does not have, or that it may not start at."""
+    """An offset outside the log, or an invalid new log start offset."""
 
     kafka_class = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
 
 
 class OffsetsOutOfOrderError(RefusedError):
-    """A replicated set of batches whose offsets do not grow."""
+    """A replicated record set whose offsets do not ascend."""
 
     kafka_class = "kafka.common.OffsetsOutOfOrderException"
 
 
 class UnexpectedAppendOffsetError(RefusedError):
-    """A replicated set of batches that begins below the log's end."""
+    """A replicated record set that begins below the log end offset."""
 
     kafka_class = "kafka.common.UnexpectedAppendOffsetException"
 
@@ -179,19 +179,19 @@ class RecordTooLargeError(RefusedError):
 
 
 class RecordBatchTooLargeError(RefusedError):
-    """A set of batches larger than segment.bytes."""
+    """A record set larger than segment.bytes."""
 
     kafka_class = "org.apache.kafka.common.errors.RecordBatchTooLargeException"
 
 
 class InvalidAppendError(RefusedError):
-    """A batch that a leader does not take: its offsets, counts, magic or control bit."""
+    """A record set that a leader rejects for its offsets, counts, magic or control bit."""
 
     kafka_class = "org.apache.kafka.common.InvalidRecordException"
 
 
 class RecordValidationError(RefusedError):
-    """Records that a leader does not take: without a key where one is needed, or with a time out of range.
+    """Records that a leader rejects: without the required key, or with a time out of range.
 
     `record_indexes` are the places of those records in their batch; `has_invalid_timestamp` says that a time is wrong.
     """
@@ -205,18 +205,18 @@ class RecordValidationError(RefusedError):
 
 
 class UnsupportedForMessageFormatError(RefusedError):
-    """Something that the message format of the log cannot say."""
+    """A field or record that the message format of the log cannot hold."""
 
     kafka_class = "org.apache.kafka.common.errors.UnsupportedForMessageFormatException"
 
 
 class InconsistentTopicIdError(RefusedError):
-    """A log of one topic is opened as another's."""
+    """An attempt to open a log with another topic's id."""
 
     kafka_class = "org.apache.kafka.common.errors.InconsistentTopicIdException"
 
 
 class SegmentExistsError(RefusedError):
-    """A log is to begin a segment at an offset where it has one that is not empty, or below its last one."""
+    """A new segment at an offset at which a non-empty segment exists, or below the last one."""
 
     kafka_class = "org.apache.kafka.common.KafkaException"

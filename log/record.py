@@ -1,4 +1,4 @@
-"""One record: an offset, a time, a key, a value and headers; and what control records say.
+"""Define Record, the record that readers return, and decode control records.
 
 What it decides: the value that every reader of a log hands out, whatever the format on disk, and the meaning of
 the records that no client sees.
@@ -42,7 +42,7 @@ _MARKER_VALUE: Final = struct.Struct(">hi")
 
 
 class TimestampType(enum.Enum):
-    """Who set the timestamps; the value is Kafka's name."""
+    """The source of a timestamp, the producer or the broker; the value is Kafka's name."""
 
     NO_TIMESTAMP_TYPE = "NoTimestampType"
     """Magic 0, which has none."""
@@ -61,7 +61,7 @@ class TimestampOffset:
 
 
 class ControlType(enum.IntEnum):
-    """What a control record says; the number is Kafka's."""
+    """The type of a control record; the value is Kafka's number."""
 
     ABORT = 0
     COMMIT = 1
@@ -76,7 +76,7 @@ class ControlType(enum.IntEnum):
 
 @attrs.frozen
 class Header:
-    """A name and a value beside the record's own. Names that are not UTF-8 show U+FFFD, as in Kafka."""
+    """The name and value of a record header. Names that are not UTF-8 contain U+FFFD, as in Kafka."""
 
     name: str
     value: bytes | None
@@ -84,7 +84,7 @@ class Header:
 
 @value
 class Record:
-    """One record as a reader sees it; `sequence` is -1 where no producer id was given."""
+    """A record as a reader returns it; `sequence` is -1 without a producer id."""
 
     offset: Offset
     timestamp: TimeMs
@@ -96,7 +96,7 @@ class Record:
 
 @attrs.frozen
 class EndTransactionMarker:
-    """How a transaction ended, and the epoch of the coordinator that said so."""
+    """The outcome of a transaction, and the epoch of the coordinator that wrote the marker."""
 
     control_type: ControlType
     coordinator_epoch: int
@@ -125,7 +125,7 @@ def int64(value: int) -> int:
 
 
 def control_type(key: bytes | None) -> ControlType:
-    """Return the type that the key of a control record names; raise InvalidRecordError."""
+    """Return the type in the key of a control record; raise InvalidRecordError."""
     size = 0 if key is None else len(key)
     if key is None or size < _CONTROL_KEY.size:
         raise InvalidRecordError(
@@ -138,7 +138,7 @@ def control_type(key: bytes | None) -> ControlType:
 
 
 def marker_of(record: Record) -> EndTransactionMarker | None:
-    """Return the marker that a control record is, None if it is another control record; raise InvalidRecordError."""
+    """Return the transaction marker in a control record, None for other types; raise InvalidRecordError."""
     kind = control_type(record.key)
     if kind not in (ControlType.ABORT, ControlType.COMMIT):
         return None

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for records, batches and whole logs of them.
+"""Draw records, batches and whole logs with Hypothesis.
 
 What it decides: which batches tests are run on. They are small, as shrunken counterexamples are read by people, and
 lean towards what breaks readers: null and empty keys, values and header values, sizes where a number grows by a byte,
@@ -47,7 +47,7 @@ EDGES: Final = (0, 1, 2**31 - 1, 2**31, OFFSET_MAX)
 
 @attrs.frozen
 class Written:
-    """A batch and what a reader must find in it."""
+    """An encoded batch and the records that a reader must find in it."""
 
     spec: BatchSpec
     records: tuple[Record, ...]
@@ -57,7 +57,7 @@ class Written:
 
 @functools.cache
 def payloads() -> st.SearchStrategy[bytes | None]:
-    """Draw a key or a value: null, empty, short, or of a size at the edge."""
+    """Draw a key or a value: null, empty, short, or of a size at which a varint grows."""
     at_the_edge = st.sampled_from(
         [bytes(range(251)) * (size // 251) + bytes(range(size % 251)) for size in SIZES_AT_THE_EDGE]
     )
@@ -73,7 +73,7 @@ def headers() -> st.SearchStrategy[tuple[Header, ...]]:
 
 @functools.cache
 def times() -> st.SearchStrategy[TimeMs]:
-    """Draw a timestamp, -1 for none among them."""
+    """Draw a timestamp in milliseconds, -1 for none."""
     return st.builds(TimeMs, st.sampled_from((NO_TIMESTAMP, 0, 1_700_000_000_000)) | st.integers(0, TIME_MAX))
 
 
@@ -93,7 +93,7 @@ def records(draw: st.DrawFn, base_offset: int = 0, magic: int = 2, count_max: in
 
 @st.composite
 def specs(draw: st.DrawFn, base_offset: int | None = None, magic: int | None = None) -> BatchSpec:
-    """Draw what a batch says of itself; the base offset and magic given, or drawn."""
+    """Draw a BatchSpec; base offset and magic may be given."""
     drawn_magic = draw(st.sampled_from((0, 1, 2, 2, 2))) if magic is None else magic
     base = draw(st.sampled_from(EDGES) | st.integers(0, OFFSET_MAX)) if base_offset is None else base_offset
     spec = BatchSpec(base_offset=Offset(base), magic=drawn_magic)
@@ -125,7 +125,7 @@ def _with_producer(draw: st.DrawFn, spec: BatchSpec) -> BatchSpec:
 
 @st.composite
 def written_batches(draw: st.DrawFn, base_offset: int | None = None, magic: int | None = None) -> Written:
-    """Draw a batch: a set of plain messages too, if of magic 0 or 1 and not compressed."""
+    """Draw a batch, or for uncompressed magic 0 and 1 a set of plain messages."""
     spec = draw(specs(base_offset, magic))
     drawn = draw(records(spec.base_offset, spec.magic))
     return Written(spec, tuple(_as_read(spec, record) for record in drawn), build_batch(spec, drawn))
@@ -133,7 +133,7 @@ def written_batches(draw: st.DrawFn, base_offset: int | None = None, magic: int 
 
 @st.composite
 def markers(draw: st.DrawFn, base_offset: int | None = None) -> Written:
-    """Draw the control batch at the end of a transaction."""
+    """Draw the control batch that ends a transaction."""
     spec = attrs.evolve(_with_producer(draw, draw(specs(base_offset, magic=2))), codec=Codec.NONE)
     kind = draw(st.sampled_from((ControlType.ABORT, ControlType.COMMIT)))
     marker = EndTransactionMarker(kind, draw(st.integers(-1, 2**31 - 1)))
@@ -146,7 +146,7 @@ def markers(draw: st.DrawFn, base_offset: int | None = None) -> Written:
 
 @st.composite
 def streams(draw: st.DrawFn, magics: Sequence[int] = (0, 1, 2), count_max: int = 4) -> tuple[Written, ...]:
-    """Draw batches that follow one another in a log, up to `count_max`; markers among them, if magic 2 is."""
+    """Draw up to `count_max` consecutive batches of a log, with transaction markers among magic 2."""
     offset = draw(st.sampled_from(EDGES[:-1]))
     drawn: list[Written] = []
     for _ in range(draw(st.integers(0, count_max))):

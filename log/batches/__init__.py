@@ -1,3 +1,3 @@
-"""Batches of records in all three formats: read, built, rewritten, and scanned."""
+"""Read, build, rewrite and scan record batches in all three message formats."""
 
 __all__: tuple[str, ...] = ()

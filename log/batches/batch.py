@@ -33,7 +33,7 @@ NO_LEADER_EPOCH: Final = LeaderEpoch(-1)
 
 
 class RecordBatch(abc.ABC):
-    """One batch of magic 2, or one message of magic 0 or 1, plain or a compressed wrapper.
+    """A batch of magic 2, or a message of magic 0 or 1: plain, or a compressed wrapper.
 
     `data` are its bytes and nothing else, `position` is where it stood in its file, `source` names that file in errors.
     Absent numbers are -1.
@@ -49,132 +49,132 @@ class RecordBatch(abc.ABC):
     @property
     @abc.abstractmethod
     def magic(self) -> int:
-        """0, 1, 2; larger only in what the file reader accepts."""
+        """Return the magic: 0, 1 or 2; the file reader also accepts larger ones."""
 
     @property
     @abc.abstractmethod
     def attributes(self) -> int:
-        """The field as stored: 16 bits, signed, in magic 2; 8 bits before."""
+        """Return the attributes as stored: 16 bits, signed, in magic 2; 8 bits, signed, in magic 0 and 1."""
 
     @property
     @abc.abstractmethod
     def crc(self) -> int:
-        """The checksum as stored, unsigned."""
+        """Return the checksum as stored, unsigned."""
 
     @property
     @abc.abstractmethod
     def base_offset(self) -> Offset:
-        """The first offset. Of a wrapper of magic 0 or 1 found by looking inside, as Kafka does; may raise."""
+        """Return the first offset; a wrapper of magic 0 or 1 is decompressed to find it, which may raise."""
 
     @property
     @abc.abstractmethod
     def last_offset(self) -> Offset:
-        """The last offset that the batch covers, whether or not that record is still there."""
+        """Return the last offset that the batch covers, even if the cleaner removed that record."""
 
     @property
     @abc.abstractmethod
     def timestamp_type(self) -> TimestampType:
-        """Who set the timestamps."""
+        """Return the timestamp type: CreateTime or LogAppendTime."""
 
     @property
     @abc.abstractmethod
     def base_timestamp(self) -> TimeMs:
-        """What the records' times are relative to (the delete horizon, where there is one); -1 before magic 2."""
+        """Return the base of the timestamp deltas (the delete horizon if one is set); -1 before magic 2."""
 
     @property
     @abc.abstractmethod
     def max_timestamp(self) -> TimeMs:
-        """The largest time of the records when it was written, or the time of the append; -1 for none."""
+        """Return the largest record timestamp at writing, or the append time, in milliseconds; -1 for none."""
 
     @property
     @abc.abstractmethod
     def last_offset_delta(self) -> int:
-        """`last_offset` less `base_offset`."""
+        """Return `last_offset` less `base_offset`."""
 
     @property
     @abc.abstractmethod
     def producer_id(self) -> ProducerId:
-        """Who wrote it, -1 for a producer without id."""
+        """Return the id of the producer that wrote the batch, -1 without an id."""
 
     @property
     @abc.abstractmethod
     def producer_epoch(self) -> ProducerEpoch:
-        """The producer's epoch, -1 for none."""
+        """Return the producer's epoch, -1 without one."""
 
     @property
     @abc.abstractmethod
     def base_sequence(self) -> int:
-        """The producer's number of the first record, -1 for none."""
+        """Return the sequence number of the first record, -1 without one."""
 
     @property
     @abc.abstractmethod
     def last_sequence(self) -> int:
-        """The producer's number of the last record, wrapping from 2147483647 to 0; -1 for none."""
+        """Return the sequence number of the last record, wrapped from 2147483647 to 0; -1 without one."""
 
     @property
     @abc.abstractmethod
     def partition_leader_epoch(self) -> LeaderEpoch:
-        """The epoch of the leader that appended it, -1 for none."""
+        """Return the epoch of the leader that appended the batch, -1 for none."""
 
     @property
     @abc.abstractmethod
     def record_count(self) -> int:
-        """How many records the header announces; before magic 2 counted, which decompresses a wrapper and may raise."""
+        """Return the header's record count; before magic 2 count a wrapper's messages, which may raise."""
 
     @property
     @abc.abstractmethod
     def is_transactional(self) -> bool:
-        """Whether it is part of a transaction."""
+        """Return whether the batch is part of a transaction."""
 
     @property
     @abc.abstractmethod
     def is_control(self) -> bool:
-        """Whether its records are the cluster's own: markers, leader changes, snapshot frames."""
+        """Return whether the batch holds control records: markers, leader changes, snapshot headers and footers."""
 
     @property
     @abc.abstractmethod
     def delete_horizon_ms(self) -> TimeMs | None:
-        """When its tombstones and markers may go; None before a cleaner has set it."""
+        """Return when the cleaner may remove tombstones and markers, in milliseconds; None until it sets that."""
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """How many bytes it takes in the log."""
+        """Return the size of the batch in the log, in bytes."""
         return SizeBytes(len(self.data))
 
     @property
     def end_position(self) -> int:
-        """Where the next batch begins in the file."""
+        """Return the byte position at which the next batch begins in the file."""
         return self.position + len(self.data)
 
     @property
     def next_offset(self) -> Offset:
-        """The offset after `last_offset`; of the largest it is the smallest, as in Java."""
+        """Return the offset after `last_offset`; Long.MAX_VALUE wraps to Long.MIN_VALUE, as in Java."""
         return Offset(int64(self.last_offset + 1))
 
     @property
     def has_producer_id(self) -> bool:
-        """Whether a producer with an id wrote it."""
+        """Return whether a producer with an id wrote the batch."""
         return self.producer_id > NO_PRODUCER_ID
 
     @property
     def codec(self) -> Codec:
-        """How the records are compressed; raises UnknownCodecError."""
+        """Return the compression codec of the records; raise UnknownCodecError."""
         try:
             return codec_of(self.attributes)
         except CorruptDataError as error:
             raise self.placed(error) from None
 
     def corrupt(self, what: str) -> CorruptBatchError:
-        """Return the error that says `what` of this batch, with where it stands."""
+        """Return a CorruptBatchError that says `what` is wrong, with the batch's source and position."""
         return CorruptBatchError(what, source=self.source, position=self.position)
 
     def placed(self, error: CorruptDataError) -> CorruptDataError:
-        """Return an error found inside with the place of this batch, to be raised instead."""
+        """Return a copy of an error found inside this batch, with the batch's source and position added."""
         return type(error)(error.what, source=self.source, position=self.position)
 
     @abc.abstractmethod
     def is_valid(self) -> bool:
-        """Whether the size can hold a batch and the checksum is right."""
+        """Return whether the size can hold a batch and the checksum is right."""
 
     @abc.abstractmethod
     def ensure_valid(self) -> None:
@@ -182,8 +182,8 @@ class RecordBatch(abc.ABC):
 
     @abc.abstractmethod
     def records(self) -> tuple[Record, ...]:
-        """Return the records, decompressed; the checksum is not asked. Raises CorruptDataError of some kind."""
+        """Return the decompressed records without verifying the checksum; raise a CorruptDataError for damage."""
 
     @abc.abstractmethod
     def columns(self) -> RecordColumns:
-        """Return the records as columns; the checksum is not asked. Raises CorruptDataError of some kind."""
+        """Return the records as columns without verifying the checksum; raise a CorruptDataError for damage."""

@@ -1,4 +1,4 @@
-"""Batches that follow one another in memory, and what appending asks of each: the unit of appending in bulk.
+"""Define BatchRun, consecutive batches in memory that a log appends with one write.
 
 What it decides: nothing; it carries many batches from whoever encodes them to the segment that takes them.
 
@@ -20,7 +20,7 @@ from log.record import TimestampOffset
 
 @attrs.frozen(eq=False)
 class BatchRun:
-    """B batches, one after the other in `data`: where each ends, its last offset, its largest timestamp; int64[B]."""
+    """B consecutive batches in `data`: end positions, last offsets and largest timestamps, int64[B] each."""
 
     data: memoryview
     ends: Int64Array
@@ -32,7 +32,7 @@ class BatchRun:
 
     @property
     def largest_timestamp(self) -> TimestampOffset:
-        """The largest timestamp, with the last offset of the first batch that has it."""
+        """Return the largest timestamp, with the last offset of the first batch that has it."""
         row = int(self.max_timestamps.argmax())
         return TimestampOffset(int(self.max_timestamps[row]), int(self.last_offsets[row]))
 

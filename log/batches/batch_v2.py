@@ -65,7 +65,7 @@ _NO_CODEC: Final = Codec.NONE
 
 
 class BatchHeader(NamedTuple):
-    """The header's fields as stored; `HEADER_FIELDS` has the same names in the same order."""
+    """The header's fields as stored, named as in `HEADER_FIELDS` and in the same order."""
 
     base_offset: int
     length: int
@@ -86,7 +86,7 @@ assert BatchHeader._fields == tuple(name for name, _ in HEADER_FIELDS)
 
 
 class BatchV2(RecordBatch):
-    """A batch of magic 2 (or of a larger one, which only the file reader takes, and takes for a 2)."""
+    """A batch of magic 2; the file reader also reads a batch of a larger magic as magic 2."""
 
     __slots__ = (
         "attributes",
@@ -142,38 +142,38 @@ class BatchV2(RecordBatch):
 
     @property
     def header(self) -> BatchHeader:
-        """The header's fields as stored, the length included."""
+        """Return the header's fields as stored, the length included."""
         return BatchHeader._make(HEADER.unpack_from(_filled_up(self.data)))
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Who set the timestamps."""
+        """Return the timestamp type: CreateTime or LogAppendTime."""
         return _LOG_APPEND_TIME if self.attributes & TIMESTAMP_TYPE_BIT else _CREATE_TIME
 
     @property
     def last_sequence(self) -> int:
-        """The producer's number of the last record."""
+        """Return the sequence number of the last record, -1 without one."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return increment_sequence(self.base_sequence, self.last_offset_delta)
 
     @property
     def is_transactional(self) -> bool:
-        """Whether it is part of a transaction."""
+        """Return whether the batch is part of a transaction."""
         return bool(self.attributes & TRANSACTIONAL_BIT)
 
     @property
     def is_control(self) -> bool:
-        """Whether its records are the cluster's own."""
+        """Return whether the batch holds control records."""
         return bool(self.attributes & CONTROL_BIT)
 
     @property
     def delete_horizon_ms(self) -> TimeMs | None:
-        """When its tombstones and markers may go."""
+        """Return when the cleaner may remove tombstones and markers, in milliseconds; None until it sets that."""
         return TimeMs(self.base_timestamp) if self.attributes & DELETE_HORIZON_BIT else None
 
     def is_valid(self) -> bool:
-        """Whether the size can hold a batch and the checksum is right."""
+        """Return whether the size can hold a batch and the checksum is right."""
         return len(self.data) >= HEADER.size and crc32c(self.data[CHECKED_POSITION:]) == self.crc
 
     def ensure_valid(self) -> None:
@@ -188,7 +188,7 @@ class BatchV2(RecordBatch):
             raise self.corrupt(f"Record is corrupt (stored crc = {self.crc}, computed crc = {computed})")
 
     def payload(self, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> BytesLike:
-        """Return the records section, decompressed; raise CorruptDataError of some kind."""
+        """Return the decompressed records section; raise a CorruptDataError for damage."""
         try:
             if len(self.data) < HEADER.size:
                 raise CorruptBatchError(f"the size {len(self.data)} cannot hold the header of a batch")
@@ -199,12 +199,12 @@ class BatchV2(RecordBatch):
             raise self.placed(error) from None
 
     def records(self) -> tuple[Record, ...]:
-        """Return the records, decompressed; the checksum is not asked."""
+        """Return the decompressed records without verifying the checksum."""
         many = read_many(bytes(self.payload()), self) if self.record_count >= MANY else None
         return self.records_one_by_one() if many is None else many
 
     def columns(self) -> RecordColumns:
-        """Return the records as columns; the checksum is not asked. Positions are in the decompressed payload."""
+        """Return the records as columns without verifying the checksum; positions are in the decompressed payload."""
         columns = columns_of_payload(self.data, b"" if self._is_empty() else self.payload())
         if columns is None:
             self.records_one_by_one()  # Says what is wrong.
@@ -212,7 +212,7 @@ class BatchV2(RecordBatch):
         return columns
 
     def records_one_by_one(self) -> tuple[Record, ...]:
-        """Return the same as `records`, by the plain reader: slower, and with words for what is wrong."""
+        """Return the same as `records`, read without the kernel: slower, with errors that say what is wrong."""
         if self._is_empty():
             return ()
         payload = bytes(self.payload())

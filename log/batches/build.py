@@ -1,4 +1,4 @@
-"""Records to bytes: one batch of magic 2, or messages of the older formats.
+"""Encode records as one batch of magic 2, or as messages of magic 0 or 1.
 
 What it decides: the bytes that Kafka's own builder makes of the same records. Uncompressed they are identical.
 
@@ -49,7 +49,7 @@ assert _UNCHECKED.size == CHECKED_POSITION, _UNCHECKED.size
 
 
 def build_batch(spec: BatchSpec, records: Sequence[Record]) -> bytes:
-    """Return `records` as the bytes of a log: one batch of magic 2; before that one wrapper, or plain messages.
+    """Encode `records` as one batch of magic 2, or as messages of magic 0 or 1 (one wrapper if compressed).
 
     Offsets are the records' own, ascending from at least `spec.base_offset`; their `sequence` is not looked at (it
     follows from `spec.base_sequence`). Uncompressed bytes equal Kafka's. Raises UsageError for what Kafka refuses.
@@ -86,7 +86,7 @@ def build_batch(spec: BatchSpec, records: Sequence[Record]) -> bytes:
 
 
 def build_marker(spec: BatchSpec, marker: EndTransactionMarker, timestamp: TimeMs) -> bytes:
-    """Return the control batch that ends a transaction: 78 bytes. Codec, sequence and control bits follow from it.
+    """Return the 78-byte control batch that ends a transaction, uncompressed and without sequence numbers.
 
     Raises UsageError without a producer id and epoch in `spec`.
     """
@@ -97,7 +97,7 @@ def build_marker(spec: BatchSpec, marker: EndTransactionMarker, timestamp: TimeM
 
 
 def sealed(header: BatchHeader, payload: BytesLike) -> bytes:
-    """Return the batch of this header and these (compressed) records: its length and checksum are computed."""
+    """Return the batch of this header and these (already compressed) records, with length and checksum computed."""
     checked = b"".join((_CHECKED.pack(*header[5:]), payload))
     length = CHECKED_POSITION - LENGTH_BYTES + len(checked)
     unchecked = _UNCHECKED.pack(
@@ -107,7 +107,7 @@ def sealed(header: BatchHeader, payload: BytesLike) -> bytes:
 
 
 def attributes_of(spec: BatchSpec) -> int:
-    """Return the attributes field of magic 2."""
+    """Return the attributes field of a batch of magic 2."""
     return (
         spec.codec
         | (TIMESTAMP_TYPE_BIT if spec.timestamp_type is _LOG_APPEND_TIME else 0)

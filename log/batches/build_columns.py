@@ -1,4 +1,4 @@
-"""Columns of keys and values to batches of magic 2: many records at once.
+"""Encode columns of keys and values as many batches of magic 2.
 
 What it decides: the same bytes as `log.batches.build.build_batch`, made for whole columns: for whoever has records as
 arrays, such as a job that writes segment files. Only zstd's bytes are others: it compresses the same records at
@@ -57,7 +57,7 @@ RUN_BYTES: Final = 2 * MIB
 
 @attrs.frozen(eq=False)
 class PlainColumns:
-    """N records without headers: where keys and values stand in `data`, sizes of -1 for null."""
+    """N records without headers: positions and sizes of their keys and values in `data`, size -1 for null."""
 
     data: ByteArray
     timestamps: Int64Array
@@ -70,7 +70,7 @@ class PlainColumns:
         return len(self.timestamps)
 
     def fields(self) -> Fields:
-        """Return the columns of numbers as kernels take them: each in one piece."""
+        """Return the columns as contiguous arrays, as the kernels take them."""
         return (
             np.ascontiguousarray(self.timestamps, np.int64),
             np.ascontiguousarray(self.key_positions, np.int64),
@@ -81,7 +81,7 @@ class PlainColumns:
 
 
 def build_batches(spec: BatchSpec, records: PlainColumns, records_per_batch: int) -> BytesLike:
-    """Return the batches of `each_run`, one after the other; raises what it raises."""
+    """Return the batches of all runs of `each_run` as one array of bytes; raise as `each_run` does."""
     out = bytearray()
     for run in each_run(spec, records, records_per_batch):
         out += run.data

@@ -1,4 +1,4 @@
-"""Records to messages of magic 0 and 1, plain or in one compressed wrapper.
+"""Encode records as messages of magic 0 or 1, plain or in one compressed wrapper.
 
 What it decides: the bytes that brokers before 0.11 kept, to be byte-identical where nothing is compressed.
 
@@ -22,7 +22,7 @@ from log.record import TIMESTAMP_TYPE_BIT, Record, TimestampType
 
 
 def build_messages(spec: BatchSpec, records: Sequence[Record]) -> bytes:
-    """Return `records` as messages, in one wrapper if the codec says so; both were checked."""
+    """Return checked `records` as messages, inside one wrapper if the spec names a codec."""
     assert spec.magic < 2, spec.magic
     is_append_time = spec.timestamp_type is TimestampType.LOG_APPEND_TIME
     offset_base = spec.base_offset if spec.magic and spec.codec is not Codec.NONE else 0

@@ -1,4 +1,4 @@
-"""What a batch says of itself, and which of that Kafka refuses to write.
+"""Define BatchSpec, the header fields that a writer chooses, and refuse those that Kafka refuses.
 
 What it decides: the fields that a writer chooses, beside the records, and the rules that hold between them.
 
@@ -29,7 +29,7 @@ _NO_TIMESTAMP_TYPE: Final = TimestampType.NO_TIMESTAMP_TYPE  # Named once, as in
 
 @value
 class BatchSpec:
-    """What a batch says of itself, beside its records. Absent numbers are -1."""
+    """The header fields of a batch to be built. Absent numbers are -1."""
 
     base_offset: Offset = FIRST_OFFSET
     magic: int = 2
@@ -50,7 +50,7 @@ class BatchSpec:
 
 
 def spec_of(batch: RecordBatch) -> BatchSpec:
-    """Return what `batch` says of itself, to build another like it; may raise for a damaged wrapper."""
+    """Return the BatchSpec from which a batch like `batch` can be built; may raise for a damaged wrapper."""
     is_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     return BatchSpec(
         base_offset=batch.base_offset,
@@ -70,7 +70,7 @@ def spec_of(batch: RecordBatch) -> BatchSpec:
 
 
 def check_spec(spec: BatchSpec) -> None:
-    """Raise UsageError for fields that exclude each other."""
+    """Raise UsageError for header fields that exclude each other."""
     if spec.magic not in (0, 1, 2):
         raise UsageError(f"magic is {spec.magic}; 0, 1 and 2 are known")
     if spec.magic > 0 and spec.timestamp_type is _NO_TIMESTAMP_TYPE:

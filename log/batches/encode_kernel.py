@@ -1,4 +1,4 @@
-"""Keys and values to batches: one compiled pass.
+"""Encode keys and values as batches of magic 2 in one compiled pass.
 
 What it decides: the bytes of many records at once, as `log.batches.build.append_record` (its twin) makes them one
 by one.
@@ -26,12 +26,12 @@ Fields: TypeAlias = tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64A
 
 
 def zigzag(value: int) -> np.uint64:
-    """Return a number with its sign in the lowest bit."""
+    """Return the zig-zag encoding of a signed number: its sign moves to the lowest bit."""
     return np.uint64((value << 1) ^ (value >> 63))
 
 
 def number_size(value: int) -> int:
-    """Return how many bytes a number takes."""
+    """Return the size of a zig-zag encoded number as a varint, in bytes."""
     rest = zigzag(value)
     size = 1
     while rest > np.uint64(0x7F):
@@ -41,7 +41,7 @@ def number_size(value: int) -> int:
 
 
 def put(out: ByteArray, position: int, value: int) -> int:
-    """Write a number at `position`; return the position after it."""
+    """Write a number as a varint at `position`; return the position after it."""
     rest = zigzag(value)
     while rest > np.uint64(0x7F):
         out[np.uint64(position)] = np.uint8(rest & np.uint64(0x7F) | np.uint64(0x80))
@@ -52,17 +52,17 @@ def put(out: ByteArray, position: int, value: int) -> int:
 
 
 def field_size(size: int) -> int:
-    """Return how many bytes a key or value of `size` bytes takes; null for -1."""
+    """Return the encoded size of a key or value of `size` bytes, in bytes; -1 means null."""
     return number_size(size) + max(size, 0)
 
 
 def body_size(key_size: int, value_size: int, offset_delta: int, timestamp_delta: int) -> int:
-    """Return the bytes of a record after its length: attributes, two deltas, key, value and no headers."""
+    """Return the size of a record after its length field, in bytes: attributes, deltas, key, value, no headers."""
     return 2 + number_size(timestamp_delta) + number_size(offset_delta) + field_size(key_size) + field_size(value_size)
 
 
 def put_field(out: ByteArray, position: int, data: ByteArray, start: int, size: int) -> int:
-    """Write a key or value with its size; return the position after it."""
+    """Write a key or value after its size; return the position after it."""
     position = put(out, position, size)
     for index in range(max(size, 0)):
         out[np.uint64(position + index)] = data[np.uint64(start + index)]
@@ -70,13 +70,13 @@ def put_field(out: ByteArray, position: int, data: ByteArray, start: int, size: 
 
 
 def is_inside(data_size: int, start: int, size: int) -> bool:
-    """Tell whether a key or value is null or lies within the data."""
+    """Return whether a key or value is null or lies within the data."""
     return size == -1 or (size >= 0 and 0 <= start <= data_size - size)
 
 
 @compiled_with(zigzag, number_size, field_size, body_size, is_inside, allocates=False)
 def measure_batches(fields: Fields, data_size: int, per_batch: int, ends: Int64Array) -> int:
-    """Fill `ends` int64[B] with where each batch's records end, were they written one after the other.
+    """Fill `ends` int64[B] with the position at which each batch's records end, written without gaps.
 
     Return the first record with a key or value outside the `data_size` bytes of data, -1 if there is none.
     """
@@ -97,7 +97,7 @@ def measure_batches(fields: Fields, data_size: int, per_batch: int, ends: Int64A
 
 @compiled_with(zigzag, number_size, field_size, body_size, put, put_field, allocates=False)
 def encode_batches(data: ByteArray, fields: Fields, headers: ByteArray, plan: Int64Array, out: ByteArray) -> None:
-    """Write each batch, header and records, to `out`.
+    """Write the header and records of each batch to `out`.
 
     `plan` int64[B, 3] says of each batch: first record, end, position (of which the first one's is taken off);
     `data` uint8[M] holds keys and values, `headers` uint8[B, H] what stands before the records.

@@ -1,4 +1,4 @@
-"""Batches to columns of records, a bounded number of rows at a time.
+"""Read the records of batches of magic 2 into columns, a bounded number of rows at a time.
 
 What it decides: how the kernel that reads records (`log.batches.records_kernel`) is driven: what it gets for each
 batch, how much memory its columns take, and what is handed out when a batch does not add up.
@@ -75,7 +75,7 @@ class ColumnFill:
 
 
 def plan_of(batches: HeaderColumns, starts: Int64Array, ends: Int64Array) -> Int64Array:
-    """Return what the kernel needs to know of each batch; payloads stand in `starts`..`ends`."""
+    """Return the kernel's plan for batches whose payloads lie between `starts` and `ends`."""
     plan = np.empty((kernel.PLAN_ROW_COUNT, len(batches)), np.int64)
     plan[kernel.PAYLOAD_START] = starts
     plan[kernel.PAYLOAD_END] = ends
@@ -88,7 +88,7 @@ def plan_of(batches: HeaderColumns, starts: Int64Array, ends: Int64Array) -> Int
 
 
 def named(data: ByteArray, batches: HeaderColumns, wide: Int64Array, narrow: Int32Array) -> RecordColumns:
-    """Return the kernel's tables as columns."""
+    """Return the kernel's tables as named columns."""
     return RecordColumns(
         data=data,
         batches=batches,
@@ -107,7 +107,7 @@ def named(data: ByteArray, batches: HeaderColumns, wide: Int64Array, narrow: Int
 
 
 def tables_of_payload(payload: BytesLike, batch: Sequence[int]) -> tuple[Int64Array, Int32Array] | None:
-    """Return the kernel's tables, wide and narrow, of one batch of magic 2, or None where its records do not add up.
+    """Return the kernel's tables for one batch of magic 2, or None if its records are damaged.
 
     `batch` is a column of the kernel's plan; positions are in `payload`.
     """
@@ -120,7 +120,7 @@ def tables_of_payload(payload: BytesLike, batch: Sequence[int]) -> tuple[Int64Ar
 
 
 def columns_of_payload(batch: BytesLike, payload: BytesLike) -> RecordColumns | None:
-    """Return all records of one batch of magic 2, or None where they do not add up; positions are in `payload`."""
+    """Return all records of one batch of magic 2, or None if they are damaged; positions are in `payload`."""
     batches = walk(as_array(batch), 0, len(batch), is_file_reader=True)
     plan = plan_of(batches, np.zeros(1, np.int64), np.full(1, len(payload), np.int64))
     tables = tables_of_payload(payload, plan[:, 0].tolist())

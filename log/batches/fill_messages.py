@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1 to columns, a bounded number of rows at a time.
+"""Read messages of magic 0 and 1 into columns, a bounded number of rows at a time.
 
 What it decides: how the kernel that reads messages (`log.batches.messages_kernel`) is driven, for messages that stand
 plainly in a file and for the set that a wrapper held.
@@ -24,7 +24,7 @@ from log.record import int64
 
 @attrs.frozen
 class MessageSet:
-    """Where a set of messages stands, and what its wrapper changes of it."""
+    """A set of messages: its position in the buffer, and the offsets and times its wrapper gives it."""
 
     start_position: int
     end_position: int
@@ -40,7 +40,7 @@ class MessageSet:
 def columns_of_set(
     data: ByteArray, batches: HeaderColumns, spec: MessageSet, rows_max: int = ROWS_MAX
 ) -> Iterator[RecordColumns] | None:
-    """Return the messages as columns, in pieces, or None where they do not add up; `log.batches.legacy` says why."""
+    """Return an iterator over the messages as columns, or None for an empty or damaged set."""
     count, last_inner, position = kernel.measure(data, spec.start_position, spec.end_position)
     if position == kernel.BROKEN or count == 0:
         return None

@@ -1,4 +1,4 @@
-"""The batches of a whole file by their headers, as columns.
+"""Scan the batch headers of a whole file into columns.
 
 What it decides: where the batches of a file stand and what they say of themselves, at the speed of the memory, and at
 which byte that ends: at the end, in a torn tail, or at a size that no batch can have.
@@ -25,7 +25,7 @@ from log.codecs.crc import BytesLike
 def scan_headers(
     data: BytesLike, *, start_position: int = 0, end_position: int | None = None, reader: BatchReader = BatchReader.FILE
 ) -> HeaderColumns:
-    """Return the headers of all batches up to the end, or to the first size that no batch can have (`damage`).
+    """Return the headers of all batches up to the end or to the first impossible size (see `damage`).
 
     Checksums are not asked, records not looked at: about 10 ns a batch. Never raises for what the data holds.
     """
@@ -40,7 +40,7 @@ def scan_headers(
 def header_chunks(
     data: BytesLike, *, start_position: int = 0, end_position: int | None = None, reader: BatchReader = BatchReader.FILE
 ) -> Iterator[HeaderColumns]:
-    """Yield what `scan_headers` returns in pieces, for files of any number of batches."""
+    """Yield in bounded pieces the headers that `scan_headers` returns at once, for files of any size."""
     array = as_array(data)
     end = len(array) if end_position is None else end_position
     position = start_position

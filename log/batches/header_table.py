@@ -1,4 +1,4 @@
-"""A walk over batch headers as a table, and the table as columns.
+"""Walk over batch headers with the kernel, and name the columns of its table.
 
 What it decides: how the kernel that reads headers (`log.batches.headers_kernel`) is driven, and in which words it is
 told what stopped the walk.
@@ -36,7 +36,7 @@ _WORDS: Final = {
 
 
 def as_array(data: BytesLike) -> ByteArray:
-    """Return the bytes as uint8[N], read-only, so that kernels are compiled for one kind of array."""
+    """Return the bytes as read-only uint8[N], so that numba compiles each kernel for one type."""
     array = np.frombuffer(data, np.uint8)
     array.flags.writeable = False
     return array
@@ -45,7 +45,7 @@ def as_array(data: BytesLike) -> ByteArray:
 def walk(
     array: ByteArray, start: int, end: int, is_file_reader: bool, memory: ColumnMemory | None = None
 ) -> HeaderColumns:
-    """Return the headers of one piece of about `CHUNK_BYTES`, from `start` on; `memory` is where they are put."""
+    """Return the headers in a piece of about `CHUNK_BYTES` from `start` on, stored in `memory`."""
     memory = ColumnMemory() if memory is None else memory
     rows = memory.int64_table(kernel.ROW_COUNT, min(BATCHES_MAX, (end - start) // 26 + 1))
     span = np.array((start, end, start + CHUNK_BYTES), np.int64)
@@ -87,7 +87,7 @@ def named(rows: Int64Array, end_position: int, damage: Damage | None) -> HeaderC
 
 
 def joined(chunks: list[HeaderColumns]) -> HeaderColumns:
-    """Return pieces that follow one another as one."""
+    """Return consecutive pieces as one HeaderColumns."""
     if len(chunks) == 1:
         return chunks[0]
     columns = {name: np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in HeaderColumns.COLUMN_NAMES}

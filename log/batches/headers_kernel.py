@@ -1,4 +1,4 @@
-"""Batch headers of a file to rows of numbers: one compiled walk from size to size.
+"""Read batch headers of a file into rows of numbers, in one compiled walk from size to size.
 
 What it decides: where batches begin and what their headers say, without looking at records or checksums.
 
@@ -64,27 +64,27 @@ SIZE_MIN_V2: Final = 49
 
 
 def unsigned16(data: ByteArray, position: int) -> np.int64:
-    """Return two bytes, the highest first."""
+    """Return two big-endian bytes as a uint16."""
     return np.int64(data[np.uint64(position)]) << 8 | np.int64(data[np.uint64(position + 1)])
 
 
 def unsigned32(data: ByteArray, position: int) -> np.int64:
-    """Return four bytes, the highest first."""
+    """Return four big-endian bytes as a uint32."""
     return unsigned16(data, position) << 16 | unsigned16(data, position + 2)
 
 
 def signed32(data: ByteArray, position: int) -> np.int64:
-    """Return four bytes as an int32."""
+    """Return four big-endian bytes as an int32."""
     return np.int64(np.int32(unsigned32(data, position)))
 
 
 def signed64(data: ByteArray, position: int) -> np.int64:
-    """Return eight bytes as an int64."""
+    """Return eight big-endian bytes as an int64."""
     return unsigned32(data, position) << 32 | unsigned32(data, position + 4)
 
 
 def check(data: ByteArray, position: int, end: int, is_file_reader: bool) -> int:
-    """Return ROWS_FULL if a whole batch stands at `position`, else the code of what is wrong."""
+    """Return ROWS_FULL if a whole batch begins at `position`, else the code of the damage."""
     left = end - position
     if left < ENTRY_BYTES or (is_file_reader and left <= BYTES_UP_TO_MAGIC):
         return AT_END if left <= 0 else TORN_TAIL

@@ -1,4 +1,4 @@
-"""Batches that stand one after the other in a buffer.
+"""Split a buffer into the batches it holds, as Kafka's file reader or its memory reader does.
 
 What it decides: where one batch ends and the next begins, and when there is none. Kafka has two readers, over files
 and over memory, which differ at the edges; recovery's outcome depends on which one reads, so both are here.
@@ -34,7 +34,7 @@ BYTES_UP_TO_MAGIC: Final = 17
 
 
 class BatchReader(enum.Enum):
-    """Which of Kafka's two readers."""
+    """Selects which of Kafka's two batch readers is imitated: over files or over memory."""
 
     FILE = "FileRecords"
     """Ends where 17 bytes or fewer are left, accepts any magic."""
@@ -55,7 +55,7 @@ def batches_in(
     reader: BatchReader = _FILE,
     source: str = "",
 ) -> Iterator[RecordBatch]:
-    """Yield the batches that stand in `data` from `start_position` to before `end_position` (default: all of it).
+    """Yield the batches that begin in `data` from `start_position` to before `end_position` (default: its end).
 
     An incomplete batch at the end ends the iteration silently, as in Kafka. Checksums are not asked: call
     `ensure_valid`. Raises CorruptBatchError (with the position) for a size that no batch can have.
@@ -73,7 +73,7 @@ def batches_in(
 def batch_at(
     data: BytesLike, position: int, *, end_position: int | None = None, reader: BatchReader = _FILE, source: str = ""
 ) -> RecordBatch | None:
-    """Return the batch at `position`, None where no complete one is left; raises as `batches_in`."""
+    """Return the batch at `position`, None if no complete batch is left; raise as `batches_in` does."""
     return _batch_at(memoryview(data), position, len(data) if end_position is None else end_position, reader, source)
 
 

@@ -1,4 +1,4 @@
-"""Magic 0 and 1, the messages before record batches, plain or wrapped around compressed ones.
+"""Read messages of magic 0 and 1, plain or compressed in a wrapper message.
 
 What it decides: what old log files say. A message is an entry of its own; a compressed set of messages is the value of
 a wrapper message without key. Both answer what a batch answers, so nothing else needs to know of them.
@@ -50,7 +50,7 @@ assert MESSAGE_BYTES_MIN == {0: 14, 1: 22}
 
 
 class LegacyBatch(RecordBatch):
-    """One message of magic 0 or 1, plain or a wrapper (or of a negative magic, which the file reader takes for a 1)."""
+    """One message of magic 0 or 1, plain or a wrapper; the file reader reads a negative magic as 1."""
 
     __slots__ = ("attributes_field", "crc_field", "last", "magic_field", "time")
 
@@ -71,32 +71,32 @@ class LegacyBatch(RecordBatch):
 
     @property
     def magic(self) -> int:
-        """0 or 1."""
+        """Return the magic: 0 or 1."""
         return self.magic_field
 
     @property
     def attributes(self) -> int:
-        """The field as stored, 8 bits, signed."""
+        """Return the attributes as stored: 8 bits, signed."""
         return self.attributes_field
 
     @property
     def crc(self) -> int:
-        """The checksum as stored, unsigned."""
+        """Return the checksum as stored, unsigned."""
         return self.crc_field
 
     @property
     def base_offset(self) -> Offset:
-        """The first offset, of a wrapper found by looking inside; raises what `records` raises."""
+        """Return the first offset; a wrapper is decompressed to find it, which raises as `records` does."""
         return self.records()[0].offset if self.is_wrapper else self.last_offset
 
     @property
     def last_offset(self) -> Offset:
-        """The entry's own offset."""
+        """Return the offset stored in the message or wrapper."""
         return Offset(self.last)
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Who set the timestamps: nobody in magic 0."""
+        """Return the timestamp type: CreateTime or LogAppendTime; magic 0 has none."""
         if self.magic_field == 0:
             return TimestampType.NO_TIMESTAMP_TYPE
         is_append_time = self.attributes_field & TIMESTAMP_TYPE_BIT
@@ -104,71 +104,71 @@ class LegacyBatch(RecordBatch):
 
     @property
     def base_timestamp(self) -> TimeMs:
-        """-1: these formats store whole timestamps."""
+        """Return -1: messages store absolute timestamps."""
         return NO_TIMESTAMP
 
     @property
     def max_timestamp(self) -> TimeMs:
-        """The message's time; a wrapper's is the largest inside."""
+        """Return the timestamp of the message, in a wrapper the largest inside, in milliseconds."""
         return self.time
 
     @property
     def last_offset_delta(self) -> int:
-        """`last_offset` less `base_offset`."""
+        """Return `last_offset` less `base_offset`."""
         return self.last_offset - self.base_offset
 
     @property
     def producer_id(self) -> ProducerId:
-        """-1: there are none yet."""
+        """Return -1: messages have no producer id."""
         return NO_PRODUCER_ID
 
     @property
     def producer_epoch(self) -> ProducerEpoch:
-        """-1: there are none yet."""
+        """Return -1: messages have no producer epoch."""
         return NO_PRODUCER_EPOCH
 
     @property
     def base_sequence(self) -> int:
-        """-1: there are none yet."""
+        """Return -1: messages have no sequence number."""
         return NO_SEQUENCE
 
     @property
     def last_sequence(self) -> int:
-        """-1: there are none yet."""
+        """Return -1: messages have no sequence number."""
         return NO_SEQUENCE
 
     @property
     def partition_leader_epoch(self) -> LeaderEpoch:
-        """-1: there are none yet."""
+        """Return -1: messages have no leader epoch."""
         return NO_LEADER_EPOCH
 
     @property
     def record_count(self) -> int:
-        """1, or how many messages a wrapper holds."""
+        """Return the number of messages: 1, or as many as a wrapper holds."""
         return len(self.records()) if self.is_wrapper else 1
 
     @property
     def is_transactional(self) -> bool:
-        """False: there are no transactions yet."""
+        """Return False: messages are not transactional."""
         return False
 
     @property
     def is_control(self) -> bool:
-        """False: there are no control records yet."""
+        """Return False: there are no control messages."""
         return False
 
     @property
     def delete_horizon_ms(self) -> TimeMs | None:
-        """None: only magic 2 has one."""
+        """Return None: only magic 2 has a delete horizon."""
         return None
 
     @property
     def is_wrapper(self) -> bool:
-        """Whether it stands around a compressed set of messages."""
+        """Return whether the message wraps a compressed set of messages."""
         return self.attributes_field & CODEC_MASK != Codec.NONE
 
     def is_valid(self) -> bool:
-        """Whether the size can hold a message and the checksum is right."""
+        """Return whether the size can hold a message and the checksum is right."""
         return self._is_large_enough() and crc32(self.data[CHECKED_POSITION:]) == self.crc_field
 
     def ensure_valid(self) -> None:
@@ -183,7 +183,7 @@ class LegacyBatch(RecordBatch):
             raise self.corrupt(f"Record is corrupt (stored crc = {self.crc_field}, computed crc = {computed})")
 
     def columns(self) -> RecordColumns:
-        """Return the messages as columns; the checksum is not asked. Positions are in what a wrapper held."""
+        """Return the messages as columns without verifying the checksum; positions are in `payload()`."""
         data = as_array(self.payload())
         batches = walk(as_array(self.data), 0, len(self.data), is_file_reader=True)
         pieces = columns_of_set(data, batches, self.message_set(len(data)), rows_max=len(data))
@@ -193,7 +193,7 @@ class LegacyBatch(RecordBatch):
         return next(pieces)
 
     def payload(self, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> BytesLike:
-        """Return what the messages stand in: the entry itself, or what its wrapper held."""
+        """Return the bytes that hold the messages: the entry itself, or a wrapper's decompressed value."""
         if not self.is_wrapper:
             return self.data
         try:
@@ -214,7 +214,7 @@ class LegacyBatch(RecordBatch):
             raise self.placed(error) from None
 
     def message_set(self, size_bytes: int) -> MessageSet:
-        """Return how the messages stand in their payload of `size_bytes`."""
+        """Return the place of the messages in their payload of `size_bytes` bytes."""
         is_append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
         return MessageSet(
             0,
@@ -226,7 +226,7 @@ class LegacyBatch(RecordBatch):
         )
 
     def records(self) -> tuple[Record, ...]:
-        """Return the messages as records; the checksum is not asked."""
+        """Return the messages as records without verifying the checksum."""
         payload = bytes(self.payload())
         try:
             if not self.is_wrapper:

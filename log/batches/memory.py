@@ -1,4 +1,4 @@
-"""Memory for columns, used again as soon as nobody holds a piece of it.
+"""Reuse the memory of columns once nobody references them any more.
 
 What it decides: when an array may be written over. The system hands out new memory page by page, each with a fault and
 four kibibytes of zeros: a scan that takes new memory for each chunk spends more on that than on the records.
@@ -33,7 +33,7 @@ SPARE_SHARE: Final = 8
 
 
 class ColumnMemory:
-    """The buffers of one scan. Not for use by several threads at once."""
+    """The buffers of one scan, for use by one thread."""
 
     __slots__ = ("_buffers",)
 
@@ -41,7 +41,7 @@ class ColumnMemory:
         self._buffers: list[ByteArray] = []
 
     def octets(self, size_bytes: int) -> ByteArray:
-        """Return uint8[size_bytes], holding anything."""
+        """Return an uninitialised uint8[size_bytes]."""
         fitting = [
             number
             for number in range(len(self._buffers))
@@ -54,9 +54,9 @@ class ColumnMemory:
         return buffer[:size_bytes]
 
     def int64_table(self, row_count: int, column_count: int) -> Int64Array:
-        """Return int64[row_count, column_count], holding anything."""
+        """Return an uninitialised int64[row_count, column_count]."""
         return self.octets(8 * row_count * column_count).view(np.int64).reshape(row_count, column_count)
 
     def int32_table(self, row_count: int, column_count: int) -> Int32Array:
-        """Return int32[row_count, column_count], holding anything."""
+        """Return an uninitialised int32[row_count, column_count]."""
         return self.octets(4 * row_count * column_count).view(np.int32).reshape(row_count, column_count)

@@ -1,4 +1,4 @@
-"""Where the parts of one message of magic 0 or 1 stand; see `log.batches.legacy`.
+"""Define Message, the positions of the parts of one message of magic 0 or 1.
 
 Source: ours.
 """
@@ -13,7 +13,7 @@ from broker.units import TimeMs
 
 @attrs.frozen
 class Message:
-    """One plain message: where its parts stand in a buffer. Sizes are -1 for null."""
+    """One plain message: the positions of its parts in a buffer. Sizes are -1 for null."""
 
     offset: Offset
     timestamp: TimeMs

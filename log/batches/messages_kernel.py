@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1 to columns: one compiled pass from size to size.
+"""Read messages of magic 0 and 1 into columns, in one compiled pass from size to size.
 
 What it decides: where the key and value of each message of a set stand, exactly as `log.batches.legacy` reads
 them, which is this kernel's twin and finds the words for what is wrong.
@@ -54,7 +54,7 @@ ABSENT: Final = -2
 
 
 def signed32(data: ByteArray, position: int) -> np.int64:
-    """Return four bytes as an int32."""
+    """Return four big-endian bytes as an int32."""
     return np.int64(
         np.int32(
             np.int64(data[np.uint64(position)]) << 24
@@ -66,12 +66,12 @@ def signed32(data: ByteArray, position: int) -> np.int64:
 
 
 def signed64(data: ByteArray, position: int) -> np.int64:
-    """Return eight bytes as an int64."""
+    """Return eight big-endian bytes as an int64."""
     return signed32(data, position) << 32 | (signed32(data, position + 4) & 0xFFFF_FFFF)
 
 
 def message_end(data: ByteArray, position: int, end: int) -> int:
-    """Return where the message at `position` ends, ABSENT if it is not all there, BROKEN if it cannot be one."""
+    """Return the end position of the message at `position`; ABSENT if it is incomplete, BROKEN if impossible."""
     if end - position < ENTRY_BYTES:
         return ABSENT
     size = int(signed32(data, position + 8))
@@ -83,12 +83,12 @@ def message_end(data: ByteArray, position: int, end: int) -> int:
 
 
 def key_start(data: ByteArray, position: int) -> int:
-    """Return where the key of the message at `position` begins."""
+    """Return the position of the key of the message at `position`."""
     return position + (22 if data[np.uint64(position + 16)] == 0 else 30)
 
 
 def value_start(data: ByteArray, position: int, end: int) -> int:
-    """Return where the value of the message at `position`, which ends at `end`, begins; BROKEN if it does not fit."""
+    """Return the position of the value of the message at `position`; BROKEN if the value passes `end`."""
     key = key_start(data, position)
     if key + 4 > end:
         return BROKEN
@@ -101,7 +101,7 @@ def value_start(data: ByteArray, position: int, end: int) -> int:
 
 @compiled_with(signed32, signed64, message_end, key_start, value_start, allocates=False)
 def measure(data: ByteArray, start: int, end: int) -> tuple[int, int, int]:
-    """Return (count, last offset, position) of the set in `start`..`end`; position BROKEN if it does not add up."""
+    """Return (count, last offset, position) of the set in `start`..`end`; position is BROKEN for damage."""
     position = start
     count = 0
     last_offset = 0
@@ -120,7 +120,7 @@ def measure(data: ByteArray, start: int, end: int) -> tuple[int, int, int]:
 
 @compiled_with(signed32, signed64, message_end, key_start, value_start, allocates=False)
 def fill_messages(data: ByteArray, frame: Int64Array, wide: Int64Array, narrow: Int32Array) -> int:
-    """Fill columns with messages of a set that was measured, from `frame` on; return how many rows were filled."""
+    """Fill columns with the messages of a measured set, from `frame` on; return the number of rows filled."""
     row = 0
     position = int(frame[NEXT_POSITION])
     batch = frame[NEXT_BATCH]

@@ -1,4 +1,4 @@
-"""The decompressed records of batches that follow one another, in one buffer.
+"""Collect the decompressed records of consecutive batches in one buffer.
 
 What it decides: when a buffer is full, and where in it each batch's records stand, so that one call of the kernel reads
 many batches.
@@ -29,7 +29,7 @@ ROOM_BYTES_MIN: Final = 128 * KIB
 
 
 class Payloads:
-    """One buffer, filled batch by batch."""
+    """One buffer that is filled with decompressed records batch by batch."""
 
     __slots__ = ("_data", "_ends", "_memory", "_size_bytes", "_view")
 
@@ -42,16 +42,16 @@ class Payloads:
 
     @property
     def room(self) -> memoryview:
-        """Where the next batch's records may be put."""
+        """Return the free rest of the buffer, for the next batch's records."""
         return self._view[self._size_bytes :]
 
     @property
     def is_full(self) -> bool:
-        """Whether the buffer should be read, and another one begun."""
+        """Return whether the buffer should be read before another batch is added."""
         return self._size_bytes > CHUNK_BYTES
 
     def add(self, payload: int | BytesLike) -> bool:
-        """Take in the next batch's records: how many bytes of them were put into `room`, or the records themselves.
+        """Add a batch's records: the number of bytes already put into `room`, or the records themselves.
 
         Tell whether there was room for them; the first ones are always taken.
         """
@@ -68,7 +68,7 @@ class Payloads:
         return True
 
     def fill(self, batches: HeaderColumns) -> ColumnFill:
-        """Return the reader of all records, `batches` being the headers of what was added."""
+        """Return the reader of all added records; `batches` are the headers of the added batches."""
         assert len(batches) == len(self._ends), (len(batches), len(self._ends))
         ends = np.array(self._ends, np.int64)
         starts = np.concatenate((np.zeros(1, np.int64), ends))[: len(ends)]

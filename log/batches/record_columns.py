@@ -1,4 +1,4 @@
-"""Batches and records as columns: what a scan hands out instead of objects.
+"""Hold batches and records as columns, which a scan yields instead of objects.
 
 What it decides: which numbers are kept of each batch and each record, and how to get back from a row to a value.
 
@@ -32,7 +32,7 @@ ByteArray: TypeAlias = NDArray[np.uint8]
 
 @attrs.frozen
 class Damage:
-    """A place in a file that cannot be read: `size_bytes` from `position` on are skipped or not looked at."""
+    """An unreadable place in a file: a reader skips `size_bytes` from `position` on, or stops there."""
 
     error: CorruptDataError
     """What raising it would say."""
@@ -45,18 +45,18 @@ class Damage:
 
     @property
     def what(self) -> str:
-        """What is wrong, in words."""
+        """Return the description of the damage."""
         return self.error.what
 
     @property
     def kafka_class(self) -> str:
-        """The Java class that Kafka throws; for a torn tail, which Kafka does not notice, the one for a bad batch."""
+        """Return the Java class that Kafka throws; a torn tail, which Kafka ignores, counts as a bad batch."""
         return str(getattr(self.error, "kafka_class", ""))
 
 
 @attrs.frozen(eq=False)
 class HeaderColumns:
-    """The headers of batches that follow one another: one row a batch, B rows. Absent numbers are -1.
+    """The headers of B consecutive batches, one row a batch. Absent numbers are -1.
 
     Of a message of magic 0 or 1, `base_offset` is the offset field, so a wrapper's last offset; `record_count` is 1.
     """
@@ -110,7 +110,7 @@ class HeaderColumns:
 
 @attrs.frozen(eq=False)
 class RecordColumns:
-    """Records as columns: N rows, in the order of the log. Sizes are -1 for null.
+    """N records as columns, in the order of the log. Sizes are -1 for null.
 
     Positions point into `data`: the scanned bytes themselves where the batch is not compressed, else a buffer
     that holds the decompressed records of this chunk. All rows of one chunk point into the same `data`.
@@ -146,7 +146,7 @@ class RecordColumns:
         return self._slice(int(self.value_position[row]), int(self.value_size[row]))
 
     def headers(self, row: int) -> tuple[Header, ...]:
-        """Return the headers of one record, which stand after its value and their count."""
+        """Return the headers of one record, read from the bytes after its value."""
         count = int(self.header_count[row])
         if count == 0:
             return ()
@@ -164,7 +164,7 @@ class RecordColumns:
         return tuple(headers)
 
     def record(self, row: int) -> Record:
-        """Return one record. Its sequence follows from its batch: `base_sequence` plus its place there."""
+        """Return one record; its sequence is the batch's `base_sequence` plus the record's place in the batch."""
         batch = int(self.batch_index[row])
         base_sequence = int(self.batches.base_sequence[batch])
         offset = int(self.offset[row])

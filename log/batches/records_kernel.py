@@ -1,4 +1,4 @@
-"""Records of magic 2 to columns: one compiled pass over the numbers between keys and values.
+"""Read records of magic 2 into columns, in one compiled pass.
 
 What it decides: where each record's key, value and headers stand, and its offset and time, exactly as
 `log.batches.batch_v2` reads them, record by record: that reader is this kernel's twin, and finds the words for what
@@ -64,7 +64,7 @@ INT64_BITS_MAX: Final = 63  # The shift of an int64's tenth byte.
 
 
 def number(data: ByteArray, position: int, end: int, bits_max: int) -> tuple[np.int64, int]:
-    """Return (the number at `position` before its zig-zag is undone, position after it), or BROKEN as the position."""
+    """Return (the zig-zag encoded number at `position`, the position after it), or BROKEN as the position."""
     value = np.int64(0)
     shift = 0
     while position < end and shift <= bits_max:
@@ -78,7 +78,7 @@ def number(data: ByteArray, position: int, end: int, bits_max: int) -> tuple[np.
 
 
 def signed(data: ByteArray, position: int, end: int, bits_max: int) -> tuple[np.int64, int]:
-    """Return (the int32 or int64 at `position`, position after it), or BROKEN as the position."""
+    """Return (the int32 or int64 at `position`, the position after it), or BROKEN as the position."""
     if position + 1 < end:  # One byte or two, as nearly always.
         low = np.int64(data[np.uint64(position)])
         if low < 0x80:
@@ -93,12 +93,12 @@ def signed(data: ByteArray, position: int, end: int, bits_max: int) -> tuple[np.
 
 
 def int32(data: ByteArray, position: int, end: int) -> tuple[np.int64, int]:
-    """Return (int32, position after it), or BROKEN as the position."""
+    """Return (the int32 at `position`, the position after it), or BROKEN as the position."""
     return signed(data, position, end, INT32_BITS_MAX)
 
 
 def field(data: ByteArray, position: int, end: int) -> tuple[np.int64, int, int]:
-    """Return (size or -1 for null, where the bytes begin, position after them), or BROKEN as the last."""
+    """Return (size, -1 for null; position of the bytes; position after them), or BROKEN as the last."""
     size, start = int32(data, position, end)
     if start == BROKEN or size > end - start:
         return size, start, BROKEN

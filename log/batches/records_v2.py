@@ -1,4 +1,4 @@
-"""Read the records of a batch of magic 2 as objects: one after the other, or many at once.
+"""Read the records of a batch of magic 2 as objects, one by one or many at once.
 
 What it decides: what the bytes of records say, in two ways that answer alike. Reading one after the other is plain, has
 words for what is wrong and is the twin of the kernel `log.batches.records_kernel`; many at once is that kernel, for
@@ -37,7 +37,7 @@ NO_HEADERS: Final[tuple[Header, ...]] = ()
 
 
 def read_many(payload: bytes, batch: RecordBatch) -> tuple[Record, ...] | None:
-    """Return the records of a decompressed payload, or None where they do not add up: `read_records` says why."""
+    """Return the records of a decompressed payload, or None for damage, which `read_records` explains."""
     plan = (
         0,
         len(payload),
@@ -74,7 +74,7 @@ def _pieces(payload: bytes, positions: Int64Array, sizes: Int32Array) -> list[by
 
 
 def read_records(payload: bytes, batch: RecordBatch) -> tuple[Record, ...]:
-    """Return the records of a decompressed payload; raises InvalidRecordError in Kafka's words."""
+    """Return the records of a decompressed payload; raise InvalidRecordError with Kafka's message."""
     if batch.record_count < 0:
         raise InvalidRecordError(f"Found invalid record count {batch.record_count} in magic v2 batch")
     records: list[Record] = []

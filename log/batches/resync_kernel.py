@@ -1,4 +1,4 @@
-"""Look for a place where a batch of magic 2 may begin: one compiled search over bytes that made no sense.
+"""Search damaged bytes for the next place where a batch of magic 2 may begin.
 
 What it decides: which bytes look like the header of a batch, so that what stands after damage can still be read.
 
@@ -28,17 +28,17 @@ ByteArray: TypeAlias = NDArray[np.uint8]
 
 
 def unsigned16(data: ByteArray, position: int) -> np.int64:
-    """Return two bytes, the highest first."""
+    """Return two big-endian bytes as a uint16."""
     return np.int64(data[np.uint64(position)]) << 8 | np.int64(data[np.uint64(position + 1)])
 
 
 def signed32(data: ByteArray, position: int) -> np.int64:
-    """Return four bytes as an int32."""
+    """Return four big-endian bytes as an int32."""
     return np.int64(np.int32(unsigned16(data, position) << 16 | unsigned16(data, position + 2)))
 
 
 def looks_like_batch(data: ByteArray, position: int, end: int) -> bool:
-    """Return whether a batch of magic 2 may stand at `position`."""
+    """Return whether the bytes at `position` may be the header of a batch of magic 2."""
     if end - position < 61 or data[np.uint64(position + 16)] != 2:
         return False
     size = 12 + signed32(data, position + 8)

@@ -1,4 +1,4 @@
-"""A batch to what the cleaner leaves of it: emptied, or with fewer records.
+"""Rewrite a batch as the cleaner does: without records, or with fewer.
 
 What it decides: which fields survive when records are taken out of a batch.
 
@@ -37,7 +37,7 @@ HORIZON_AND_CODEC: Final = 0x40 | CODEC_MASK
 
 
 def emptied(batch: RecordBatch) -> bytes:
-    """Return the empty batch (61 bytes) that the cleaner leaves in place of `batch`; UsageError before magic 2."""
+    """Return the 61-byte empty batch that the cleaner leaves of `batch`; raise UsageError before magic 2."""
     if not isinstance(batch, BatchV2):
         raise UsageError(f"Empty batches are only supported for magic v2 and above, not for {batch.magic}")
     header = batch.header._replace(
@@ -47,7 +47,7 @@ def emptied(batch: RecordBatch) -> bytes:
 
 
 def rebuild(batch: RecordBatch, kept: NDArray[np.bool_], *, delete_horizon_ms: TimeMs | None = None) -> bytes:
-    """Return `batch` with only the records whose place is marked in `kept` (bool[record count], at least one true).
+    """Return `batch` with only the records marked in `kept` (bool[record count], at least one true).
 
     As the cleaner does: same codec, offsets, producer fields, epoch and timestamp type; base timestamp the first
     survivor's, or the delete horizon (`delete_horizon_ms`, else the batch's own); CreateTime maximum computed anew.

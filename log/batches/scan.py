@@ -1,4 +1,4 @@
-"""A whole file as columns of records: the fast way to read a segment.
+"""Read a whole segment file as columns of records.
 
 What it decides: in which pieces a file is read, what is checked, and what happens at damage.
 
@@ -54,7 +54,7 @@ SEARCH_BYTES_MAX: Final = 256 * MIB
 
 @attrs.frozen
 class ScanOptions:
-    """How a scan goes about it."""
+    """Options of a scan: what it checks, whether it reads on after damage, and its memory limit."""
 
     check_crc: bool = True
     keep_going: bool = False

@@ -1,4 +1,4 @@
-"""Write a leader's answer into the header of a batch: its offsets, its epoch, and the time that counts.
+"""Write the leader's offset, epoch and append time into the header of a batch.
 
 What it decides: which bytes of a batch a leader changes without touching its records.
 
@@ -45,7 +45,7 @@ _V1_TIMESTAMP_AT: Final = 18
 
 @value
 class Stamp:
-    """What a leader writes into a batch."""
+    """The fields that a leader writes into the header of a batch."""
 
     last_offset: Offset
     leader_epoch: LeaderEpoch
@@ -54,7 +54,7 @@ class Stamp:
 
 
 def stamped(batch: RecordBatch, stamp: Stamp) -> bytearray:
-    """Return the bytes of `batch` with `stamp` in its header."""
+    """Return the bytes of `batch` with the fields of `stamp` in its header."""
     data = bytearray(batch.data)
     same_time = stamp.timestamp_type is batch.timestamp_type and stamp.max_timestamp == batch.max_timestamp
     if batch.magic >= 2:

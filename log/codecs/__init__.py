@@ -1,3 +1,3 @@
-"""The bytes below records: checksums, varints, and the codecs in the framings that Kafka gives them."""
+"""Compute checksums, encode varints, and compress records in Kafka's framings."""
 
 __all__: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The four codecs of Kafka, each in the framing that Kafka gives it.
+"""Compress and decompress records with Kafka's four codecs, in Kafka's framings.
 
 What it decides: how the records of a batch become fewer bytes and come back, and how far they may grow.
 
@@ -59,7 +59,7 @@ ZSTD_STEP_BYTES: Final = 256  # Four bytes can stand for a block of 128 KiB, so 
 
 
 class Codec(enum.IntEnum):
-    """How the records of a batch are compressed; the number is the one in the attributes."""
+    """The compression codec of a batch; the value is its number in the attributes."""
 
     NONE = 0
     GZIP = 1
@@ -69,7 +69,7 @@ class Codec(enum.IntEnum):
 
     @property
     def label(self) -> str:
-        """Kafka's name of it: none, gzip, snappy, lz4, zstd."""
+        """Return Kafka's name of the codec: none, gzip, snappy, lz4 or zstd."""
         return self.name.lower()
 
 
@@ -103,7 +103,7 @@ def codec_of(attributes: int) -> Codec:
 
 
 def compress(codec: Codec, data: bytes | memoryview, *, magic: int = 2, level: int | None = None) -> bytes:
-    """Return `data` compressed; `level` is on the scale of gzip or zstd, None is Kafka's default."""
+    """Return `data` compressed; `level` is gzip's or zstd's, None means Kafka's default."""
     if codec is Codec.GZIP:
         member = bytearray(zlib.compress(data, GZIP_LEVEL if level is None else level, GZIP_WINDOW))
         member[GZIP_SYSTEM_AT] = GZIP_SYSTEM_UNKNOWN
@@ -120,7 +120,7 @@ def compress(codec: Codec, data: bytes | memoryview, *, magic: int = 2, level: i
 
 
 def compress_into(codec: Codec, data: memoryview, room: memoryview, *, level: int | None = None) -> int | BytesLike:
-    """Compress a batch's records into `room` and return how many bytes they are, or else return the bytes.
+    """Compress records into `room` and return their size in bytes, or return the compressed bytes.
 
     The room is used where that spares a copy and where it cannot be too small. zstd compresses at once, not as Java's
     stream: what knows how much there is takes tables of the right size, and a sixth less time; the bytes are others.
@@ -133,7 +133,7 @@ def compress_into(codec: Codec, data: memoryview, room: memoryview, *, level: in
 
 
 def decompress(codec: Codec, data: BytesLike, *, magic: int = 2, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> BytesLike:
-    """Return what `data` stands for, at most `bytes_max` bytes; raise DecompressionError."""
+    """Return the decompressed `data`, at most `bytes_max` bytes; raise DecompressionError."""
     if codec is _LZ4:
         return decompress_frame(memoryview(data), magic=magic, bytes_max=bytes_max)
     if codec is _ZSTD:
@@ -146,7 +146,7 @@ def decompress(codec: Codec, data: BytesLike, *, magic: int = 2, bytes_max: int 
 
 
 def decompress_into(codec: Codec, data: memoryview, room: memoryview, *, bytes_max: int) -> int | BytesLike:
-    """Decompress a batch's records into `room` and return how many bytes they are, or else return the bytes.
+    """Decompress records into `room` and return their size in bytes, or return the decompressed bytes.
 
     The room is used where that spares a copy and where it cannot be too small. Raises DecompressionError.
     """

@@ -19,7 +19,7 @@ _ERRORS: Final = "brokerside.java"
 
 
 def decode_java_utf8(data: bytes) -> str:
-    """Return what `new String(data, UTF_8)` holds."""
+    """Return the string that Java's `new String(data, UTF_8)` makes of `data`."""
     return data.decode("utf-8", _ERRORS)
 
 

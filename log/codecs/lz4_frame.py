@@ -1,4 +1,4 @@
-"""LZ4 frames as Kafka writes and reads them, over the raw blocks of a wheel.
+"""Write and read LZ4 frames as Kafka does, around a library's raw blocks.
 
 What it decides: which frames are readable. Kafka has its own reader and writer of frames, narrower than the format:
 blocks are independent, dictionaries unknown, and the content's checksum is not looked at. Wheels' frame
@@ -59,7 +59,7 @@ class _Block(NamedTuple):
 
 
 def frame_bytes_max(size_bytes: int) -> int:
-    """Return how much room `compress_frame` needs for so many bytes."""
+    """Return the size of the room that `compress_frame_into` needs for so many bytes, in bytes."""
     block_count = -(-size_bytes // BLOCK_SIZE_BYTES)
     return len(KAFKA_HEADER) + block_count * (_SIZE.size + BLOCK_SIZE_BYTES) + PACKED_BYTES_MAX
 
@@ -76,7 +76,7 @@ _SCRATCH: Final = _Scratch()
 
 
 def compress_frame(data: bytes | memoryview, *, magic: int) -> memoryview:
-    """Return `data` as one frame, which this thread's next call may overwrite: use or copy it before.
+    """Return `data` as one LZ4 frame; the thread's next call may overwrite it, so use or copy it before.
 
     `magic` is the messages', for the header checksum of magic 0.
     """
@@ -90,7 +90,7 @@ def compress_frame(data: bytes | memoryview, *, magic: int) -> memoryview:
 
 
 def compress_frame_into(data: bytes | memoryview, room: memoryview, *, magic: int) -> int:
-    """Put `data` as one frame into `room` and return its size; `frame_bytes_max` says how much room is needed."""
+    """Write `data` as one LZ4 frame into `room`, of at least `frame_bytes_max` bytes; return its size in bytes."""
     assert len(room) >= frame_bytes_max(len(data)), (len(room), len(data))
     hashed = MAGIC + DESCRIPTOR if magic == 0 else DESCRIPTOR
     position = len(KAFKA_HEADER)
@@ -111,7 +111,7 @@ def compress_frame_into(data: bytes | memoryview, room: memoryview, *, magic: in
 
 
 def decompress_frame(data: memoryview, *, magic: int, bytes_max: int) -> bytes | bytearray:
-    """Return the content of a frame, bytes after its end mark ignored; raise DecompressionError."""
+    """Return the content of an LZ4 frame, ignoring bytes after its end mark; raise DecompressionError."""
     out = bytearray()
     for block in _blocks(data, magic):
         content = block.data if block.is_stored else _decompress_block(block)
@@ -122,7 +122,7 @@ def decompress_frame(data: memoryview, *, magic: int, bytes_max: int) -> bytes |
 
 
 def decompress_frame_into(data: memoryview, room: memoryview, *, magic: int, bytes_max: int) -> int | None:
-    """Put the content of a frame into `room` and return its size, None where the room may not do; raises as above."""
+    """Write a frame's content into `room` and return its size; None if it may not fit; raise as above."""
     used = 0
     if len(room) >= BLOCK_SIZE_BYTES and _is_single_block(data):
         used = _decompress_into(data[_BEGINNING.size : -len(END_MARK)], room[:BLOCK_SIZE_BYTES])
@@ -178,7 +178,7 @@ def _blocks(data: memoryview, magic: int) -> Iterator[_Block]:
 
 @functools.lru_cache(maxsize=64)
 def header_checksum(descriptor: bytes) -> int:
-    """Return the byte that guards a frame's descriptor."""
+    """Return the checksum byte of a frame's descriptor."""
     plain = xxh32.__wrapped__  # type: ignore[attr-defined]  # functools.wraps sets it.
     return int(plain(np.frombuffer(descriptor, np.uint8))) >> 8 & 0xFF
 

@@ -1,4 +1,4 @@
-"""Snappy streams as Kafka writes and reads them: blocks of raw snappy, each after its length.
+"""Write and read snappy streams as Kafka does: raw snappy blocks, each after its length.
 
 What it decides: which snappy bytes are readable. Kafka uses snappy-java's stream, which is not the framing that
 Google published later, so the wheel gives raw blocks only.
@@ -32,7 +32,7 @@ _SIZE: Final = struct.Struct(">i")
 
 
 def compress_stream(data: bytes | memoryview) -> bytes:
-    """Return `data` as a stream."""
+    """Return `data` as one snappy stream."""
     parts = [HEADER]
     for start in range(0, len(data), BLOCK_SIZE_BYTES):
         packed = bytes(cramjam.snappy.compress_raw(data[start : start + BLOCK_SIZE_BYTES]))
@@ -41,7 +41,7 @@ def compress_stream(data: bytes | memoryview) -> bytes:
 
 
 def decompress_stream(data: memoryview, *, bytes_max: int) -> bytes | bytearray:
-    """Return the content of the stream or streams in `data`; raise DecompressionError."""
+    """Return the content of the snappy streams in `data`; raise DecompressionError."""
     if len(data) == 0:
         raise DecompressionError("snappy: nothing to decompress")
     if len(data) < len(HEADER) or bytes(data[: len(MAGIC)]) != MAGIC:

@@ -30,7 +30,7 @@ VARLONG_BYTES_MAX: Final = 10  # 64 bits at seven bits a byte.
 
 
 def write_varint(out: bytearray, value: int) -> None:
-    """Append `value`, an int32 or an int64, to `out`."""
+    """Append `value`, an int32 or an int64, to `out` as a zig-zag varint."""
     rest = value << 1 if value >= 0 else ~(value << 1)
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)

@@ -31,12 +31,12 @@ PRIME_5: Final = 374761393
 
 
 def rotate(value: int, bits: int) -> int:
-    """Return a 32-bit word turned left."""
+    """Return a 32-bit word rotated left by some bits."""
     return ((value << bits) | (value >> (32 - bits))) & MASK
 
 
 def word(data: ByteArray, position: int) -> int:
-    """Return the four bytes from `position` on, the lowest first."""
+    """Return the four little-endian bytes from `position` on as a uint32."""
     return (
         int(data[position])
         | int(data[position + 1]) << 8
@@ -46,18 +46,18 @@ def word(data: ByteArray, position: int) -> int:
 
 
 def stripe(lane: int, value: int) -> int:
-    """Return a lane after it took one word. The products are split, as 64 bits with a sign cannot hold them whole."""
+    """Return a lane after one word is mixed in; products are split, as int64 cannot hold them whole."""
     return times(rotate((lane + times(value, PRIME_2)) & MASK, 13), PRIME_1)
 
 
 def times(left: int, right: int) -> int:
-    """Return the product modulo 2**32, without leaving 63 bits."""
+    """Return the product modulo 2**32, computed within 63 bits."""
     return ((left & 0xFFFF) * right + ((((left >> 16) * right) & 0xFFFF) << 16)) & MASK
 
 
 @compiled_with(rotate, word, stripe, times, allocates=False)
 def xxh32(data: ByteArray) -> int:
-    """Return XXH32 of uint8[N]."""
+    """Return XXH32 of uint8[N] with seed 0."""
     size = len(data)
     position = 0
     if size >= 16:

@@ -1,3 +1,3 @@
-"""The indexes of a segment: by offset, by time, and of aborted transactions."""
+"""Index a segment by offset, by time, and by aborted transaction."""
 
 __all__: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What the offset index and the time index have in common: a file of entries, reserved ahead, trimmed at the end.
+"""Store and search the entries of an offset or time index in a preallocated file.
 
 What it decides: how many entries an index holds and where in it a target lies.
 
@@ -51,7 +51,7 @@ IntArray: TypeAlias = npt.NDArray[Any]
 
 @attrs.frozen(eq=False)
 class IndexColumns:
-    """Decoded entries: keys and values as Python arrays, and whether the keys only grow, from 0 or more."""
+    """Decoded entries: keys and values as arrays, and whether the keys are non-negative and ascend."""
 
     keys: array[int]
     values: array[int]
@@ -59,7 +59,7 @@ class IndexColumns:
 
 
 class IndexFile(ABC):
-    """A file of entries of one size. See the module for what is common to both kinds."""
+    """An index file with entries of one size, the base of the offset index and the time index."""
 
     ENTRY: ClassVar[np.dtype[np.void]]
     """The fields `key` and `value` of an entry, big-endian."""
@@ -85,30 +85,30 @@ class IndexFile(ABC):
 
     @property
     def entry_size_bytes(self) -> int:
-        """Size of one entry."""
+        """Return the size of one entry in bytes."""
         return self.ENTRY.itemsize
 
     @property
     def is_full(self) -> bool:
-        """Whether no entry may be added."""
+        """Return whether no entry may be added."""
         return self.entry_count >= self.entry_count_max
 
     @property
     def size_bytes(self) -> int:
-        """Size of the valid entries."""
+        """Return the size of the valid entries in bytes."""
         return self.entry_count * self.entry_size_bytes
 
     @property
     def file_size_bytes(self) -> int:
-        """Size of the file, with what is reserved."""
+        """Return the size of the file in bytes, with its reserved rest."""
         return self._file.size_bytes
 
     def can_append(self, offset: int) -> bool:
-        """Tell whether `offset` is near enough to the base offset to be kept."""
+        """Return whether `offset` fits into 31 bits relative to the base offset."""
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
 
     def relative(self, offset: int) -> int:
-        """Return `offset` relative to the base offset; raise IndexOffsetOverflowError if it is too far from it."""
+        """Return `offset` less the base offset; raise IndexOffsetOverflowError if that needs more than 31 bits."""
         relative_offset = offset - self.base_offset
         if not 0 <= relative_offset <= RELATIVE_OFFSET_MAX:
             raise IndexOffsetOverflowError(
@@ -119,19 +119,19 @@ class IndexFile(ABC):
 
     @abstractmethod
     def truncate_to(self, offset: int) -> None:
-        """Drop the entries of `offset` and above."""
+        """Drop the entries at or above `offset`."""
 
     @abstractmethod
     def sanity_check(self) -> None:
-        """Raise CorruptIndexError if the index cannot be right at first sight."""
+        """Raise CorruptIndexError if the file's size or its last entry is impossible."""
 
     def reset(self) -> None:
-        """Drop all entries, and reserve the largest size again."""
+        """Drop all entries and reserve the largest size again."""
         self._keep(0)
         self.resize(self.size_bytes_max)
 
     def resize(self, size_bytes: int) -> bool:
-        """Give the file another size, rounded down to whole entries; tell whether that was needed."""
+        """Resize the file, rounded down to whole entries; return whether the size changed."""
         wanted = self._whole_entries(size_bytes)
         if wanted == self._file.size_bytes:
             return False
@@ -140,7 +140,7 @@ class IndexFile(ABC):
         return True
 
     def trim(self) -> None:
-        """Give back what is reserved and not used."""
+        """Cut the reserved rest off the file."""
         self.resize(self.size_bytes)
 
     def flush(self) -> None:
@@ -148,17 +148,17 @@ class IndexFile(ABC):
         self._file.sync()
 
     def rename(self, path: str) -> None:
-        """Give the file another name in its directory."""
+        """Rename the file within its directory."""
         self._storage.rename(self.path, path)
         self.path = path
 
     def close(self) -> None:
-        """Trim the file and give it back."""
+        """Trim and close the file."""
         self.trim()
         self._file.close()
 
     def remove(self) -> bool:
-        """Give the file back and remove it; tell whether it was there."""
+        """Close and remove the file; return whether it existed."""
         self._file.close()
         is_there = self._storage.exists(self.path)
         if is_there:
@@ -166,7 +166,7 @@ class IndexFile(ABC):
         return is_there
 
     def check_invariants(self) -> None:
-        """Assert what always holds of the numbers; of the entries nothing is sure before recovery."""
+        """Assert what holds of the sizes between calls; entries are unchecked, as recovery rebuilds them."""
         assert 0 <= self.entry_count <= self.entry_count_max, self
         assert self.entry_count_max == self.file_size_bytes // self.entry_size_bytes, self
         columns = self._columns
@@ -267,7 +267,7 @@ class IndexFile(ABC):
 
 
 def slot_at_most(keys: Sequence[int], key: int, warm_entry_count: int) -> int:
-    """Return the slot of the largest of `keys` that is at most `key`, or -1, in Kafka's steps.
+    """Return the slot of the largest of `keys` that is at most `key`, or -1, by Kafka's search steps.
 
     On keys that only grow the steps do not matter; on others they decide. Cost: logarithmic.
     """
@@ -289,7 +289,7 @@ def slot_at_most(keys: Sequence[int], key: int, warm_entry_count: int) -> int:
 
 
 def decoded_entries(data: Buffer, entry: np.dtype[np.void]) -> tuple[IntArray, IntArray]:
-    """Return keys and values of the whole entries in `data`, in the machine's byte order."""
+    """Return the keys and values of the whole entries in `data`, in native byte order."""
     entries = np.frombuffer(data, dtype=entry, count=len(data) // entry.itemsize)
     key, value = entries["key"], entries["value"]
     return key.astype(key.dtype.newbyteorder("=")), value.astype(value.dtype.newbyteorder("="))

@@ -1,4 +1,4 @@
-"""The offset index of a segment: from an offset to where in the log file to start looking for it.
+"""Map offsets of a segment to positions in its log file, one entry every index.interval.bytes.
 
 What it decides: from which byte a read starts: `lookup` gives the largest indexed offset that is at most the target,
 and the position of the append that ends with it. From there batches are scanned.
@@ -34,7 +34,7 @@ assert OFFSET_ENTRY.itemsize == _PACKED.size == 8
 
 @value
 class OffsetPosition:
-    """An offset, and the byte position of the append that ends with it."""
+    """The last offset of an append, and the byte position at which that append begins."""
 
     offset: int
     position: int
@@ -42,7 +42,7 @@ class OffsetPosition:
 
 @attrs.frozen(eq=False)
 class OffsetPositions:
-    """Many of them: int64 arrays of one length."""
+    """N offset index entries as int64[N] columns."""
 
     offsets: Int64Array
     positions: Int64Array
@@ -59,14 +59,14 @@ class OffsetIndex(IndexFile):
 
     @classmethod
     def open(cls, storage: Storage, path: str, base_offset: int, *, size_bytes_max: int) -> OffsetIndex:
-        """Open an index, or make one that is reserved to `size_bytes_max`.
+        """Open an index, or make one of `size_bytes_max` bytes.
 
         Raises IllegalArgumentError if a new one has no room for a single entry.
         """
         return cls(storage, path, base_offset, size_bytes_max)
 
     def append(self, offset: int, position: int) -> None:
-        """Add an entry.
+        """Add an entry, in 8 bytes.
 
         Raises IllegalArgumentError when full, InvalidOffsetError unless `offset` is above the last one's, and
         IndexOffsetOverflowError if it is too far from the base offset.
@@ -81,7 +81,7 @@ class OffsetIndex(IndexFile):
         self.last_offset = offset
 
     def extend(self, offsets: Int64Array, positions: Int64Array) -> None:
-        """Add entries, all at once, as `append` would one by one; offsets ascend and fit.
+        """Add entries at once, equal to many calls of `append`; offsets must ascend and fit in 31 bits.
 
         Raises IllegalArgumentError if there are too many, InvalidOffsetError unless the first is above the last one's.
         """
@@ -95,12 +95,12 @@ class OffsetIndex(IndexFile):
         self.last_offset = int(offsets[-1])
 
     def lookup(self, offset: int) -> OffsetPosition:
-        """Return the entry of the largest offset that is at most `offset`; without one, the start of the segment."""
+        """Return the entry of the largest offset at or below `offset`; (base offset, 0) if there is none."""
         slot = self._search(offset - self.base_offset)
         return OffsetPosition(self.base_offset, 0) if slot < 0 else self._at(slot)
 
     def lookup_many(self, offsets: npt.ArrayLike) -> OffsetPositions:
-        """Return `lookup` of each offset of a one-dimensional array. Cost: about 0.15 µs each in a large index."""
+        """Return `lookup` of each offset of int64[N]. Cost: about 0.15 µs each in a large index."""
         targets = np.asarray(offsets, dtype=np.int64) - self.base_offset
         if not self.entry_count:
             return OffsetPositions(np.full(targets.shape, self.base_offset), np.zeros(targets.shape, np.int64))
@@ -114,7 +114,7 @@ class OffsetIndex(IndexFile):
         return OffsetPositions(found, positions)
 
     def upper_bound(self, start: OffsetPosition, size_bytes: int) -> OffsetPosition | None:
-        """Return the first entry above what a read of `size_bytes` from `start` covers, None if it may cover all."""
+        """Return the first entry at or above the end of a read of `size_bytes` from `start`; None without one."""
         positions = self._decoded().values
         slot = slot_at_most(positions, start.position + size_bytes, self._warm_entry_count)
         # A position that is met exactly is its own bound, the first one excepted: Kafka's search never compares that.
@@ -123,7 +123,7 @@ class OffsetIndex(IndexFile):
         return self._at(bound) if bound < self.entry_count else None
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the entries of `offset` and above."""
+        """Drop the entries at or above `offset`."""
         columns = self._decoded()
         slot = slot_at_most(columns.keys, offset - self.base_offset, self._warm_entry_count)
         is_met = slot >= 0 and columns.keys[slot] == offset - self.base_offset
@@ -131,7 +131,7 @@ class OffsetIndex(IndexFile):
         self.last_offset = self._last_offset()
 
     def reset(self) -> None:
-        """Drop all entries, and reserve the largest size again."""
+        """Drop all entries and reserve the largest size again."""
         super().reset()
         self.last_offset = self._last_offset()
 
@@ -158,6 +158,6 @@ class OffsetIndex(IndexFile):
 
 
 def offset_index_entries(data: Buffer, base_offset: int) -> OffsetPositions:
-    """Return the entries in the bytes of an `.index` file, those of its reserved rest included."""
+    """Return the entries in the bytes of an `.index` file, including its reserved rest."""
     keys, values = decoded_entries(data, OFFSET_ENTRY)
     return OffsetPositions(keys.astype(np.int64) + base_offset, values.astype(np.int64))

@@ -1,4 +1,4 @@
-"""The time index of a segment: from a timestamp to an offset from which to look for it.
+"""Map timestamps of a segment to offsets, one entry every index.interval.bytes.
 
 What it decides: where a search by time starts: `lookup` gives the latest entry whose timestamp is at most the target.
 An entry (timestamp, offset) says that no record up to `offset` has a later timestamp. The last entry of a closed
@@ -34,7 +34,7 @@ assert TIME_ENTRY.itemsize == _PACKED.size == 12
 
 @attrs.frozen(eq=False)
 class TimestampOffsets:
-    """Many of them: int64 arrays of one length."""
+    """N time index entries as int64[N] columns."""
 
     timestamps: Int64Array
     offsets: Int64Array
@@ -51,7 +51,7 @@ class TimeIndex(IndexFile):
 
     @classmethod
     def open(cls, storage: Storage, path: str, base_offset: int, *, size_bytes_max: int) -> TimeIndex:
-        """Open an index, or make one that is reserved to `size_bytes_max`.
+        """Open an index, or make one of `size_bytes_max` bytes.
 
         Raises IllegalArgumentError if a new one has no room for a single entry.
         """
@@ -59,11 +59,11 @@ class TimeIndex(IndexFile):
 
     @property
     def is_full(self) -> bool:
-        """Whether only the place for the last entry, or not even that, is left."""
+        """Return whether the index has at most one place left, which the entry at the roll needs."""
         return self.entry_count >= self.entry_count_max - 1
 
     def maybe_append(self, timestamp: int, offset: int, *, skip_full_check: bool = False) -> None:
-        """Add an entry unless `timestamp` is the last entry's.
+        """Add an entry in 12 bytes, unless `timestamp` equals the last entry's.
 
         Raises IllegalArgumentError when full, unless told not to check; InvalidOffsetError if `offset` is below the
         last entry's, IllegalStateError if `timestamp` is; IndexOffsetOverflowError if `offset` is too far from the
@@ -83,7 +83,7 @@ class TimeIndex(IndexFile):
         self.last_entry = TimestampOffset(timestamp, offset)
 
     def extend(self, timestamps: Int64Array, offsets: Int64Array) -> None:
-        """Add entries, all at once, as `maybe_append` would one by one; both ascend from the last entry's, offsets fit.
+        """Add entries at once, equal to many calls of `maybe_append`; both columns must ascend from the last entry.
 
         Raises IllegalArgumentError if there are too many, InvalidOffsetError if the first is below the last one's.
         """
@@ -99,7 +99,7 @@ class TimeIndex(IndexFile):
         self.last_entry = TimestampOffset(int(timestamps[-1]), int(offsets[-1]))
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """Return the latest entry whose timestamp is at most `timestamp`; without one, (-1, base offset)."""
+        """Return the last entry at or before `timestamp` (milliseconds); (-1, base offset) if there is none."""
         slot = self._search(timestamp)
         if slot < 0:
             return TimestampOffset(NO_TIMESTAMP, self.base_offset)
@@ -107,7 +107,7 @@ class TimeIndex(IndexFile):
         return TimestampOffset(columns.keys[slot], self.base_offset + columns.values[slot])
 
     def lookup_many(self, timestamps: npt.ArrayLike) -> TimestampOffsets:
-        """Return `lookup` of each timestamp of a one-dimensional array. Cost: about 0.15 µs each in a large index."""
+        """Return `lookup` of each timestamp of int64[N]. Cost: about 0.15 µs each in a large index."""
         targets = np.asarray(timestamps, dtype=np.int64)
         if not self.entry_count:
             return TimestampOffsets(np.full(targets.shape, NO_TIMESTAMP), np.full(targets.shape, self.base_offset))
@@ -121,7 +121,7 @@ class TimeIndex(IndexFile):
         return TimestampOffsets(found, offsets)
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the entries of `offset` and above."""
+        """Drop the entries at or above `offset`."""
         offsets = self._decoded().values
         slot = slot_at_most(offsets, offset - self.base_offset, self._warm_entry_count)
         is_met = slot >= 0 and offsets[slot] == offset - self.base_offset
@@ -129,7 +129,7 @@ class TimeIndex(IndexFile):
         self.last_entry = self._last_entry()
 
     def reset(self) -> None:
-        """Drop all entries, and reserve the largest size again."""
+        """Drop all entries and reserve the largest size again."""
         super().reset()
         self.last_entry = self._last_entry()
 
@@ -161,6 +161,6 @@ class TimeIndex(IndexFile):
 
 
 def time_index_entries(data: Buffer, base_offset: int) -> TimestampOffsets:
-    """Return the entries in the bytes of a `.timeindex` file, those of its reserved rest included."""
+    """Return the entries in the bytes of a `.timeindex` file, including its reserved rest."""
     keys, values = decoded_entries(data, TIME_ENTRY)
     return TimestampOffsets(keys.astype(np.int64), values.astype(np.int64) + base_offset)

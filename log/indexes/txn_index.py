@@ -1,4 +1,4 @@
-"""The transaction index of a segment: which transactions were aborted in it.
+"""Store the aborted transactions of a segment, and find those that a read-committed fetch must skip.
 
 What it decides: what a reader of committed records must leave out: `collect` gives the aborted transactions that
 overlap a range of offsets.
@@ -40,7 +40,7 @@ assert ENTRY_SIZE_BYTES == 34
 
 @attrs.frozen
 class AbortedTransaction:
-    """One entry. `last_offset` is the marker's, inclusive; `last_stable_offset` is what it left as the next stable."""
+    """An entry of the index; `last_offset` is the abort marker's, `last_stable_offset` is the one after it."""
 
     producer_id: ProducerId
     first_offset: Offset
@@ -50,14 +50,14 @@ class AbortedTransaction:
 
 @attrs.frozen
 class AbortedTransactions:
-    """An answer; `is_complete` when no later segment can add to it."""
+    """The found transactions; `is_complete` if no later segment can add one."""
 
     transactions: tuple[AbortedTransaction, ...]
     is_complete: bool
 
 
 class TransactionIndex:
-    """The `.txnindex` file of one segment, there or not yet."""
+    """The `.txnindex` file of one segment, made at the first entry."""
 
     def __init__(self, storage: Storage, path: str, start_offset: int) -> None:
         self._storage = storage
@@ -71,11 +71,11 @@ class TransactionIndex:
 
     @classmethod
     def open(cls, storage: Storage, path: str, start_offset: int) -> TransactionIndex:
-        """Open the index of a segment that starts at `start_offset`; no file is made."""
+        """Open the index of a segment with base offset `start_offset`; no file is made."""
         return cls(storage, path, start_offset)
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Add an entry; raise IllegalArgumentError unless its last offset is above that of the entry added before."""
+        """Add an entry; raise IllegalArgumentError unless its last offset is above the last entry's."""
         if self._last_offset is not None and self._last_offset >= aborted.last_offset:
             raise IllegalArgumentError(
                 f"{self.path}: last offset {aborted.last_offset} is not above the one before, {self._last_offset}"
@@ -86,7 +86,7 @@ class TransactionIndex:
         self._file.append(encode_aborted(aborted))
 
     def entries(self) -> tuple[AbortedTransaction, ...]:
-        """Return all entries, in order; raise CorruptTransactionIndexError."""
+        """Return all entries in order; raise CorruptTransactionIndexError."""
         return tuple(self._iterate())
 
     def collect(self, fetch_offset: int, upper_bound_offset: int) -> AbortedTransactions:
@@ -103,7 +103,7 @@ class TransactionIndex:
         return AbortedTransactions(tuple(found), is_complete=False)
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the entries from the first whose marker stands at `offset` or above."""
+        """Drop the entries from the first whose marker is at or above `offset`."""
         last_offset_kept = None
         for count, aborted in enumerate(self._iterate()):
             if aborted.last_offset >= offset:
@@ -114,7 +114,7 @@ class TransactionIndex:
             last_offset_kept = aborted.last_offset
 
     def sanity_check(self) -> None:
-        """Raise CorruptIndexError if an entry ends below the segment's start.
+        """Raise CorruptIndexError if an entry ends below the segment's base offset.
 
         Raises CorruptTransactionIndexError if an entry's version is not known.
         """
@@ -137,19 +137,19 @@ class TransactionIndex:
             self._file.sync()
 
     def rename(self, path: str) -> None:
-        """Give the file, if it is there, another name in its directory."""
+        """Rename the file within its directory, if it exists."""
         if self._storage.exists(self.path):
             self._storage.rename(self.path, path)
         self.path = path
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
         self._file = None
 
     def remove(self) -> bool:
-        """Give the file back and remove it; tell whether it was there."""
+        """Close and remove the file; return whether it existed."""
         self.close()
         is_there = self._storage.exists(self.path)
         if is_there:
@@ -162,7 +162,7 @@ class TransactionIndex:
 
 
 def encode_aborted(aborted: AbortedTransaction) -> bytes:
-    """Return the 34 bytes of an entry."""
+    """Return an entry in 34 bytes."""
     return _ENTRY.pack(
         CURRENT_VERSION,
         aborted.producer_id,

@@ -1,3 +1,3 @@
-"""What a log knows of idempotent and transactional producers, and the snapshots of it."""
+"""Track the idempotent and transactional producers of a log, and write their snapshots."""
 
 __all__: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""May this producer append this batch now?
+"""Decide whether a producer may append a batch to a log.
 
 What it decides: what is refused of an idempotent or transactional producer, and what its state is after what is not.
 
@@ -46,7 +46,7 @@ _INT32_RANGE: Final = 2**32
 
 
 class AppendOrigin(Enum):
-    """Who appends, which says how much is checked."""
+    """The source of an append, which decides how much is checked."""
 
     CLIENT = "CLIENT"  # A producer: everything.
     COORDINATOR = "COORDINATOR"  # A group or transaction coordinator: no sequence numbers.
@@ -61,7 +61,7 @@ _REPLICATION: Final = AppendOrigin.REPLICATION
 
 @attrs.frozen
 class CompletedTransaction:
-    """A transaction that a marker has ended; `last_offset` is the marker's."""
+    """A transaction ended by a marker; `last_offset` is the marker's."""
 
     producer_id: ProducerId
     first_offset: Offset
@@ -71,14 +71,14 @@ class CompletedTransaction:
 
 @attrs.frozen
 class StartedTransaction:
-    """A transaction that has begun."""
+    """A transaction whose first batch is being appended."""
 
     producer_id: ProducerId
     first_offset: Offset
 
 
 class ProducerAppend:
-    """Batches of one producer, checked, and the state that they would leave."""
+    """Checked batches of one producer, and the producer's state after them."""
 
     __slots__ = ("_current", "_name", "_origin", "started", "updated")
 
@@ -91,11 +91,11 @@ class ProducerAppend:
 
     @property
     def producer_id(self) -> ProducerId:
-        """Whose batches these are."""
+        """Return the id of the producer."""
         return self.updated.producer_id
 
     def append(self, batch: RecordBatch) -> CompletedTransaction | None:
-        """Check a batch and note it; return the transaction that it ends, if it ends one.
+        """Check a batch and update the prepared state; return the transaction that the batch ends, if any.
 
         Raises InvalidProducerEpochError, OutOfOrderSequenceError, InvalidTxnStateError,
         TransactionCoordinatorFencedError, and what the records of a control batch raise.

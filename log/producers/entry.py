@@ -1,4 +1,4 @@
-"""What a log remembers of one idempotent or transactional producer.
+"""Hold the state of one idempotent or transactional producer in a log.
 
 What it decides: which batches count as seen before: the last five of the producer's epoch, found again by first and
 last sequence number.
@@ -33,7 +33,7 @@ _SEQUENCE_COUNT: Final = 2**31
 
 @value
 class BatchMetadata:
-    """A batch that was appended. `offset_delta` is last less first offset, and last less first sequence."""
+    """An appended batch. `offset_delta` is the last less the first offset, as with sequences."""
 
     last_sequence: int
     last_offset: Offset
@@ -42,17 +42,17 @@ class BatchMetadata:
 
     @property
     def first_sequence(self) -> int:
-        """Sequence number of the first record."""
+        """Return the sequence number of the first record."""
         return (self.last_sequence - self.offset_delta) % _SEQUENCE_COUNT
 
     @property
     def first_offset(self) -> Offset:
-        """Offset of the first record."""
+        """Return the offset of the first record."""
         return Offset(self.last_offset - self.offset_delta)
 
 
 class ProducerEntry:
-    """The state of one producer; its owner changes it."""
+    """The mutable state of one producer: epoch, last batches, open transaction."""
 
     __slots__ = (
         "batches",
@@ -87,21 +87,21 @@ class ProducerEntry:
 
     @property
     def last_sequence(self) -> int:
-        """Sequence number of the last record, -1 if no batch is known."""
+        """Return the sequence number of the last record, -1 if no batch is known."""
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     @property
     def last_data_offset(self) -> Offset:
-        """Offset of the last record, -1 if no batch is known."""
+        """Return the offset of the last record, -1 if no batch is known."""
         return self.batches[-1].last_offset if self.batches else Offset(-1)
 
     @property
     def last_offset_delta(self) -> int:
-        """Last less first offset of the last batch, 0 if none is known."""
+        """Return the last less the first offset of the last batch, 0 if none is known."""
         return self.batches[-1].offset_delta if self.batches else 0
 
     def without_batches(self) -> ProducerEntry:
-        """Return a copy that remembers no batch."""
+        """Return a copy of the entry without its batches."""
         return ProducerEntry(
             self.producer_id,
             producer_epoch=self.producer_epoch,
@@ -111,20 +111,20 @@ class ProducerEntry:
         )
 
     def add_batch(self, producer_epoch: ProducerEpoch, batch: BatchMetadata) -> None:
-        """Remember a batch of an epoch."""
+        """Add a batch of a producer epoch, dropping the oldest of five."""
         self._enter_epoch(producer_epoch)
         self.batches.append(batch)
         self.last_timestamp = batch.timestamp
 
     def end_transaction(self, producer_epoch: ProducerEpoch, coordinator_epoch: int, timestamp: TimeMs) -> None:
-        """Note a transaction marker."""
+        """Apply a transaction marker: no transaction is open afterwards."""
         self._enter_epoch(producer_epoch)
         self.coordinator_epoch = coordinator_epoch
         self.last_timestamp = timestamp
         self.current_txn_first_offset = None
 
     def continue_with(self, later: ProducerEntry) -> None:
-        """Take over what came after, batches included."""
+        """Apply a newer entry of the same producer, its batches included."""
         self._enter_epoch(later.producer_epoch)
         self.batches.extend(later.batches)
         self.coordinator_epoch = later.coordinator_epoch
@@ -132,7 +132,7 @@ class ProducerEntry:
         self.current_txn_first_offset = later.current_txn_first_offset
 
     def duplicate_of(self, batch: RecordBatch) -> BatchMetadata | None:
-        """Return the remembered batch of which `batch` is a second copy."""
+        """Return the remembered batch with the epoch and sequences of `batch`, None without one."""
         if batch.producer_epoch != self.producer_epoch:
             return None
         return found_by_sequence(self.batches, batch.base_sequence, batch.last_sequence)
@@ -144,5 +144,5 @@ class ProducerEntry:
 
 
 def found_by_sequence(batches: Iterable[BatchMetadata], first: int, last: int) -> BatchMetadata | None:
-    """Return the oldest batch with exactly these sequence numbers."""
+    """Return the oldest batch with exactly these first and last sequence numbers."""
     return next((batch for batch in batches if batch.last_sequence == last and batch.first_sequence == first), None)

@@ -1,4 +1,4 @@
-"""The `.snapshot` file: the producers of a log up to an offset, which names the file.
+"""Write and read the `.snapshot` file of the producers of a log up to an offset.
 
 What it decides: how the state of producers is written and read back.
 
@@ -43,7 +43,7 @@ _NONE: Final = -1
 
 
 def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
-    """Return the content of a snapshot, in the order given."""
+    """Return the content of a snapshot with the producers in the given order."""
     packed = [
         _ENTRY.pack(
             entry.producer_id,
@@ -62,7 +62,7 @@ def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
 
 
 def parse_snapshot(data: Buffer, *, source: str = "") -> tuple[ProducerEntry, ...]:
-    """Return the producers in a snapshot, in its order; raise CorruptSnapshotError."""
+    """Return the producers in a snapshot, in file order; raise CorruptSnapshotError."""
     start = _HEADER.size + _COUNT.size
     if len(data) < start:
         raise CorruptSnapshotError(f"has {len(data)} bytes, fewer than the {start} of its header", source=source)

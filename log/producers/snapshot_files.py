@@ -1,4 +1,4 @@
-"""The snapshot files in a partition's directory.
+"""Find, write and remove the producer snapshot files of a partition's directory.
 
 What it decides: which of them are kept: those that stand at the base of a segment, and one that stands beyond them
 all, which is what a shutdown leaves.
@@ -23,7 +23,7 @@ from log.storage.protocol import Buffer, Storage
 
 
 class SnapshotFiles:
-    """The `.snapshot` files of one directory, as found when it was looked through, and as changed since."""
+    """The known `.snapshot` files of one directory."""
 
     def __init__(self, storage: Storage, directory: str) -> None:
         self._storage = storage
@@ -33,22 +33,22 @@ class SnapshotFiles:
 
     @property
     def offsets(self) -> tuple[Offset, ...]:
-        """The offsets of all snapshots, in order."""
+        """Return the offsets of all snapshots, ascending."""
         return tuple(sorted(self._offsets))
 
     @property
     def latest_offset(self) -> Offset | None:
-        """The offset of the newest snapshot."""
+        """Return the offset of the newest snapshot, None without one."""
         return max(self._offsets, default=None)
 
     def find(self) -> None:
-        """Look through the directory."""
+        """List the directory to find its snapshots."""
         names = self._storage.list(self.directory) if self._storage.is_directory(self.directory) else ()
         offsets = (base_offset_of(name) for name in names if name.endswith(PRODUCER_SNAPSHOT))
         self._offsets = {offset for offset in offsets if offset is not None}
 
     def path_of(self, offset: Offset) -> str:
-        """Return the path of a snapshot at an offset, there or not."""
+        """Return the path of the snapshot at an offset, whether or not it exists."""
         name = file_name(offset, PRODUCER_SNAPSHOT)
         return f"{self.directory}/{name}" if self.directory else name
 
@@ -71,7 +71,7 @@ class SnapshotFiles:
         return path
 
     def remove(self, offset: Offset) -> None:
-        """Remove a snapshot, if it is there."""
+        """Remove the snapshot at an offset, if it exists."""
         self._offsets.discard(offset)
         if self._storage.exists(self.path_of(offset)):
             self._storage.remove(self.path_of(offset))
@@ -82,13 +82,13 @@ class SnapshotFiles:
             self.remove(offset)
 
     def remove_outside(self, log_start_offset: int, log_end_offset: int) -> None:
-        """Remove the snapshots at or before the log's start, which say nothing, and beyond its end."""
+        """Remove the snapshots at or below the log start offset, and above the log end offset."""
         for offset in self.offsets:
             if not log_start_offset < offset <= log_end_offset:
                 self.remove(offset)
 
     def remove_strays(self, segment_base_offsets: Iterable[int]) -> None:
-        """Remove the snapshots without a segment at their offset; the last one stays if it is beyond all segments."""
+        """Remove snapshots that match no segment's base offset; keep the newest if above all of them."""
         self.find()
         bases = frozenset(segment_base_offsets)
         strays = [offset for offset in self.offsets if offset not in bases]
@@ -99,7 +99,7 @@ class SnapshotFiles:
                 self.remove(offset)
 
     def mark_for_deletion(self, offset: Offset) -> str | None:
-        """Rename the snapshot at an offset to be deleted; return its new path, None if there is no such file."""
+        """Rename the snapshot at an offset to .deleted; return the new path, None without such a file."""
         if offset not in self._offsets:
             return None
         self._offsets.discard(offset)

@@ -1,4 +1,4 @@
-"""The producers of a log: what each has written, and which transactions are not decided.
+"""Track the producers of a log and its undecided transactions.
 
 What it decides: what an append is to the producers in it (news, a duplicate, refused), how far readers of committed
 records may read, and from which snapshot the state is rebuilt.
@@ -50,7 +50,7 @@ _CLIENT: Final = AppendOrigin.CLIENT  # Named once, as in `log.batches.in_buffer
 
 @value
 class AppendAnalysis:
-    """What a set of records would do. With a `duplicate`, nothing is to be written: that batch is in the log."""
+    """The effects of a record set on its producers; with a `duplicate`, the log has that batch and writes nothing."""
 
     appends: tuple[ProducerAppend, ...]
     completed: tuple[CompletedTransaction, ...]
@@ -61,7 +61,7 @@ NOTHING_FOR_PRODUCERS: Final = AppendAnalysis((), ())
 
 
 class ProducerState:
-    """All producers of one partition's log."""
+    """The state of all producers of one partition's log."""
 
     def __init__(self, snapshots: SnapshotFiles, name: str, producer_id_expiration_ms: DurationMs) -> None:
         self._name = name
@@ -85,22 +85,22 @@ class ProducerState:
         name: str,
         producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
     ) -> ProducerState:
-        """Return an empty state, with the snapshots that `directory` holds; `name` stands in messages."""
+        """Return an empty state with the snapshots in `directory`; error messages show `name`."""
         return cls(SnapshotFiles(storage, directory), name, DurationMs(producer_id_expiration_ms))
 
     @property
     def producers(self) -> tuple[ProducerEntry, ...]:
-        """Every producer, in Kafka's order. Cost: a sort."""
+        """Return every producer in the order of Kafka's hash map. Cost: a sort."""
         return self._producers.entries()
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is neither a producer nor a transaction that waits for the high watermark."""
+        """Return whether there is no producer and no transaction that waits for the high watermark."""
         return not self._producers and not self._unreplicated
 
     @property
     def first_unstable_offset(self) -> Offset | None:
-        """The first offset of the oldest transaction that is ongoing or not yet replicated."""
+        """Return the first offset of the oldest transaction that is open or not yet replicated."""
         if not self._ongoing and not self._unreplicated:
             return None
         firsts: list[Offset] = [
@@ -110,15 +110,15 @@ class ProducerState:
 
     @property
     def first_undecided_offset(self) -> Offset | None:
-        """The first offset of the oldest transaction that is ongoing."""
+        """Return the first offset of the oldest open transaction."""
         return self._ongoing.peekitem(0)[0] if self._ongoing else None
 
     def last_entry(self, producer_id: ProducerId) -> ProducerEntry | None:
-        """Return what is known of a producer."""
+        """Return the entry of a producer, None if it is unknown."""
         return self._producers.get(producer_id)
 
     def analyze(self, batches: Iterable[RecordBatch], origin: AppendOrigin) -> AppendAnalysis:
-        """Check an append and prepare what it does to the producers in it; the state stays as it is.
+        """Check an append and return its effects on the producers, without changing the state.
 
         Of a client's, the first batch that is in the log already ends the analysis. Raises what `ProducerAppend.append`
         raises.
@@ -143,7 +143,7 @@ class ProducerState:
         return AppendAnalysis(tuple(appends.values()), tuple(completed)) if appends else NOTHING_FOR_PRODUCERS
 
     def update(self, append: ProducerAppend) -> None:
-        """Take over what was prepared, now that the log has the batches."""
+        """Apply the effects of an append that the log has written."""
         entry = self._producers.get(append.producer_id)
         if entry is None:
             self._producers.put(append.updated)
@@ -153,14 +153,14 @@ class ProducerState:
             self._ongoing[started.first_offset] = started
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> Offset:
-        """Return the last stable offset once `completed` is: the oldest transaction of another producer, or its end."""
+        """Return the last stable offset after `completed`: an older open transaction's start, or its end."""
         for started in self._ongoing.values():
             if started.producer_id != completed.producer_id:
                 return Offset(started.first_offset)
         return Offset(completed.last_offset + 1)
 
     def complete(self, completed: CompletedTransaction) -> None:
-        """Note that a transaction is decided; it stays unstable until the high watermark has passed its marker.
+        """Mark a transaction as decided; it stays unstable until the high watermark passes its marker.
 
         Raises IllegalArgumentError if it was not ongoing.
         """
@@ -171,7 +171,7 @@ class ProducerState:
         self._unreplicated[completed.first_offset] = completed
 
     def replay(self, batches: Iterable[RecordBatch]) -> None:
-        """Take over batches that the log holds already, unchecked as replication's are."""
+        """Apply batches that the log already holds, unchecked as on followers."""
         analysis = self.analyze(batches, AppendOrigin.REPLICATION)
         for append in analysis.appends:
             self.update(append)
@@ -179,26 +179,26 @@ class ProducerState:
             self.complete(completed)
 
     def update_map_end_offset(self, offset: int) -> None:
-        """Say up to where, exclusive, the state speaks for the log."""
+        """Set the log offset, exclusive, that the state has reached."""
         self.map_end_offset = Offset(offset)
 
     def on_high_watermark_updated(self, high_watermark: int) -> None:
-        """Forget the decided transactions whose markers lie below the high watermark."""
+        """Forget decided transactions whose markers are below the high watermark."""
         self._drop_unreplicated_below(high_watermark)
 
     def on_log_start_offset_incremented(self, log_start_offset: int) -> None:
-        """Note that records below an offset are gone; the producers that wrote them stay known."""
+        """Forget replicated transactions below the new log start offset; producers stay known."""
         self._drop_unreplicated_below(log_start_offset)
         self.map_end_offset = max(self.map_end_offset, Offset(log_start_offset))
         latest = self._snapshots.latest_offset
         self._last_snapshot_offset = Offset(log_start_offset) if latest is None else latest
 
     def remove_expired(self, now_ms: TimeMs) -> None:
-        """Forget the producers of which nothing came for the expiration time."""
+        """Forget producers without an append for producer.id.expiration.ms and without an open transaction."""
         self._producers.remove(entry.producer_id for entry in self.producers if self._is_expired(entry, now_ms))
 
     def take_snapshot(self, *, sync: bool = True) -> str | None:
-        """Write a snapshot at the map's end, unless the last one stands there; return the path of a new one."""
+        """Write a snapshot at the state's end offset unless there is one; return the path of a new file."""
         if self.map_end_offset <= self._last_snapshot_offset:
             return None
         path = self._snapshots.write(self.map_end_offset, encode_snapshot(self.producers), sync=sync)
@@ -206,7 +206,7 @@ class ProducerState:
         return path
 
     def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now_ms: TimeMs) -> None:
-        """Go back to the newest snapshot within the log, unless the state ends where the log does.
+        """Reload the newest snapshot within the log, unless the state ends at the log's end.
 
         Snapshots outside the log are removed, damaged ones too. What the log holds from `map_end_offset` on is for the
         caller to replay.
@@ -219,7 +219,7 @@ class ProducerState:
         self._load_newest(Offset(log_start_offset), now_ms)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Forget everything and remove all snapshots."""
+        """Forget all producers, remove all snapshots, and continue at an offset."""
         self._forget_all()
         self._snapshots.remove_all()
         self._last_snapshot_offset = Offset(0)
@@ -227,19 +227,19 @@ class ProducerState:
 
     @property
     def latest_snapshot_offset(self) -> Offset | None:
-        """The offset of the newest snapshot."""
+        """Return the offset of the newest snapshot, None without one."""
         return self._snapshots.latest_offset
 
     def remove_stray_snapshots(self, segment_base_offsets: Iterable[int]) -> None:
-        """Remove the snapshots without a segment at their offset; the last one stays if it is beyond all segments."""
+        """Remove snapshots that match no segment's base offset; keep the newest if above all of them."""
         self._snapshots.remove_strays(segment_base_offsets)
 
     def mark_snapshot_for_deletion(self, offset: int) -> str | None:
-        """Rename the snapshot at an offset to be deleted; return its new path, None if there is no such file."""
+        """Rename the snapshot at an offset to .deleted; return the new path, None without such a file."""
         return self._snapshots.mark_for_deletion(Offset(offset))
 
     def rename_directory(self, directory: str) -> None:
-        """Say that the partition's directory was renamed."""
+        """Use the new path of the renamed partition directory."""
         self._snapshots.directory = directory
 
     def check_invariants(self) -> None:

@@ -1,4 +1,4 @@
-"""Producers by id, in the order of Java's hash table, which is the order in which snapshots have them.
+"""Order producers by id as a Java HashMap does, which is the order inside snapshots.
 
 What it decides: nothing else: the order follows from the ids, from the order in which they came, and from how many
 there ever were at once.
@@ -28,7 +28,7 @@ _TREE_TABLE_SIZE_MIN: Final = 64  # HashMap.MIN_TREEIFY_CAPACITY.
 
 
 class ProducerTable:
-    """Producers by id, in the order of a java.util.HashMap."""
+    """A table of producers by id, in the iteration order of java.util.HashMap."""
 
     __slots__ = ("_bin_count", "_by_id")
 
@@ -40,11 +40,11 @@ class ProducerTable:
         return len(self._by_id)
 
     def get(self, producer_id: ProducerId) -> ProducerEntry | None:
-        """Return a producer's entry."""
+        """Return a producer's entry, None if it is unknown."""
         return self._by_id.get(producer_id)
 
     def put(self, entry: ProducerEntry) -> None:
-        """Add an entry, or put it in the place of the producer's last one."""
+        """Add an entry, or replace the producer's old one."""
         is_new = entry.producer_id not in self._by_id
         self._by_id[entry.producer_id] = entry
         if is_new and self._bin_count < _TREE_TABLE_SIZE_MIN and self._crowd(entry.producer_id) > _BIN_SIZE_MAX:
@@ -53,16 +53,16 @@ class ProducerTable:
             self._bin_count *= 2
 
     def remove(self, producer_ids: Iterable[ProducerId]) -> None:
-        """Remove some; the table keeps its size, as in Java."""
+        """Remove some producers; the table keeps its number of bins, as in Java."""
         for producer_id in producer_ids:
             del self._by_id[producer_id]
 
     def clear(self) -> None:
-        """Remove all; the table keeps its size, as in Java."""
+        """Remove all producers; the table keeps its number of bins, as in Java."""
         self._by_id.clear()
 
     def entries(self) -> tuple[ProducerEntry, ...]:
-        """Return the entries bin by bin, those of a bin as they came."""
+        """Return the entries bin by bin, within a bin in insertion order."""
         return tuple(sorted(self._by_id.values(), key=lambda entry: self._bin(entry.producer_id)))
 
     def _bin(self, producer_id: ProducerId) -> int:

@@ -1,3 +1,3 @@
-"""The segments of a log: their files, when they roll, and how a place in them is found."""
+"""Store a log's segments, decide when they roll, and find offsets and times in them."""
 
 __all__: tuple[str, ...] = ()

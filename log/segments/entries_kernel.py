@@ -1,4 +1,4 @@
-"""Which index entries fall due while batches are appended: one compiled walk over their sizes.
+"""Find the index entries that an append of many batches adds, in one compiled walk.
 
 What it decides: the entries that `Segment.append` (its twin) writes for the same batches, one by one.
 
@@ -30,7 +30,7 @@ def find_entries(
     state: Int64Array,
     entries: Int64Array,
 ) -> tuple[int, int]:
-    """Return how many entries the offset index and the time index get of B batches; change `state` on the way.
+    """Return the numbers of offset and time index entries that B batches add, and update `state`.
 
     `ends` int64[B] says where each batch ends, the first one beginning at 0; `headers` are last offsets and largest
     timestamps, int64[B] each. Rows of `entries` int64[4, B] are filled: offsets, positions; timestamps, offsets.

@@ -47,11 +47,11 @@ def file_name(base_offset: Offset, kind: str, stage: str = "") -> str:
 
 
 def base_offset_of(name: str) -> Offset | None:
-    """Return the offset that a file's name begins with, None if it does not begin with digits and a dot."""
+    """Return the base offset at the start of a file name; None without digits and a dot."""
     digits, dot, _ = name.partition(".")
     return Offset(int(digits)) if dot and digits.isascii() and digits.isdecimal() and len(digits) <= 20 else None
 
 
 def kind_of(name: str) -> str:
-    """Return what the file is, its stage included, such as ".log" or ".index.swap"."""
+    """Return the extension of a file name with its stage, such as ".log" or ".index.swap"."""
     return name[name.find(".") :] if "." in name else ""

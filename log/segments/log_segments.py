@@ -1,4 +1,4 @@
-"""The segments of a log, by base offset.
+"""Keep the segments of a log in the order of their base offsets.
 
 What it decides: which segment may hold an offset: the one with the greatest base at or below it.
 
@@ -22,7 +22,7 @@ from log.segments.segment import Segment
 
 
 class Segments:
-    """Segments in the order of their base offsets. Look-ups cost log n."""
+    """Segments in the order of their base offsets. Look-ups cost O(log n)."""
 
     __slots__ = ("_by_base", "active")
 
@@ -43,46 +43,46 @@ class Segments:
 
     @property
     def all(self) -> tuple[Segment, ...]:
-        """Every segment, by base offset."""
+        """Return every segment, by base offset."""
         return tuple(self._by_base.values())
 
     @property
     def first(self) -> Segment:
-        """The oldest segment."""
+        """Return the oldest segment."""
         first: Segment = self._by_base.peekitem(0)[1]
         return first
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """Bytes of all log files. Cost: linear."""
+        """Return the size of all log files in bytes. Cost: linear."""
         return SizeBytes(sum(segment.size_bytes for segment in self._by_base.values()))
 
     def add(self, segment: Segment) -> None:
-        """Take in a segment, in place of one with the same base."""
+        """Add a segment, replacing one with the same base offset."""
         self._by_base[segment.base_offset] = segment
         self._update_active()
 
     def remove(self, base_offset: Offset) -> None:
-        """Leave out a segment, if it is there."""
+        """Remove a segment, if present; its files stay."""
         self._by_base.pop(base_offset, None)
         self._update_active()
 
     def clear(self) -> None:
-        """Leave out all."""
+        """Remove all segments; their files stay."""
         self._by_base.clear()
 
     def floor(self, offset: Offset) -> Segment | None:
-        """Return the segment with the greatest base at or below `offset`."""
+        """Return the segment with the greatest base offset at or below `offset`."""
         index = self._by_base.bisect_right(offset) - 1
         return self._by_base.peekitem(index)[1] if index >= 0 else None
 
     def higher(self, base_offset: Offset) -> Segment | None:
-        """Return the segment after `base_offset`."""
+        """Return the segment with the smallest base offset above `base_offset`."""
         index = self._by_base.bisect_right(base_offset)
         return self._by_base.peekitem(index)[1] if index < len(self._by_base) else None
 
     def between(self, start_offset: Offset, end_offset: Offset | None = None) -> tuple[Segment, ...]:
-        """Return those that may hold an offset in [start, end), so from the floor of `start_offset`; None is no end.
+        """Return the segments that may hold offsets of [start, end); None means no end.
 
         As in Kafka an empty range has no segment, even where it lies inside one.
         """

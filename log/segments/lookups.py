@@ -1,4 +1,4 @@
-"""Look-ups in one segment for whole arrays of targets.
+"""Find the batches for many offsets or times in one segment.
 
 Decides, for many offsets or times at once, what `Segment.translate_offset` decides for one: the batch that holds an
 offset, or the batch in which the first record as late as a time can be.
@@ -38,7 +38,7 @@ _ANY: Final = np.iinfo(np.int64).min
 
 @attrs.frozen(eq=False)
 class BatchPlaces:
-    """The batches that were found, one for each target: int64[N] each, -1 where there is none."""
+    """The batch found for each of N targets: int64[N] columns, -1 where there is none."""
 
     last_offsets: Int64Array
     positions: Int64Array
@@ -46,14 +46,14 @@ class BatchPlaces:
 
 
 def find_offsets(segment: Segment, offsets: npt.ArrayLike) -> BatchPlaces:
-    """Return for each offset the first batch that ends at or after it; raise CorruptBatchError for a bad size."""
+    """Return for each offset the first batch whose last offset is not below it; raise CorruptBatchError."""
     targets = np.asarray(offsets, dtype=np.int64)
     positions = segment.offset_index.lookup_many(targets).positions
     return _walk(segment, positions, targets, np.full(len(targets), _ANY))
 
 
 def find_timestamps(segment: Segment, timestamps: npt.ArrayLike, starting_offset: Offset) -> BatchPlaces:
-    """Return for each time the first batch as late, that ends at or after `starting_offset`; raises as above."""
+    """Return for each time the first batch at or after that time, from `starting_offset` on; raise as above."""
     targets = np.asarray(timestamps, dtype=np.int64)
     indexed = np.maximum(segment.time_index.lookup_many(targets).offsets, starting_offset)
     positions = segment.offset_index.lookup_many(indexed).positions

@@ -1,4 +1,4 @@
-"""From a position on to the batch that answers a look-up, for many look-ups at once: one compiled walk each.
+"""Walk from many start positions to the batches that answer as many look-ups, compiled.
 
 What it decides: for each target the first batch that ends at or after an offset, or the first whose largest time and
 last offset are at or after two targets.
@@ -40,7 +40,7 @@ SIZE_BYTES: Final = 2
 
 
 def signed32(data: ByteArray, position: int) -> np.int64:
-    """Return four bytes as an int32, the highest first."""
+    """Return four big-endian bytes as an int32."""
     number = np.uint32(0)
     for index in range(4):
         number = number << np.uint32(8) | np.uint32(data[position + index])
@@ -48,12 +48,12 @@ def signed32(data: ByteArray, position: int) -> np.int64:
 
 
 def signed64(data: ByteArray, position: int) -> np.int64:
-    """Return eight bytes as an int64, the highest first."""
+    """Return eight big-endian bytes as an int64."""
     return signed32(data, position) << 32 | (signed32(data, position + 4) & 0xFFFFFFFF)
 
 
 def batch_size(data: ByteArray, position: int) -> np.int64:
-    """Return the size of the whole batch at `position`, 0 if none is left, -1 if it says what no batch can have."""
+    """Return the size of the whole batch at `position` in bytes; 0 if none is left, -1 if the size is impossible."""
     left = len(data) - position
     if left <= BYTES_UP_TO_MAGIC:
         return np.int64(0)
@@ -73,7 +73,7 @@ def last_offset_at(data: ByteArray, position: int) -> np.int64:
 
 
 def max_timestamp_at(data: ByteArray, position: int) -> np.int64:
-    """Return the largest time of the batch at `position`, -1 for magic 0."""
+    """Return the largest timestamp of the batch at `position`, -1 for magic 0."""
     magic = data[position + 16]
     if magic == 0:
         return np.int64(-1)
@@ -84,7 +84,7 @@ def max_timestamp_at(data: ByteArray, position: int) -> np.int64:
 def find_batches(
     data: ByteArray, positions: Int64Array, offsets: Int64Array, timestamps: Int64Array, found: Int64Array
 ) -> int:
-    """For each target walk from its position to the first batch with last offset and largest time not below it.
+    """Find for each target the first batch, from its position on, with last offset and timestamp not below it.
 
     All arrays are int64[N], `found` int64[3, N]. Returns the position of a size that no batch can have, or -1.
     """

@@ -1,4 +1,4 @@
-"""When a log closes its active segment and begins another.
+"""Decide when a log rolls its active segment, and the base offset of the next one.
 
 Decides, before each append, whether the record set still goes into the active segment, and where the next one begins.
 
@@ -35,47 +35,47 @@ RELATIVE_OFFSET_MAX: Final = INT32_MAX
 
 
 class ActiveSegment(Protocol):
-    """What rolling asks of the active segment."""
+    """The properties of the active segment that rolling reads."""
 
     @property
     def base_offset(self) -> Offset:
-        """First offset that the segment may hold."""
+        """Return the first offset that the segment may hold."""
         ...
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """Size of its log file."""
+        """Return the size of the log file in bytes."""
         ...
 
     @property
     def is_index_full(self) -> bool:
-        """Whether one of its indexes takes no more entries."""
+        """Return whether the offset or time index is full."""
         ...
 
     @property
     def entry_room(self) -> int:
-        """How many more entries its indexes take."""
+        """Return the number of entries that both indexes can still take."""
         ...
 
     @property
     def first_timestamp_ms(self) -> TimeMs:
-        """Largest time of its first append, -1 without one."""
+        """Return the largest timestamp of the first append, in milliseconds; -1 without one."""
         ...
 
     @property
     def created_ms(self) -> TimeMs:
-        """When it was made, or opened."""
+        """Return when the segment was made or opened, in milliseconds."""
         ...
 
     @property
     def jitter_ms(self) -> DurationMs:
-        """What is taken off its greatest age."""
+        """Return the milliseconds by which segment.ms is shortened for this segment."""
         ...
 
 
 @value
 class PendingAppend:
-    """What is about to be appended, and when. `max_timestamp_ms` is -1 without timestamps."""
+    """An append that is about to happen. `max_timestamp_ms` is -1 without timestamps."""
 
     size_bytes: SizeBytes
     max_timestamp_ms: TimeMs
@@ -84,7 +84,7 @@ class PendingAppend:
 
 
 def should_roll(segment: ActiveSegment, append: PendingAppend, config: LogConfig) -> bool:
-    """Return whether `append` needs a new segment."""
+    """Return whether the log must roll to a new segment before `append`."""
     size_bytes = segment.size_bytes
     if size_bytes > config.segment_size_bytes - append.size_bytes:
         return True
@@ -94,7 +94,7 @@ def should_roll(segment: ActiveSegment, append: PendingAppend, config: LogConfig
 
 
 def count_before_roll(segment: ActiveSegment, run: BatchRun, config: LogConfig, now_ms: TimeMs) -> int:
-    """Return how many batches at the beginning of `run` go into the active segment for sure, one after the other.
+    """Return the number of leading batches of `run` that certainly fit into the active segment.
 
     Where the answer is less than all, the next one may need a new segment: `should_roll` tells.
     """
@@ -112,18 +112,18 @@ def count_before_roll(segment: ActiveSegment, run: BatchRun, config: LogConfig, 
 
 
 def waited_ms(segment: ActiveSegment, append: PendingAppend) -> DurationMs:
-    """Return the age of the segment: in the records' time, or since its creation if its first append had none."""
+    """Return the segment's age in milliseconds: by record timestamps, else since its creation."""
     first_ms = segment.first_timestamp_ms
     return DurationMs(append.max_timestamp_ms - first_ms if first_ms >= 0 else append.now_ms - segment.created_ms)
 
 
 def fits_relative(base_offset: Offset, offset: Offset) -> bool:
-    """Return whether `offset` can be written relative to `base_offset`."""
+    """Return whether `offset` less `base_offset` fits into 31 bits."""
     return 0 <= offset - base_offset <= RELATIVE_OFFSET_MAX
 
 
 def new_base_offset(first_offset: Offset | None, last_offset: Offset) -> Offset:
-    """Return where the next segment should begin for an append whose first offset may be unknown (before magic 2).
+    """Return the base offset of the next segment; before magic 2 the append's first offset may be unknown.
 
     Then the least base is taken that can still hold `last_offset`.
     """

@@ -1,4 +1,4 @@
-"""Finding a place in a row of batches: by offset, by time.
+"""Find a batch or record by offset or by time in a sequence of batches.
 
 What it decides: which batch or record answers a look-up, once an index has said from where to read.
 
@@ -37,7 +37,7 @@ _BEGINNING: Final = struct.Struct(">qi4xb6xi")
 
 @value
 class BatchPlace:
-    """A batch that was found: its last offset, the position of its first byte, its size."""
+    """A found batch: its last offset, the position of its first byte, its size in bytes."""
 
     last_offset: Offset
     position: int
@@ -46,7 +46,7 @@ class BatchPlace:
 
 @value
 class SegmentRead:
-    """Bytes that were read: the position of the first, a view of them, and whether the limit cut the first batch."""
+    """A view of the bytes read, their position, and whether the size limit cut the first batch."""
 
     position: int
     data: memoryview
@@ -55,7 +55,7 @@ class SegmentRead:
 
 @attrs.frozen
 class FoundOffset:
-    """An answer to a question for a time: the record's time (-1 if none was asked for), its offset and leader epoch."""
+    """The answer to a ListOffsets query: a timestamp (-1 if not asked for), its offset and leader epoch."""
 
     timestamp_ms: TimeMs
     offset: Offset
@@ -65,7 +65,7 @@ class FoundOffset:
 def first_ending_at_or_after(
     data: memoryview, position: int, offset: Offset, batches_from: Callable[[int], Iterable[RecordBatch]]
 ) -> BatchPlace | None:
-    """Return the first batch from `position` on whose last offset is `offset` or more.
+    """Return the first batch at or after `position` whose last offset is at least `offset`.
 
     A small read passes a dozen batches, so no objects are made of those of magic 2. `batches_from` reads the others,
     and raises for damage.

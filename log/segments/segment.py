@@ -1,4 +1,4 @@
-"""One segment of a log: a file of batches, and the indexes that say where in it an offset or a time is.
+"""Append to, read and truncate one segment: a log file and its three indexes.
 
 What it decides: what an append leaves in which file, and how a place in the file is found again.
 
@@ -62,7 +62,7 @@ NO_JITTER: Final = DurationMs(0)
 
 
 class Segment(SegmentFiles):
-    """A log file with its offset, time and transaction index.
+    """A log file with its offset, time and transaction indexes.
 
     `created_ms` is when this object was made; `jitter_ms` is taken off segment.ms.
     """
@@ -79,7 +79,7 @@ class Segment(SegmentFiles):
     def __init__(
         self, place: SegmentPlace, config: LogConfig, *, now_ms: TimeMs, jitter_ms: DurationMs = NO_JITTER
     ) -> None:
-        """Open the segment's log file, made if it is missing; raises StorageError."""
+        """Open the segment's log file, or make it; raise StorageError."""
         super().__init__(place, config)
         self.created_ms = now_ms
         self.jitter_ms = jitter_ms
@@ -90,7 +90,7 @@ class Segment(SegmentFiles):
 
     @property
     def max_timestamp(self) -> TimestampOffset:
-        """The largest timestamp so far, and the last offset of the first batch that had it; (-1, base) without one."""
+        """Return the largest timestamp, with the last offset of its first batch; (-1, base offset) without one."""
         if self._max_timestamp is None:
             self._max_timestamp = self.time_index.last_entry
         return self._max_timestamp
@@ -101,13 +101,13 @@ class Segment(SegmentFiles):
 
     @property
     def largest_timestamp_ms(self) -> TimeMs:
-        """The largest timestamp, or when the file was changed last if no record has one: what retention goes by."""
+        """Return the largest timestamp, else the file's modification time, in milliseconds, for retention."""
         timestamp_ms = self.max_timestamp.timestamp
         return TimeMs(timestamp_ms) if timestamp_ms >= 0 else self.modified_ms
 
     @property
     def first_timestamp_ms(self) -> TimeMs:
-        """The largest timestamp of the first append (after a reopen: of the first batch); -1 without."""
+        """Return the largest timestamp of the first append (after reopening: first batch); -1 without one."""
         if self._first_timestamp_ms is None:
             first = batch_at(self.records.view(), 0, source=self.place.path(LOG))
             if first is None:
@@ -116,7 +116,7 @@ class Segment(SegmentFiles):
         return self._first_timestamp_ms
 
     def batches(self, start_position: int = 0, end_position: int | None = None) -> Iterator[RecordBatch]:
-        """Yield the batches from a position on; raises CorruptBatchError for a length that no batch can have."""
+        """Yield the batches from a byte position on; raise CorruptBatchError for an impossible size."""
         return batches_in(
             self.records.view(),
             start_position=start_position,
@@ -126,14 +126,14 @@ class Segment(SegmentFiles):
         )
 
     def translate_offset(self, offset: Offset, start_position: int = 0) -> BatchPlace | None:
-        """Return the first batch that ends at or after `offset`, from `start_position` on; None past the end."""
+        """Return the first batch, from `start_position` on, that ends at or after `offset`; None past the end."""
         position = max(self.offset_index.lookup(offset).position, start_position)
         return first_ending_at_or_after(self.records.view(), position, offset, self.batches)
 
     def read(
         self, start_offset: Offset, max_bytes: int, *, end_position: int | None = None, min_one_message: bool = False
     ) -> SegmentRead | None:
-        """Return up to `max_bytes` from the batch that holds `start_offset`, up to `end_position`; None past the end.
+        """Return up to `max_bytes` bytes from the batch of `start_offset` to `end_position`; None past the end.
 
         With `min_one_message` at least that batch. The last batch may be cut off; the first may begin earlier.
         """
@@ -148,13 +148,13 @@ class Segment(SegmentFiles):
         return SegmentRead(found.position, data, limit_bytes < found.size_bytes)
 
     def find_offset_by_timestamp(self, timestamp_ms: int, starting_offset: Offset) -> FoundOffset | None:
-        """Return the first record at or after both, in the order of the log; None without one."""
+        """Return the first record at or after both the timestamp and the offset; None without one."""
         indexed = max(self.time_index.lookup(timestamp_ms).offset, starting_offset)
         position = self.offset_index.lookup(Offset(indexed)).position
         return first_record_since(self.batches(position), timestamp_ms, starting_offset)
 
     def read_next_offset(self) -> Offset:
-        """Return the offset after the last batch, read from the last index entry on; the base without one."""
+        """Return the offset after the last batch, found from the last index entry on; the base offset if empty."""
         found = self.read(Offset(self.offset_index.last_offset), self.size_bytes)
         next_offset = self.base_offset
         if found is not None:
@@ -163,12 +163,12 @@ class Segment(SegmentFiles):
         return next_offset
 
     def has_overflow(self) -> bool:
-        """Whether the last offset lies too far from the base to be indexed."""
+        """Return whether the last offset does not fit into 31 bits relative to the base offset."""
         next_offset = self.read_next_offset()
         return next_offset > self.base_offset and not fits_relative(self.base_offset, Offset(next_offset - 1))
 
     def append(self, data: Buffer, *, last_offset: Offset, max_timestamp: TimestampOffset) -> None:
-        """Append a set of batches whose last offset and largest timestamp (with its batch's last offset) are given.
+        """Append a set of batches with the given last offset and largest timestamp.
 
         Raises SegmentOffsetOverflowError, and then nothing is written.
         """
@@ -194,7 +194,7 @@ class Segment(SegmentFiles):
         self._bytes_since_index_entry += size_bytes
 
     def append_run(self, run: BatchRun) -> None:
-        """Append batches with one write, as `append` would one by one; those must fit, and the indexes have room.
+        """Append many batches with one write, equal to many calls of `append`; they must fit.
 
         Raises SegmentOffsetOverflowError and IllegalArgumentError, and then nothing is written.
         """
@@ -212,7 +212,7 @@ class Segment(SegmentFiles):
         self._bytes_since_index_entry = self.index_run(run, position, self._bytes_since_index_entry)
 
     def index_run(self, run: BatchRun, position: int, bytes_since_index_entry: int) -> int:
-        """Write the index entries that fall due in batches from `position` on, and note their largest timestamp.
+        """Add the index entries of the batches from `position` on, and keep their largest timestamp.
 
         Return how many bytes there are since the last entry.
         """
@@ -230,24 +230,24 @@ class Segment(SegmentFiles):
         return int(since)
 
     def add_index_entry(self, last_offset: Offset, position: int) -> None:
-        """Write an entry to the offset index, and the largest timestamp so far to the time index, if it has grown."""
+        """Add an offset index entry, and a time index entry if the largest timestamp has grown."""
         self.offset_index.append(last_offset, position)
         largest = self.max_timestamp
         self.time_index.maybe_append(largest.timestamp, largest.offset)
 
     def close_time_index(self) -> None:
-        """Write the last entry of the time index: the largest timestamp; its place was kept free."""
+        """Add the last entry of the time index, the largest timestamp, to its reserved place."""
         largest = self.max_timestamp
         self.time_index.maybe_append(largest.timestamp, largest.offset, skip_full_check=True)
 
     def become_inactive(self) -> None:
-        """Give back the room that the indexes reserved; the segment is not appended to any more."""
+        """Trim the indexes: nothing is appended to the segment any more."""
         self.close_time_index()
         self.offset_index.trim()
         self.time_index.trim()
 
     def truncate_to(self, offset: Offset, *, now_ms: TimeMs) -> int:
-        """Cut the file where the batch that holds `offset` begins; return how many bytes went.
+        """Cut the log file at the batch that holds `offset`; return the number of bytes removed.
 
         The indexes are cut at the offset itself, and are as large as an active segment's afterwards.
         """
@@ -273,7 +273,7 @@ class Segment(SegmentFiles):
         return behind if behind.timestamp > indexed.timestamp else indexed
 
     def reset_indexes(self) -> None:
-        """Drop all index entries, to write them anew from the batches."""
+        """Drop all index entries, so that they can be rebuilt from the batches."""
         self.offset_index.reset()
         self.time_index.reset()
         self.txn_index.reset()

@@ -1,4 +1,4 @@
-"""The files of a segment: named, opened, renamed and removed together.
+"""Name, open, rename and remove the files of a segment together.
 
 What it decides: where the log file and the three indexes of a segment are, and when each of them is there.
 
@@ -37,7 +37,7 @@ SEGMENT_SIZE_BYTES_MAX: Final = 2**31 - 1
 
 @attrs.frozen
 class SegmentPlace:
-    """Where a segment is kept: storage, directory, base offset, and the suffix of its files ("" is in use)."""
+    """The storage, directory, base offset and file suffix of a segment (suffix "": in use)."""
 
     storage: Storage
     directory: str
@@ -53,14 +53,14 @@ class SegmentPlace:
         return f"{self.directory}/{self.name(kind)}"
 
     def remove_files(self) -> None:
-        """Remove whichever of the four files are there."""
+        """Remove those of the four files that exist."""
         for kind in (OFFSET_INDEX, TIME_INDEX, TXN_INDEX, LOG):
             if self.storage.exists(self.path(kind)):
                 self.storage.remove(self.path(kind))
 
 
 class SegmentFiles:
-    """A segment's open files. `records` is the log file; two indexes are opened, or made, at the first call."""
+    """A segment's open files: `records` is the log file; the indexes are opened or made at first use."""
 
     __slots__ = (
         "_index_size_bytes",
@@ -88,17 +88,17 @@ class SegmentFiles:
 
     @property
     def suffix(self) -> str:
-        """What the files' names end with: "" in use, else .cleaned, .swap or .deleted."""
+        """Return the suffix of the file names: "" in use, else .cleaned, .swap or .deleted."""
         return self.place.suffix
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """Size of the log file."""
+        """Return the size of the log file in bytes."""
         return self.records.size_bytes
 
     @property
     def offset_index(self) -> OffsetIndex:
-        """Where offsets are; opened at the first call, and made if it is missing."""
+        """Return the offset index, opened at the first call and made if missing."""
         if self._offset_index is None:
             self._offset_index = OffsetIndex.open(
                 self.place.storage,
@@ -110,7 +110,7 @@ class SegmentFiles:
 
     @property
     def time_index(self) -> TimeIndex:
-        """Where times are; opened at the first call, and made if it is missing."""
+        """Return the time index, opened at the first call and made if missing."""
         if self._time_index is None:
             self._time_index = TimeIndex.open(
                 self.place.storage, self.place.path(TIME_INDEX), self.base_offset, size_bytes_max=self._index_size_bytes
@@ -119,28 +119,28 @@ class SegmentFiles:
 
     @property
     def is_index_full(self) -> bool:
-        """Whether one of the two indexes takes no more entries but the one at a roll."""
+        """Return whether the offset or time index is full but for the entry at the roll."""
         offsets, times = self._offset_index or self.offset_index, self._time_index or self.time_index
         return offsets.is_full or times.is_full
 
     @property
     def entry_room(self) -> int:
-        """How many more entries both indexes take, before the one at a roll; negative where that one is there too."""
+        """Return the number of entries both indexes can take before a roll's; negative if that was added."""
         offsets, times = self.offset_index, self.time_index
         return min(offsets.entry_count_max - offsets.entry_count, times.entry_count_max - 1 - times.entry_count)
 
     @property
     def modified_ms(self) -> TimeMs:
-        """When the log file was changed last, as the storage says."""
+        """Return the modification time of the log file, in milliseconds."""
         return self.place.storage.modified_ms(self.place.path(LOG))
 
     def set_modified_ms(self, modified_ms: TimeMs) -> None:
-        """Say when the segment was changed last."""
+        """Set the modification time of the log file and both indexes, in milliseconds."""
         for kind in (LOG, OFFSET_INDEX, TIME_INDEX):
             self.place.storage.set_modified_ms(self.place.path(kind), modified_ms)
 
     def grow_indexes(self) -> None:
-        """Reserve the largest size for the indexes: the segment will be appended to."""
+        """Reserve the largest size for both indexes, before the segment is appended to."""
         self.offset_index.resize(self.offset_index.size_bytes_max)
         self.time_index.resize(self.time_index.size_bytes_max)
 
@@ -152,7 +152,7 @@ class SegmentFiles:
         self.txn_index.flush()
 
     def change_suffix(self, suffix: str) -> None:
-        """Rename all files that are there, the log file first."""
+        """Rename all existing files, the log file first."""
         storage, renamed = self.place.storage, attrs.evolve(self.place, suffix=suffix)
         storage.rename(self.place.path(LOG), renamed.path(LOG))
         for kind, index in ((OFFSET_INDEX, self._offset_index), (TIME_INDEX, self._time_index)):
@@ -164,7 +164,7 @@ class SegmentFiles:
         self.place = renamed
 
     def follow(self, directory: str) -> None:
-        """Take note that the directory has another name; the files are not touched."""
+        """Use the new path of a renamed directory; no file is touched."""
         self.place = attrs.evolve(self.place, directory=directory)
         if self._offset_index is not None:
             self._offset_index.path = self.place.path(OFFSET_INDEX)
@@ -173,7 +173,7 @@ class SegmentFiles:
         self.txn_index.path = self.place.path(TXN_INDEX)
 
     def delete_files(self) -> None:
-        """Close and remove all files, which nobody may use any more."""
+        """Close and remove all files; the segment must not be used afterwards."""
         assert self.suffix in (DELETED, CLEANED), self
         self.records.close()
         for index in (self._offset_index, self._time_index):

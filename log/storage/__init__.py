@@ -1,4 +1,4 @@
-"""Where bytes are kept: real files or memory, and what can go wrong with either. Files are opened only here.
+"""Store files on disk or in memory, and inject faults and power loss; only this room opens files.
 
 `protocol` says what every storage promises; `files` and `memory` keep it; `faults` and `recorded` go around a storage;
 `crash` says what power loss may leave.

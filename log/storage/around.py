@@ -1,4 +1,4 @@
-"""A storage that goes around another, and its open files: what a wrapper does not change, it passes on.
+"""Pass every storage operation on to another storage; wrappers override some.
 
 Example: `FaultyFile` says what a write, a read and a sync become; its size is that of the file within.
 
@@ -12,17 +12,17 @@ from log.storage.protocol import Buffer, Storage, StoredFile
 
 
 class StorageAround:
-    """Passes on what asks and changes nothing on disk; `FaultyStorage` and `RecordedStorage` say what differs."""
+    """Passes every operation on to another storage; `FaultyStorage` and `RecordedStorage` override some."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is a file or directory."""
+        """Return whether there is a file or directory at `path`."""
         return self._storage.exists(path)
 
     def is_directory(self, path: str) -> bool:
-        """Tell whether there is a directory."""
+        """Return whether there is a directory at `path`."""
         return self._storage.is_directory(path)
 
     def list(self, directory: str = "") -> tuple[str, ...]:
@@ -30,37 +30,37 @@ class StorageAround:
         return self._storage.list(directory)
 
     def size_bytes(self, path: str) -> SizeBytes:
-        """Return the size of a file."""
+        """Return the size of a file in bytes."""
         return self._storage.size_bytes(path)
 
     def modified_ms(self, path: str) -> TimeMs:
-        """Return when the content of a file was changed last."""
+        """Return the modification time of a file, in milliseconds."""
         return self._storage.modified_ms(path)
 
     def set_modified_ms(self, path: str, modified_ms: TimeMs) -> None:
-        """Say when the content of a file was changed last."""
+        """Set the modification time of a file, in milliseconds."""
         self._storage.set_modified_ms(path, modified_ms)
 
 
 class FileAround:
-    """An open file of a `StorageAround`: `append` is `write_at` at the end, whatever becomes of that."""
+    """Passes every operation on to another open file; `append` calls `write_at`, which a subclass may override."""
 
     def __init__(self, file: StoredFile) -> None:
         self._file = file
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """Number of bytes."""
+        """Return the size of the file in bytes."""
         return self._file.size_bytes
 
     def append(self, data: Buffer) -> int:
-        """Add `data` at the end and return the position of its first byte."""
+        """Append `data` and return the position of its first byte."""
         position = self._file.size_bytes
         self.write_at(position, data)
         return position
 
     def write_at(self, position: int, data: Buffer) -> None:
-        """Put `data` at `position`, over what is there; the file grows where needed."""
+        """Overwrite or extend the file with `data` at `position`."""
         self._file.write_at(position, data)
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
@@ -68,11 +68,11 @@ class FileAround:
         return self._file.read_at(position, size_bytes)
 
     def view(self) -> memoryview:
-        """Return the whole file to read."""
+        """Return a view of the whole file."""
         return self._file.view()
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut the file to `size_bytes`, or grow it with zeros."""
+        """Cut the file to `size_bytes`, or extend it with zeros."""
         self._file.truncate(size_bytes)
 
     def sync(self) -> None:
@@ -84,5 +84,5 @@ class FileAround:
         self._file.lock()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._file.close()

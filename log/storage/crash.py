@@ -1,4 +1,4 @@
-"""What a disk may hold when power comes back.
+"""Compute the states in which power loss may leave a disk.
 
 What it decides: which states of a tree of files power loss may leave, given what was done and what was synced
 (`Recording`).
@@ -71,7 +71,7 @@ NameChange: TypeAlias = Link | Unlink | Move
 
 @attrs.frozen
 class Entry:
-    """What a name stands for."""
+    """The file or directory that a name refers to."""
 
     inode: Inode
     is_directory: bool
@@ -82,13 +82,13 @@ Names: TypeAlias = dict[str, Entry]
 
 @attrs.frozen
 class DirectoryHistory:
-    """The names in a directory that are sure, and the changes since, in order."""
+    """The durable names of a directory, and the changes since, in order."""
 
     sure: Names
     changes: tuple[NameChange, ...]
 
     def after(self, change_count: int) -> Names:
-        """Return the names after the first changes."""
+        """Return the names after the first so many changes."""
         names = dict(self.sure)
         for change in self.changes[:change_count]:
             _apply(names, change)
@@ -97,14 +97,14 @@ class DirectoryHistory:
 
 @attrs.frozen
 class Disk:
-    """A recording up to one operation, sorted by directory and file."""
+    """A recording up to one operation, grouped by directory and file."""
 
     directories: dict[Inode, DirectoryHistory]
     files: dict[Inode, FileHistory]
 
     @property
     def pending_count(self) -> int:
-        """How many operations may be lost."""
+        """Return the number of operations that power loss may undo."""
         names = sum(len(directory.changes) for directory in self.directories.values())
         return names + sum(not change.is_sure for file in self.files.values() for change in file.changes)
 
@@ -133,22 +133,22 @@ def crash_states(
 
 
 def power_loss(recording: Recording, entropy: RandomSource, *, block_size_bytes: int = BLOCK_SIZE_BYTES) -> DiskImage:
-    """Return one state, drawn at random, in which power loss now may leave the disk."""
+    """Draw one state in which power loss now may leave the disk."""
     return _drawn_state(sorted_out(recording, None, block_size_bytes), entropy)
 
 
 def lost_tail(recording: Recording, pattern: str) -> DiskImage:
-    """Return the disk with nothing lost but, of the files whose paths match `pattern`, what was not synced."""
+    """Return the disk after losing only the unsynced changes of files whose paths match `pattern`."""
     return _with_loss(recording, pattern, FileHistory.nothing_unsure)
 
 
 def reordered_writes(recording: Recording, pattern: str) -> DiskImage:
-    """Return the disk with nothing lost but, of the files whose paths match `pattern`, the first write not synced."""
+    """Return the disk after losing only the first unsynced write of files whose paths match `pattern`."""
     return _with_loss(recording, pattern, FileHistory.first_write_missing)
 
 
 def sorted_out(recording: Recording, end: int | None, block_size_bytes: int) -> Disk:
-    """Return the first `end` operations of a recording by directory and file, and which of them are sure."""
+    """Return the first `end` operations of a recording by directory and file, marked durable or pending."""
     directories = {inode: DirectoryHistory(names, ()) for inode, names in _start_names(recording).items()}
     starts = {recording.start_inodes[path]: content for path, content in recording.start.files.items()}
     changes: dict[Inode, list[Write | Resize]] = {inode: [] for inode in starts}

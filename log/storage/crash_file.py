@@ -1,4 +1,4 @@
-"""What one file may hold after power loss, given its changes since it was sure; the rules stand in `log.storage.crash`.
+"""Compute the contents that one file may have after power loss; `log.storage.crash` states the rules.
 
 Decides, for one choice of how far its size came and of which bytes of each write arrived, the content of the file.
 
@@ -32,7 +32,7 @@ NOTHING: Final[Part] = (0, 0)
 
 @attrs.frozen
 class UnsyncedChange:
-    """A change of a file, whether it is sure, the size that it met, and the sizes it passes through."""
+    """A change of a file: whether it is durable, the size before it, and the sizes it passes through."""
 
     done: Write | Resize
     is_sure: bool
@@ -40,7 +40,7 @@ class UnsyncedChange:
     size_steps: tuple[int, ...]
 
     def parts(self, block_size_bytes: int) -> tuple[Part, ...]:
-        """Return what of the change's bytes may be there: nothing first, all last."""
+        """Return the parts of the change's bytes that may survive: nothing first, all of them last."""
         if isinstance(self.done, Resize):
             return (NOTHING,)
         size_bytes = len(self.done.data)
@@ -53,7 +53,7 @@ class UnsyncedChange:
 
 @attrs.frozen
 class FileHistory:
-    """A file's content that is sure, and what was done since."""
+    """The durable content of a file, and the changes since."""
 
     start: bytes
     changes: tuple[UnsyncedChange, ...]
@@ -61,12 +61,12 @@ class FileHistory:
 
     @property
     def step_count(self) -> int:
-        """How many steps the size made."""
+        """Return the number of steps that the size made."""
         return sum(len(change.size_steps) for change in self.changes)
 
     @property
     def sure_step_count(self) -> int:
-        """How many of them, from the first on, are sure: sizes come in order, so all before a synced one are."""
+        """Return the number of first steps that are durable: sizes keep their order, so all before a sync are."""
         count = sure = 0
         for change in self.changes:
             count += len(change.size_steps)
@@ -75,15 +75,15 @@ class FileHistory:
         return sure
 
     def everything(self) -> bytes:
-        """Return the content if nothing is lost."""
+        """Return the content after every change."""
         return self._content(self.step_count, [options[-1] for options in self._options()])
 
     def nothing_unsure(self) -> bytes:
-        """Return the content if all is lost that may be."""
+        """Return the content after only the durable changes."""
         return self._content(self.sure_step_count, [options[0] for options in self._options()])
 
     def first_write_missing(self) -> bytes:
-        """Return the content if of all that may be lost only the bytes of the first write are."""
+        """Return the content after every change but the bytes of the first pending write."""
         parts = [options[-1] for options in self._options()]
         first = next((place for place, options in enumerate(self._options()) if len(options) > 1), None)
         if first is not None:
@@ -91,11 +91,11 @@ class FileHistory:
         return self._content(self.step_count, parts)
 
     def contents(self) -> tuple[bytes, ...]:
-        """Return everything the file may hold. Cost: exponential in the changes that are not sure."""
+        """Return every content that the file may have. Cost: exponential in the pending changes."""
         return tuple(dict.fromkeys(self._contents()))
 
     def drawn(self, entropy: RandomSource) -> bytes:
-        """Return something the file may hold."""
+        """Draw one content that the file may have."""
         steps = self.sure_step_count + entropy.next_int_bound(self.step_count - self.sure_step_count + 1)
         return self._content(steps, [options[entropy.next_int_bound(len(options))] for options in self._options()])
 
@@ -128,7 +128,7 @@ class FileHistory:
 def changes_of(
     start_size_bytes: int, done: Sequence[Write | Resize], is_sure: Sequence[bool], block_size_bytes: int
 ) -> tuple[UnsyncedChange, ...]:
-    """Return the changes of a file of that size, with the steps that its size makes at each."""
+    """Return the changes of a file of that size, each with the steps that its size makes."""
     size_bytes = start_size_bytes
     changes = []
     for change, sure in zip(done, is_sure, strict=True):
@@ -143,12 +143,12 @@ def changes_of(
 
 
 def boundaries(start: int, end: int, block_size_bytes: int) -> tuple[int, ...]:
-    """Return the first, the middle and the last multiple of a block's size strictly between two positions."""
+    """Return the first, middle and last block boundary strictly between two byte positions."""
     found = range((start // block_size_bytes + 1) * block_size_bytes, end, block_size_bytes)
     return tuple(sorted({found[0], found[len(found) // 2], found[-1]})) if found else ()
 
 
 def resize(content: bytearray, size_bytes: int) -> None:
-    """Cut `content`, or grow it with zeros."""
+    """Cut `content` to a size, or fill it up with zeros."""
     del content[size_bytes:]
     content.extend(bytes(size_bytes - len(content)))

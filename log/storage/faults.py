@@ -1,4 +1,4 @@
-"""One thing that goes wrong with a disk, at a chosen file and a chosen operation.
+"""Inject one disk fault, at a chosen file and a chosen operation.
 
 What it decides: when the fault strikes and what it does; everything before and after works.
 
@@ -39,7 +39,7 @@ from log.storage.protocol import TEMPORARY_SUFFIX, Buffer, Storage, StoredFile, 
 
 
 class FaultKind(Enum):
-    """What goes wrong."""
+    """A kind of disk fault."""
 
     TORN_WRITE = "torn write"
     NO_SPACE = "no space left"
@@ -66,7 +66,7 @@ class Fault:
 
 
 class FaultyStorage(StorageAround):
-    """Goes around a storage; `has_struck` tells whether the fault has come."""
+    """Wraps a storage and injects one fault; `has_struck` is true once the fault has happened."""
 
     def __init__(self, storage: Storage, fault: Fault) -> None:
         super().__init__(storage)
@@ -75,7 +75,7 @@ class FaultyStorage(StorageAround):
         self.has_struck = False
 
     def strikes(self, path: str, kinds: frozenset[FaultKind]) -> FaultKind | None:
-        """Return the fault if it is one of `kinds` and strikes at this operation on `path`."""
+        """Return the fault if its kind is one of `kinds` and it strikes at this operation on `path`."""
         named = path.removesuffix(TEMPORARY_SUFFIX)
         if self.has_struck or self._fault.kind not in kinds or not fnmatchcase(named, self._fault.pattern):
             return None
@@ -93,7 +93,7 @@ class FaultyStorage(StorageAround):
         return FaultyFile(self._storage.open(path, create=create), path, self)
 
     def rename(self, path: str, new_path: str) -> None:
-        """Give a file or directory another name."""
+        """Rename a file or directory."""
         self._storage.rename(path, new_path)
 
     def remove(self, path: str) -> None:
@@ -101,7 +101,7 @@ class FaultyStorage(StorageAround):
         self._storage.remove(path)
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and those above it."""
+        """Make a directory and its parents."""
         self._storage.make_directory(path)
 
     def remove_directory(self, path: str) -> None:
@@ -109,17 +109,17 @@ class FaultyStorage(StorageAround):
         self._storage.remove_directory(path)
 
     def sync_directory(self, path: str) -> None:
-        """Make the names in a directory durable, unless that fails."""
+        """Make the names in a directory durable, or raise the injected fault."""
         self.check("sync directory", path, FaultKind.FAILED_SYNC)
         self._storage.sync_directory(path)
 
     def read(self, path: str, *, size_bytes_max: int | None = None) -> bytes:
-        """Return a file's content, unless that fails."""
+        """Return a file's content, or raise the injected fault."""
         self.check("read", path, FaultKind.READ_ERROR)
         return self._storage.read(path, size_bytes_max=size_bytes_max)
 
     def replace(self, path: str, data: Buffer) -> None:
-        """Make `data` the content of a file, in steps, each of which may fail."""
+        """Make `data` the content of a file, in steps at each of which the fault may strike."""
         replace_in_steps(self, path, data)
 
 
@@ -132,7 +132,7 @@ class FaultyFile(FileAround):
         self._storage = storage
 
     def write_at(self, position: int, data: Buffer) -> None:
-        """Put `data` at `position`, or what a fault leaves of it."""
+        """Write `data` at `position`, or the part or the wrong bytes that the fault leaves."""
         half = len(data) // 2
         match self._storage.strikes(self._path, WRITE_FAULTS):
             case None:
@@ -150,16 +150,16 @@ class FaultyFile(FileAround):
                 raise StorageError("write", self._path, FaultKind.NO_SPACE.value)
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
-        """Return a copy of up to `size_bytes` bytes from `position`, unless that fails."""
+        """Return a copy of up to `size_bytes` bytes from `position`, or raise the injected fault."""
         self._storage.check("read", self._path, FaultKind.READ_ERROR)
         return self._file.read_at(position, size_bytes)
 
     def view(self) -> memoryview:
-        """Return the whole file to read, unless that fails."""
+        """Return a view of the whole file, or raise the injected fault."""
         self._storage.check("read", self._path, FaultKind.READ_ERROR)
         return self._file.view()
 
     def sync(self) -> None:
-        """Make the content durable, unless that fails."""
+        """Make the content durable, or raise the injected fault."""
         self._storage.check("sync", self._path, FaultKind.FAILED_SYNC)
         self._file.sync()

@@ -1,4 +1,4 @@
-"""Real files below one directory.
+"""Store files in a directory of the file system.
 
 What it decides: how the promises of `log.storage.protocol` are kept on a file system, but for those of an open file
 (`log.storage.real_file`).
@@ -34,7 +34,7 @@ _NS_PER_MS: Final = 1_000_000
 
 
 class FileStorage:
-    """`Storage` over a real directory, which is made if it is missing and may be written to."""
+    """A `Storage` over a directory of the file system, made if missing unless the storage is read-only."""
 
     def __init__(self, root: Path, *, sync_policy: SyncPolicy = SyncPolicy.WHEN_ASKED, read_only: bool = False) -> None:
         self.sync_policy = sync_policy
@@ -49,12 +49,12 @@ class FileStorage:
         return f"FileStorage({self._root!r})"
 
     def check_writable(self) -> None:
-        """Raise UsageError if the storage only reads."""
+        """Raise UsageError if the storage is read-only."""
         if self.read_only:
             raise UsageError(f"{self._root} was opened to be read only; nothing is written to it")
 
     def real_path(self, path: str) -> str:
-        """Return where `path` really is; raise UsageError if a link on the way leads elsewhere."""
+        """Return the file system's path of `path`; raise UsageError if a symbolic link leads elsewhere."""
         if not path:
             return self._root
         holder = self._root
@@ -67,7 +67,7 @@ class FileStorage:
         return f"{self._root}/{path}"
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
-        """Open a file; make an empty one if it is missing and `create` is given, else raise MissingFileError."""
+        """Open a file; if missing, make an empty one with `create`, else raise MissingFileError."""
         real = self.real_path(path)
         flags = (os.O_RDONLY if self.read_only else os.O_RDWR) | OPEN_FLAGS
         with Refusals("open", path):
@@ -82,37 +82,37 @@ class FileStorage:
         return file
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is a file or directory; what a link names does not count."""
+        """Return whether there is a file or directory; symbolic links do not count."""
         return os.path.lexists(self.real_path(path)) and not os.path.islink(self.real_path(path))
 
     def is_directory(self, path: str) -> bool:
-        """Tell whether there is a directory."""
+        """Return whether there is a directory at `path`."""
         return self.exists(path) and os.path.isdir(self.real_path(path))
 
     def list(self, directory: str = "") -> tuple[str, ...]:
-        """Return the names of the files and directories in `directory`, sorted; raise MissingFileError without it."""
+        """Return the sorted names of the files and directories in `directory`; raise MissingFileError."""
         with Refusals("list", directory):
             return tuple(sorted(os.listdir(self.real_path(directory))))
 
     def size_bytes(self, path: str) -> SizeBytes:
-        """Return the size of a file."""
+        """Return the size of a file in bytes."""
         with Refusals("look up", path):
             return SizeBytes(os.lstat(self.real_path(path)).st_size)
 
     def modified_ms(self, path: str) -> TimeMs:
-        """Return when the content of a file was changed last."""
+        """Return the modification time of a file, in milliseconds."""
         with Refusals("look up", path):
             return TimeMs(os.lstat(self.real_path(path)).st_mtime_ns // _NS_PER_MS)
 
     def set_modified_ms(self, path: str, modified_ms: TimeMs) -> None:
-        """Say when the content of a file was changed last."""
+        """Set the modification time of a file, in milliseconds."""
         self.check_writable()
         with Refusals("set the time of", path):
             time_ns = modified_ms * _NS_PER_MS
             os.utime(self.real_path(path), ns=(time_ns, time_ns), follow_symlinks=False)
 
     def rename(self, path: str, new_path: str) -> None:
-        """Give a file or directory another name in the same directory, over a file that may be there, in one step."""
+        """Rename a file or directory within its directory atomically, replacing an existing file."""
         self.check_writable()
         check_same_directory(checked_path(path), checked_path(new_path))
         with Refusals("rename", path):
@@ -123,14 +123,14 @@ class FileStorage:
         self._names_changed(path)
 
     def remove(self, path: str) -> None:
-        """Remove a file; raise MissingFileError without it."""
+        """Remove a file; raise MissingFileError if missing."""
         self.check_writable()
         with Refusals("remove", path):
             os.unlink(self.real_path(path))
         self._names_changed(path)
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and those above it; one that is there is left as it is."""
+        """Make a directory and its parents; an existing one is left as it is."""
         self.check_writable()
         if self.is_directory(path):
             return
@@ -140,7 +140,7 @@ class FileStorage:
         self._names_changed(path)
 
     def remove_directory(self, path: str) -> None:
-        """Remove a directory with everything in it; raise MissingFileError without it."""
+        """Remove a directory with everything in it; raise MissingFileError if missing."""
         self.check_writable()
         if path == "":
             raise UsageError("the root of a storage cannot be removed")
@@ -160,7 +160,7 @@ class FileStorage:
                 os.close(descriptor)
 
     def read(self, path: str, *, size_bytes_max: int | None = None) -> bytes:
-        """Return a file's content; raise CorruptDataError, before reading, if it is larger than `size_bytes_max`."""
+        """Return a file's content; raise CorruptDataError, before reading, above `size_bytes_max` bytes."""
         file = self.open(path)
         try:
             check_size(file.size_bytes, size_bytes_max, path)
@@ -169,7 +169,7 @@ class FileStorage:
             file.close()
 
     def replace(self, path: str, data: Buffer) -> None:
-        """Make `data` the content of a file, old or new being whole after a crash at any moment."""
+        """Make `data` the content of a file, so that a crash leaves the old or the new content whole."""
         replace_in_steps(self, path, data)
 
     def _names_changed(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""A whole tree of files as a value.
+"""Copy a whole tree of files as a value.
 
 What it decides: nothing; it is what a crash leaves, and what a storage in memory can begin with.
 
@@ -16,14 +16,14 @@ from log.storage.protocol import Storage
 
 @attrs.frozen
 class DiskImage:
-    """A tree at one moment: contents by path, and all directories but the root."""
+    """A tree of files at one moment: contents by path, and all directories but the root."""
 
     files: Mapping[str, bytes]
     directories: frozenset[str] = frozenset()
 
 
 def image_of(storage: Storage) -> DiskImage:
-    """Return the whole tree of a storage. Cost: a copy of everything."""
+    """Return a copy of the whole tree of a storage. Cost: linear in all bytes."""
     directories = frozenset(_directories_below(storage, ""))
     paths = [
         path

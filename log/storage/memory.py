@@ -1,4 +1,4 @@
-"""Files in memory: the storage of simulations and of most tests.
+"""Store files in memory, for simulations and most tests.
 
 What it decides: how a tree of files is kept in memory so that it behaves as a disk without power loss does.
 
@@ -31,7 +31,7 @@ _CAPACITY_BYTES_MIN: Final = 256
 
 
 class MemoryFile:
-    """A file in memory; handle and file are one."""
+    """A file in memory; opening it returns the file itself."""
 
     __slots__ = ("_bytes", "_clock", "_size_bytes", "modified_ms")
 
@@ -43,11 +43,11 @@ class MemoryFile:
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """Number of bytes."""
+        """Return the size of the file in bytes."""
         return SizeBytes(self._size_bytes)
 
     def append(self, data: Buffer) -> int:
-        """Add `data` at the end and return the position of its first byte. Cost: amortised linear in `data`."""
+        """Append `data` and return the position of its first byte. Cost: amortised linear in `data`."""
         position = self._size_bytes
         end = position + len(data)
         if end > len(self._bytes):
@@ -58,7 +58,7 @@ class MemoryFile:
         return position
 
     def write_at(self, position: int, data: Buffer) -> None:
-        """Put `data` at `position`, over what is there; the file grows where needed."""
+        """Overwrite or extend the file with `data` at `position`."""
         assert position >= 0, position
         if not len(data):
             return
@@ -79,13 +79,13 @@ class MemoryFile:
         return found if len(found) >= end - position else found + bytes(end - position - len(found))
 
     def view(self) -> memoryview:
-        """Return the whole file to read; room that was only reserved is made real first."""
+        """Return a view of the whole file; reserved room is filled with zeros first."""
         if self._size_bytes > len(self._bytes):
             self._replace_bytes(self._size_bytes)
         return memoryview(self._bytes).toreadonly()[: self._size_bytes]
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut the file to `size_bytes`, or reserve room of zeros. Cost: linear in what is kept when it cuts."""
+        """Cut the file to `size_bytes`, or extend it with zeros. Cost: a cut is linear in what is kept."""
         assert size_bytes >= 0, size_bytes
         if size_bytes < self._size_bytes:
             # A new bytearray, as views of the old one may be in use; and what lies behind the end is zero again.
@@ -95,13 +95,13 @@ class MemoryFile:
             self.modified_ms = self._clock.now_ms()
 
     def sync(self) -> None:
-        """Do nothing: memory is as durable as it gets; `log.storage.recorded` knows of power."""
+        """Do nothing: memory has no power loss; `log.storage.recorded` models that."""
 
     def lock(self) -> None:
-        """Do nothing: no other process has this memory."""
+        """Do nothing: no other process shares this memory."""
 
     def close(self) -> None:
-        """Do nothing: the file is its own handle."""
+        """Do nothing: there is no handle to release."""
 
     def _grow(self, size_bytes: int) -> None:
         self._replace_bytes(max(size_bytes, 2 * len(self._bytes), _CAPACITY_BYTES_MIN))
@@ -113,7 +113,7 @@ class MemoryFile:
 
 
 class MemoryStorage:
-    """A tree of files in memory, empty at first or as an image shows it."""
+    """A tree of files in memory, empty at first or copied from an image."""
 
     def __init__(self, clock: Clock, image: DiskImage | None = None) -> None:
         self._clock = clock
@@ -129,7 +129,7 @@ class MemoryStorage:
         return f"MemoryStorage({len(self._directories) - 1} directories)"
 
     def open(self, path: str, *, create: bool = False) -> MemoryFile:
-        """Open a file; make an empty one if it is missing and `create` is given, else raise MissingFileError."""
+        """Open a file; if missing, make an empty one with `create`, else raise MissingFileError."""
         file = self._names_beside(checked_path(path)).get(_name_of(path))
         if file is not None:
             return file
@@ -142,35 +142,35 @@ class MemoryStorage:
         return made
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is a file or directory."""
+        """Return whether there is a file or directory at `path`."""
         names = self._directories.get(parent_of(checked_path(path)))
         return path == ROOT or (names is not None and _name_of(path) in names)
 
     def is_directory(self, path: str) -> bool:
-        """Tell whether there is a directory."""
+        """Return whether there is a directory at `path`."""
         return checked_path(path) in self._directories
 
     def list(self, directory: str = ROOT) -> tuple[str, ...]:
-        """Return the names of the files and directories in `directory`, sorted; raise MissingFileError without it."""
+        """Return the sorted names of the files and directories in `directory`; raise MissingFileError."""
         names = self._directories.get(checked_path(directory))
         if names is None:
             raise MissingFileError("list", directory, "no such directory")
         return tuple(sorted(names))
 
     def size_bytes(self, path: str) -> SizeBytes:
-        """Return the size of a file."""
+        """Return the size of a file in bytes."""
         return self.open(path).size_bytes
 
     def modified_ms(self, path: str) -> TimeMs:
-        """Return when the content of a file was changed last."""
+        """Return the modification time of a file, in milliseconds."""
         return self.open(path).modified_ms
 
     def set_modified_ms(self, path: str, modified_ms: TimeMs) -> None:
-        """Say when the content of a file was changed last."""
+        """Set the modification time of a file, in milliseconds."""
         self.open(path).modified_ms = modified_ms
 
     def rename(self, path: str, new_path: str) -> None:
-        """Give a file or directory another name in the same directory, over a file that may be there."""
+        """Rename a file or directory within its directory, replacing an existing file."""
         check_same_directory(checked_path(path), checked_path(new_path))
         names = self._names_beside(path)
         if _name_of(path) not in names or path == ROOT:
@@ -187,12 +187,12 @@ class MemoryStorage:
         names[_name_of(new_path)] = moved
 
     def remove(self, path: str) -> None:
-        """Remove a file; raise MissingFileError without it."""
+        """Remove a file; raise MissingFileError if missing."""
         self.open(path)
         del self._names_beside(path)[_name_of(path)]
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and those above it; one that is there is left as it is."""
+        """Make a directory and its parents; an existing one is left as it is."""
         if checked_path(path) in self._directories:
             return
         self.make_directory(parent_of(path))
@@ -203,7 +203,7 @@ class MemoryStorage:
         self._directories[path] = {}
 
     def remove_directory(self, path: str) -> None:
-        """Remove a directory with everything in it; raise MissingFileError without it."""
+        """Remove a directory with everything in it; raise MissingFileError if missing."""
         if checked_path(path) not in self._directories or path == ROOT:
             raise MissingFileError("remove directory", path, "no such directory")
         for below in [name for name in self._directories if name == path or name.startswith(path + "/")]:
@@ -211,12 +211,12 @@ class MemoryStorage:
         del self._names_beside(path)[_name_of(path)]
 
     def sync_directory(self, path: str) -> None:
-        """Do nothing but check that the directory is there; `log.storage.recorded` knows of power."""
+        """Raise MissingFileError without the directory, else do nothing; `log.storage.recorded` models power loss."""
         if checked_path(path) not in self._directories:
             raise MissingFileError("sync directory", path, "no such directory")
 
     def read(self, path: str, *, size_bytes_max: int | None = None) -> bytes:
-        """Return a file's content; raise CorruptDataError, before reading, if it is larger than `size_bytes_max`."""
+        """Return a file's content; raise CorruptDataError, before reading, above `size_bytes_max` bytes."""
         file = self.open(path)
         check_size(file.size_bytes, size_bytes_max, path)
         return file.read_at(0, file.size_bytes)

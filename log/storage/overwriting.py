@@ -1,4 +1,4 @@
-"""Bytes of a file that are there already, written over in memory: how index entries reach their file.
+"""Overwrite reserved bytes of a file through a memory mapping, as index entries are written.
 
 What it decides: when a file may be written to through a mapping. A store to a mapping has no error: where the disk
 has no room for the page, the system ends the process with a signal. Files that are reserved ahead, as indexes are,
@@ -34,19 +34,19 @@ _IS_KNOWN: Final = hasattr(os, "posix_fallocate")
 
 
 class Overwriting:
-    """The first `size_bytes` of an open file, at least one, as memory."""
+    """A writable mapping of the first `size_bytes` bytes, at least one, of an open file."""
 
     __slots__ = ("_descriptor", "_memory", "_room_end", "_room_start", "size_bytes")
 
     def __init__(self, descriptor: int, size_bytes: int) -> None:
-        """Map the file; raises OSError."""
+        """Map the file; raise OSError."""
         self._descriptor = descriptor
         self._memory = mmap.mmap(descriptor, size_bytes) if _IS_KNOWN else None
         self._room_start = self._room_end = 0
         self.size_bytes = size_bytes
 
     def can_put(self, start: int, end: int) -> bool:
-        """Tell whether `put` may be called for these bytes of the file; raises OSError where the disk is full."""
+        """Return whether `put` may write these bytes of the file; raise OSError if the disk is full."""
         if self._room_start <= start and end <= self._room_end:
             return True
         if self._memory is None:
@@ -64,7 +64,7 @@ class Overwriting:
         return True
 
     def put(self, start: int, end: int, data: Buffer) -> None:
-        """Write over the bytes `start` to `end`, after `can_put` has said that this may be done."""
+        """Overwrite the bytes `start` to `end`; `can_put` must have allowed that before."""
         memory = self._memory
         assert memory is not None, start
         memory[start:end] = data

@@ -1,4 +1,4 @@
-"""A tree of files, as the log sees it: what every storage can do, and what it promises.
+"""Define Storage and StoredFile, the operations and promises of every storage.
 
 What it decides: what the rest of `log` may assume of a disk. Two storages keep the promises, `FileStorage` on real
 files and `MemoryStorage` in memory; `FaultyStorage` and `RecordedStorage` go around either or the latter.
@@ -48,19 +48,19 @@ TEMPORARY_SUFFIX: Final = ".tmp"
 
 @runtime_checkable
 class StoredFile(Protocol):
-    """One open file: bytes in order."""
+    """One open file: a sequence of bytes."""
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """Number of bytes."""
+        """Return the size of the file in bytes."""
         ...
 
     def append(self, data: Buffer) -> int:
-        """Add `data` at the end and return the position of its first byte."""
+        """Append `data` and return the position of its first byte."""
         ...
 
     def write_at(self, position: int, data: Buffer) -> None:
-        """Put `data` at `position`, over what is there; the file grows where needed, but not for no data."""
+        """Overwrite or extend the file with `data` at `position`; no data never extends the file."""
         ...
 
     def read_at(self, position: int, size_bytes: int) -> bytes:
@@ -68,11 +68,11 @@ class StoredFile(Protocol):
         ...
 
     def view(self) -> memoryview:
-        """Return the whole file to read, without copying where the storage can (see the module's promise on views)."""
+        """Return a view of the whole file, without a copy if possible; the module says how long views hold."""
         ...
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut the file to `size_bytes`, or grow it with zeros."""
+        """Cut the file to `size_bytes`, or extend it with zeros."""
         ...
 
     def sync(self) -> None:
@@ -87,7 +87,7 @@ class StoredFile(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the file back; nothing but `close` may be called afterwards. Views stay."""
+        """Close the file; only `close` may be called afterwards. Views stay valid."""
         ...
 
 
@@ -96,47 +96,47 @@ class Storage(Protocol):
     """A tree of files below one root."""
 
     def open(self, path: str, *, create: bool = False) -> StoredFile:
-        """Open a file; make an empty one if it is missing and `create` is given, else raise MissingFileError."""
+        """Open a file; if missing, make an empty one with `create`, else raise MissingFileError."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is a file or directory."""
+        """Return whether there is a file or directory at `path`."""
         ...
 
     def is_directory(self, path: str) -> bool:
-        """Tell whether there is a directory."""
+        """Return whether there is a directory at `path`."""
         ...
 
     def list(self, directory: str = "") -> tuple[str, ...]:
-        """Return the names of the files and directories in `directory`, sorted; raise MissingFileError without it."""
+        """Return the sorted names of the files and directories in `directory`; raise MissingFileError."""
         ...
 
     def size_bytes(self, path: str) -> SizeBytes:
-        """Return the size of a file."""
+        """Return the size of a file in bytes."""
         ...
 
     def modified_ms(self, path: str) -> TimeMs:
-        """Return when the content of a file was changed last."""
+        """Return the modification time of a file, in milliseconds."""
         ...
 
     def set_modified_ms(self, path: str, modified_ms: TimeMs) -> None:
-        """Say when the content of a file was changed last."""
+        """Set the modification time of a file, in milliseconds."""
         ...
 
     def rename(self, path: str, new_path: str) -> None:
-        """Give a file or directory another name in the same directory, over a file that may be there, in one step."""
+        """Rename a file or directory within its directory atomically, replacing an existing file."""
         ...
 
     def remove(self, path: str) -> None:
-        """Remove a file; raise MissingFileError without it."""
+        """Remove a file; raise MissingFileError if missing."""
         ...
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and those above it; one that is there is left as it is."""
+        """Make a directory and its parents; an existing one is left as it is."""
         ...
 
     def remove_directory(self, path: str) -> None:
-        """Remove a directory with everything in it; raise MissingFileError without it."""
+        """Remove a directory with everything in it; raise MissingFileError if missing."""
         ...
 
     def sync_directory(self, path: str) -> None:
@@ -144,11 +144,11 @@ class Storage(Protocol):
         ...
 
     def read(self, path: str, *, size_bytes_max: int | None = None) -> bytes:
-        """Return a file's content; raise CorruptDataError, before reading, if it is larger than `size_bytes_max`."""
+        """Return a file's content; raise CorruptDataError, before reading, above `size_bytes_max` bytes."""
         ...
 
     def replace(self, path: str, data: Buffer) -> None:
-        """Make `data` the content of a file, old or new being whole after a crash at any moment.
+        """Make `data` the content of a file, so that a crash leaves the old or the new content whole.
 
         Written to `path` with ".tmp" added, synced, renamed, and the directory synced.
         """
@@ -174,19 +174,19 @@ def parent_of(path: str) -> str:
 
 
 def check_same_directory(path: str, new_path: str) -> None:
-    """Raise UsageError unless both are in one directory, the only move there is."""
+    """Raise UsageError unless both paths are in one directory, as a rename must be."""
     if parent_of(path) != parent_of(new_path):
         raise UsageError(f"{path!r} cannot become {new_path!r}: files move within one directory only")
 
 
 def check_size(size_bytes: int, size_bytes_max: int | None, path: str) -> None:
-    """Raise CorruptDataError if a file is larger than whoever reads it whole can use."""
+    """Raise CorruptDataError if a file is larger than its reader accepts."""
     if size_bytes_max is not None and size_bytes > size_bytes_max:
         raise CorruptDataError(f"has {size_bytes} bytes; at most {size_bytes_max} are read", source=path)
 
 
 def replace_in_steps(storage: Storage, path: str, data: Buffer) -> None:
-    """Do what `Storage.replace` promises with the other operations of a storage."""
+    """Replace a file's content as `Storage.replace` promises, with the other operations of a storage."""
     temporary = checked_path(path) + TEMPORARY_SUFFIX
     file = storage.open(temporary, create=True)
     try:

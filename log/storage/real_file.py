@@ -1,4 +1,4 @@
-"""An open file of the file system, read through a mapping and never cut under whoever looks at it.
+"""Read an open file through a mapping, and never cut the file under a view.
 
 What it decides: how bytes are read, written, cut and locked.
 
@@ -39,7 +39,7 @@ OPEN_FLAGS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class SyncPolicy(Enum):
-    """When changes reach the disk."""
+    """Selects when changes are synced to the disk."""
 
     ALWAYS = "always"  # After every change, asked or not: slow, and nothing is ever lost.
     WHEN_ASKED = "when asked"  # At `sync` and `sync_directory`, as Kafka does.
@@ -54,20 +54,20 @@ _LOCKED: Final[WeakValueDictionary[tuple[int, int], RealFile]] = WeakValueDictio
 
 
 class Owner(Protocol):
-    """The storage that a file is of: how it is written to, and where it really is."""
+    """The storage of an open file: whether the storage may write, and the file's real path."""
 
     sync_policy: SyncPolicy
     read_only: bool
 
     def check_writable(self) -> None:
-        """Raise UsageError if the storage only reads."""
+        """Raise UsageError if the storage is read-only."""
 
     def real_path(self, path: str) -> str:
-        """Return where `path` really is."""
+        """Return the file system's path of `path`."""
 
 
 class RealFile:
-    """An open file. One owner at a time."""
+    """An open file of the file system, for one owner at a time."""
 
     def __init__(self, storage: Owner, path: str, descriptor: int) -> None:
         self._storage = storage
@@ -95,17 +95,17 @@ class RealFile:
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """Number of bytes."""
+        """Return the size of the file in bytes."""
         return self._size_bytes
 
     def append(self, data: Buffer) -> int:
-        """Add `data` at the end and return the position of its first byte."""
+        """Append `data` and return the position of its first byte."""
         position = self._size_bytes
         self.write_at(position, data)
         return position
 
     def write_at(self, position: int, data: Buffer) -> None:
-        """Put `data` at `position`, over what is there; the file grows where needed."""
+        """Overwrite or extend the file with `data` at `position`."""
         assert position >= 0, position
         storage = self._storage
         if storage.read_only:
@@ -134,7 +134,7 @@ class RealFile:
             return os.pread(self._descriptor, min(size_bytes, max(0, self._size_bytes - position)), position)
 
     def view(self) -> memoryview:
-        """Return the file, mapped; mapped anew only when it has outgrown the last mapping."""
+        """Return a mapping of the file; the mapping is renewed only once the file has outgrown it."""
         if self._size_bytes == 0:
             return memoryview(b"")
         if self._mapping is None or len(self._mapping) < self._size_bytes:
@@ -144,7 +144,7 @@ class RealFile:
         return memoryview(self._mapping)[: self._size_bytes]
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut the file to `size_bytes`, or grow it with zeros. Copies what is kept if a view of the file is in use."""
+        """Cut the file to `size_bytes`, or extend it with zeros; a cut under a view copies the rest of the file."""
         assert size_bytes >= 0, size_bytes
         if size_bytes == self._size_bytes:
             return
@@ -186,7 +186,7 @@ class RealFile:
         self._locked = identity
 
     def close(self) -> None:
-        """Give the file back; views stay."""
+        """Close the file; views stay valid."""
         self._give_back()
         self._mapping = self._over = None
 

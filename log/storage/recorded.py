@@ -1,4 +1,4 @@
-"""A storage that writes down what is done to it, so that `log.storage.crash` can say what power loss may leave.
+"""Record every change to a storage, so that `log.storage.crash` can compute the states after power loss.
 
 What it decides: what counts as a change, and in which order changes came.
 
@@ -38,7 +38,7 @@ ROOT_INODE: Final = Inode(0)
 
 @attrs.frozen
 class Write:
-    """Bytes put into a file."""
+    """Bytes written into a file."""
 
     inode: Inode
     position: int
@@ -47,7 +47,7 @@ class Write:
 
 @attrs.frozen
 class Resize:
-    """A file cut, or grown with zeros."""
+    """A file cut, or extended with zeros."""
 
     inode: Inode
     size_bytes: int
@@ -55,7 +55,7 @@ class Resize:
 
 @attrs.frozen
 class Sync:
-    """A file's content made durable, or, when it failed, the promise broken."""
+    """A file's sync, which made its content durable or failed."""
 
     inode: Inode
     failed: bool = False
@@ -63,7 +63,7 @@ class Sync:
 
 @attrs.frozen
 class Link:
-    """A name for a new file or directory."""
+    """A name added for a new file or directory."""
 
     directory: Inode
     name: str
@@ -81,7 +81,7 @@ class Unlink:
 
 @attrs.frozen
 class Move:
-    """A name changed, over another that may be there."""
+    """A file or directory renamed, possibly over another."""
 
     directory: Inode
     name: str
@@ -90,7 +90,7 @@ class Move:
 
 @attrs.frozen
 class SyncDirectory:
-    """A directory's names made durable."""
+    """A directory's sync, which made its names durable."""
 
     directory: Inode
 
@@ -100,7 +100,7 @@ Operation: TypeAlias = Write | Resize | Sync | Link | Unlink | Move | SyncDirect
 
 @attrs.frozen
 class Recording:
-    """What there was, all of it durable, and what was done then."""
+    """The durable content at the start, and the changes since, in order."""
 
     start: DiskImage
     start_inodes: dict[str, Inode]
@@ -116,7 +116,7 @@ class RecordedFile(FileAround):
         self._operations = operations
 
     def write_at(self, position: int, data: Buffer) -> None:
-        """Put `data` at `position`; of a write that fails, what arrived counts."""
+        """Write `data` at `position`; if the write fails, record the bytes that arrived."""
         try:
             self._file.write_at(position, data)
         except StorageError:
@@ -128,14 +128,14 @@ class RecordedFile(FileAround):
             self._operations.append(Write(self._inode, position, bytes(data)))
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut the file to `size_bytes`, or grow it with zeros."""
+        """Cut the file to `size_bytes`, or extend it with zeros."""
         is_change = size_bytes != self._file.size_bytes
         self._file.truncate(size_bytes)
         if is_change:
             self._operations.append(Resize(self._inode, size_bytes))
 
     def sync(self) -> None:
-        """Make the content durable; a failure is written down too, as what it was to make durable may be lost."""
+        """Make the content durable; a failed sync is recorded too, as its changes may be lost."""
         try:
             self._file.sync()
         except StorageError:
@@ -145,7 +145,7 @@ class RecordedFile(FileAround):
 
 
 class RecordedStorage(StorageAround):
-    """Goes around a storage, whose content at the start counts as durable."""
+    """Wraps a storage and records its changes; the content at the start counts as durable."""
 
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage)
@@ -158,18 +158,18 @@ class RecordedStorage(StorageAround):
         self._start_inodes = dict(self._inodes)
 
     def recording(self) -> Recording:
-        """Return what was done so far."""
+        """Return the changes so far."""
         return Recording(self._start, self._start_inodes, tuple(self._operations))
 
     def open(self, path: str, *, create: bool = False) -> RecordedFile:
-        """Open a file; make an empty one if it is missing and `create` is given, else raise MissingFileError."""
+        """Open a file; if missing, make an empty one with `create`, else raise MissingFileError."""
         file = self._storage.open(path, create=create)
         if path not in self._inodes:
             self._operations.append(Link(self._inodes[parent_of(path)], _name_of(path), self._number(path)))
         return RecordedFile(file, self._inodes[path], self._operations)
 
     def rename(self, path: str, new_path: str) -> None:
-        """Give a file or directory another name in the same directory."""
+        """Rename a file or directory within its directory."""
         self._storage.rename(path, new_path)
         for old in [known for known in self._inodes if known == path or known.startswith(path + "/")]:
             self._inodes[new_path + old[len(path) :]] = self._inodes.pop(old)
@@ -181,7 +181,7 @@ class RecordedStorage(StorageAround):
         self._unlink(path)
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and those above it."""
+        """Make a directory and its parents."""
         self._storage.make_directory(path)
         if path not in self._inodes:
             self.make_directory(parent_of(path))
@@ -189,7 +189,7 @@ class RecordedStorage(StorageAround):
             self._operations.append(Link(directory, _name_of(path), self._number(path), is_directory=True))
 
     def remove_directory(self, path: str) -> None:
-        """Remove a directory with everything in it, what is deepest first."""
+        """Remove a directory with everything in it, the deepest first."""
         below = sorted((known for known in self._inodes if known.startswith(path + "/")), reverse=True)
         self._storage.remove_directory(path)
         for known in [*below, path]:

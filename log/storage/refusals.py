@@ -1,4 +1,4 @@
-"""What the operating system refuses, as our errors.
+"""Turn the operating system's errors into errors of `log.errors`.
 
 What it decides: which error a refused call is: MissingFileError where there is no such file or directory, else
 StorageError; of either the message names the operation and our path, not the system's.
@@ -14,7 +14,7 @@ from log.errors import MissingFileError, StorageError
 
 
 class Refusals:
-    """Turns what the system says into our errors; a class, as what is written and read in small pieces goes through."""
+    """Context manager that turns OSError into MissingFileError or StorageError, cheap enough for small writes."""
 
     __slots__ = ("_operation", "_path")
 
@@ -33,5 +33,5 @@ class Refusals:
 
 
 def refused(operation: str, path: str, refusal: OSError) -> StorageError:
-    """Return our error for a refusal that is not about a missing file."""
+    """Return the StorageError for an OSError other than a missing file."""
     return StorageError(operation, path, refusal.strerror or str(refusal))
