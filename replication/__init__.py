@@ -13,10 +13,10 @@
     strategies      Generate partitions, elections and faults for Hypothesis tests.
     cli/            Run `brokerside simulate` with its options.
 
+Constraints: `strategies` needs hypothesis, so this root does not import it.
+
 How: every rule takes the `Rules` of a release: `CURRENT`, one of `RELEASES`, or one with a fix off (`without`).
 README.md has a lesson, "Break Kafka in eight steps", and the reference.
-
-Constraints: `strategies` needs hypothesis, so this root does not import it.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class PartitionClient:
             number = self.side.question(self, answer_ms, out)
             out.send(self.side.some_broker(), MetadataRequest(self.partition, number))
             return
-        # Should no answer come, the leader is asked for again.
+        # Without a response the leader is looked up again.
         self._asked, self._leader = self._leader, NO_LEADER
         self._ask(self._asked, answer_ms, out)
 

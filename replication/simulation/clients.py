@@ -75,12 +75,12 @@ class _Client:
         self._wait(self._options.role_settings.answer_ms_max, out)
         out.send(Address(broker), MetadataRequest(partition, self._number))
 
-    def _hear(self, told: MetadataResponse, out: Outbox) -> bool:
+    def _on_metadata(self, response: MetadataResponse, out: Outbox) -> bool:
         """Take a Metadata response; return whether there is a leader."""
-        self._leader = told.leader
-        if told.leader == NO_LEADER:
+        self._leader = response.leader
+        if response.leader == NO_LEADER:
             self._wait(RETRY_MS, out)
-        return told.leader != NO_LEADER
+        return response.leader != NO_LEADER
 
 
 class Producer(_Client):
@@ -112,7 +112,7 @@ class Producer(_Client):
             if message.number == self._number:
                 self._go_on(now_ms, out)
         elif isinstance(message, MetadataResponse):
-            if message.number == self._number and self._write is not None and self._hear(message, out):
+            if message.number == self._number and self._write is not None and self._on_metadata(message, out):
                 self._leaders[self._write.partition] = message.leader
                 self._send(self._write, message.leader, out)
         elif isinstance(message, ProduceResponse) and message.number == self._number and self._write is not None:
@@ -169,15 +169,15 @@ class Producer(_Client):
             self._write = None
             self._wait(self._options.produce_ms, out)
 
-    def _on_answer(self, write: Write, told: ProduceResponse, now_ms: TimeMs, out: Outbox) -> None:
-        believed = fate(told.error, appended=told.appended)
+    def _on_answer(self, write: Write, response: ProduceResponse, now_ms: TimeMs, out: Outbox) -> None:
+        believed = fate(response.error, appended=response.appended)
         if believed is Fate.ACKED:
-            write.offset = told.offset
+            write.offset = response.offset
             self._finish(write, Fate.ACKED, now_ms, out)
             return
         if believed is Fate.FAILED:
             self._is_unsure = self._was_unsure
-        if told.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+        if response.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             self._finish(write, Fate.UNKNOWN, now_ms, out)
             return
         self._leaders.pop(write.partition, None)
@@ -218,7 +218,7 @@ class Consumer(_Client):
             if message.number == self._number:
                 self._go_on(out)
         elif isinstance(message, MetadataResponse):
-            if message.number == self._number and self._hear(message, out):
+            if message.number == self._number and self._on_metadata(message, out):
                 self._read(out)
         elif isinstance(message, ConsumerFetchResponse) and message.number == self._number:
             self._on_answer(message, now_ms, out)
@@ -231,28 +231,28 @@ class Consumer(_Client):
 
     def _read(self, out: Outbox) -> None:
         leader = self._leader
-        self._leader = NO_LEADER  # Should no answer come, the leader is asked for again.
+        self._leader = NO_LEADER  # Without a response the leader is looked up again.
         self._wait(self._options.role_settings.answer_ms_max, out)
         out.send(Address(NodeId(leader)), ConsumerFetch(self._partition, self._number, self._position))
         self._asked = leader
 
-    def _on_answer(self, told: ConsumerFetchResponse, now_ms: TimeMs, out: Outbox) -> None:
-        if told.error is ErrorCode.NONE:
+    def _on_answer(self, response: ConsumerFetchResponse, now_ms: TimeMs, out: Outbox) -> None:
+        if response.error is ErrorCode.NONE:
             self._leader = self._asked
-            self._note(told.records, now_ms)
-        elif told.error is ErrorCode.OFFSET_OUT_OF_RANGE and not self._reset(told):
+            self._note(response.records, now_ms)
+        elif response.error is ErrorCode.OFFSET_OUT_OF_RANGE and not self._reset(response):
             return
         self._wait(POLL_MS, out)
 
-    def _reset(self, told: ConsumerFetchResponse) -> bool:
+    def _reset(self, response: ConsumerFetchResponse) -> bool:
         """Apply auto.offset.reset; return False if the consumer stops instead."""
         policy = AutoOffsetReset.LATEST if self._options.retention is None else self._options.retention.reset
         if policy is AutoOffsetReset.NONE:
             return False
         self._is_reset = True
-        self._position = told.start_offset
+        self._position = response.start_offset
         if policy is AutoOffsetReset.LATEST:
-            self._position = max(told.start_offset, told.high_watermark)
+            self._position = max(response.start_offset, response.high_watermark)
         return True
 
     def _note(self, records: bytes, now_ms: TimeMs) -> None:

@@ -203,7 +203,7 @@ class FaultInjector:
         life = node.life
 
         def resume() -> None:
-            # A broker that was killed meanwhile has another life, which stands still only for a pause of its own.
+            # A broker that was killed meanwhile runs in a new process, which only its own pause may hold.
             if node.life == life and node.role is not None:
                 self._cluster.resume(broker)
 

@@ -6,7 +6,7 @@ follower of a partition, or truncated its log.
 
 Goals, most important first:
 1. A run without retention is the same as before, to the last event.
-2. Everything done to a log is done by its broker, told by a message.
+2. Everything done to a log is done by its broker, on a message.
 
 Constraints: draws come from separate streams. DeleteRecords asks for an offset between the leader's log start offset
 and one past its high watermark, so that some requests are refused; the offsets are the leader's, as a client learns

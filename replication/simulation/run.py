@@ -115,7 +115,7 @@ def check_asserts() -> None:
 
 
 class Simulation:
-    """A run that can be stopped and looked at. Raises UsageError under -O.
+    """Run a simulation step by step; raise UsageError under -O.
 
     `plan` is drawn from the options if it is not given; `expected` are the settings that checkers hold the run against,
     the run's own if not given.
@@ -191,7 +191,7 @@ class Simulation:
             self._finish_phases()
             self.checker.check_all(self.cluster)
         except AssertionError as error:
-            # A bug of the model, found by itself: told like any other finding, so that the plan can be shrunk.
+            # A bug of the model: reported like any other finding, so that the plan can be shrunk.
             failed = f"{type(error).__name__}: {error}"
         return self._outcome(failed)
 

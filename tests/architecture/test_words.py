@@ -25,7 +25,15 @@ HELD = (
     "broker.printable",
     "broker.units",
     "broker.values",
+    "brokerside mirror",
+    "brokerside scenario",
+    "brokerside simulate",
     "log.strategies",
+    "replication.cli",
+    "replication.mirror",
+    "replication.retention",
+    "replication.scenarios",
+    "replication.simulation",
 )
 """Packages, rooms, modules and commands without a failure; a name is added when its last one is mended."""
 

@@ -232,7 +232,7 @@ S69: Final = GroupScenario(
 S71: Final = GroupScenario(
     name="S71",
     title="Coordinator fails over in the middle of a rebalance",
-    how="Member c joins, and the others are told to rejoin; broker 0 dies before all have. Broker 1 loads the group "
+    how="Member c joins, and the others must rejoin; broker 0 dies before all have. Broker 1 loads the group "
     "as it was when stable, answers COORDINATOR_LOAD_IN_PROGRESS meanwhile, and the rebalance starts again; no "
     "commit is lost.",
     source="Kafka CoordinatorRuntime, GroupMetadataManager.onLoaded",

@@ -65,8 +65,8 @@ _S04: Final = Scenario(
 _S11: Final = Scenario(
     name="S11-zk",
     title="LeaderAndIsr for a former broker epoch is refused, with ZooKeeper",
-    how="Broker 1 is to lead, dies before it is told, and 0 leads in its place. Broker 1 starts again and the old "
-    "request arrives: it carries a former broker epoch and is refused.",
+    how="Broker 1 is to lead, dies before the request arrives, and 0 leads in its place. Broker 1 starts again and the "
+    "old request arrives: it carries a former broker epoch and is refused.",
     source="KIP-380, KAFKA-7235",
     role_settings=_OLDER,
     settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=rules_of("2.2")),

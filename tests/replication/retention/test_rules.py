@@ -65,13 +65,13 @@ def test_a_replica_that_has_not_fetched_yet_holds_the_low_watermark_down() -> No
         ({"deletes": False}, "cleanup.policy is empty; allowed are compact, delete, or both"),
     ],
 )
-def test_impossible_upkeep_is_refused(wrong: dict[str, Any], told: str) -> None:
+def test_impossible_retention_is_refused(wrong: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError) as refused:
         Retention(**wrong)
     assert str(refused.value) == told
 
 
-def test_a_log_is_configured_as_upkeep_says() -> None:
+def test_a_log_is_configured_as_retention_says() -> None:
     retention = Retention(retention_ms=DurationMs(7), retention_bytes=SizeBytes(8), compacts=True, deletes=False)
     config = retention.log_config(LogConfig(index_interval_bytes=SizeBytes(77)))
     assert (config.retention_ms, config.retention_bytes, config.compacts, config.deletes) == (7, 8, True, False)

@@ -84,13 +84,13 @@ def test_logs_are_cut_and_compacted_and_nothing_is_lost_without_faults() -> None
     assert outcome.retention.expired_count + outcome.retention.superseded_count < outcome.durability.acked_count
 
 
-def test_upkeep_moves_no_fault_of_a_run_without_it() -> None:
+def test_retention_moves_no_fault_of_a_run_without_it() -> None:
     options = harsh(9, MINUTE)
     plan = draw_plan(with_retention(options))
     assert set(draw_plan(options)) < set(plan)
 
 
-def test_every_kind_of_upkeep_is_drawn() -> None:
+def test_every_kind_of_retention_is_drawn() -> None:
     drawn = [drawn_retention(seed) for seed in range(60)]
     assert {(each.compacts, each.deletes) for each in drawn} == {(False, True), (True, True), (True, False)}
     assert {each.reset for each in drawn} == set(AutoOffsetReset)
@@ -232,7 +232,7 @@ def test_a_fixed_set_of_runs_has_brokers_in_every_part() -> None:
 # The command.
 
 
-def test_upkeep_is_asked_for_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_retention_is_chosen_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--quiet", "--minutes", "0.5", "--compact", "--retention-ms", "5000", "--reset", "earliest"]
     assert run_command(simulate, "simulate", arguments) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -241,7 +241,7 @@ def test_upkeep_is_asked_for_on_the_command_line(capsys: pytest.CaptureFixture[s
     assert any(line.startswith("expired: ") for line in lines)
 
 
-def test_the_seed_may_draw_upkeep(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_seed_may_draw_retention(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(simulate, "simulate", ["--swarm", "--seed", "3", "--minutes", "0.5", "--retention"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[4] == str(drawn_retention(3))
@@ -254,7 +254,7 @@ def test_what_is_drawn_cannot_be_set_too(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err == told
 
 
-def test_a_broken_run_is_had_again_with_the_same_upkeep(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_run_is_had_again_with_the_same_retention(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--swarm", "--seed", "1", "--minutes", "1", "--rules", "0.10.2", "--compact", "--retention-bytes", "9"]
     assert run_command(simulate, "simulate", arguments) == 1
     again = "again: brokerside simulate --swarm --minutes 1 --rules 0.10.2 --retention-bytes 9 --compact --seed 1"
