@@ -6,6 +6,7 @@ Every checker takes a root directory, so that it can be tried on a small bad tre
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,8 +70,14 @@ def modules(root: Path, *, packages: tuple[str, ...] = tuple(PACKAGES)) -> list[
             text = path.read_text(encoding="utf-8")
             relative = path.relative_to(root)
             dotted = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
-            found.append(Module(relative.as_posix(), dotted, text, ast.parse(text, filename=str(path))))
+            found.append(Module(relative.as_posix(), dotted, text, _parsed(text, str(path))))
     return found
+
+
+@functools.cache
+def _parsed(text: str, name: str) -> ast.Module:
+    """Parse a file once, however many checks look at it."""
+    return ast.parse(text, filename=name)
 
 
 def tracked_files(root: Path) -> list[Path]:

@@ -22,6 +22,7 @@ HEADINGS: Final = (
     "Goals, most important first",
     "Constraints",
     "How",
+    "Cost",
     "Example",
     "Left out",
     "Source",
