@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replication.checkers.catalogue import INVARIANTS, Invariant
 from replication.checkers.clients import check_history
-from replication.checkers.durability import DurabilityReport, LostRecord, account, told
+from replication.checkers.durability import DurabilityReport, LostRecord, account, loss_lines
 from replication.checkers.finding import Finding
 from replication.checkers.rare import Rare
 from replication.checkers.retention_model import is_expired, may_skip
@@ -26,7 +26,7 @@ __all__ = (
     "check_history",
     "check_keys",
     "is_expired",
+    "loss_lines",
     "may_skip",
     "retention_report",
-    "told",
 )

@@ -65,7 +65,7 @@ class DurabilityReport:
         return tuple(record for record in self.lost if record.acks == ACKS_ALL and not record.cause)
 
 
-def told(lost: Sequence[LostRecord]) -> list[str]:
+def loss_lines(lost: Sequence[LostRecord]) -> list[str]:
     """Return lost records as lines: those that the same event took from the same partition share one."""
     groups: dict[tuple[int, int, str, str], list[LostRecord]] = {}
     for record in lost:

@@ -40,7 +40,7 @@ class Entry:
 
 
 @value
-class News:
+class LogChange:
     """What a reading brought: from `first_offset` on entries are new; `taken` are those that are gone.
 
     `is_first` says that it was the first of this log, which counts as a cut too.
@@ -153,7 +153,7 @@ class ObservedLog:
         self._segment_base = Offset(-1)
         self._position = 0
 
-    def read_on(self, decoder: Decoder) -> News:
+    def read_on(self, decoder: Decoder) -> LogChange:
         """Take over what was cut and what was appended."""
         log, cut_to = self.log, self.log.cut_to
         is_cut, is_first = cut_to is not None, self.version < 0
@@ -178,7 +178,7 @@ class ObservedLog:
             self._segment_base = Offset(-1)
         if self._former:
             taken, self._former = self._former[len(self.entries) :], []
-        return News(before, is_first, is_cut, taken)
+        return LogChange(before, is_first, is_cut, taken)
 
     def _read_through(self, decoder: Decoder, end_offset: int) -> None:
         while len(self.entries) < end_offset:

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from log.files.checkpoints import EpochEntry
-from replication.checkers.observed_log import News, ObservedLog
+from replication.checkers.observed_log import LogChange, ObservedLog
 from replication.checkers.reference_log import ReferenceLog
-from replication.checkers.view import NodeView, World, is_known, leader_role
+from replication.checkers.view import CheckedCluster, NodeView, is_known, leader_role
 from replication.rules.partition import LeaderState
 from replication.rules.settings import PartitionSettings
 
@@ -27,25 +27,25 @@ Broken = tuple[str, str]
 
 
 def check_log(
-    reference: ReferenceLog, node: NodeView, observed: ObservedLog, news: News, agreed_before: int
+    reference: ReferenceLog, node: NodeView, observed: ObservedLog, change: LogChange, agreed_before: int
 ) -> Iterator[Broken]:
     """Check one log after a change (I12, I13, I16); `agreed_before` is how far it agreed before it was cut."""
-    yield from check_bounds(reference, node, observed, news, agreed_before)
+    yield from check_bounds(reference, node, observed, change, agreed_before)
     cache = observed.log.log.epochs
     if cache is not None and (
-        news.is_cut or cache.entries != observed.epochs or _begins_epoch(observed, news.first_offset)
+        change.is_cut or cache.entries != observed.epochs or _begins_epoch(observed, change.first_offset)
     ):
         yield from _check_epochs(node, observed, cache.entries)
 
 
 def check_bounds(
-    reference: ReferenceLog, node: NodeView, observed: ObservedLog, news: News, agreed_before: int
+    reference: ReferenceLog, node: NodeView, observed: ObservedLog, change: LogChange, agreed_before: int
 ) -> Iterator[Broken]:
     """Check where one log begins and ends after a change, and what it has lost by a cut (I13, I16)."""
     log = observed.log.log
     if not log.log_start_offset <= log.last_stable_offset <= log.high_watermark <= log.log_end_offset:
         yield "I13", f"broker {node.broker} has the bounds {log}"
-    if news.is_cut:
+    if change.is_cut:
         state = reference.state
         kept = min(observed.agreed, len(observed.entries))
         is_member = state is not None and (node.broker in state.isr or node.broker in state.elr)
@@ -82,7 +82,12 @@ def _check_epochs(node: NodeView, observed: ObservedLog, cached: tuple[EpochEntr
 
 
 def check_claims(
-    reference: ReferenceLog, leader: LeaderState, observed: ObservedLog, settings: PartitionSettings, *, by_news: bool
+    reference: ReferenceLog,
+    leader: LeaderState,
+    observed: ObservedLog,
+    settings: PartitionSettings,
+    *,
+    by_metadata: bool,
 ) -> Iterator[Broken]:
     """Check what a leader says (I3, I14, I15, I27), and take what it has committed into the truth.
 
@@ -97,7 +102,7 @@ def check_claims(
         yield "I27", f"broker {broker} waits for an answer to a request of older epochs"
     asked = reference.asked.get(broker)
     if asked is not pending:
-        if asked is not None and by_news and asked.leader_epoch == epoch:
+        if asked is not None and by_metadata and asked.leader_epoch == epoch:
             reference.dropped[broker] = asked.partition_epoch
         reference.asked[broker] = pending
     high = observed.high_watermark
@@ -123,7 +128,7 @@ def _commit(reference: ReferenceLog, observed: ObservedLog, high: int) -> Iterat
     observed.agree(reference.committed)
 
 
-def check_members(world: World, reference: ReferenceLog, settings: PartitionSettings) -> Iterator[Broken]:
+def check_members(cluster: CheckedCluster, reference: ReferenceLog, settings: PartitionSettings) -> Iterator[Broken]:
     """Check all replicas of a partition against the truth (I4 to I8). Cost: linear in the replicas."""
     state = reference.state
     if state is None:
@@ -134,23 +139,23 @@ def check_members(world: World, reference: ReferenceLog, settings: PartitionSett
         # Who agrees with all that is committed is complete, known or not: that is most of the time.
         if observed is None or observed.agreed >= committed or observed.agree(reference.committed) >= committed:
             continue
-        if _present(world, reference, world.nodes[broker]) is not None:
+        if _present(cluster, reference, cluster.nodes[broker]) is not None:
             place = "in sync" if broker in state.isr else "eligible"
             what = f"broker {broker} is {place} and holds {observed.agreed} of {committed} committed records"
             yield ("I7" if broker == state.leader else "I6"), what
     for broker in state.replicas:
-        node = world.nodes[broker]
+        node = cluster.nodes[broker]
         role = leader_role(node, reference.partition)
         if role is None or role.state.leader_epoch < reference.clean_from_epoch:
             continue
-        observed = _present(world, reference, node)
+        observed = _present(cluster, reference, node)
         if observed is not None:
-            yield from _check_shown(world, reference, role.state, observed.high_watermark)
+            yield from _check_shown(cluster, reference, role.state, observed.high_watermark)
         if role.state.leader_epoch == state.leader_epoch:
             yield from check_quorum(reference, role.state, settings)
 
 
-def _check_shown(world: World, reference: ReferenceLog, leader: LeaderState, high: int) -> Iterator[Broken]:
+def _check_shown(cluster: CheckedCluster, reference: ReferenceLog, leader: LeaderState, high: int) -> Iterator[Broken]:
     state = reference.state
     assert state is not None
     shown = min(high, len(reference.committed))
@@ -159,10 +164,10 @@ def _check_shown(world: World, reference: ReferenceLog, leader: LeaderState, hig
             observed = reference.observed_logs.get(broker)
             if observed is None or observed.agreed >= shown or observed.agree(reference.committed) >= shown:
                 continue
-            node = world.nodes[broker]
+            node = cluster.nodes[broker]
             if code == "I4" and (node.lossy_life >= 0 or leader.partition_epoch < reference.moved_away.get(broker, 0)):
                 continue
-            if _present(world, reference, node) is not None:
+            if _present(cluster, reference, node) is not None:
                 yield (
                     code,
                     f"leader {leader.broker} shows {high} records, member {broker} has {observed.agreed} of them",
@@ -191,9 +196,9 @@ def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: Partiti
         yield "I8", f"leader {leader.broker} counts {sorted(maximal)}, the controller {state.isr} and {state.elr}"
 
 
-def _present(world: World, reference: ReferenceLog, node: NodeView) -> ObservedLog | None:
+def _present(cluster: CheckedCluster, reference: ReferenceLog, node: NodeView) -> ObservedLog | None:
     """Return the log of a broker that the controller knows in its present life, as far as it has opened it."""
     observed = reference.observed_logs.get(node.broker)
-    if observed is None or observed.life != node.life or not is_known(world, node):
+    if observed is None or observed.life != node.life or not is_known(cluster, node):
         return None
     return observed

@@ -28,18 +28,22 @@ from itertools import pairwise
 
 from broker.units import DurationMs
 from log.files.checkpoints import EpochEntry
-from replication.checkers.observed_log import News
+from replication.checkers.observed_log import LogChange
 from replication.checkers.replicas import Broken, check_bounds
 from replication.checkers.retention_model import RetainedObservedLog, RetainedReferenceLog
 from replication.checkers.view import NodeView
 
 
 def check_retained_log(
-    reference: RetainedReferenceLog, node: NodeView, observed: RetainedObservedLog, news: News, agreed_before: int
+    reference: RetainedReferenceLog,
+    node: NodeView,
+    observed: RetainedObservedLog,
+    change: LogChange,
+    agreed_before: int,
 ) -> Iterator[Broken]:
     """Check one log after a change; `agreed_before` is how far it agreed before it was cut."""
     reference.note_committed()
-    yield from check_bounds(reference, node, observed, news, agreed_before)
+    yield from check_bounds(reference, node, observed, change, agreed_before)
     yield from _check_start(reference, observed)
     is_cleaned = observed.cleaning_count != observed.log.cleaning_count
     if is_cleaned:
@@ -48,8 +52,8 @@ def check_retained_log(
     yield from check_gaps(reference, observed)
     cache = observed.log.log.epochs
     if cache is not None:
-        is_other = news.is_cut or cache.entries != observed.epochs
-        yield from _check_epochs(observed, cache.entries, 0 if is_other else news.first_offset)
+        is_other = change.is_cut or cache.entries != observed.epochs
+        yield from _check_epochs(observed, cache.entries, 0 if is_other else change.first_offset)
         observed.epochs = cache.entries
 
 
@@ -99,13 +103,13 @@ def check_gaps(reference: RetainedReferenceLog, observed: RetainedObservedLog) -
 
 
 def early_tombstones(
-    reference: RetainedReferenceLog, observed: RetainedObservedLog, world: tuple[int, DurationMs]
+    reference: RetainedReferenceLog, observed: RetainedObservedLog, cluster: tuple[int, DurationMs]
 ) -> Iterator[Broken]:
     """Yield tombstones among what is newly gone that went too early (K7).
 
     `world` is the time, and how long tombstones stay.
     """
-    now_ms, kept_ms = world
+    now_ms, kept_ms = cluster
     log = observed.log.log
     for offset in () if reference.is_tainted else observed.new_gaps:
         record = reference.record_at(offset)

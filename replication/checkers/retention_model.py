@@ -33,7 +33,7 @@ from broker.ids import BrokerId, Offset
 from broker.units import TimeMs
 from broker.values import value
 from log.batches.in_buffer import OFFSET_AND_SIZE, batches_in
-from replication.checkers.observed_log import CHUNK_BYTES, REMEMBERED_COUNT_MAX, Decoder, Entry, News, ObservedLog
+from replication.checkers.observed_log import CHUNK_BYTES, REMEMBERED_COUNT_MAX, Decoder, Entry, LogChange, ObservedLog
 from replication.checkers.reference_log import ReferenceLog
 from replication.retention.keyed import identity_of
 from replication.roles.replica_log import ReplicaLog
@@ -236,19 +236,19 @@ class RetainedObservedLog(ObservedLog):
         self._forgotten = 0
         self._filling = _Filling(self)
 
-    def read_on(self, decoder: Decoder) -> News:
+    def read_on(self, decoder: Decoder) -> LogChange:
         """Take over what was cut and what was appended."""
         self.new_gaps = []
         cut_to = self.log.cut_to
         if cut_to is not None:
             self.gaps = {gap for gap in self.gaps if gap < cut_to}
-        news = super().read_on(self._filling)
+        change = super().read_on(self._filling)
         start_offset = self.log.log.log_start_offset
         self.start_max = max(self.start_max, start_offset)
         if cut_to is not None:
             self._forgotten = min(self._forgotten, cut_to)
         self._forget_before(max(start_offset, self.truth.let_go))
-        return news
+        return change
 
     def begin_history(self) -> None:
         """Look anew at what stands for what is committed: that is another history now."""

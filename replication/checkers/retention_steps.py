@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
 from replication.checkers import replicas
-from replication.checkers.observed_log import News, ObservedLog
+from replication.checkers.observed_log import LogChange, ObservedLog
 from replication.checkers.reference_log import ReferenceLog
 from replication.checkers.retention_logs import check_retained_log, early_tombstones
 from replication.checkers.retention_model import BatchReader, RetainedObservedLog, RetainedReferenceLog
 from replication.checkers.steps import NoteHigh, StepChecker
-from replication.checkers.view import NodeView, World, leader_role
+from replication.checkers.view import CheckedCluster, NodeView, leader_role
 from replication.retention.messages import DeleteRecords, DeleteRecordsResponse
 from replication.retention.policy import Retention
 from replication.roles.messages import CONTROLLER, Fetch, FetchResponse, Message, NodeId
@@ -44,20 +44,20 @@ class RetentionStepChecker(StepChecker):
         self._batches = BatchReader()
         self._has_jumped = False
 
-    def after(self, world: World, node: NodeId, message: Message, out: Outbox) -> None:
+    def after(self, cluster: CheckedCluster, node: NodeId, message: Message, out: Outbox) -> None:
         """Look at everything that the handling of `message` by `node` can have changed; `out` is what it sent."""
         if node < CONTROLLER:
-            machine = world.nodes[BrokerId(node)]
+            machine = cluster.nodes[BrokerId(node)]
             if type(message) is DeleteRecords:
-                self._note_order(world, machine, message)
+                self._note_order(cluster, machine, message)
             elif type(message) is FetchResponse:
-                self._check_start(world, machine, message, out)
+                self._check_start(cluster, machine, message, out)
             for _, each in out.sent:
                 if type(each) is FetchResponse and each.answer.error is ErrorCode.NONE:
                     self._kept(each.partition).note_start(each.answer.start_offset)
                 elif type(each) is DeleteRecordsResponse:
-                    self._check_deleted(world, machine, each)
-        super().after(world, node, message, out)
+                    self._check_deleted(cluster, machine, each)
+        super().after(cluster, node, message, out)
 
     def _kept(self, partition: int) -> RetainedReferenceLog:
         reference = self._reference(partition)
@@ -77,22 +77,22 @@ class RetentionStepChecker(StepChecker):
         return RetainedObservedLog(reference, self._batches, log, (node.broker, node.life), former)
 
     def _check_log(
-        self, reference: ReferenceLog, node: NodeView, observed: ObservedLog, news: News, agreed_before: int
+        self, reference: ReferenceLog, node: NodeView, observed: ObservedLog, change: LogChange, agreed_before: int
     ) -> Iterator[replicas.Broken]:
         assert isinstance(reference, RetainedReferenceLog)
         assert isinstance(observed, RetainedObservedLog)
-        yield from check_retained_log(reference, node, observed, news, agreed_before)
+        yield from check_retained_log(reference, node, observed, change, agreed_before)
 
-    def _look(self, world: World, node: NodeView, partition: int, *, by_news: bool = False) -> None:
-        super()._look(world, node, partition, by_news=by_news)
+    def _look(self, cluster: CheckedCluster, node: NodeView, partition: int, *, by_metadata: bool = False) -> None:
+        super()._look(cluster, node, partition, by_metadata=by_metadata)
         self._has_jumped = self._has_jumped or node.clock_ahead_ms != 0
         reference = self._kept(partition)
         observed = reference.observed_logs[node.broker]
         assert isinstance(observed, RetainedObservedLog)
         if observed.new_gaps and not self._has_jumped:
-            now = (self._wall_clock_ms + world.now_ms, self._retention.delete_retention_ms)
+            now = (self._wall_clock_ms + cluster.now_ms, self._retention.delete_retention_ms)
             for code, what in early_tombstones(reference, observed, now):
-                self._find(world, code, partition, what)
+                self._find(cluster, code, partition, what)
         observed.new_gaps = []
 
     def _shown_in(self, records: bytes) -> Iterator[tuple[int, int]]:
@@ -100,7 +100,7 @@ class RetentionStepChecker(StepChecker):
             for held in batch.records:
                 yield held.offset, held.entry.value
 
-    def _note_order(self, world: World, node: NodeView, order: DeleteRecords) -> None:
+    def _note_order(self, cluster: CheckedCluster, node: NodeView, order: DeleteRecords) -> None:
         role = leader_role(node, order.partition)
         if role is None:
             return
@@ -108,9 +108,9 @@ class RetentionStepChecker(StepChecker):
         offset = high if order.offset == UP_TO_HIGH_WATERMARK else order.offset
         reference = self._kept(order.partition)
         reference.note_start(min(offset, high))
-        reference.ordered[order.number] = offset, {broker: each.life for broker, each in world.nodes.items()}
+        reference.ordered[order.number] = offset, {broker: each.life for broker, each in cluster.nodes.items()}
 
-    def _check_start(self, world: World, node: NodeView, told: FetchResponse, out: Outbox) -> None:
+    def _check_start(self, cluster: CheckedCluster, node: NodeView, told: FetchResponse, out: Outbox) -> None:
         """Check that a follower that has used an answer begins where its leader does, or later."""
         answer, log = told.answer, node.logs.get(told.partition)
         if log is None or answer.error is not ErrorCode.NONE or answer.diverging is not None:
@@ -119,19 +119,19 @@ class RetentionStepChecker(StepChecker):
         start, high = log.log.log_start_offset, log.log.high_watermark
         if asks_on and start < min(answer.start_offset, high):
             what = f"broker {node.broker} has a log from {start} on, its leader's begins at {answer.start_offset}"
-            self._find(world, "K3", told.partition, what)
+            self._find(cluster, "K3", told.partition, what)
 
-    def _check_deleted(self, world: World, node: NodeView, told: DeleteRecordsResponse) -> None:
+    def _check_deleted(self, cluster: CheckedCluster, node: NodeView, told: DeleteRecordsResponse) -> None:
         """Check that an order that is answered holds on every member of the ISR that has lived through it."""
         reference = self._kept(told.partition)
         if told.error is not ErrorCode.NONE or reference.state is None:
             return
         offset, lives = reference.ordered[told.number]
         for broker in sorted({node.broker, *reference.state.isr}):
-            machine = world.nodes[broker]
+            machine = cluster.nodes[broker]
             log = machine.logs.get(told.partition)
             if log is None or machine.role is None or machine.life != lives[broker]:
                 continue
             if log.log.log_start_offset < offset or told.low_watermark < offset:
                 what = f"deletion up to {offset} is answered, broker {broker} has a log from {log.log.log_start_offset}"
-                self._find(world, "K4", told.partition, what)
+                self._find(cluster, "K4", told.partition, what)

@@ -30,10 +30,10 @@ from broker.units import TimeMs
 from log.batches.in_buffer import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
 from replication.checkers.finding import Finding
-from replication.checkers.observed_log import Decoder, News, ObservedLog
+from replication.checkers.observed_log import Decoder, LogChange, ObservedLog
 from replication.checkers.rare import Rare, RareStates
 from replication.checkers.reference_log import ReferenceLog
-from replication.checkers.view import NodeView, World
+from replication.checkers.view import CheckedCluster, NodeView
 from replication.roles.follower import FollowerRole
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
@@ -81,29 +81,29 @@ class StepChecker:
         self._reader = records.RecordReader(settings, self.rare)
         self._decoder = Decoder()
 
-    def after(self, world: World, node: NodeId, message: Message, out: Outbox) -> None:
+    def after(self, cluster: CheckedCluster, node: NodeId, message: Message, out: Outbox) -> None:
         """Look at everything that the handling of `message` by `node` can have changed; `out` is what it sent."""
         if node < CONTROLLER:
-            machine = world.nodes[BrokerId(node)]
+            machine = cluster.nodes[BrokerId(node)]
             if type(message) in PARTITION_MESSAGES:
                 partition: int = message.partition  # type: ignore[union-attr] # That is what the set says.
                 if partition in machine.logs:
-                    self._look(world, machine, partition)
+                    self._look(cluster, machine, partition)
             else:
-                self._after_own_message(world, machine, message)
+                self._after_own_message(cluster, machine, message)
             for _, each in out.sent:
                 if type(each) is FetchResponse:
                     if each.answer.error is not _NONE or each.answer.diverging is not None:
                         self.rare.note_fetched(each)
                 elif type(each) in _CHECKED_ANSWERS:
-                    self._check_answer(world, node, each)
+                    self._check_answer(cluster, node, each)
         elif node == CONTROLLER:
             for _, each in out.sent:
                 if isinstance(each, AlterPartitionResponse | BrokerRegistrationResponse):
                     self.rare.note_sent(each)
-            self._after_controller(world, message)
+            self._after_controller(cluster, message)
 
-    def check_all(self, world: World) -> None:
+    def check_all(self, cluster: CheckedCluster) -> None:
         """Look at everything, whatever the events can have touched, and forget logs that were removed."""
         for reference in self.references.values():
             replicas_now = () if reference.state is None else reference.state.replicas
@@ -111,53 +111,55 @@ class StepChecker:
                 broker: observed for broker, observed in reference.observed_logs.items() if broker in replicas_now
             }
         self._watched.clear()
-        for _, node in sorted(world.nodes.items()):
+        for _, node in sorted(cluster.nodes.items()):
             for partition in sorted(node.logs):
-                self._look(world, node, partition)
+                self._look(cluster, node, partition)
         for _, reference in sorted(self.references.items()):
-            self._check_replicas(world, reference)
+            self._check_replicas(cluster, reference)
 
-    def _after_controller(self, world: World, message: Message) -> None:
+    def _after_controller(self, cluster: CheckedCluster, message: Message) -> None:
         reader = self._reader
-        if len(world.controller.log) == reader.offset:
+        if len(cluster.controller.log) == reader.offset:
             return
         if isinstance(message, AlterPartition | BrokerHeartbeat) and (what := reader.stale_sender(message)):
-            self._find(world, "I24", -1, f"{what} changed the metadata")
+            self._find(cluster, "I24", -1, f"{what} changed the metadata")
         before = reader.offset
-        for code, partition, what in reader.read_on(world.controller.log, grows=isinstance(message, AlterPartition)):
-            self._find(world, code, partition, what)
+        for code, partition, what in reader.read_on(cluster.controller.log, grows=isinstance(message, AlterPartition)):
+            self._find(cluster, code, partition, what)
         if isinstance(message, BrokerRegistration):
             for partition, what in reader.unclean_members(message, before):
-                self._find(world, "I25", partition, what)
-        for partition, state in world.controller.image.partitions.items():
+                self._find(cluster, "I25", partition, what)
+        for partition, state in cluster.controller.image.partitions.items():
             reference = self._reference(partition)
             if reference.state is not state:
-                self._note_unclean(world, reference, reader)
+                self._note_unclean(cluster, reference, reader)
                 reference.learn(state)
-                self._check_replicas(world, reference)
+                self._check_replicas(cluster, reference)
 
-    def _note_unclean(self, world: World, reference: ReferenceLog, reader: records.RecordReader) -> None:
+    def _note_unclean(self, cluster: CheckedCluster, reference: ReferenceLog, reader: records.RecordReader) -> None:
         for election in reader.take_unclean(reference.partition):
             observed = reference.observed_logs.get(election.leader)
-            node = world.nodes[election.leader]
+            node = cluster.nodes[election.leader]
             if observed is not None and observed.life == node.life:
                 keep = observed.agree(reference.committed)
                 cause = f"unclean election of broker {election.leader}"
-                reference.give_up(keep, world.now_ms, election.leader_epoch, cause)
+                reference.give_up(keep, cluster.now_ms, election.leader_epoch, cause)
 
-    def _after_own_message(self, world: World, node: NodeView, message: Message) -> None:
+    def _after_own_message(self, cluster: CheckedCluster, node: NodeView, message: Message) -> None:
         """Look at all partitions of a broker."""
-        by_news = isinstance(message, MetadataFetchResponse)
+        by_metadata = isinstance(message, MetadataFetchResponse)
         if isinstance(message, MetadataFetchResponse) and node.role is not None:
-            known, told = world.controller.log, message
+            known, told = cluster.controller.log, message
             if tuple(known[told.offset : told.offset + len(told.records)]) != told.records:
-                self._find(world, "I23", -1, f"broker {node.broker} read records that the controller did not write")
+                self._find(cluster, "I23", -1, f"broker {node.broker} read records that the controller did not write")
             if node.role.image.offset > len(known):
-                self._find(world, "I23", -1, f"broker {node.broker} has read {node.role.image.offset} of {len(known)}")
+                self._find(
+                    cluster, "I23", -1, f"broker {node.broker} has read {node.role.image.offset} of {len(known)}"
+                )
         for partition in node.logs:
-            self._look(world, node, partition, by_news=by_news)
+            self._look(cluster, node, partition, by_metadata=by_metadata)
 
-    def _look(self, world: World, node: NodeView, partition: int, *, by_news: bool = False) -> None:
+    def _look(self, cluster: CheckedCluster, node: NodeView, partition: int, *, by_metadata: bool = False) -> None:
         """Look at one partition on one broker."""
         log, role = node.logs[partition], node.role
         watched = self._watched.get(log)
@@ -165,15 +167,17 @@ class StepChecker:
         part = None if role is None else role.roles.get(partition)
         is_changed = observed.version != log.version
         if not isinstance(part, LeaderRole):
-            if is_changed and self._read_log(world, reference, node, observed):
-                self._check_replicas(world, reference)
+            if is_changed and self._read_log(cluster, reference, node, observed):
+                self._check_replicas(cluster, reference)
             return
         leader, claim = part.state, observed.claim
         observed.claim = leader
         if is_changed or (leader is not claim and (claim is None or not _claims_the_same(leader, claim))):
-            is_cut = is_changed and self._read_log(world, reference, node, observed)
+            is_cut = is_changed and self._read_log(cluster, reference, node, observed)
             counts_others = claim is None or leader.isr is not claim.isr
-            self._look_at_leader(world, reference, observed, by_news=by_news, looks_at_all=is_cut or counts_others)
+            self._look_at_leader(
+                cluster, reference, observed, by_metadata=by_metadata, looks_at_all=is_cut or counts_others
+            )
 
     def _watch(self, node: NodeView, partition: int) -> tuple[ReferenceLog, ObservedLog]:
         """Begin to watch a log in the place of the one that its broker had open before, if it is another one."""
@@ -187,23 +191,29 @@ class StepChecker:
         return reference, observed
 
     def _look_at_leader(
-        self, world: World, reference: ReferenceLog, observed: ObservedLog, *, by_news: bool, looks_at_all: bool
+        self,
+        cluster: CheckedCluster,
+        reference: ReferenceLog,
+        observed: ObservedLog,
+        *,
+        by_metadata: bool,
+        looks_at_all: bool,
     ) -> None:
         """Look at what a leader claims, and at all replicas if that says something new."""
         leader, partition = observed.claim, reference.partition
         assert leader is not None
         committed, shown = len(reference.committed), (observed.shown_epoch, observed.shown)
-        if by_news:
+        if by_metadata:
             self._note_overtaken(reference, leader)
-        for code, what in replicas.check_claims(reference, leader, observed, self.settings, by_news=by_news):
-            self._find(world, code, partition, what)
+        for code, what in replicas.check_claims(reference, leader, observed, self.settings, by_metadata=by_metadata):
+            self._find(cluster, code, partition, what)
         if shown != (observed.shown_epoch, observed.shown) and self._note_high is not None:
-            self._note_high(world.now_ms, partition, observed.broker, observed.shown)
+            self._note_high(cluster.now_ms, partition, observed.broker, observed.shown)
         if looks_at_all or committed != len(reference.committed):
-            self._check_replicas(world, reference)
+            self._check_replicas(cluster, reference)
         elif reference.state is not None and leader.leader_epoch == reference.state.leader_epoch:
             for code, what in replicas.check_quorum(reference, leader, self.settings):
-                self._find(world, code, partition, what)
+                self._find(cluster, code, partition, what)
 
     def _note_overtaken(self, reference: ReferenceLog, leader: LeaderState) -> None:
         asked = reference.asked.get(leader.broker)
@@ -211,45 +221,47 @@ class StepChecker:
             is_made = set(asked.members) == set(leader.isr)
             self.rare.seen[Rare.CHANGE_KNOWN_BY_NEWS if is_made else Rare.CHANGE_OVERTAKEN] += 1
 
-    def _read_log(self, world: World, reference: ReferenceLog, node: NodeView, observed: ObservedLog) -> bool:
+    def _read_log(
+        self, cluster: CheckedCluster, reference: ReferenceLog, node: NodeView, observed: ObservedLog
+    ) -> bool:
         """Read a log on, and return whether it was cut or just opened."""
         agreed_before, high_before = observed.agreed, observed.high_watermark
-        news = observed.read_on(self._decoder)
+        change = observed.read_on(self._decoder)
         entries = observed.entries
-        if news.taken:
-            self._note_gone(world, reference, node, news)
-            if not news.is_first and news.first_offset < high_before:
+        if change.taken:
+            self._note_gone(cluster, reference, node, change)
+            if not change.is_first and change.first_offset < high_before:
                 self.rare.seen[Rare.CUT_BELOW_HIGH_WATERMARK] += 1
-        for offset in range(news.first_offset, len(entries)):
+        for offset in range(change.first_offset, len(entries)):
             entry = entries[offset]
             previous = entries[offset - 1].epoch if offset else -1
             known = reference.matching.setdefault((offset, entry.epoch), (entry, previous))
             if known[0] is not entry or known[1] != previous:
                 if known != (entry, previous):
                     what = f"offset {offset} of epoch {entry.epoch} differs on broker {node.broker}"
-                    self._find(world, "I11", reference.partition, what)
+                    self._find(cluster, "I11", reference.partition, what)
                 entries[offset] = known[0]
             reference.appended.add(entry.value)
-        for code, what in self._check_log(reference, node, observed, news, agreed_before):
-            self._find(world, code, reference.partition, what)
-        return news.is_cut
+        for code, what in self._check_log(reference, node, observed, change, agreed_before):
+            self._find(cluster, code, reference.partition, what)
+        return change.is_cut
 
-    def _note_gone(self, world: World, reference: ReferenceLog, node: NodeView, news: News) -> None:
+    def _note_gone(self, cluster: CheckedCluster, reference: ReferenceLog, node: NodeView, change: LogChange) -> None:
         """Note what took records from a broker, which perhaps had the last copy."""
-        how = f"cut its log to {news.first_offset}"
+        how = f"cut its log to {change.first_offset}"
         role = None if node.role is None else node.role.roles.get(reference.partition)
-        if news.is_first:
+        if change.is_first:
             how = f"came back with a log that ends at {len(reference.observed_logs[node.broker].entries)}"
         elif isinstance(role, FollowerRole):
             how += f" to follow broker {role.state.leader} in epoch {role.state.leader_epoch}"
-        event = f"broker {node.broker}, the last to have it, {how} at {world.now_ms} ms"
-        reference.gone.update((entry.value, event) for entry in news.taken)
+        event = f"broker {node.broker}, the last to have it, {how} at {cluster.now_ms} ms"
+        reference.gone.update((entry.value, event) for entry in change.taken)
 
-    def _check_replicas(self, world: World, reference: ReferenceLog) -> None:
-        for code, what in replicas.check_members(world, reference, self.settings):
-            self._find(world, code, reference.partition, what)
+    def _check_replicas(self, cluster: CheckedCluster, reference: ReferenceLog) -> None:
+        for code, what in replicas.check_members(cluster, reference, self.settings):
+            self._find(cluster, code, reference.partition, what)
 
-    def _check_answer(self, world: World, node: NodeId, message: Message) -> None:
+    def _check_answer(self, cluster: CheckedCluster, node: NodeId, message: Message) -> None:
         self.rare.note_sent(message)
         if isinstance(message, ProduceResponse):
             if message.error is not _NONE or message.acks != ACKS_ALL:
@@ -257,13 +269,13 @@ class StepChecker:
             reference = self._reference(message.partition)
             if message.offset >= len(reference.committed) and not reference.is_tainted:
                 what = f"broker {node} acknowledged offset {message.offset} of {len(reference.committed)} committed"
-                self._find(world, "I19", message.partition, what)
+                self._find(cluster, "I19", message.partition, what)
         elif isinstance(message, ConsumerFetchResponse) and message.records:
             reference = self._reference(message.partition)
             if reference.is_tainted:
                 return
             for offset, shown in self._shown_in(message.records):
-                self._check_shown(world, reference, offset, shown)
+                self._check_shown(cluster, reference, offset, shown)
 
     # What another kind of log needs otherwise; see `kept_steps`.
 
@@ -273,9 +285,9 @@ class StepChecker:
         return ObservedLog(log, node.life, node.broker, former=former)
 
     def _check_log(
-        self, reference: ReferenceLog, node: NodeView, observed: ObservedLog, news: News, agreed_before: int
+        self, reference: ReferenceLog, node: NodeView, observed: ObservedLog, change: LogChange, agreed_before: int
     ) -> Iterator[replicas.Broken]:
-        return replicas.check_log(reference, node, observed, news, agreed_before)
+        return replicas.check_log(reference, node, observed, change, agreed_before)
 
     def _shown_in(self, records: bytes) -> Iterator[tuple[int, int]]:
         """Yield offset and value of what a consumer is shown."""
@@ -283,17 +295,17 @@ class StepChecker:
         for place, entry in enumerate(self._decoder.entries(records, base_offset)):
             yield base_offset + place, entry.value
 
-    def _check_shown(self, world: World, reference: ReferenceLog, offset: int, value: int) -> None:
+    def _check_shown(self, cluster: CheckedCluster, reference: ReferenceLog, offset: int, value: int) -> None:
         if offset >= len(reference.committed):
             self._find(
-                world,
+                cluster,
                 "I18",
                 reference.partition,
                 f"offset {offset} was shown, {len(reference.committed)} are committed",
             )
         elif reference.committed[offset].value != value:
             committed = reference.committed[offset].value
-            self._find(world, "I17", reference.partition, f"offset {offset} shows {value}, committed is {committed}")
+            self._find(cluster, "I17", reference.partition, f"offset {offset} shows {value}, committed is {committed}")
 
     def _reference(self, partition: int) -> ReferenceLog:
         reference = self.references.get(partition)
@@ -301,9 +313,9 @@ class StepChecker:
             reference = self.references[partition] = ReferenceLog(partition)
         return reference
 
-    def _find(self, world: World, code: str, partition: int, what: str) -> None:
+    def _find(self, cluster: CheckedCluster, code: str, partition: int, what: str) -> None:
         if len(self.findings) < FINDING_COUNT_MAX:
-            self.findings.append(Finding(code, world.now_ms, partition, what))
+            self.findings.append(Finding(code, cluster.now_ms, partition, what))
 
 
 def _claims_the_same(now: LeaderState, before: LeaderState) -> bool:

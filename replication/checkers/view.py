@@ -43,7 +43,7 @@ class NodeView(Protocol):
         ...
 
 
-class World(Protocol):
+class CheckedCluster(Protocol):
     """A cluster."""
 
     controller: ControllerRole
@@ -65,7 +65,7 @@ def leader_role(node: NodeView, partition: int) -> LeaderRole | None:
     return part if isinstance(part, LeaderRole) else None
 
 
-def is_known(world: World, node: NodeView) -> bool:
+def is_known(cluster: CheckedCluster, node: NodeView) -> bool:
     """Whether a broker runs, and the controller knows it in its present life."""
-    status = world.controller.image.brokers.get(node.broker)
+    status = cluster.controller.image.brokers.get(node.broker)
     return node.role is not None and status is not None and node.role.epoch == status.epoch

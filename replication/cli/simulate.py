@@ -25,7 +25,7 @@ from broker.ids import INT64_MAX
 from broker.units import MINUTE_MS, DurationMs
 from placement.placers.registry import load_placer
 from placement.spec import ReplicaPlacer
-from replication.checkers import INVARIANTS, told
+from replication.checkers import INVARIANTS, loss_lines
 from replication.cli.retention import RetentionChoice, retention_choices
 from replication.groups import GROUP_INVARIANTS, GroupsExtension, with_groups
 from replication.groups.plan import GROUP_COUNT_MAX
@@ -227,7 +227,7 @@ def _tell_verdict(outcome: Outcome) -> None:
         f"acknowledged by all: {report.acked_count}, of these lost {len(by_all)}; "
         f"acknowledged by one: {report.acked_by_one_count}, lost {len(report.lost) - len(by_all)}"
     )
-    for line in told(report.lost)[:_SHOWN_COUNT_MAX]:
+    for line in loss_lines(report.lost)[:_SHOWN_COUNT_MAX]:
         click.echo(f"  lost: {line}")
     if (taken := outcome.retention) is not None:
         click.echo(

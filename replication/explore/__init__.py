@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replication.explore.elr_model import ElrModel, ElrScope
 from replication.explore.quorum_model import Harm, QuorumModel, QuorumScope
-from replication.explore.search import Model, Outcome, Progress, search, told
+from replication.explore.search import Model, Outcome, Progress, described, search
 from replication.explore.truncation_model import TruncationModel, TruncationScope
 
 __all__ = (
@@ -18,6 +18,6 @@ __all__ = (
     "QuorumScope",
     "TruncationModel",
     "TruncationScope",
+    "described",
     "search",
-    "told",
 )

@@ -30,7 +30,7 @@ from replication.explore import (
     TruncationModel,
     TruncationScope,
 )
-from replication.explore.search import search, told
+from replication.explore.search import described, search
 from replication.explore.variants import FULL, VARIANTS, Variant
 from replication.rules.switches import CURRENT, SWITCHES, Rules, rules_of, without
 
@@ -94,7 +94,7 @@ def explore(
     if table:
         return _search_table(VARIANTS + FULL if full else VARIANTS, quiet=quiet)
     model = _model(model_name, without(rules_of(release), *left_out), bounds)
-    return _told(model, _searched(model, states, quiet=quiet))
+    return _report(model, _searched(model, states, quiet=quiet))
 
 
 def _model(name: str, rules: Rules, bounds: dict[str, int | bool | None]) -> Model:
@@ -119,10 +119,10 @@ def _searched(model: Model, states: int | None, *, quiet: bool) -> Outcome:
     return search(model, state_count_max=states, on_level=None if quiet else on_level)
 
 
-def _told(model: Model, outcome: Outcome) -> int:
+def _report(model: Model, outcome: Outcome) -> int:
     if outcome.fault is not None:
         click.echo(f"Broken after {outcome.depth} steps, found among {outcome.state_count:,} states:")
-        for line in told(model, outcome.history):
+        for line in described(model, outcome.history):
             click.echo(line)
         click.echo(outcome.fault)
         click.echo(model.state_text(outcome.history[-1]))

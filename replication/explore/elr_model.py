@@ -33,7 +33,7 @@ import attrs
 
 from broker.errors import UsageError
 from broker.ids import BrokerEpoch, BrokerId
-from replication.explore.elr_world import PRESENT, Disk, ElrWorld, Government
+from replication.explore.elr_steps import PRESENT, ControllerState, Disk, ElrSteps
 from replication.explore.interned import Interned
 from replication.explore.tiny_log import Record, shown
 from replication.rules.election import ElectionPolicy, elect
@@ -49,9 +49,9 @@ _DISK_MASK: Final = (1 << _DISK_BITS) - 1
 _LEADER_BITS: Final = 24
 _LEADER_MASK: Final = (1 << _LEADER_BITS) - 1
 _LEADER_SHIFT: Final = _DISK_BITS * len(BROKERS)
-_GOVERNMENT_BITS: Final = 24
-_GOVERNMENT_SHIFT: Final = _LEADER_SHIFT + _LEADER_BITS
-_LEDGER_SHIFT: Final = _GOVERNMENT_SHIFT + _GOVERNMENT_BITS
+_CONTROLLER_BITS: Final = 24
+_CONTROLLER_SHIFT: Final = _LEADER_SHIFT + _LEADER_BITS
+_LEDGER_SHIFT: Final = _CONTROLLER_SHIFT + _CONTROLLER_BITS
 _LEDGER_BITS: Final = 12
 
 
@@ -89,14 +89,14 @@ class Ledger(NamedTuple):
     next_record: int
 
 
-class Ruling(NamedTuple):
+class BrokerEvent(NamedTuple):
     """One thing that happens to a broker, and what it means for the partition.
 
     `changes_partition` says that there is news of it; `lossy` that the broker loses the end of its log.
     """
 
     words: str
-    government: int
+    controller: int
     broker: int
     changes_partition: bool
     lossy: bool
@@ -121,12 +121,12 @@ class ElrModel:
         if rules.truncation is not Truncation.ON_FETCH:
             raise UsageError("the model 'elr' cuts logs on fetching, as Kafka does since 2.8; these rules do not")
         self.scope = scope
-        self._world = ElrWorld(PartitionSettings(rules=rules, min_isr=MIN_ISR), policy)
+        self._steps = ElrSteps(PartitionSettings(rules=rules, min_isr=MIN_ISR), policy)
         self._disks: Interned[Disk] = Interned(_DISK_BITS)
         self._leaders: Interned[LeaderState | None] = Interned(_LEADER_BITS)
-        self._governments: Interned[Government] = Interned(_GOVERNMENT_BITS)
+        self._controllers: Interned[ControllerState] = Interned(_CONTROLLER_BITS)
         self._ledgers: Interned[Ledger] = Interned(_LEDGER_BITS)
-        self._rulings: dict[int, list[Ruling]] = {}
+        self._events: dict[int, list[BrokerEvent]] = {}
         self._news: dict[tuple[int, int, int], int] = {}
         self._raised: dict[tuple[int, int, int], int] = {}
         self._fetched: dict[tuple[int, int, int, int, int], tuple[int, int] | None] = {}
@@ -141,25 +141,25 @@ class ElrModel:
         status = BrokerStatus(epoch=BrokerEpoch(0))
         scope = self.scope
         bounds = (scope.fences, scope.losses, scope.restarts, scope.shrinks)
-        government = self._governments.number(Government(partition, (status,) * len(BROKERS), None, *bounds))
+        controller = self._controllers.number(ControllerState(partition, (status,) * len(BROKERS), None, *bounds))
         disk = self._disks.number(Disk((), 0))
         none = self._leaders.number(None)
         ledger = self._ledgers.number(Ledger((), 0))
-        return self._packed([disk] * len(BROKERS), self._heard(government, none, disk), government, ledger)
+        return self._packed([disk] * len(BROKERS), self._heard(controller, none, disk), controller, ledger)
 
     def steps(self, state: int) -> list[tuple[str, int]]:
         """Return everything that can happen, with the states that it leads to."""
         disks = [state >> _DISK_BITS * broker & _DISK_MASK for broker in BROKERS]
         leader = state >> _LEADER_SHIFT & _LEADER_MASK
-        government = state >> _GOVERNMENT_SHIFT & _LEADER_MASK
+        controller = state >> _CONTROLLER_SHIFT & _LEADER_MASK
         ledger = state >> _LEDGER_SHIFT
-        found = list(self._ruled(disks, leader, government, ledger))
-        if self._governments.values[government].on_its_way is not None:
-            after, heard = self._arrived(government, leader)
+        found = list(self._broker_steps(disks, leader, controller, ledger))
+        if self._controllers.values[controller].in_flight is not None:
+            after, heard = self._arrived(controller, leader)
             words = "the request to change the ISR reaches the controller"
             found.append((words, self._packed(disks, heard, after, ledger)))
         if self._leaders.values[leader] is not None:
-            found.extend(self._led(disks, leader, government, ledger))
+            found.extend(self._led(disks, leader, controller, ledger))
         return found
 
     def renamed(self, state: int) -> tuple[int, int]:
@@ -186,10 +186,10 @@ class ElrModel:
 
     def state_text(self, state: int) -> str:
         """Return a state on one line."""
-        government = self._governments.values[state >> _GOVERNMENT_SHIFT & _LEADER_MASK]
-        partition = government.partition
+        controller = self._controllers.values[state >> _CONTROLLER_SHIFT & _LEADER_MASK]
+        partition = controller.partition
         parts = []
-        for broker, status in zip(BROKERS, government.statuses, strict=True):
+        for broker, status in zip(BROKERS, controller.statuses, strict=True):
             disk = self._disks.values[state >> _DISK_BITS * broker & _DISK_MASK]
             fenced = " fenced" if status.fenced else ""
             parts.append(f"{broker}{fenced}: [{shown(disk.log)}] committed {disk.high_watermark}")
@@ -197,76 +197,78 @@ class ElrModel:
         sets = f"ISR {_listed(partition.isr)}; ELR {_listed(partition.elr)}"
         return "; ".join([*parts, f"leader {leader} epoch {partition.leader_epoch}", sets])
 
-    def _packed(self, disks: list[int], leader: int, government: int, ledger: int) -> int:
-        packed = ledger << _LEDGER_SHIFT | government << _GOVERNMENT_SHIFT | leader << _LEADER_SHIFT
+    def _packed(self, disks: list[int], leader: int, controller: int, ledger: int) -> int:
+        packed = ledger << _LEDGER_SHIFT | controller << _CONTROLLER_SHIFT | leader << _LEADER_SHIFT
         for broker, disk in enumerate(disks):
             packed |= disk << _DISK_BITS * broker
         return packed
 
-    def _ruled(self, disks: list[int], leader: int, government: int, ledger: int) -> Iterator[tuple[str, int]]:
+    def _broker_steps(self, disks: list[int], leader: int, controller: int, ledger: int) -> Iterator[tuple[str, int]]:
         """Yield what happens to brokers: fenced, or back."""
-        rulings = self._rulings.get(government)
-        if rulings is None:
-            rulings = self._rulings[government] = list(self._worked_out(self._governments.values[government]))
-        for ruling in rulings:
-            for words, disk in self._left_on_disk(ruling, disks[ruling.broker]):
-                after = [*disks[: ruling.broker], disk, *disks[ruling.broker + 1 :]]
+        events = self._events.get(controller)
+        if events is None:
+            events = self._events[controller] = list(self._worked_out(self._controllers.values[controller]))
+        for event in events:
+            for words, disk in self._left_on_disk(event, disks[event.broker]):
+                after = [*disks[: event.broker], disk, *disks[event.broker + 1 :]]
                 heard = leader
-                if ruling.changes_partition:
-                    chosen = self._governments.values[ruling.government].partition.leader
-                    heard = self._heard(ruling.government, leader, after[chosen])
-                yield words, self._packed(after, heard, ruling.government, ledger)
+                if event.changes_partition:
+                    chosen = self._controllers.values[event.controller].partition.leader
+                    heard = self._heard(event.controller, leader, after[chosen])
+                yield words, self._packed(after, heard, event.controller, ledger)
 
-    def _worked_out(self, government: Government) -> Iterator[Ruling]:
-        for broker, status in enumerate(government.statuses):
+    def _worked_out(self, controller: ControllerState) -> Iterator[BrokerEvent]:
+        for broker, status in enumerate(controller.statuses):
             if not status.fenced:
-                if government.fences_left:
-                    after = self._world.fenced(government, broker)
-                    yield self._ruling(f"{broker} is fenced", government, after, broker, lossy=False)
+                if controller.fences_left:
+                    after = self._steps.fenced(controller, broker)
+                    yield self._event(f"{broker} is fenced", controller, after, broker, lossy=False)
                 continue
             for new_life, lossy, words in _WAYS_BACK:
-                if government.losses_left if lossy else government.restarts_left or not new_life:
-                    after = self._world.returned(government, broker, new_life=new_life, lossy=lossy)
-                    yield self._ruling(f"{broker} {words}", government, after, broker, lossy=lossy)
+                if controller.losses_left if lossy else controller.restarts_left or not new_life:
+                    after = self._steps.returned(controller, broker, new_life=new_life, lossy=lossy)
+                    yield self._event(f"{broker} {words}", controller, after, broker, lossy=lossy)
 
-    def _ruling(self, words: str, before: Government, after: Government, broker: int, *, lossy: bool) -> Ruling:
+    def _event(
+        self, words: str, before: ControllerState, after: ControllerState, broker: int, *, lossy: bool
+    ) -> BrokerEvent:
         changes = after.partition != before.partition
-        return Ruling(words, self._governments.number(after), broker, changes_partition=changes, lossy=lossy)
+        return BrokerEvent(words, self._controllers.number(after), broker, changes_partition=changes, lossy=lossy)
 
-    def _left_on_disk(self, ruling: Ruling, number: int) -> list[tuple[str, int]]:
-        if not ruling.lossy:
-            return [(ruling.words, number)]
+    def _left_on_disk(self, event: BrokerEvent, number: int) -> list[tuple[str, int]]:
+        if not event.lossy:
+            return [(event.words, number)]
         disk = self._disks.values[number]
         kept_counts = range(max(1, len(disk.log)))
         return [
-            (f"{ruling.words} {kept}", self._disks.number(Disk(disk.log[:kept], min(disk.high_watermark, kept))))
+            (f"{event.words} {kept}", self._disks.number(Disk(disk.log[:kept], min(disk.high_watermark, kept))))
             for kept in kept_counts
         ]
 
-    def _heard(self, government: int, leader: int, disk: int) -> int:
+    def _heard(self, controller: int, leader: int, disk: int) -> int:
         """Return the leader's number once it knows what the controller decided."""
-        key = (government, leader, disk)
+        key = (controller, leader, disk)
         known = self._news.get(key)
         if known is None:
-            decided = self._governments.values[government]
+            decided = self._controllers.values[controller]
             decided.partition.check_invariants()
-            state = self._world.news(decided, self._leaders.values[leader], self._disks.values[disk])
+            state = self._steps.news(decided, self._leaders.values[leader], self._disks.values[disk])
             known = self._news[key] = self._leaders.number(state)
         return known
 
-    def _arrived(self, government: int, leader: int) -> tuple[int, int]:
-        known = self._delivered.get((government, leader))
+    def _arrived(self, controller: int, leader: int) -> tuple[int, int]:
+        known = self._delivered.get((controller, leader))
         if known is None:
-            after, state = self._world.delivered(self._governments.values[government], self._leaders.values[leader])
-            known = (self._governments.number(after), self._leaders.number(state))
-            self._delivered[government, leader] = known
+            after, state = self._steps.delivered(self._controllers.values[controller], self._leaders.values[leader])
+            known = (self._controllers.number(after), self._leaders.number(state))
+            self._delivered[controller, leader] = known
         return known
 
-    def _led(self, disks: list[int], leader: int, government: int, ledger: int) -> Iterator[tuple[str, int]]:
+    def _led(self, disks: list[int], leader: int, controller: int, ledger: int) -> Iterator[tuple[str, int]]:
         """Yield what the leader does, by itself and with its followers."""
         state, decided, books = (
             self._leaders.values[leader],
-            self._governments.values[government],
+            self._controllers.values[controller],
             self._ledgers.values[ledger],
         )
         assert state is not None
@@ -276,69 +278,69 @@ class ElrModel:
             record = Record(books.next_record, state.leader_epoch)
             longer = self._disks.number(Disk((*disk.log, record), disk.high_watermark))
             after = self._ledgers.number(Ledger(books.committed, books.next_record + 1))
-            yield f"{own} appends m{record.number}", self._with(disks, own, longer, leader, government, after)
-        raised = self._raised_disk(leader, number, government)
+            yield f"{own} appends m{record.number}", self._with(disks, own, longer, leader, controller, after)
+        raised = self._raised_disk(leader, number, controller)
         if raised != number:
             committed = max(books.committed, disk.log[: self._disks.values[raised].high_watermark], key=len)
             after = self._ledgers.number(Ledger(committed, books.next_record))
             words = f"{own} raises its high watermark to {self._disks.values[raised].high_watermark}"
-            yield words, self._with(disks, own, raised, leader, government, after)
+            yield words, self._with(disks, own, raised, leader, controller, after)
         for broker in BROKERS:
             if broker == own:
                 continue
             if not decided.statuses[broker].fenced:
-                fetched = self._fetch(leader, number, broker, disks[broker], government)
+                fetched = self._fetch(leader, number, broker, disks[broker], controller)
                 if fetched is not None:
-                    yield f"{broker} fetches", self._with(disks, broker, fetched[1], fetched[0], government, ledger)
-            asked = self._ask(leader, number, broker, government)
+                    yield f"{broker} fetches", self._with(disks, broker, fetched[1], fetched[0], controller, ledger)
+            asked = self._ask(leader, number, broker, controller)
             if asked is not None:
                 words, after, heard = asked
                 yield words, self._packed(disks, heard, after, ledger)
 
-    def _raised_disk(self, leader: int, disk: int, government: int) -> int:
-        key = (leader, disk, government)
+    def _raised_disk(self, leader: int, disk: int, controller: int) -> int:
+        key = (leader, disk, controller)
         known = self._raised.get(key)
         if known is None:
             held, state = self._disks.values[disk], self._leaders.values[leader]
             assert state is not None
-            raised = self._world.high_watermark(state, held, self._governments.values[government])
+            raised = self._steps.high_watermark(state, held, self._controllers.values[controller])
             known = self._raised[key] = self._disks.number(Disk(held.log, raised))
         return known
 
-    def _fetch(self, leader: int, source: int, broker: int, disk: int, government: int) -> tuple[int, int] | None:
-        status = self._governments.values[government].statuses[broker]
+    def _fetch(self, leader: int, source: int, broker: int, disk: int, controller: int) -> tuple[int, int] | None:
+        status = self._controllers.values[controller].statuses[broker]
         key = (leader, source, broker, disk, status.epoch)
         if key not in self._fetched:
             state, disks = self._leaders.values[leader], self._disks.values
             assert state is not None
-            found = self._world.fetched(state, disks[source], broker, disks[disk], status)
+            found = self._steps.fetched(state, disks[source], broker, disks[disk], status)
             numbers = None if found is None else (self._leaders.number(found[0]), self._disks.number(found[1]))
             self._fetched[key] = numbers
         return self._fetched[key]
 
-    def _ask(self, leader: int, disk: int, broker: int, government: int) -> tuple[str, int, int] | None:
+    def _ask(self, leader: int, disk: int, broker: int, controller: int) -> tuple[str, int, int] | None:
         """Return what the leader does about a follower's place in the ISR: drop it, or ask to add it."""
-        key = (leader, disk, broker, government)
+        key = (leader, disk, broker, controller)
         if key not in self._asked:
-            state, decided = self._leaders.values[leader], self._governments.values[government]
+            state, decided = self._leaders.values[leader], self._controllers.values[controller]
             assert state is not None
             held = self._disks.values[disk]
             found = None
             if broker in state.isr:
                 words = f"{state.broker} drops {broker} from the ISR"
                 if decided.shrinks_left:
-                    found = self._world.shrunk(decided, state, held, broker)
-            elif decided.on_its_way is None:
+                    found = self._steps.shrunk(decided, state, held, broker)
+            elif decided.in_flight is None:
                 words = f"{state.broker} asks for {broker} to be added to the ISR"
-                found = self._world.proposed(decided, state, held, broker)
+                found = self._steps.proposed(decided, state, held, broker)
             self._asked[key] = None
             if found is not None:
                 after, heard = found
-                self._asked[key] = (words, self._governments.number(after), self._leaders.number(heard))
+                self._asked[key] = (words, self._controllers.number(after), self._leaders.number(heard))
         return self._asked[key]
 
-    def _with(self, disks: list[int], broker: int, disk: int, leader: int, government: int, ledger: int) -> int:
-        return self._packed([*disks[:broker], disk, *disks[broker + 1 :]], leader, government, ledger)
+    def _with(self, disks: list[int], broker: int, disk: int, leader: int, controller: int, ledger: int) -> int:
+        return self._packed([*disks[:broker], disk, *disks[broker + 1 :]], leader, controller, ledger)
 
 
 def _listed(brokers: tuple[BrokerId, ...]) -> str:

@@ -85,7 +85,7 @@ class QuorumScope:
                 raise UsageError(f"{name} is {value}; allowed are {least} to {most}")
 
 
-class World(NamedTuple):
+class QuorumState(NamedTuple):
     """The voters, what was ever committed, and what may still happen."""
 
     voters: tuple[Voter, ...]
@@ -94,7 +94,7 @@ class World(NamedTuple):
     restarts_left: int
     losses_left: int
 
-    def with_voter(self, number: int, voter: Voter) -> World:
+    def with_voter(self, number: int, voter: Voter) -> QuorumState:
         """Return the world with one voter changed."""
         return self._replace(voters=(*self.voters[:number], voter, *self.voters[number + 1 :]))
 
@@ -104,45 +104,45 @@ class QuorumModel:
 
     def __init__(self, scope: QuorumScope) -> None:
         self.scope = scope
-        self._worlds: Interned[World] = Interned(_BITS)
+        self._quorums: Interned[QuorumState] = Interned(_BITS)
         self._orders = tuple(permutations(range(scope.voters)))
         self._renamed: dict[tuple[Voter, tuple[int, ...]], Voter] = {}
 
     def initial(self) -> int:
         """Return the state of empty logs, in which nobody leads."""
         scope = self.scope
-        world = World((Voter(),) * scope.voters, (), scope.records, scope.restarts, scope.lost_disks)
-        return self._worlds.number(world)
+        quorum = QuorumState((Voter(),) * scope.voters, (), scope.records, scope.restarts, scope.lost_disks)
+        return self._quorums.number(quorum)
 
     def steps(self, state: int) -> list[tuple[str, int]]:
         """Return everything that can happen, with the states that it leads to."""
-        world = self._worlds.values[state]
-        found: list[tuple[str, World]] = []
+        quorum = self._quorums.values[state]
+        found: list[tuple[str, QuorumState]] = []
         for number in range(self.scope.voters):
-            found.extend(self._alone(world, number))
+            found.extend(self._alone(quorum, number))
             for other in range(self.scope.voters):
                 if other != number:
-                    found.extend(self._between(world, number, other))
-        return [(words, self._worlds.number(after)) for words, after in found if after != world]
+                    found.extend(self._between(quorum, number, other))
+        return [(words, self._quorums.number(after)) for words, after in found if after != quorum]
 
     def renamed(self, state: int) -> tuple[int, int]:
         """Return the least of the states that differ in the voters' names alone, and how many they are."""
-        world = self._worlds.values[state]
-        named = {self._named(world, order) for order in self._orders}
-        least = world._replace(voters=min(named))
-        return self._worlds.number(least), len(named)
+        quorum = self._quorums.values[state]
+        named = {self._named(quorum, order) for order in self._orders}
+        least = quorum._replace(voters=min(named))
+        return self._quorums.number(least), len(named)
 
     def broken(self, state: int) -> str | None:
         """Return what is wrong with a state, None if nothing is."""
-        world = self._worlds.values[state]
-        leaders = [number for number, voter in enumerate(world.voters) if voter.leader == number]
-        epochs = [world.voters[number].epoch for number in leaders]
+        quorum = self._quorums.values[state]
+        leaders = [number for number, voter in enumerate(quorum.voters) if voter.leader == number]
+        epochs = [quorum.voters[number].epoch for number in leaders]
         if Harm.TWO_LEADERS in self.scope.harms and len(set(epochs)) != len(epochs):
             return f"voters {leaders} lead in the same epoch"
-        if Harm.LOSS not in self.scope.harms or not world.committed:
+        if Harm.LOSS not in self.scope.harms or not quorum.committed:
             return None
         for number in leaders:
-            voter, committed = world.voters[number], world.committed
+            voter, committed = quorum.voters[number], quorum.committed
             if voter.epoch >= committed[-1].epoch and voter.log[: len(committed)] != committed:
                 return f"voter {number} leads epoch {voter.epoch} without [{_shown(committed)}], which is committed"
         return None
@@ -151,60 +151,60 @@ class QuorumModel:
         """Return a state on one line."""
         return "; ".join(
             f"{number}: [{_shown(voter.log)}] committed {voter.high_watermark} epoch {voter.epoch}"
-            for number, voter in enumerate(self._worlds.values[state].voters)
+            for number, voter in enumerate(self._quorums.values[state].voters)
         )
 
-    def _named(self, world: World, order: tuple[int, ...]) -> tuple[Voter, ...]:
+    def _named(self, quorum: QuorumState, order: tuple[int, ...]) -> tuple[Voter, ...]:
         """Return the voters once voter `order[i]` is called i."""
         named = []
         for number in order:
-            key = (world.voters[number], order)
+            key = (quorum.voters[number], order)
             known = self._renamed.get(key)
             if known is None:
-                known = self._renamed[key] = _renamed(world.voters[number], order)
+                known = self._renamed[key] = _renamed(quorum.voters[number], order)
             named.append(known)
         return tuple(named)
 
-    def _alone(self, world: World, number: int) -> Iterator[tuple[str, World]]:
-        voter = world.voters[number]
+    def _alone(self, quorum: QuorumState, number: int) -> Iterator[tuple[str, QuorumState]]:
+        voter = quorum.voters[number]
         is_leader = voter.leader == number
         if not is_leader and voter.is_known and voter.epoch < self.scope.epochs:
             asking = with_epoch(voter, voter.epoch + 1)._replace(voted_for=number, votes=(number,))
             words = f"{number} becomes a candidate in epoch {asking.epoch}"
-            yield words, world.with_voter(number, self._led(number, asking))
-        if is_leader and world.records_left:
-            record = Record(self.scope.records - world.records_left, voter.epoch)
-            after = world.with_voter(number, voter._replace(log=(*voter.log, record)))
-            yield f"{number} takes m{record.number}", after._replace(records_left=world.records_left - 1)
+            yield words, quorum.with_voter(number, self._led(number, asking))
+        if is_leader and quorum.records_left:
+            record = Record(self.scope.records - quorum.records_left, voter.epoch)
+            after = quorum.with_voter(number, voter._replace(log=(*voter.log, record)))
+            yield f"{number} takes m{record.number}", after._replace(records_left=quorum.records_left - 1)
         if is_leader:
             end = committed_end(number, voter)
-            committed = max(world.committed, voter.log[:end], key=len)
-            after = world.with_voter(number, voter._replace(high_watermark=end))._replace(committed=committed)
+            committed = max(quorum.committed, voter.log[:end], key=len)
+            after = quorum.with_voter(number, voter._replace(high_watermark=end))._replace(committed=committed)
             yield f"{number} raises its high watermark to {end}", after
-        if world.restarts_left:
+        if quorum.restarts_left:
             again = Voter(voter.epoch, voter.voted_for, log=voter.log, is_known=voter.is_known)
-            after = world.with_voter(number, again)._replace(restarts_left=world.restarts_left - 1)
+            after = quorum.with_voter(number, again)._replace(restarts_left=quorum.restarts_left - 1)
             yield f"{number} restarts", after
-        if world.losses_left:
+        if quorum.losses_left:
             empty = Voter(is_known=not self.scope.directory_ids)
-            after = world.with_voter(number, empty)._replace(losses_left=world.losses_left - 1)
+            after = quorum.with_voter(number, empty)._replace(losses_left=quorum.losses_left - 1)
             yield f"{number} loses its disk and comes back empty", after
 
-    def _between(self, world: World, number: int, other: int) -> Iterator[tuple[str, World]]:
+    def _between(self, quorum: QuorumState, number: int, other: int) -> Iterator[tuple[str, QuorumState]]:
         """Yield what `number` does with regard to `other`: ask it for its vote, or fetch from it."""
-        own, peer = world.voters[number], world.voters[other]
+        own, peer = quorum.voters[number], quorum.voters[other]
         if own.votes and own.leader == NOBODY and other not in own.votes and peer.epoch <= own.epoch:
             asked = with_epoch(peer, own.epoch)
             if peer.is_known and grants_vote(asked, number, own):
                 elected = self._led(number, own._replace(votes=tuple(sorted((*own.votes, other)))))
-                after = world.with_voter(other, asked._replace(voted_for=number)).with_voter(number, elected)
+                after = quorum.with_voter(other, asked._replace(voted_for=number)).with_voter(number, elected)
                 won = ", and leads" if elected.leader == number else ""
                 yield f"{number} gets the vote of {other} in epoch {own.epoch}{won}", after
             else:
-                yield f"{other} refuses {number} its vote in epoch {own.epoch}", world.with_voter(other, asked)
+                yield f"{other} refuses {number} its vote in epoch {own.epoch}", quorum.with_voter(other, asked)
         if peer.leader == other and own.epoch > peer.epoch:
             resigned = with_epoch(peer, own.epoch)
-            yield f"{other} learns from {number} of epoch {own.epoch} and resigns", world.with_voter(other, resigned)
+            yield f"{other} learns from {number} of epoch {own.epoch} and resigns", quorum.with_voter(other, resigned)
         elif peer.leader == other and own.leader in (NOBODY, other):
             follower = with_epoch(own, peer.epoch)._replace(leader=other, votes=())
             taken = fetched(follower, peer)
@@ -212,7 +212,7 @@ class QuorumModel:
             if own.is_known and follower.log == taken.log[: len(follower.log)]:
                 ends = (*ends[:number], len(follower.log), *ends[number + 1 :])
             words = f"{number} fetches from {other} at {len(follower.log)}"
-            yield words, world.with_voter(number, taken).with_voter(other, peer._replace(ends=ends))
+            yield words, quorum.with_voter(number, taken).with_voter(other, peer._replace(ends=ends))
 
     def _led(self, number: int, candidate: Voter) -> Voter:
         """Return a candidate as it is once its votes are counted."""

@@ -123,7 +123,7 @@ def search(
     return Outcome(state_count, len(seen), len(levels) - 2, is_complete=True)
 
 
-def told(model: Model, history: tuple[int, ...]) -> Iterator[str]:
+def described(model: Model, history: tuple[int, ...]) -> Iterator[str]:
     """Yield a history as numbered sentences."""
     for number, (state, following) in enumerate(pairwise(history), start=1):
         words = next(words for words, reached in model.steps(state) if reached == following)

@@ -12,7 +12,7 @@ How. The controller is the environment: at any time it may name any member of th
 leader epoch. Each such order is kept and may reach a replica at any later time, newest first or last; a replica
 takes it if its epoch is above the one that it knows. A leader may write, may drop a follower from the ISR that does not
 have everything, may add one. Changes of the ISR reach the controller at once. The high watermark rises one record at a
-time, as the leader learns of its followers' ends in no particular order. Steps are decided by `truncation_world` and
+time, as the leader learns of its followers' ends in no particular order. Steps are decided by `truncation_steps` and
 remembered by the parts that they depend on, so that a rule is asked once for each of its arguments. No rule that this
 model asks looks at a broker's name, so of states that differ in the names alone one is kept.
 
@@ -41,7 +41,7 @@ import attrs
 from broker.errors import UsageError
 from replication.explore.interned import Interned
 from replication.explore.tiny_log import shown
-from replication.explore.truncation_world import NOBODY, Control, Order, Replica, TruncationWorld
+from replication.explore.truncation_steps import NOBODY, Control, Order, Replica, TruncationSteps
 from replication.rules.switches import CURRENT, Rules
 
 _REPLICA_BITS: Final = 16
@@ -73,7 +73,7 @@ class TruncationModel:
         self.scope = scope
         self._ids = tuple(range(scope.replicas))
         self._pairs = tuple((one, other) for one in self._ids for other in self._ids if one != other)
-        self._world = TruncationWorld(rules, self._ids)
+        self._steps = TruncationSteps(rules, self._ids)
         self._replicas: Interned[Replica] = Interned(_REPLICA_BITS)
         self._orders: Interned[tuple[Order, ...]] = Interned(_CONTROL_BITS)
         self._controls: Interned[Control] = Interned(_CONTROL_BITS)
@@ -165,7 +165,7 @@ class TruncationModel:
     def _controller_steps(self, control: int) -> list[tuple[str, int]]:
         known = self._ordered.get(control)
         if known is None:
-            found = self._world.ordered(
+            found = self._steps.ordered(
                 self._controls.values[control], self.scope.epoch_max, unclean=self.scope.unclean_election
             )
             known = self._ordered[control] = [(words, self._controls.number(after)) for words, after in found]
@@ -176,7 +176,7 @@ class TruncationModel:
         key = (broker, number, self._orders.number(orders))
         known = self._led.get(key)
         if known is None:
-            found = self._world.led(broker, self._replicas.values[number], orders)
+            found = self._steps.led(broker, self._replicas.values[number], orders)
             known = self._led[key] = [(words, self._replicas.number(after)) for words, after in found]
         return known
 
@@ -184,7 +184,7 @@ class TruncationModel:
         replica, known = self._replicas.values[number], self._controls.values[control]
         if len(replica.log) >= self.scope.log_size or known.next_record >= self.scope.records:
             return []
-        words, longer = self._world.written(broker, replica, known.next_record)
+        words, longer = self._steps.written(broker, replica, known.next_record)
         after = self._controls.number(known._replace(next_record=known.next_record + 1))
         place = _REPLICA_BITS * broker
         change = (self._replicas.number(longer) - number << place) + (after - control << self._shift)
@@ -199,7 +199,7 @@ class TruncationModel:
         known = self._raised.get(key)
         if known is None:
             others = {other: self._replicas.values[numbers[other]] for other in self._ids if other != broker}
-            may_raise = self._world.may_raise(broker, replica, others)
+            may_raise = self._steps.may_raise(broker, replica, others)
             raised = replica._replace(high_watermark=replica.high_watermark + may_raise)
             known = self._raised[key] = self._replicas.number(raised)
         return known
@@ -215,14 +215,14 @@ class TruncationModel:
             key = (one, number, other, number_of_other, self._orders.number(orders))
             known = self._followed.get(key)
             if known is None:
-                steps = self._world.followed(one, replica, other, replicas[number_of_other], orders)
+                steps = self._steps.followed(one, replica, other, replicas[number_of_other], orders)
                 known = self._followed[key] = [(words, self._replicas.number(after)) for words, after in steps]
             found.extend([(words, state + (after - number << place)) for words, after in known])
         if replica.leader == other and replicas[number_of_other].leader == other:
             pair = (one, number, other, number_of_other)
             known = self._fetched.get(pair)
             if known is None:
-                steps = self._world.fetched(one, replica, other, replicas[number_of_other])
+                steps = self._steps.fetched(one, replica, other, replicas[number_of_other])
                 known = self._fetched[pair] = [(words, self._replicas.number(after)) for words, after in steps]
             found.extend([(words, state + (after - number << place)) for words, after in known])
         if replica.leader == one and orders[-1].leader == one:
@@ -237,7 +237,7 @@ class TruncationModel:
         known = self._changed.get(key)
         if known is None:
             replicas = self._replicas.values
-            found = self._world.changed_isr(
+            found = self._steps.changed_isr(
                 leader, replicas[number], other, replicas[number_of_other], self._controls.values[control]
             )
             known = self._changed[key] = [

@@ -12,7 +12,7 @@ broker has no part in is answered NOT_LEADER_OR_FOLLOWER, or dropped if nobody w
 How: a started broker knows the logs on its disk. It asks for an epoch, again every `fetch_backoff_ms` until it gets
 one; then it reads metadata from the beginning and reports every `heartbeat_ms`, from when on the controller may
 unfence it. Once it runs, `ask_to_stop` makes it ask to stop; `may_stop` tells that it may. Its life is a table
-(`replication.roles.states.life`).
+(`replication.roles.states.lifecycle`).
 
 A directory that fails is given up: its replicas go, requests for them are answered KAFKA_STORAGE_ERROR, and the next
 heartbeat, sent at once, names them (KIP-112, KIP-858).
@@ -79,8 +79,8 @@ from replication.roles.metadata import MetadataImage
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
-from replication.roles.states.life import LIFE_TRANSITIONS, LifeInput, LifeState
-from replication.roles.states.part import PART_TRANSITIONS, PartInput, PartState
+from replication.roles.states.lifecycle import LIFECYCLE_TRANSITIONS, LifecycleInput, LifecycleState
+from replication.roles.states.replica_role import REPLICA_ROLE_TRANSITIONS, ReplicaRole, ReplicaRoleInput
 from replication.roles.states.write import REFUSALS, WriteInput, WriteState, end_of_write
 from replication.rules.epochs import UNDEFINED_END
 from replication.rules.fetch import FetchAnswer, answer_fetch
@@ -90,11 +90,11 @@ from replication.rules.produce import ACKS_ALL
 from replication.rules.settings import Moment
 
 _HEARD: Final = {
-    BrokerState.UNFENCED: LifeInput.HEARTBEAT_UNFENCED,
-    BrokerState.CONTROLLED_SHUTDOWN: LifeInput.HEARTBEAT_UNFENCED,
-    BrokerState.SHUTDOWN_NOW: LifeInput.HEARTBEAT_SHUT_DOWN,
+    BrokerState.UNFENCED: LifecycleInput.HEARTBEAT_UNFENCED,
+    BrokerState.CONTROLLED_SHUTDOWN: LifecycleInput.HEARTBEAT_UNFENCED,
+    BrokerState.SHUTDOWN_NOW: LifecycleInput.HEARTBEAT_SHUT_DOWN,
 }
-_STOPPING: Final = (LifeState.PENDING_CONTROLLED_SHUTDOWN, LifeState.SHUTTING_DOWN)
+_STOPPING: Final = (LifecycleState.PENDING_CONTROLLED_SHUTDOWN, LifecycleState.SHUTTING_DOWN)
 
 
 class BrokerRole:
@@ -110,14 +110,14 @@ class BrokerRole:
         self.offline: frozenset[int] = frozenset()
         self.unusable: frozenset[int] = frozenset()
         """Partitions whose log on disk is of another topic: they are left alone."""
-        self.life = LifeState.NOT_RUNNING
+        self.lifecycle = LifecycleState.NOT_RUNNING
         self._question = 0
         self._append_count = 0
         self.hosted_roles = tuple(make(self) for make in start.hosted_roles)
 
     def begin(self, out: Outbox) -> None:
         """Start: ask for an epoch."""
-        self._live(LifeInput.START)
+        self._step_lifecycle(LifecycleInput.START)
         self._register(out)
         out.wake(self.role_settings.checkpoint_ms, CheckpointDue())
         out.wake(self._lag_check_ms, LagCheckDue())
@@ -125,22 +125,22 @@ class BrokerRole:
     @property
     def may_stop(self) -> bool:
         """Whether the controller has let it go."""
-        return self.life is LifeState.SHUTTING_DOWN
+        return self.lifecycle is LifecycleState.SHUTTING_DOWN
 
     def ask_to_stop(self) -> bool:
         """Begin a controlled shutdown, and return whether it began: only a running broker stops in that way."""
-        if (self.life, LifeInput.STOP_WANTED) not in LIFE_TRANSITIONS:
+        if (self.lifecycle, LifecycleInput.STOP_WANTED) not in LIFECYCLE_TRANSITIONS:
             return False
-        self._live(LifeInput.STOP_WANTED)
+        self._step_lifecycle(LifecycleInput.STOP_WANTED)
         return True
 
     def call_off_stop(self) -> None:
         """Go on running, if a controlled shutdown is under way."""
-        if (self.life, LifeInput.STOP_CALLED_OFF) in LIFE_TRANSITIONS:
-            self._live(LifeInput.STOP_CALLED_OFF)
+        if (self.lifecycle, LifecycleInput.STOP_CALLED_OFF) in LIFECYCLE_TRANSITIONS:
+            self._step_lifecycle(LifecycleInput.STOP_CALLED_OFF)
 
-    def _live(self, event: LifeInput) -> None:
-        self.life = step(LIFE_TRANSITIONS, self.life, event, what="process of the broker")
+    def _step_lifecycle(self, event: LifecycleInput) -> None:
+        self.lifecycle = step(LIFECYCLE_TRANSITIONS, self.lifecycle, event, what="process of the broker")
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         """Take one message: asked in the order of how often they come."""
@@ -154,10 +154,10 @@ class BrokerRole:
                 self._on_fetch(message, sender, moment, out)
             elif isinstance(message, FetchResponse):
                 if isinstance(role := self.roles.get(message.partition), FollowerRole):
-                    role.on_fetched(message, moment, out)
+                    role.on_fetch_response(message, moment, out)
             elif isinstance(message, FetchExpired):
                 if isinstance(role := self.roles.get(message.partition), LeaderRole):
-                    role.on_hold_over(message, moment, out)
+                    role.on_fetch_expired(message, moment, out)
             elif type(message) in PARTITION_MESSAGES:
                 self._on_partition_message(message, sender, moment, out)
             else:
@@ -174,22 +174,22 @@ class BrokerRole:
         elif isinstance(message, Produce):
             self._on_produce(message, sender, moment, out)
         elif isinstance(message, ConsumerFetch):
-            self._on_consume(message, sender, moment, out)
+            self._on_consumer_fetch(message, sender, moment, out)
         elif isinstance(message, MetadataRequest):
-            self._on_ask_leader(message, sender, out)
+            self._on_metadata_request(message, sender, out)
         else:
             self._on_rarer(message, sender, moment, out)
 
     def _on_rarer(self, message: Message, sender: Address, moment: Moment, out: Outbox) -> None:
         if isinstance(message, OffsetsForLeaderEpoch):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
-                role.on_ask_epoch_end(message, sender, out)
+                role.on_offsets_for_leader_epoch(message, sender, out)
             else:
                 error = ErrorCode.NOT_LEADER_OR_FOLLOWER
                 out.send(sender, OffsetsForLeaderEpochResponse(message.partition, message.number, error, UNDEFINED_END))
         elif isinstance(message, ListOffsets):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
-                role.on_ask_bounds(message, sender, out)
+                role.on_list_offsets(message, sender, out)
             else:
                 error = ErrorCode.NOT_LEADER_OR_FOLLOWER
                 out.send(
@@ -198,17 +198,17 @@ class BrokerRole:
                 )
         elif isinstance(message, OffsetsForLeaderEpochResponse):
             if isinstance(role := self.roles.get(message.partition), FollowerRole):
-                role.on_epoch_end(message, moment, out)
+                role.on_offsets_for_leader_epoch_response(message, moment, out)
         elif isinstance(message, ListOffsetsResponse):
             if isinstance(role := self.roles.get(message.partition), FollowerRole):
-                role.on_bounds(message, moment, out)
+                role.on_list_offsets_response(message, moment, out)
         elif isinstance(message, AlterPartitionResponse):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_alter_partition_response(message, moment, out)
         elif isinstance(message, AlterPartitionRetryDue) and isinstance(
             role := self.roles.get(message.partition), LeaderRole
         ):
-            role.on_isr_retry(message, out)
+            role.on_alter_partition_retry(message, out)
 
     def _on_own_message(self, message: Message, sender: Address, moment: Moment, out: Outbox) -> None:
         """Take a message that is not of one partition."""
@@ -216,13 +216,13 @@ class BrokerRole:
             self._on_metadata(message, moment, out)
         elif isinstance(message, MetadataFetchDue):
             if message.number == self._question:
-                self._ask_metadata(out)
+                self._fetch_metadata(out)
         elif isinstance(message, HeartbeatDue):
-            self._beat(out)
+            self._send_heartbeat(out)
             out.wake(self.role_settings.heartbeat_ms, HeartbeatDue())
         elif isinstance(message, BrokerHeartbeatResponse):
             if message.error is ErrorCode.NONE:
-                self._live(_HEARD.get(message.state, LifeInput.HEARTBEAT_FENCED))
+                self._step_lifecycle(_HEARD.get(message.state, LifecycleInput.HEARTBEAT_FENCED))
         elif isinstance(message, LagCheckDue):
             for _, role in sorted(self.roles.items()):
                 if isinstance(role, LeaderRole):
@@ -243,12 +243,12 @@ class BrokerRole:
         else:
             raise UsageError(f"a broker takes no {type(message).__name__}")
 
-    def _on_ask_leader(self, message: MetadataRequest, sender: Address, out: Outbox) -> None:
+    def _on_metadata_request(self, message: MetadataRequest, sender: Address, out: Outbox) -> None:
         known = self.image.partitions.get(message.partition)
-        told = MetadataResponse(message.partition, message.number, NO_LEADER)
+        response = MetadataResponse(message.partition, message.number, NO_LEADER)
         if known is not None:
-            told = MetadataResponse(message.partition, message.number, known.leader, known.leader_epoch)
-        out.send(sender, told)
+            response = MetadataResponse(message.partition, message.number, known.leader, known.leader_epoch)
+        out.send(sender, response)
 
     # Registration and metadata.
 
@@ -259,31 +259,31 @@ class BrokerRole:
         )
         out.wake(self.role_settings.answer_ms_max, RegistrationDue())
 
-    def _on_registered(self, told: BrokerRegistrationResponse, out: Outbox) -> None:
-        if told.epoch is None or self.epoch is not None:
+    def _on_registered(self, response: BrokerRegistrationResponse, out: Outbox) -> None:
+        if response.epoch is None or self.epoch is not None:
             return
-        self.epoch = told.epoch
-        self._ask_metadata(out)
-        self._beat(out)
+        self.epoch = response.epoch
+        self._fetch_metadata(out)
+        self._send_heartbeat(out)
         out.wake(self.role_settings.heartbeat_ms, HeartbeatDue())
 
-    def _beat(self, out: Outbox) -> None:
+    def _send_heartbeat(self, out: Outbox) -> None:
         assert self.epoch is not None
-        is_stopping = self.life in _STOPPING
+        is_stopping = self.lifecycle in _STOPPING
         heartbeat = Heartbeat(metadata_offset=self.image.offset, want_shutdown=is_stopping)
         out.send(Address(CONTROLLER), BrokerHeartbeat(self.broker, self.epoch, heartbeat, self.offline))
 
-    def _ask_metadata(self, out: Outbox) -> None:
+    def _fetch_metadata(self, out: Outbox) -> None:
         self._question += 1
         out.send(Address(CONTROLLER), MetadataFetch(self.broker, self._question, self.image.offset))
         # The controller answers when it has news; a lost question or answer is found out by asking again.
         out.wake(self.role_settings.answer_ms_max, MetadataFetchDue(self._question))
 
-    def _on_metadata(self, told: MetadataFetchResponse, moment: Moment, out: Outbox) -> None:
-        if told.number != self._question or told.offset != self.image.offset:
+    def _on_metadata(self, response: MetadataFetchResponse, moment: Moment, out: Outbox) -> None:
+        if response.number != self._question or response.offset != self.image.offset:
             return
         is_first = self.image.offset == 0
-        changed = self.image.apply(told.records)
+        changed = self.image.apply(response.records)
         moment = Moment(moment.now_ms, self.image.brokers)
         if is_first:
             self.start.drop_strays(self.image)
@@ -301,27 +301,27 @@ class BrokerRole:
                 self._lose_directory(error.path, moment.now_ms, out)
             self._notify_hosted_roles(partition, led_epoch, moment.now_ms, out)
         own = self.image.brokers.get(self.broker)
-        if self.life is LifeState.STARTING and own is not None and own.epoch == self.epoch:
-            self._live(LifeInput.CAUGHT_UP)
+        if self.lifecycle is LifecycleState.STARTING and own is not None and own.epoch == self.epoch:
+            self._step_lifecycle(LifecycleInput.CAUGHT_UP)
         if is_first:
             # Caught up with its own registration, it asks to be unfenced without waiting for the next heartbeat.
-            self._beat(out)
-        self._ask_metadata(out)
+            self._send_heartbeat(out)
+        self._fetch_metadata(out)
 
-    def _publish(self, partition: int, news: PartitionState, moment: Moment, out: Outbox) -> None:
+    def _publish(self, partition: int, new_state: PartitionState, moment: Moment, out: Outbox) -> None:
         assert self.epoch is not None
         if partition in self.offline or partition in self.unusable:
             return
         role = self.roles.get(partition)
-        if self.broker not in news.replicas:
+        if self.broker not in new_state.replicas:
             if isinstance(role, LeaderRole):
-                role.resign(news, out)
+                role.resign(new_state, out)
             self._leave(partition)
             self.start.drop_log(partition)
-        elif news.leader == self.broker:
-            self._lead(partition, news, moment, out)
+        elif new_state.leader == self.broker:
+            self._lead(partition, new_state, moment, out)
         else:
-            self._follow(partition, news, moment, out)
+            self._follow(partition, new_state, moment, out)
 
     def _remove(self, partition: int, out: Outbox) -> None:
         """Give up a partition whose topic was deleted, and its log."""
@@ -334,23 +334,23 @@ class BrokerRole:
 
     def _leave(self, partition: int) -> LeaderRole | FollowerRole | None:
         """Have no part in a partition any more, and return the one that was, if any."""
-        part = self._told(partition, PartInput.TOLD_TO_LEAVE)
-        assert part is PartState.NONE, part
+        replica_role = self._next_replica_role(partition, ReplicaRoleInput.STOP_REPLICA)
+        assert replica_role is ReplicaRole.NONE, replica_role
         return self.roles.pop(partition, None)
 
-    def _told(self, partition: int, event: PartInput) -> PartState:
+    def _next_replica_role(self, partition: int, event: ReplicaRoleInput) -> ReplicaRole:
         """Return what news of a partition make of this broker's part in it."""
-        return step(PART_TRANSITIONS, self._part_of(partition), event, what="replica")
+        return step(REPLICA_ROLE_TRANSITIONS, self._replica_role_of(partition), event, what="replica")
 
-    def _part_of(self, partition: int) -> PartState:
+    def _replica_role_of(self, partition: int) -> ReplicaRole:
         role = self.roles.get(partition)
-        return PartState.NONE if role is None else role.part
+        return ReplicaRole.NONE if role is None else role.replica_role
 
-    def _lead(self, partition: int, news: PartitionState, moment: Moment, out: Outbox) -> None:
+    def _lead(self, partition: int, new_state: PartitionState, moment: Moment, out: Outbox) -> None:
         role = self.roles.get(partition)
         log = self._log_of(partition)
         known = unassigned(self.broker) if role is None else role.state
-        leading = become_leader(known, news, log.state, moment.now_ms, self.role_settings.settings.rules)
+        leading = become_leader(known, new_state, log.state, moment.now_ms, self.role_settings.settings.rules)
         if leading is None:
             return
         log.take_epochs(leading.log)
@@ -358,26 +358,26 @@ class BrokerRole:
             role.renew(leading.state, moment, out)
             return
         assert self.epoch is not None
-        part = self._told(partition, PartInput.TOLD_TO_LEAD)
+        replica_role = self._next_replica_role(partition, ReplicaRoleInput.MAKE_LEADER)
         role = LeaderRole(partition, leading.state, log, self.epoch, self.role_settings)
-        assert role.part is part, part
+        assert role.replica_role is replica_role, replica_role
         self.roles[partition] = role
         role.renew(leading.state, moment, out)
 
-    def _follow(self, partition: int, news: PartitionState, moment: Moment, out: Outbox) -> None:
+    def _follow(self, partition: int, new_state: PartitionState, moment: Moment, out: Outbox) -> None:
         role = self.roles.get(partition)
         known = unassigned(self.broker) if role is None else role.state
-        following = become_follower(known, news)
+        following = become_follower(known, new_state)
         if following is None:
             return
         if isinstance(role, LeaderRole):
-            role.resign(news, out)
+            role.resign(new_state, out)
         if not isinstance(role, FollowerRole):
             assert self.epoch is not None
             log = self._log_of(partition)
-            was = self._part_of(partition)
+            was = self._replica_role_of(partition)
             role = FollowerRole(partition, following.state, log, self.epoch, self.role_settings)
-            role.part = was
+            role.replica_role = was
             self.roles[partition] = role
         role.follow(following, moment, out)
 
@@ -398,15 +398,17 @@ class BrokerRole:
                 role.fail(WriteInput.DIRECTORY_LOST, out)
             self._notify_hosted_roles(partition, led_epoch, now_ms, out)
         if self.epoch is not None:
-            self._beat(out)
+            self._send_heartbeat(out)
 
     def _refuse(self, message: Message, sender: Address, out: Outbox) -> None:
         """Answer a request that a failing directory could not serve, if it is one."""
         error = ErrorCode.KAFKA_STORAGE_ERROR
         if isinstance(message, Produce) and message.acks != 0:
             error = end_of_write(WriteState.RECEIVED, WriteInput.DIRECTORY_LOST)
-            told = ProduceResponse(message.partition, message.number, message.acks, error, Offset(-1), appended=True)
-            out.send(sender, told)
+            response = ProduceResponse(
+                message.partition, message.number, message.acks, error, Offset(-1), appended=True
+            )
+            out.send(sender, response)
         elif isinstance(message, ConsumerFetch):
             out.send(
                 sender, ConsumerFetchResponse(message.partition, message.number, error, b"", Offset(-1), Offset(-1))
@@ -477,7 +479,7 @@ class BrokerRole:
                 sender, ProduceResponse(write.partition, write.number, write.acks, error, Offset(-1), appended=False)
             )
 
-    def _on_consume(self, ask: ConsumerFetch, sender: Address, moment: Moment, out: Outbox) -> None:
+    def _on_consumer_fetch(self, ask: ConsumerFetch, sender: Address, moment: Moment, out: Outbox) -> None:
         role = self.roles.get(ask.partition)
         if role is None:
             error = self._absence(ask.partition)

@@ -66,7 +66,7 @@ from replication.roles.messages import (
 from replication.roles.metadata import MetadataImage
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
-from replication.roles.states.standing import check_change
+from replication.roles.states.partition_status import check_change
 from replication.rules.alter_partition import Altered, alter
 from replication.rules.controller_events import (
     active_brokers,
@@ -94,7 +94,7 @@ class Session:
 
 
 @attrs.frozen
-class WaitingReader:
+class PendingMetadataFetch:
     """A broker that waits for metadata."""
 
     ask: MetadataFetch
@@ -110,11 +110,11 @@ class ControllerRole:
         self.image = MetadataImage()
         self.registrations: dict[BrokerId, Registration] = {}
         self._sessions: dict[BrokerId, Session] = {}
-        self._readers: dict[BrokerId, WaitingReader] = {}
+        self._pending_fetches: dict[BrokerId, PendingMetadataFetch] = {}
 
     def start(self, now_ms: TimeMs, out: Outbox) -> None:
         """Become active, at first or after a failover: everybody is taken for heard of now."""
-        self._readers.clear()
+        self._pending_fetches.clear()
         for session in self._sessions.values():
             session.heard_at_ms = now_ms
         out.wake(self.role_settings.session_check_ms, SessionsDue())
@@ -124,11 +124,11 @@ class ControllerRole:
         """Take one message; what follows from it is in the log and in `out`."""
         end_before = len(self.log)
         if isinstance(message, MetadataFetch):
-            self._on_ask_metadata(message, sender, out)
+            self._on_metadata_fetch(message, sender, out)
         elif isinstance(message, BrokerHeartbeat):
-            self._on_beat(message, sender, now_ms, out)
+            self._on_heartbeat(message, sender, now_ms, out)
         elif isinstance(message, AlterPartition):
-            self._on_ask_isr(message, sender, out)
+            self._on_alter_partition(message, sender, out)
         elif isinstance(message, BrokerRegistration):
             self._on_register(message, sender, now_ms, out)
         elif isinstance(message, SessionsDue):
@@ -149,7 +149,7 @@ class ControllerRole:
         else:
             raise UsageError(f"a controller takes no {type(message).__name__}")
         if len(self.log) > end_before:
-            self._tell_readers(out)
+            self._answer_pending(out)
 
     # Brokers.
 
@@ -193,7 +193,7 @@ class ControllerRole:
             self._change_all(lambda state, active: restarted_uncleanly(state, broker, active, settings))
         self._change_all(lambda state, active: fenced(state, broker, active, settings))
 
-    def _on_beat(self, beat: BrokerHeartbeat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+    def _on_heartbeat(self, beat: BrokerHeartbeat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         broker = beat.broker
         error = check_broker_epoch(self.image.brokers.get(broker), beat.epoch)
         if error is not ErrorCode.NONE:
@@ -296,7 +296,7 @@ class ControllerRole:
 
     # Partitions.
 
-    def _on_ask_isr(self, ask: AlterPartition, sender: Address, out: Outbox) -> None:
+    def _on_alter_partition(self, ask: AlterPartition, sender: Address, out: Outbox) -> None:
         state = self.image.partitions.get(ask.partition)
         assert state is not None, ask
         error = check_broker_epoch(self.image.brokers.get(ask.request.leader), ask.broker_epoch)
@@ -376,28 +376,28 @@ class ControllerRole:
         self.log.append(record)
         self.image.apply((record,))
 
-    def _on_ask_metadata(self, ask: MetadataFetch, sender: Address, out: Outbox) -> None:
+    def _on_metadata_fetch(self, ask: MetadataFetch, sender: Address, out: Outbox) -> None:
         """Tell a broker what it has not read, or let it wait for it."""
-        waiting = WaitingReader(ask, sender)
+        pending = PendingMetadataFetch(ask, sender)
         if ask.offset < len(self.log):
-            self._readers.pop(ask.broker, None)
-            self._tell(waiting, out)
+            self._pending_fetches.pop(ask.broker, None)
+            self._answer_fetch(pending, out)
         else:
-            self._readers[ask.broker] = waiting
+            self._pending_fetches[ask.broker] = pending
 
-    def _tell_readers(self, out: Outbox) -> None:
+    def _answer_pending(self, out: Outbox) -> None:
         """Tell everybody who waits, now that there is something to tell."""
-        for waiting in self._readers.values():
-            self._tell(waiting, out)
-        self._readers.clear()
+        for pending in self._pending_fetches.values():
+            self._answer_fetch(pending, out)
+        self._pending_fetches.clear()
 
-    def _tell(self, waiting: WaitingReader, out: Outbox) -> None:
-        ask = waiting.ask
+    def _answer_fetch(self, pending: PendingMetadataFetch, out: Outbox) -> None:
+        ask = pending.ask
         assert ask.offset < len(self.log), (ask, len(self.log))
-        out.send(waiting.sender, MetadataFetchResponse(ask.number, ask.offset, tuple(self.log[ask.offset :])))
+        out.send(pending.sender, MetadataFetchResponse(ask.number, ask.offset, tuple(self.log[ask.offset :])))
 
 
-def _answer(sender: Address, told: AlterPartitionReassignmentsResponse | ElectLeadersResponse, out: Outbox) -> None:
+def _answer(sender: Address, response: AlterPartitionReassignmentsResponse | ElectLeadersResponse, out: Outbox) -> None:
     """Answer an order, unless it came from outside the network, where nobody waits for the answer."""
     if sender.node >= 0:
-        out.send(sender, told)
+        out.send(sender, response)

@@ -40,7 +40,7 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
-from replication.roles.states.part import PART_TRANSITIONS, PartInput, PartState
+from replication.roles.states.replica_role import REPLICA_ROLE_TRANSITIONS, ReplicaRole, ReplicaRoleInput
 from replication.rules.epochs import latest_epoch
 from replication.rules.fetch import FetchRequest, after_answer
 from replication.rules.leadership import Following
@@ -58,22 +58,22 @@ from replication.rules.truncation import (
 
 # Looked up once: a member of an enum costs as much as making a message, and these are asked for at every fetch.
 _NO_ERROR: Final = ErrorCode.NONE
-_FETCHING: Final = PartState.FETCHING
-_TRUNCATING: Final = PartState.TRUNCATING
-_PARKED: Final = PartState.PARKED
-_TO_ASK_AGAIN: Final = PartInput.TO_ASK_AGAIN
+_FETCHING: Final = ReplicaRole.FETCHING
+_TRUNCATING: Final = ReplicaRole.TRUNCATING
+_PARKED: Final = ReplicaRole.PARKED
+_RETRY: Final = ReplicaRoleInput.RETRY
 
 _NEWS: Final = {
-    FirstStep.CUT_TO_HIGH_WATERMARK: PartInput.TOLD_TO_FETCH,
-    FirstStep.ASK_EPOCH_END: PartInput.TOLD_TO_TRUNCATE,
-    FirstStep.FETCH: PartInput.TOLD_TO_FETCH,
+    FirstStep.CUT_TO_HIGH_WATERMARK: ReplicaRoleInput.MAKE_FOLLOWER_FETCHING,
+    FirstStep.ASK_EPOCH_END: ReplicaRoleInput.MAKE_FOLLOWER_TRUNCATING,
+    FirstStep.FETCH: ReplicaRoleInput.MAKE_FOLLOWER_FETCHING,
 }
 
 
 class FollowerRole:
     """One partition's follower. Each method takes one message and writes what follows from it into an outbox.
 
-    `part` moves only as `PART_TRANSITIONS` says; an answer to a question that it does not ask is dropped.
+    `part` moves only as `REPLICA_ROLE_TRANSITIONS` says; an answer to a question that it does not ask is dropped.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class FollowerRole:
         self.broker_epoch = broker_epoch
         self.state = state
         self.log = log
-        self.part = PartState.NONE
+        self.replica_role = ReplicaRole.NONE
         self._role_settings = role_settings
         self._patience_ms = DurationMs(role_settings.fetch_wait_ms + role_settings.answer_ms_max)
         self._number = 0
@@ -104,7 +104,7 @@ class FollowerRole:
     def _restart(self, moment: Moment, out: Outbox) -> None:
         self._number += 1
         if self.state.leader == NO_LEADER:
-            self._move(PartInput.TOLD_LEADERLESS)
+            self._move(ReplicaRoleInput.LEADER_UNKNOWN)
             return
         begin = first_step(self.log.state, self._role_settings.settings.rules)
         if begin is FirstStep.CUT_TO_HIGH_WATERMARK:
@@ -112,20 +112,20 @@ class FollowerRole:
         self._move(_NEWS[begin])
         self._ask(out)
 
-    def _move(self, event: PartInput) -> None:
-        self.part = step(PART_TRANSITIONS, self.part, event, what="follower")
+    def _move(self, event: ReplicaRoleInput) -> None:
+        self.replica_role = step(REPLICA_ROLE_TRANSITIONS, self.replica_role, event, what="follower")
 
     def on_fetch_due(self, due: FetchDue, out: Outbox) -> None:
         """Ask again if the last question was not answered, or its answer said to wait."""
-        if due.number == self._number and (self.part, _TO_ASK_AGAIN) in PART_TRANSITIONS:
-            self._move(_TO_ASK_AGAIN)
+        if due.number == self._number and (self.replica_role, _RETRY) in REPLICA_ROLE_TRANSITIONS:
+            self._move(_RETRY)
             self._ask(out)
 
     def _ask(self, out: Outbox) -> None:
         self._number += 1
         log = self.log.state
         self._sent_offset = log.end_offset
-        if self.part is _TRUNCATING:
+        if self.replica_role is _TRUNCATING:
             asked = latest_epoch(log.epochs)
             ask = OffsetsForLeaderEpoch(self.partition, self._number, asked, self.state.leader_epoch)
             out.send(Address(NodeId(self.state.leader)), ask)
@@ -153,15 +153,15 @@ class FollowerRole:
             broker_epoch=self.broker_epoch,
         )
 
-    def on_fetched(self, told: FetchResponse, moment: Moment, out: Outbox) -> None:
+    def on_fetch_response(self, response: FetchResponse, moment: Moment, out: Outbox) -> None:
         """Take the leader's answer to the question under way: append, cut, or wait."""
-        if self.part is not _FETCHING or not self._is_awaited(told.number):
+        if self.replica_role is not _FETCHING or not self._is_awaited(response.number):
             return
-        answer = told.answer
+        answer = response.answer
         if answer.error is not _NO_ERROR:
             self._on_error(answer.error, out)
             return
-        if told.records and not self._append(told.records, moment, out):
+        if response.records and not self._append(response.records, moment, out):
             return
         # The rule decides what the log is after the answer; what follows makes the log so.
         after = after_answer(self.log.state, answer, self._role_settings.settings.rules)
@@ -181,48 +181,50 @@ class FollowerRole:
             return False
         return True
 
-    def on_epoch_end(self, told: OffsetsForLeaderEpochResponse, moment: Moment, out: Outbox) -> None:
+    def on_offsets_for_leader_epoch_response(
+        self, response: OffsetsForLeaderEpochResponse, moment: Moment, out: Outbox
+    ) -> None:
         """Cut the log where the leader says that an epoch ends; ask again if that was not conclusive."""
-        if self.part is not PartState.TRUNCATING or not self._is_awaited(told.number):
+        if self.replica_role is not ReplicaRole.TRUNCATING or not self._is_awaited(response.number):
             return
-        if told.error is not ErrorCode.NONE:
-            self._on_error(told.error, out)
+        if response.error is not ErrorCode.NONE:
+            self._on_error(response.error, out)
             return
-        cut = cut_for(self.log.state, told.end, self._role_settings.settings.rules)
+        cut = cut_for(self.log.state, response.end, self._role_settings.settings.rules)
         self.log.cut(cut.end_offset, moment.now_ms)
         is_certain = cut.complete or not self.log.state.epochs
-        self._move(PartInput.EPOCH_ENDS if is_certain else PartInput.EPOCH_UNKNOWN)
+        self._move(ReplicaRoleInput.EPOCH_END_FOUND if is_certain else ReplicaRoleInput.EPOCH_END_EARLIER)
         self._ask(out)
 
-    def on_bounds(self, told: ListOffsetsResponse, moment: Moment, out: Outbox) -> None:
+    def on_list_offsets_response(self, response: ListOffsetsResponse, moment: Moment, out: Outbox) -> None:
         """Find a place in the leader's log after it had not the offset asked for."""
-        if self.part is not PartState.PLACING or not self._is_awaited(told.number):
+        if self.replica_role is not ReplicaRole.PLACING or not self._is_awaited(response.number):
             return
-        if told.error is not ErrorCode.NONE:
-            self._on_error(told.error, out)
+        if response.error is not ErrorCode.NONE:
+            self._on_error(response.error, out)
             return
-        found = out_of_range(self.log.state, told.start_offset, told.end_offset)
+        found = out_of_range(self.log.state, response.start_offset, response.end_offset)
         if found.cut_to is not None:
             self.log.cut(found.cut_to, moment.now_ms)
         elif found.starts_anew:
             self.log.start_anew(found.fetch_offset, moment.now_ms)
-        self._move(PartInput.BOUNDS_TOLD)
+        self._move(ReplicaRoleInput.OFFSETS_LISTED)
         self._ask(out)
 
     def _is_awaited(self, number: int) -> bool:
         if number != self._number:
             return False
-        return may_apply(self._sent_offset, self.log.state.end_offset, parked=self.part is _PARKED)
+        return may_apply(self._sent_offset, self.log.state.end_offset, parked=self.replica_role is _PARKED)
 
     def _on_error(self, error: ErrorCode, out: Outbox) -> None:
         if error is ErrorCode.FENCED_LEADER_EPOCH:
             # A question of an older epoch has an older number, so it was of the present one.
             requested: LeaderEpoch = self.state.leader_epoch
             assert on_fenced(requested, self.state.leader_epoch) is FencedReaction.PARK, self.state
-            self._move(PartInput.FENCED)
+            self._move(ReplicaRoleInput.FENCED)
         elif error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._number += 1
-            self._move(PartInput.OUT_OF_RANGE)
+            self._move(ReplicaRoleInput.OUT_OF_RANGE)
             ask = ListOffsets(self.partition, self._number, self.state.leader_epoch)
             out.send(Address(NodeId(self.state.leader)), ask)
             out.wake(self._role_settings.answer_ms_max, FetchDue(self.partition, self._number))

@@ -51,7 +51,7 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
-from replication.roles.states.part import PartState
+from replication.roles.states.replica_role import ReplicaRole
 from replication.roles.states.write import (
     APPENDED,
     REFUSALS,
@@ -97,7 +97,7 @@ class WaitingWrite:
 class LeaderRole:
     """One partition's leader. Each method takes one message and writes what follows from it into an outbox."""
 
-    part: Final = PartState.LEADING
+    replica_role: Final = ReplicaRole.LEADING
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class LeaderRole:
         self._held: dict[BrokerId, HeldFetch] = {}
         self._waiting: list[WaitingWrite] = []
         self._attempts = 0
-        self._told: dict[BrokerId, Offset] = {}
+        self._next_replica_role: dict[BrokerId, Offset] = {}
         """The high watermark that each follower was told last."""
 
     def begin_session(self, broker_epoch: BrokerEpoch) -> None:
@@ -135,7 +135,7 @@ class LeaderRole:
                 self._role_settings.fetch_wait_ms, FetchExpired(self.partition, fetch.number, fetch.request.replica)
             )
 
-    def on_hold_over(self, due: FetchExpired, moment: Moment, out: Outbox) -> None:
+    def on_fetch_expired(self, due: FetchExpired, moment: Moment, out: Outbox) -> None:
         """Answer a fetch that has waited for long enough, if it still waits."""
         held = self._held.get(due.follower)
         if held is not None and held.fetch.number == due.number:
@@ -150,22 +150,22 @@ class LeaderRole:
         records = b""
         if answer.error is _NO_ERROR:
             has_data = answer.diverging is None and request.offset < answer.end_offset
-            is_news = answer.high_watermark > self._told.get(request.replica, _NOTHING_TOLD)
+            is_news = answer.high_watermark > self._next_replica_role.get(request.replica, _NOTHING_TOLD)
             if may_wait and not has_data and not is_news and answer.diverging is None:
                 return False
             if has_data:
                 records = self.log.read(request.offset, self._role_settings.fetch_bytes_max)
-            self._told[request.replica] = answer.high_watermark
+            self._next_replica_role[request.replica] = answer.high_watermark
         out.send(sender, FetchResponse(self.partition, fetch.number, answer, records))
         return True
 
-    def on_ask_epoch_end(self, ask: OffsetsForLeaderEpoch, sender: Address, out: Outbox) -> None:
+    def on_offsets_for_leader_epoch(self, ask: OffsetsForLeaderEpoch, sender: Address, out: Outbox) -> None:
         """Tell a follower where an epoch ends."""
         rules = self._role_settings.settings.rules
         error, end = answer_epoch_end(self.state, self.log.state, ask.asked, ask.believed, rules)
         out.send(sender, OffsetsForLeaderEpochResponse(self.partition, ask.number, error, end))
 
-    def on_ask_bounds(self, ask: ListOffsets, sender: Address, out: Outbox) -> None:
+    def on_list_offsets(self, ask: ListOffsets, sender: Address, out: Outbox) -> None:
         """Answer a ListOffsets: a follower is told the log's start and end, a client its start and high watermark."""
         error = check_leader_epoch(self.state, ask.believed, self._role_settings.settings.rules)
         log = self.log.state
@@ -197,12 +197,12 @@ class LeaderRole:
         self.advance(moment, out)
         end_offset = Offset(info.last_offset + 1)
         event = APPENDED[write.acks]
-        standing = WRITE_TRANSITIONS[WriteState.RECEIVED, event]
-        if standing is WriteState.WAITING:
+        write_state = WRITE_TRANSITIONS[WriteState.RECEIVED, event]
+        if write_state is WriteState.WAITING:
             self._waiting.append(WaitingWrite(write, sender, info.first_offset, end_offset))
             out.wake(self._role_settings.produce_ms_max, ProduceExpired(self.partition, write.number, sender))
             self._answer_committed(out)
-        elif standing is WriteState.ACKED:
+        elif write_state is WriteState.ACKED:
             self._answer(write, sender, WRITE_ANSWERS[event], out, offset=info.first_offset)
         self._release(moment, out)
         return _NO_ERROR
@@ -224,20 +224,20 @@ class LeaderRole:
             own_epoch = UNKNOWN_BROKER_EPOCH if own is None else own.epoch
             self._learn(propose_shrink(self.state, removed, own_epoch), self.log.log.high_watermark, out)
 
-    def on_alter_partition_response(self, told: AlterPartitionResponse, moment: Moment, out: Outbox) -> None:
+    def on_alter_partition_response(self, response: AlterPartitionResponse, moment: Moment, out: Outbox) -> None:
         """Take the controller's answer to a change of the ISR."""
-        reaction, self.state = react(self.state, told.request, told.altered)
+        reaction, self.state = react(self.state, response.request, response.altered)
         if reaction is Reaction.COMMITTED or reaction is Reaction.ROLLED_BACK:
             self.advance(moment, out)
         elif reaction is Reaction.RETRY:
-            out.wake(self._role_settings.fetch_backoff_ms, AlterPartitionRetryDue(self.partition, told.request))
+            out.wake(self._role_settings.fetch_backoff_ms, AlterPartitionRetryDue(self.partition, response.request))
 
-    def on_isr_retry(self, due: AlterPartitionRetryDue, out: Outbox) -> None:
+    def on_alter_partition_retry(self, due: AlterPartitionRetryDue, out: Outbox) -> None:
         """Ask once more for a change that is still under way."""
         if self.state.pending == due.request:
-            self._ask_isr(out)
+            self._send_alter_partition(out)
 
-    def _ask_isr(self, out: Outbox) -> None:
+    def _send_alter_partition(self, out: Outbox) -> None:
         request = self.state.pending
         assert request is not None
         self._attempts += 1
@@ -251,12 +251,12 @@ class LeaderRole:
         self.state = state
         self.advance(moment, out)
 
-    def resign(self, news: PartitionState, out: Outbox) -> None:
+    def resign(self, new_state: PartitionState, out: Outbox) -> None:
         """Tell everybody who waits that this broker no longer leads."""
         for held in self._held.values():
             answer = FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
             checks_epoch = self._role_settings.settings.rules.fetch_epoch_check
-            if checks_epoch and held.fetch.request.leader_epoch < news.leader_epoch:
+            if checks_epoch and held.fetch.request.leader_epoch < new_state.leader_epoch:
                 answer = FetchAnswer(error=ErrorCode.FENCED_LEADER_EPOCH)
             out.send(held.sender, FetchResponse(self.partition, held.fetch.number, answer, b""))
         for waiting in self._waiting:
@@ -286,7 +286,7 @@ class LeaderRole:
             self.log.set_high_watermark(high_watermark)
             self._answer_committed(out)
         if is_new_request:
-            self._ask_isr(out)
+            self._send_alter_partition(out)
 
     def _release(self, moment: Moment, out: Outbox) -> None:
         for follower, held in list(self._held.items()):

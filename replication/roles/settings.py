@@ -16,7 +16,7 @@ import attrs
 from broker.units import KIB, DurationMs, SizeBytes
 from replication.rules.settings import PartitionSettings
 
-DEFAULT_TERMS: Final = PartitionSettings(min_isr=2)
+DEFAULT_PARTITION_SETTINGS: Final = PartitionSettings(min_isr=2)
 
 
 @attrs.frozen(kw_only=True)
@@ -28,7 +28,7 @@ class RoleSettings:
     of a broker, each a disk of its own. `has_zookeeper` is the older mode, in which one of the brokers controls.
     """
 
-    settings: PartitionSettings = DEFAULT_TERMS
+    settings: PartitionSettings = DEFAULT_PARTITION_SETTINGS
     fetch_wait_ms: DurationMs = attrs.field(default=DurationMs(500))
     fetch_backoff_ms: DurationMs = attrs.field(default=DurationMs(1_000))
     fetch_bytes_max: SizeBytes = attrs.field(default=SizeBytes(64 * KIB))

@@ -70,53 +70,55 @@ def unassigned(broker: BrokerId) -> FollowerState:
 
 
 def become_leader(
-    known: LeaderState | FollowerState, news: PartitionState, log: LogState, now_ms: TimeMs, rules: Rules
+    known: LeaderState | FollowerState, new_state: PartitionState, log: LogState, now_ms: TimeMs, rules: Rules
 ) -> Leading | None:
     """Return the state of a broker that `news` names as leader; None if the news is old."""
-    assert news.leader == known.broker, (news, known)
-    if news.partition_epoch < known.partition_epoch:
+    assert new_state.leader == known.broker, (new_state, known)
+    if new_state.partition_epoch < known.partition_epoch:
         return None
     led = known if isinstance(known, LeaderState) else None
-    is_new_epoch = news.leader_epoch > known.leader_epoch
+    is_new_epoch = new_state.leader_epoch > known.leader_epoch
     followers = []
-    for broker in news.replicas:
+    for broker in new_state.replicas:
         if broker != known.broker:
             follower = (led.follower(broker) if led else None) or Follower(broker)
-            followers.append(_reset(follower, news, log, now_ms, keep=led is not None) if is_new_epoch else follower)
+            followers.append(
+                _reset(follower, new_state, log, now_ms, keep=led is not None) if is_new_epoch else follower
+            )
     if is_new_epoch:
         start_offset = log.end_offset
         if rules.epoch_cached_on_election:
-            log = attrs.evolve(log, epochs=assigned(log.epochs, news.leader_epoch, start_offset))
+            log = attrs.evolve(log, epochs=assigned(log.epochs, new_state.leader_epoch, start_offset))
     else:
-        assert led is not None, (news, known)
+        assert led is not None, (new_state, known)
         start_offset = led.epoch_start_offset
     state = LeaderState(
         broker=known.broker,
-        leader_epoch=news.leader_epoch,
-        partition_epoch=news.partition_epoch,
+        leader_epoch=new_state.leader_epoch,
+        partition_epoch=new_state.partition_epoch,
         epoch_start_offset=start_offset,
-        isr=news.isr,
+        isr=new_state.isr,
         followers=tuple(followers),
     )
     return Leading(state, log)
 
 
-def become_follower(known: LeaderState | FollowerState, news: PartitionState) -> Following | None:
+def become_follower(known: LeaderState | FollowerState, new_state: PartitionState) -> Following | None:
     """Return the state of a broker that `news` does not name as leader; None if the news is old."""
-    assert news.leader != known.broker, (news, known)
-    if news.partition_epoch < known.partition_epoch:
+    assert new_state.leader != known.broker, (new_state, known)
+    if new_state.partition_epoch < known.partition_epoch:
         return None
     state = FollowerState(
         broker=known.broker,
-        leader=news.leader,
-        leader_epoch=news.leader_epoch,
-        partition_epoch=news.partition_epoch,
+        leader=new_state.leader,
+        leader_epoch=new_state.leader_epoch,
+        partition_epoch=new_state.partition_epoch,
     )
-    return Following(state, restarts=news.leader_epoch > known.leader_epoch)
+    return Following(state, restarts=new_state.leader_epoch > known.leader_epoch)
 
 
-def _reset(follower: Follower, news: PartitionState, log: LogState, now_ms: TimeMs, *, keep: bool) -> Follower:
-    in_sync_at_ms = now_ms if follower.broker in news.isr else TimeMs(0)
+def _reset(follower: Follower, new_state: PartitionState, log: LogState, now_ms: TimeMs, *, keep: bool) -> Follower:
+    in_sync_at_ms = now_ms if follower.broker in new_state.isr else TimeMs(0)
     if not keep:
         return Follower(follower.broker, caught_up_at_ms=in_sync_at_ms)
     return Follower(
@@ -127,5 +129,5 @@ def _reset(follower: Follower, news: PartitionState, log: LogState, now_ms: Time
         fetched_at_ms=in_sync_at_ms,
         caught_up_at_ms=in_sync_at_ms,
         broker_epoch=follower.broker_epoch,
-        leader_epoch=UNKNOWN_EPOCH if follower.end_offset == UNKNOWN_OFFSET else news.leader_epoch,
+        leader_epoch=UNKNOWN_EPOCH if follower.end_offset == UNKNOWN_OFFSET else new_state.leader_epoch,
     )

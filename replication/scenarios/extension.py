@@ -52,7 +52,7 @@ from replication.scenarios.disk_faults import PREPARED
 from replication.scenarios.operations import Operation, ScenarioContext
 from replication.scenarios.zombie_controller import zombie_controller
 from replication.simulation.cluster import Cluster
-from replication.zookeeper.messages import Obeyed
+from replication.zookeeper.messages import LeaderAndIsrResponse
 
 DIVERGING = "FetchResponse, diverging"
 """The name under which Fetch responses with a diverging epoch (KIP-595) are counted."""
@@ -66,7 +66,7 @@ _RESPONSES: Final = (
     BrokerHeartbeatResponse,
     ElectLeadersResponse,
     AlterPartitionReassignmentsResponse,
-    Obeyed,
+    LeaderAndIsrResponse,
     DeleteRecordsResponse,
 )
 

@@ -31,9 +31,9 @@ from broker.ids import BrokerId, LeaderEpoch
 from replication.roles.messages import Address, NodeId
 from replication.roles.outbox import Outbox
 from replication.roles.states.zookeeper import ZkPartitionInput, ZkPartitionState, ZkReplicaInput, ZkReplicaState
-from replication.zookeeper.book import StateBook
-from replication.zookeeper.census import Census
+from replication.zookeeper.live_brokers import LiveBrokers
 from replication.zookeeper.messages import StopReplica
+from replication.zookeeper.state_machines import StateMachines
 
 EPOCH_DURING_DELETE: Final = LeaderEpoch(-2)
 """A leader epoch that no replica holds for old."""
@@ -47,10 +47,10 @@ _UNFINISHED: Final = (_R.OFFLINE_REPLICA, _R.REPLICA_DELETION_STARTED)
 class TopicDeletion:
     """Deletions under way in one controller's term of office."""
 
-    def __init__(self, controller_epoch: int, book: StateBook, census: Census) -> None:
+    def __init__(self, controller_epoch: int, machines: StateMachines, live_brokers: LiveBrokers) -> None:
         self._controller_epoch = controller_epoch
-        self._book = book
-        self._census = census
+        self._machines = machines
+        self._live_brokers = live_brokers
         self._begun: dict[int, None] = {}
 
     def advance(self, topic: str, partition: int, replicas: tuple[BrokerId, ...], out: Outbox) -> bool:
@@ -59,27 +59,27 @@ class TopicDeletion:
             self._begun[partition] = None
             self._begin(topic, partition, replicas)
         for broker in replicas:
-            if self._census.is_gone(partition, broker):
+            if self._live_brokers.is_offline(partition, broker):
                 self._give_up(topic, partition, broker)
             else:
                 self._delete(topic, partition, broker, out)
-        return all(self._book.replica(partition, broker) is _R.REPLICA_DELETION_SUCCESSFUL for broker in replicas)
+        return all(self._machines.replica(partition, broker) is _R.REPLICA_DELETION_SUCCESSFUL for broker in replicas)
 
     def confirm(self, topic: str, partition: int, broker: BrokerId) -> None:
         """Take a broker's word that its replica is deleted; it is asked until it answers, and may answer twice."""
-        if self._book.replica(partition, broker) is _R.REPLICA_DELETION_STARTED:
-            self._book.step_replica(topic, partition, broker, ZkReplicaInput.CONFIRM_DELETION)
+        if self._machines.replica(partition, broker) is _R.REPLICA_DELETION_STARTED:
+            self._machines.step_replica(topic, partition, broker, ZkReplicaInput.CONFIRM_DELETION)
 
     def forget(self, topic: str, partition: int) -> None:
         """Take a partition out of the book, as its topic is gone."""
         self._begun.pop(partition, None)
-        for broker in self._book.replicas(partition):
-            self._book.step_replica(topic, partition, broker, ZkReplicaInput.FORGET)
-            self._census.unsettle(partition, broker)
+        for broker in self._machines.replicas(partition):
+            self._machines.step_replica(topic, partition, broker, ZkReplicaInput.FORGET)
+            self._live_brokers.forget_epoch(partition, broker)
 
     def stop(self, partition: int, broker: BrokerId, epoch: LeaderEpoch, out: Outbox, *, deletes: bool) -> None:
         """Tell a broker to stop a replica, and perhaps to delete it; a broker that is not there is told nothing."""
-        life = self._census.life(broker)
+        life = self._live_brokers.epoch_of(broker)
         if life is not None:
             order = StopReplica(
                 controller_epoch=self._controller_epoch,
@@ -91,30 +91,30 @@ class TopicDeletion:
             out.send(Address(NodeId(broker)), order)
 
     def _begin(self, topic: str, partition: int, replicas: tuple[BrokerId, ...]) -> None:
-        book = self._book
-        if book.partition(partition) is ZkPartitionState.NON_EXISTENT_PARTITION:
-            book.step_partition(topic, partition, ZkPartitionInput.ASSIGN)
+        machines = self._machines
+        if machines.partition(partition) is ZkPartitionState.NON_EXISTENT_PARTITION:
+            machines.step_partition(topic, partition, ZkPartitionInput.ASSIGN)
         for broker in replicas:
-            if book.replica(partition, broker) is _R.NON_EXISTENT_REPLICA:
-                book.step_replica(topic, partition, broker, ZkReplicaInput.ASSIGN)
-        book.step_partition(topic, partition, ZkPartitionInput.TAKE_OFFLINE)
-        book.step_partition(topic, partition, ZkPartitionInput.FORGET)
+            if machines.replica(partition, broker) is _R.NON_EXISTENT_REPLICA:
+                machines.step_replica(topic, partition, broker, ZkReplicaInput.ASSIGN)
+        machines.step_partition(topic, partition, ZkPartitionInput.TAKE_OFFLINE)
+        machines.step_partition(topic, partition, ZkPartitionInput.FORGET)
 
     def _give_up(self, topic: str, partition: int, broker: BrokerId) -> None:
-        book, was_settled = self._book, self._census.is_settled(partition, broker)
-        self._census.unsettle(partition, broker)
-        if book.replica(partition, broker) in _STANDING:
-            book.step_replica(topic, partition, broker, ZkReplicaInput.TAKE_OFFLINE)
-        if was_settled or book.replica(partition, broker) in _UNFINISHED:
-            book.step_replica(topic, partition, broker, ZkReplicaInput.GIVE_UP_DELETION)
+        machines, was_settled = self._machines, self._live_brokers.has_epoch(partition, broker)
+        self._live_brokers.forget_epoch(partition, broker)
+        if machines.replica(partition, broker) in _STANDING:
+            machines.step_replica(topic, partition, broker, ZkReplicaInput.TAKE_OFFLINE)
+        if was_settled or machines.replica(partition, broker) in _UNFINISHED:
+            machines.step_replica(topic, partition, broker, ZkReplicaInput.GIVE_UP_DELETION)
 
     def _delete(self, topic: str, partition: int, broker: BrokerId, out: Outbox) -> None:
-        book = self._book
-        self._census.settle(partition, broker)
-        if book.replica(partition, broker) in _TO_STOP:
-            book.step_replica(topic, partition, broker, ZkReplicaInput.TAKE_OFFLINE)
+        machines = self._machines
+        self._live_brokers.record_epoch(partition, broker)
+        if machines.replica(partition, broker) in _TO_STOP:
+            machines.step_replica(topic, partition, broker, ZkReplicaInput.TAKE_OFFLINE)
             self.stop(partition, broker, EPOCH_DURING_DELETE, out, deletes=False)
-        if book.replica(partition, broker) is _R.OFFLINE_REPLICA:
-            book.step_replica(topic, partition, broker, ZkReplicaInput.DELETE)
-        if book.replica(partition, broker) is _R.REPLICA_DELETION_STARTED:
+        if machines.replica(partition, broker) is _R.OFFLINE_REPLICA:
+            machines.step_replica(topic, partition, broker, ZkReplicaInput.DELETE)
+        if machines.replica(partition, broker) is _R.REPLICA_DELETION_STARTED:
             self.stop(partition, broker, EPOCH_DURING_DELETE, out, deletes=True)

@@ -65,14 +65,14 @@ from replication.rules.fencing import is_session_valid
 from replication.rules.partition import BrokerStatus, PartitionEpoch
 from replication.zookeeper.messages import (
     CloseSession,
-    ControlTold,
-    ForgetTopic,
-    Notified,
-    ReadState,
-    StateRead,
-    StateWritten,
-    TakeControl,
-    WriteState,
+    DeleteTopicZnodes,
+    GetClusterState,
+    GetClusterStateResponse,
+    RegisterController,
+    RegisterControllerResponse,
+    UpdatePartitionState,
+    UpdatePartitionStateResponse,
+    WatchNotification,
 )
 from replication.zookeeper.znodes import KafkaZnodes
 
@@ -103,11 +103,11 @@ class ZooKeeperRole(ControllerRole):
             self._on_ping(message, sender, now_ms, out)
         elif isinstance(message, AlterPartition):
             self._on_isr_write(message, sender, out)
-        elif isinstance(message, WriteState):
+        elif isinstance(message, UpdatePartitionState):
             self._on_write(message, sender, out)
-        elif isinstance(message, ReadState):
+        elif isinstance(message, GetClusterState):
             self._on_read(message, sender, out)
-        elif isinstance(message, TakeControl):
+        elif isinstance(message, RegisterController):
             self._on_take_control(message, sender, out)
         elif isinstance(message, BrokerRegistration):
             self._on_open_session(message, sender, now_ms, out)
@@ -118,7 +118,7 @@ class ZooKeeperRole(ControllerRole):
         elif isinstance(message, SessionsDue):
             self._look_at_sessions(now_ms, out)
             out.wake(self.role_settings.session_check_ms, SessionsDue())
-        elif isinstance(message, ForgetTopic):
+        elif isinstance(message, DeleteTopicZnodes):
             self._on_forget(message, out)
         else:
             self._on_order(message, out)
@@ -198,15 +198,15 @@ class ZooKeeperRole(ControllerRole):
 
     # The controller.
 
-    def _on_take_control(self, request: TakeControl, sender: Address, out: Outbox) -> None:
+    def _on_take_control(self, request: RegisterController, sender: Address, out: Outbox) -> None:
         if self._is_open(request.broker, request.epoch):
             self._notify(self.nodes.take_control(request.broker), out)
-            out.send(sender, ControlTold(self.nodes.controller, self.nodes.controller_epoch))
+            out.send(sender, RegisterControllerResponse(self.nodes.controller, self.nodes.controller_epoch))
 
-    def _on_read(self, request: ReadState, sender: Address, out: Outbox) -> None:
+    def _on_read(self, request: GetClusterState, sender: Address, out: Outbox) -> None:
         if self._is_open(request.broker, request.epoch):
             image, topics = self.image, self.nodes.read_topics(request.broker)
-            read = StateRead(
+            read = GetClusterStateResponse(
                 brokers=image.brokers,
                 partitions=dict(image.partitions),
                 topics=dict(image.topics),
@@ -220,12 +220,12 @@ class ZooKeeperRole(ControllerRole):
     def _is_controller(self, broker: BrokerId, controller_epoch: int) -> bool:
         return (self.nodes.controller, self.nodes.controller_epoch) == (broker, controller_epoch)
 
-    def _on_write(self, request: WriteState, sender: Address, out: Outbox) -> None:
+    def _on_write(self, request: UpdatePartitionState, sender: Address, out: Outbox) -> None:
         partition, state = request.partition, request.state
         known, name = self.image.partitions.get(partition), self.nodes.topic_of(partition)
         if not self._is_controller(request.broker, request.controller_epoch):
             # As by a ControllerMovedException it learns that it controls no more, though it may have missed the watch.
-            out.send(sender, ControlTold(self.nodes.controller, self.nodes.controller_epoch))
+            out.send(sender, RegisterControllerResponse(self.nodes.controller, self.nodes.controller_epoch))
             return
         is_written = name is not None
         if name is not None:
@@ -236,7 +236,9 @@ class ZooKeeperRole(ControllerRole):
             else:
                 self._write(PartitionRecord(partition, state, name))
                 self._notify(events, out)
-        out.send(sender, StateWritten(partition, state if known is None or is_written else known, is_written))
+        out.send(
+            sender, UpdatePartitionStateResponse(partition, state if known is None or is_written else known, is_written)
+        )
 
     def _on_isr_write(self, ask: AlterPartition, sender: Address, out: Outbox) -> None:
         """Let a leader write its ISR, if it knows the version of the node; nothing but its session is asked for."""
@@ -265,7 +267,7 @@ class ZooKeeperRole(ControllerRole):
                 self._notify((*events, *self.nodes.note_isr_change(request.leader)), out)
         out.send(sender, AlterPartitionResponse(ask.partition, request, Altered(error, known)))
 
-    def _on_forget(self, request: ForgetTopic, out: Outbox) -> None:
+    def _on_forget(self, request: DeleteTopicZnodes, out: Outbox) -> None:
         """Let the controller remove a topic whose replicas are all gone."""
         name = self.nodes.topic_of(request.partition)
         if name is None or not self._is_controller(request.broker, request.controller_epoch):
@@ -278,4 +280,4 @@ class ZooKeeperRole(ControllerRole):
     def _notify(self, events: tuple[WatchedEvent, ...], out: Outbox) -> None:
         """Tell everybody whose watch has fired."""
         for each in events:
-            out.send(Address(NodeId(self.nodes.brokers[each.session])), Notified(each.path))
+            out.send(Address(NodeId(self.nodes.brokers[each.session])), WatchNotification(each.path))

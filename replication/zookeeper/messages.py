@@ -21,7 +21,7 @@ from replication.rules.partition import BrokerStatus, PartitionState
 
 
 @attrs.frozen
-class TakeControl(HostedMessage):
+class RegisterController(HostedMessage):
     """To ZooKeeper: make the node /controller mine, or watch it if it is somebody's."""
 
     broker: BrokerId
@@ -29,7 +29,7 @@ class TakeControl(HostedMessage):
 
 
 @attrs.frozen
-class ControlTold(HostedMessage):
+class RegisterControllerResponse(HostedMessage):
     """The answer: whose the node is, and the controller epoch."""
 
     controller: BrokerId
@@ -37,7 +37,7 @@ class ControlTold(HostedMessage):
 
 
 @attrs.frozen
-class ReadState(HostedMessage):
+class GetClusterState(HostedMessage):
     """To ZooKeeper: read all, and watch whatever the controller watches."""
 
     broker: BrokerId
@@ -45,7 +45,7 @@ class ReadState(HostedMessage):
 
 
 @attrs.frozen(kw_only=True)
-class StateRead(HostedMessage):
+class GetClusterStateResponse(HostedMessage):
     """The answer: who is alive and every partition, as of a transaction; `offset` counts the changes of those two.
 
     `unmade` are topics whose partition has no state yet, `deleted` the partitions of those that are to be deleted.
@@ -61,7 +61,7 @@ class StateRead(HostedMessage):
 
 
 @attrs.frozen
-class WriteState(HostedMessage):
+class UpdatePartitionState(HostedMessage):
     """To ZooKeeper, from a controller: a partition as it shall be; its partition epoch is one above the version."""
 
     broker: BrokerId
@@ -71,7 +71,7 @@ class WriteState(HostedMessage):
 
 
 @attrs.frozen
-class StateWritten(HostedMessage):
+class UpdatePartitionStateResponse(HostedMessage):
     """The answer: whether it was written."""
 
     partition: int
@@ -80,7 +80,7 @@ class StateWritten(HostedMessage):
 
 
 @attrs.frozen
-class ForgetTopic(HostedMessage):
+class DeleteTopicZnodes(HostedMessage):
     """To ZooKeeper, from a controller: every replica of a partition is deleted, so remove its topic's nodes."""
 
     broker: BrokerId
@@ -97,7 +97,7 @@ class CloseSession(HostedMessage):
 
 
 @attrs.frozen
-class Notified(HostedMessage):
+class WatchNotification(HostedMessage):
     """From ZooKeeper: something that was watched has changed; a watch tells once, and not what."""
 
     path: str
@@ -115,7 +115,7 @@ class LeaderAndIsr(HostedMessage):
 
 
 @attrs.frozen
-class Obeyed(HostedMessage):
+class LeaderAndIsrResponse(HostedMessage):
     """The answer to LeaderAndIsr, from the broker's life of `broker_epoch`."""
 
     partition: int
@@ -128,7 +128,7 @@ class UpdateMetadata(HostedMessage):
     """From the controller to a broker: who is alive, and every partition, as of a transaction."""
 
     controller_epoch: int
-    read: StateRead
+    read: GetClusterStateResponse
 
 
 @attrs.frozen(kw_only=True)
@@ -146,7 +146,7 @@ class StopReplica(HostedMessage):
 
 
 @attrs.frozen
-class Stopped(HostedMessage):
+class StopReplicaResponse(HostedMessage):
     """The answer to StopReplica, from the broker's life of `broker_epoch`."""
 
     partition: int
@@ -156,7 +156,7 @@ class Stopped(HostedMessage):
 
 
 @attrs.frozen
-class AskToStop(HostedMessage):
+class ControlledShutdown(HostedMessage):
     """To the controller: a broker wants to stop, and to hand over what it leads (ControlledShutdown)."""
 
     broker: BrokerId
@@ -164,7 +164,7 @@ class AskToStop(HostedMessage):
 
 
 @attrs.frozen
-class StopGranted(HostedMessage):
+class ControlledShutdownResponse(HostedMessage):
     """The answer, given when the broker leads nothing any more that another one could lead."""
 
     epoch: BrokerEpoch

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import DurationMs, TimeMs
-from replication.explore import ElrModel, ElrScope, search, told
+from replication.explore import ElrModel, ElrScope, described, search
 from replication.rules.election import Ballot, Choice, Elected, Election, ElectionPolicy, elect
 from replication.rules.partition import PartitionState
 from replication.rules.switches import CURRENT, Rules
@@ -130,7 +130,7 @@ def test_the_explorer_tells_how_a_policy_loses_a_record_without_any_failed_disk(
         check_policy(alive_and_honest)
     model = ElrModel(ElrScope(losses=0), policy=alive_and_honest)
     outcome = search(model)
-    assert [line.split(". ")[1] for line in told(model, outcome.history)] == [
+    assert [line.split(". ")[1] for line in described(model, outcome.history)] == [
         "0 appends m0",
         "0 drops 1 from the ISR",
         "2 fetches",

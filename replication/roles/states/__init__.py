@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from replication.roles.states.catalogue import MACHINES, Machine, find_machines
-from replication.roles.states.life import LIFE_TRANSITIONS, LifeInput, LifeState
-from replication.roles.states.part import PART_TRANSITIONS, PartInput, PartState
-from replication.roles.states.standing import (
+from replication.roles.states.lifecycle import LIFECYCLE_TRANSITIONS, LifecycleInput, LifecycleState
+from replication.roles.states.partition_status import (
     MOVE_TRANSITIONS,
-    STANDING_TRANSITIONS,
+    PARTITION_STATUS_TRANSITIONS,
     MoveInput,
     MoveState,
-    Standing,
-    StandingInput,
+    PartitionStatus,
+    PartitionStatusInput,
     check_change,
     move_input,
     move_of,
-    standing_input,
-    standing_of,
+    partition_status_input,
+    partition_status_of,
 )
+from replication.roles.states.replica_role import REPLICA_ROLE_TRANSITIONS, ReplicaRole, ReplicaRoleInput
 from replication.roles.states.write import (
     APPENDED,
     REFUSALS,
@@ -38,25 +38,25 @@ from replication.roles.states.zookeeper import (
 
 __all__ = (
     "APPENDED",
-    "LIFE_TRANSITIONS",
+    "LIFECYCLE_TRANSITIONS",
     "MACHINES",
     "MOVE_TRANSITIONS",
-    "PART_TRANSITIONS",
+    "PARTITION_STATUS_TRANSITIONS",
     "REFUSALS",
-    "STANDING_TRANSITIONS",
+    "REPLICA_ROLE_TRANSITIONS",
     "WRITE_ANSWERS",
     "WRITE_TRANSITIONS",
     "ZK_PARTITION_TRANSITIONS",
     "ZK_REPLICA_TRANSITIONS",
-    "LifeInput",
-    "LifeState",
+    "LifecycleInput",
+    "LifecycleState",
     "Machine",
     "MoveInput",
     "MoveState",
-    "PartInput",
-    "PartState",
-    "Standing",
-    "StandingInput",
+    "PartitionStatus",
+    "PartitionStatusInput",
+    "ReplicaRole",
+    "ReplicaRoleInput",
     "WriteInput",
     "WriteState",
     "ZkPartitionInput",
@@ -68,6 +68,6 @@ __all__ = (
     "find_machines",
     "move_input",
     "move_of",
-    "standing_input",
-    "standing_of",
+    "partition_status_input",
+    "partition_status_of",
 )

@@ -2,7 +2,7 @@
 
 Decides nothing. Each table is the one that the model steps by, so that a drawing cannot differ from what happens.
 
-Example: find_machines("life")[0].text("mermaid") is a mermaid state diagram.
+Example: find_machines("lifecycle")[0].text("mermaid") is a mermaid state diagram.
 
 Left out: the machines of groups, which belong to the broker's commands.
 """
@@ -18,9 +18,9 @@ import attrs
 from broker.diagrams import drawn
 from broker.errors import UsageError
 from broker.registration import BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS
-from replication.roles.states.life import LIFE_TRANSITIONS
-from replication.roles.states.part import PART_TRANSITIONS
-from replication.roles.states.standing import MOVE_TRANSITIONS, STANDING_TRANSITIONS
+from replication.roles.states.lifecycle import LIFECYCLE_TRANSITIONS
+from replication.roles.states.partition_status import MOVE_TRANSITIONS, PARTITION_STATUS_TRANSITIONS
+from replication.roles.states.replica_role import REPLICA_ROLE_TRANSITIONS
 from replication.roles.states.write import WRITE_TRANSITIONS
 from replication.roles.states.zookeeper import ZK_PARTITION_TRANSITIONS, ZK_REPLICA_TRANSITIONS
 
@@ -51,9 +51,9 @@ class Machine:
 
 MACHINES: Final = (
     Machine("registration", "a broker as the controller sees it", BROKER_TRANSITIONS),
-    Machine("life", "a broker as it sees itself", LIFE_TRANSITIONS),
-    Machine("part", "a broker's part in one partition", PART_TRANSITIONS),
-    Machine("partition", "a partition as the controller sees it", STANDING_TRANSITIONS),
+    Machine("lifecycle", "a broker process as it sees itself", LIFECYCLE_TRANSITIONS),
+    Machine("replica", "a replica as its broker sees it", REPLICA_ROLE_TRANSITIONS),
+    Machine("partition", "a partition as the controller sees it", PARTITION_STATUS_TRANSITIONS),
     Machine("reassignment", "a partition that is moved", MOVE_TRANSITIONS),
     Machine("write", "a write at its leader", WRITE_TRANSITIONS),
     Machine("zookeeper-broker", "a broker's ephemeral node in ZooKeeper", ZOOKEEPER_TRANSITIONS),

@@ -11,7 +11,7 @@ Worked example: ONLINE_REPLICA + DELETE is refused, as a replica is stopped befo
 DELETE is REPLICA_DELETION_STARTED.
 
 Left out: what is sent along with each step (LeaderAndIsr, UpdateMetadata, StopReplica), which
-`replication.zookeeper.term` and `deletion` decide.
+`replication.zookeeper.kafka_controller` and `deletion` decide.
 
 Source: Kafka core controller ReplicaStateMachine and PartitionStateMachine, commit 1eb7644 (2024-10), removed in 4.0.
 """

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from replication.explore import Harm, QuorumModel, QuorumScope
-from replication.explore.search import search, told
+from replication.explore.search import described, search
 from replication.scenarios.component_scenario import ComponentScenario, Fact
 from replication.simulation.trace import LineSink
 
@@ -18,7 +18,7 @@ def _searched(on_line: LineSink, scope: QuorumScope) -> tuple[Fact, ...]:
     """Search every history within a scope, print the shortest harmful one, and return its length."""
     model = QuorumModel(scope)
     outcome = search(model)
-    for line in told(model, outcome.history):
+    for line in described(model, outcome.history):
         on_line(line)
     if outcome.fault is not None:
         on_line(outcome.fault)

@@ -30,7 +30,7 @@ _OLDER: Final = attrs.evolve(DEFAULT_ROLE_SETTINGS, has_zookeeper=True)
 _SETTINGS_2_8: Final = attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=rules_of("2.8"))
 
 _CONTROLLED_BY_3: Final[tuple[Operation, ...]] = tuple(
-    HoldMessages(0, 500, "TakeControl", sender=broker) for broker in range(3)
+    HoldMessages(0, 500, "RegisterController", sender=broker) for broker in range(3)
 )
 """Broker 3, which holds no replica, creates the znode /controller first."""
 
@@ -89,7 +89,7 @@ _S11: Final = Scenario(
         ExpectedState(59_000, leader=0),
     ),
     expected_responses=(
-        ExpectedResponses("Obeyed", ErrorCode.STALE_BROKER_EPOCH, 1),
+        ExpectedResponses("LeaderAndIsrResponse", ErrorCode.STALE_BROKER_EPOCH, 1),
         ExpectedResponses("ProduceResponse", ErrorCode.NOT_LEADER_OR_FOLLOWER, 1, 1),
     ),
     lost_values=(),
@@ -150,7 +150,7 @@ ZOOKEEPER: Final = (
             _S11.expected_states[3],
         ),
         expected_responses=(
-            no_response("Obeyed", ErrorCode.STALE_BROKER_EPOCH),
+            no_response("LeaderAndIsrResponse", ErrorCode.STALE_BROKER_EPOCH),
             ExpectedResponses("ProduceResponse", ErrorCode.NONE, 1, 1),
         ),
         lost_values=(0,),
@@ -171,7 +171,7 @@ ZOOKEEPER: Final = (
             ExpectedState(24_000, leader=1, isr=(1, 2)),
             ExpectedState(59_000, leader=1, isr=(1, 2, 0)),
         ),
-        expected_responses=(ExpectedResponses("Obeyed", ErrorCode.STALE_CONTROLLER_EPOCH),),
+        expected_responses=(ExpectedResponses("LeaderAndIsrResponse", ErrorCode.STALE_CONTROLLER_EPOCH),),
     ),
     Scenario(
         name="S20-zk",

@@ -17,7 +17,7 @@ from broker.units import DurationMs, TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.record import Record
-from replication.checkers import INVARIANTS, StepChecker, account, check_history, told
+from replication.checkers import INVARIANTS, StepChecker, account, check_history, loss_lines
 from replication.checkers.observed_log import Entry
 from replication.checkers.reference_log import ReferenceLog
 from replication.roles.leader import LeaderRole
@@ -327,7 +327,7 @@ def test_lost_records_are_told_with_what_took_them() -> None:
         "value 3, partition 0, offset 2, acks -1: never seen",
     ]
     assert [lost.value for lost in report.lost_for_no_reason] == [1, 3]
-    assert told(report.lost) == [
+    assert loss_lines(report.lost) == [
         "2 of partition 0 (acks -1), offsets 0 to 2: never seen",
         "1 of partition 0 (acks -1), offsets 1 to 1: unclean election of broker 2 at 40 ms: broker 0 cut it",
     ]

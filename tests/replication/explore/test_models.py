@@ -12,7 +12,7 @@ import pytest
 
 from broker.errors import UsageError
 from broker.ids import BrokerId
-from replication.explore import ElrModel, ElrScope, TruncationModel, TruncationScope, search, told
+from replication.explore import ElrModel, ElrScope, TruncationModel, TruncationScope, described, search
 from replication.explore.variants import FULL, KIP_320, VARIANTS, Variant
 from replication.rules.election import Ballot, Choice, Elected, Election
 from replication.rules.switches import CURRENT, Rules, rules_of, without
@@ -29,7 +29,7 @@ def test_a_known_fault_is_found_at_its_depth(variant: Variant) -> None:
     assert outcome.fault is not None
     assert outcome.depth == variant.depth == len(outcome.history) - 1
     assert model.broken(outcome.history[-1]) == outcome.fault
-    assert len(list(told(model, outcome.history))) == variant.depth
+    assert len(list(described(model, outcome.history))) == variant.depth
 
 
 def test_names_of_variants_differ() -> None:
@@ -64,7 +64,7 @@ def test_renaming_the_brokers_changes_no_count() -> None:
 def test_a_history_is_told_in_plain_words() -> None:
     model = TruncationModel(TruncationScope(replicas=2), rules_of("0.10.2"))
     outcome = search(model)
-    lines = list(told(model, outcome.history))
+    lines = list(described(model, outcome.history))
     assert lines[0] == "  1. the controller elects 0 in epoch 0"
     assert lines[-1].endswith("and cuts its log to 0")
     assert outcome.fault is not None

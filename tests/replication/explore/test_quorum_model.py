@@ -8,7 +8,7 @@ import pytest
 
 from broker.errors import UsageError
 from replication.explore import Harm, QuorumModel, QuorumScope
-from replication.explore.search import search, told
+from replication.explore.search import described, search
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_voter_known_by_its_id_alone_does_harm_once_its_disk_is_lost(harm: Har
 def test_the_shortest_history_is_told_in_words() -> None:
     model = QuorumModel(QuorumScope(directory_ids=False, harms=(Harm.TWO_LEADERS,)))
     outcome = search(model)
-    assert list(told(model, outcome.history)) == [
+    assert list(described(model, outcome.history)) == [
         "  1. 0 becomes a candidate in epoch 1",
         "  2. 1 becomes a candidate in epoch 1",
         "  3. 0 gets the vote of 2 in epoch 1, and leads",

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from replication.explore.interned import Interned
-from replication.explore.search import Outcome, Progress, search, told
+from replication.explore.search import Outcome, Progress, described, search
 
 
 @attrs.frozen
@@ -71,8 +71,8 @@ def test_the_shortest_history_is_told() -> None:
     assert (outcome.fault, outcome.depth, outcome.holds) == ("5 is bad", 3, False)
     assert outcome.history[0] == 0
     assert outcome.history[-1] == 5
-    assert len(list(told(Counter(last=9), outcome.history))) == 3
-    assert list(told(Counter(last=9), (0, 2, 3))) == ["  1. add 2", "  2. add 1"]
+    assert len(list(described(Counter(last=9), outcome.history))) == 3
+    assert list(described(Counter(last=9), (0, 2, 3))) == ["  1. add 2", "  2. add 1"]
 
 
 def test_a_bad_beginning_is_a_history_without_steps() -> None:

@@ -28,7 +28,7 @@ from replication.roles.messages import (
     ProduceResponse,
 )
 from replication.roles.outbox import Outbox
-from replication.roles.states import PartState
+from replication.roles.states import ReplicaRole
 from replication.rules.switches import rules_of
 from replication.simulation import Options, Simulation, draw_plan, harsh, quiet, run, swarm
 from replication.simulation.cluster import Cluster
@@ -165,8 +165,8 @@ _ANSWERED: Final = {
 """Answers with an error that the fixed runs give."""
 
 _NEVER_A_PART: Final = {
-    PartState.NONE: "a broker without a part has no role",
-    PartState.TRUNCATING: "only followers before 2.7 ask for the end of an epoch first",
+    ReplicaRole.NONE: "a broker without a part has no role",
+    ReplicaRole.TRUNCATING: "only followers before 2.7 ask for the end of an epoch first",
 }
 
 
@@ -176,7 +176,7 @@ class Seen:
     def __init__(self) -> None:
         self.rare: Counter[Rare] = Counter()
         self.answers: Counter[tuple[type, ErrorCode]] = Counter()
-        self.parts: set[PartState] = set()
+        self.parts: set[ReplicaRole] = set()
 
     def watch(self, cluster: Cluster, node: NodeId, _message: Message, out: Outbox) -> None:
         """Note what a node has sent, and what it is."""
@@ -196,7 +196,7 @@ class Seen:
                 self.answers[type(each), each.error] += 1
         role = next((each.role for broker, each in cluster.nodes.items() if broker == node), None)
         if node < CONTROLLER and role is not None:
-            self.parts.update(part.part for part in role.roles.values())
+            self.parts.update(held.replica_role for held in role.roles.values())
 
 
 @cache
@@ -226,7 +226,7 @@ def test_a_fixed_set_of_runs_gives_every_answer_that_random_runs_can_give() -> N
 
 
 def test_a_fixed_set_of_runs_has_brokers_in_every_part() -> None:
-    assert {state for state in PartState if state not in seen().parts} == set(_NEVER_A_PART)
+    assert {state for state in ReplicaRole if state not in seen().parts} == set(_NEVER_A_PART)
 
 
 # The command.

@@ -57,21 +57,21 @@ from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
 from replication.roles.states import (
-    LIFE_TRANSITIONS,
+    LIFECYCLE_TRANSITIONS,
     MACHINES,
     MOVE_TRANSITIONS,
-    STANDING_TRANSITIONS,
+    PARTITION_STATUS_TRANSITIONS,
     WRITE_ANSWERS,
     WRITE_TRANSITIONS,
     ZK_PARTITION_TRANSITIONS,
     ZK_REPLICA_TRANSITIONS,
-    LifeInput,
-    LifeState,
+    LifecycleInput,
+    LifecycleState,
     Machine,
     MoveInput,
     MoveState,
-    PartState,
-    StandingInput,
+    PartitionStatusInput,
+    ReplicaRole,
     WriteInput,
     WriteState,
     ZkPartitionState,
@@ -79,8 +79,8 @@ from replication.roles.states import (
     check_change,
     find_machines,
     move_input,
-    standing_input,
-    standing_of,
+    partition_status_input,
+    partition_status_of,
 )
 from replication.rules.alter_partition import Altered
 from replication.rules.epochs import assigned
@@ -214,23 +214,23 @@ def evolved(**changes: object) -> PartitionState:
 @pytest.mark.parametrize(
     ("before", "after", "event"),
     [
-        (None, evolved(), StandingInput.CREATED),
-        (evolved(), evolved(isr=ids(2), leader=BrokerId(2)), StandingInput.ELECTED),
+        (None, evolved(), PartitionStatusInput.CREATED),
+        (evolved(), evolved(isr=ids(2), leader=BrokerId(2)), PartitionStatusInput.ELECTED),
         (
             evolved(isr=ids(1)),
             evolved(isr=ids(3), leader=BrokerId(3), recovering=True),
-            StandingInput.ELECTED_UNCLEANLY,
+            PartitionStatusInput.ELECTED_UNCLEANLY,
         ),
-        (evolved(isr=ids(1)), evolved(isr=ids(1), leader=NO_LEADER), StandingInput.LEADER_LOST),
-        (evolved(isr=ids(1), recovering=True), evolved(), StandingInput.RECOVERED),
-        (evolved(), evolved(isr=ids(1)), StandingInput.CHANGED),
+        (evolved(isr=ids(1)), evolved(isr=ids(1), leader=NO_LEADER), PartitionStatusInput.LEADER_LOST),
+        (evolved(isr=ids(1), recovering=True), evolved(), PartitionStatusInput.RECOVERED),
+        (evolved(), evolved(isr=ids(1)), PartitionStatusInput.CHANGED),
     ],
 )
 def test_a_change_is_read_as_what_it_means(
-    before: PartitionState | None, after: PartitionState, event: StandingInput
+    before: PartitionState | None, after: PartitionState, event: PartitionStatusInput
 ) -> None:
-    assert standing_input(before, after) is event
-    assert STANDING_TRANSITIONS[standing_of(before), event] is standing_of(after)
+    assert partition_status_input(before, after) is event
+    assert PARTITION_STATUS_TRANSITIONS[partition_status_of(before), event] is partition_status_of(after)
     check_change(before, after)
 
 
@@ -282,27 +282,27 @@ NOW = TimeMs(1_000)
 class Stage:
     """A broker that has read metadata which give it a part in partition 0."""
 
-    def __init__(self, part: PartState) -> None:
+    def __init__(self, replica_role: ReplicaRole) -> None:
         node = Node(OWN, 0, quiet(1, DurationMs(MINUTE_MS)).role_settings, ManualClock())
         self.role = node.start()
         self.out = Outbox()
         self.role.begin(self.out)
         self.tell(BrokerRegistrationResponse(BrokerEpoch(1)))
         records = [BrokerRecord(OWN, BrokerStatus(epoch=BrokerEpoch(1), fenced=True))]
-        leader = {PartState.LEADING: OWN, PartState.LEADERLESS: NO_LEADER}.get(part, LEADER)
+        leader = {ReplicaRole.LEADING: OWN, ReplicaRole.LEADERLESS: NO_LEADER}.get(replica_role, LEADER)
         state = PartitionState(replicas=ids(1, 2, 3), isr=ids(1, 2, 3), leader=leader, leader_epoch=EPOCH)
-        if part is not PartState.NONE:
+        if replica_role is not ReplicaRole.NONE:
             records.append(PartitionRecord(0, state))  # type: ignore[arg-type] # fields by name, or of either kind of record.
         self.tell(MetadataFetchResponse(1, 0, tuple(records)))
-        error = {PartState.PARKED: ErrorCode.FENCED_LEADER_EPOCH, PartState.PLACING: ErrorCode.OFFSET_OUT_OF_RANGE}
-        if part in error:
-            self.tell(FetchResponse(0, self.number, FetchAnswer(error=error[part]), b""))
-        assert self.part is part
+        error = {ReplicaRole.PARKED: ErrorCode.FENCED_LEADER_EPOCH, ReplicaRole.PLACING: ErrorCode.OFFSET_OUT_OF_RANGE}
+        if replica_role in error:
+            self.tell(FetchResponse(0, self.number, FetchAnswer(error=error[replica_role]), b""))
+        assert self.replica_role is replica_role
 
     @property
-    def part(self) -> PartState:
-        part = self.role.roles.get(0)
-        return PartState.NONE if part is None else part.part
+    def replica_role(self) -> ReplicaRole:
+        replica_role = self.role.roles.get(0)
+        return ReplicaRole.NONE if replica_role is None else replica_role.replica_role
 
     @property
     def number(self) -> int:
@@ -315,38 +315,42 @@ class Stage:
         return [sent for _, sent in self.out.sent[before:]]
 
     def snapshot(self) -> object:
-        part = self.role.roles.get(0)
-        return self.role.life, self.role.image.offset, part and (part.part, part.state, part.log.version)
+        replica_role = self.role.roles.get(0)
+        return (
+            self.role.lifecycle,
+            self.role.image.offset,
+            replica_role and (replica_role.replica_role, replica_role.state, replica_role.log.version),
+        )
 
 
-PARTS = (PartState.NONE, PartState.LEADING, PartState.LEADERLESS, PartState.FETCHING, PartState.PLACING)
+PARTS = (ReplicaRole.NONE, ReplicaRole.LEADING, ReplicaRole.LEADERLESS, ReplicaRole.FETCHING, ReplicaRole.PLACING)
 FOLLOWING = FetchRequest(replica=BrokerId(3), offset=Offset(0), leader_epoch=EPOCH)
 REQUEST = AlterPartitionRequest(leader=OWN, leader_epoch=EPOCH, partition_epoch=PartitionEpoch(0), isr=())
 ALTERED = Altered(ErrorCode.NONE, PartitionState(replicas=ids(1), isr=ids(1), leader=OWN))
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def answers_at(number: int) -> dict[Message, tuple[PartState, ...]]:
+def answers_at(number: int) -> dict[Message, tuple[ReplicaRole, ...]]:
     """What answers a follower's question, and the states in which that is the question under way."""
     return {
-        FetchResponse(0, number, FetchAnswer(), b""): (PartState.FETCHING,),
-        OffsetsForLeaderEpochResponse(0, number, ErrorCode.NONE, EpochEnd()): (PartState.TRUNCATING,),
-        ListOffsetsResponse(0, number, ErrorCode.NONE, Offset(0), Offset(0)): (PartState.PLACING,),
-        FetchDue(0, number): (PartState.TRUNCATING, PartState.FETCHING, PartState.PLACING),
+        FetchResponse(0, number, FetchAnswer(), b""): (ReplicaRole.FETCHING,),
+        OffsetsForLeaderEpochResponse(0, number, ErrorCode.NONE, EpochEnd()): (ReplicaRole.TRUNCATING,),
+        ListOffsetsResponse(0, number, ErrorCode.NONE, Offset(0), Offset(0)): (ReplicaRole.PLACING,),
+        FetchDue(0, number): (ReplicaRole.TRUNCATING, ReplicaRole.FETCHING, ReplicaRole.PLACING),
         AlterPartitionResponse(0, REQUEST, ALTERED): (),
         ProduceExpired(0, number): (),
     }
 
 
-@pytest.mark.parametrize("part", [*PARTS, PartState.PARKED])
-def test_an_answer_that_the_part_does_not_wait_for_changes_nothing_and_says_nothing(part: PartState) -> None:
+@pytest.mark.parametrize("replica_role", [*PARTS, ReplicaRole.PARKED])
+def test_an_answer_that_the_part_does_not_wait_for_changes_nothing_and_says_nothing(replica_role: ReplicaRole) -> None:
     told = 0
     for place in range(len(answers_at(0))):
-        stage = Stage(part)
+        stage = Stage(replica_role)
         message, taken_in = list(answers_at(stage.number).items())[place]
         before = stage.snapshot()
         said = stage.tell(message)
-        if part in taken_in:
+        if replica_role in taken_in:
             assert said
         else:
             told += 1
@@ -354,9 +358,9 @@ def test_an_answer_that_the_part_does_not_wait_for_changes_nothing_and_says_noth
     assert told >= 4
 
 
-@pytest.mark.parametrize("part", [*PARTS, PartState.PARKED])
+@pytest.mark.parametrize("replica_role", [*PARTS, ReplicaRole.PARKED])
 def test_a_request_to_a_broker_that_does_not_lead_changes_nothing_and_is_answered_with_kafkas_error(
-    part: PartState,
+    replica_role: ReplicaRole,
 ) -> None:
     requests: tuple[Message, ...] = (
         Fetch(0, 1, FOLLOWING),
@@ -365,21 +369,21 @@ def test_a_request_to_a_broker_that_does_not_lead_changes_nothing_and_is_answere
         ListOffsets(0, 1, EPOCH),
     )
     for request in requests:
-        stage = Stage(part)
+        stage = Stage(replica_role)
         before = stage.snapshot()
-        (answer,) = stage.tell(request) if part is not PartState.LEADING else (None,)
-        if part is PartState.LEADING:
+        (answer,) = stage.tell(request) if replica_role is not ReplicaRole.LEADING else (None,)
+        if replica_role is ReplicaRole.LEADING:
             continue
         error = answer.answer.error if isinstance(answer, FetchResponse) else answer.error  # type: ignore[union-attr] # the answer to what was asked.
         assert (stage.snapshot(), error) == (before, NOT_LEADER), request
 
 
 @pytest.mark.parametrize(("epoch", "error"), [(4, ErrorCode.FENCED_LEADER_EPOCH), (6, ErrorCode.UNKNOWN_LEADER_EPOCH)])
-@pytest.mark.parametrize("part", [PartState.LEADING, PartState.FETCHING])
+@pytest.mark.parametrize("replica_role", [ReplicaRole.LEADING, ReplicaRole.FETCHING])
 def test_a_fetch_in_another_epoch_changes_nothing_and_is_told_which(
-    part: PartState, epoch: int, error: ErrorCode
+    replica_role: ReplicaRole, epoch: int, error: ErrorCode
 ) -> None:
-    stage = Stage(part)
+    stage = Stage(replica_role)
     before = stage.snapshot()
     request = FetchRequest(replica=BrokerId(3), offset=Offset(0), leader_epoch=LeaderEpoch(epoch))
     (answer,) = stage.tell(Fetch(0, 1, request))
@@ -389,7 +393,7 @@ def test_a_fetch_in_another_epoch_changes_nothing_and_is_told_which(
 
 @pytest.mark.parametrize("acks", [-2, 2, 7])
 def test_a_write_with_acks_that_are_none_is_refused_and_not_appended(acks: int) -> None:
-    stage = Stage(PartState.LEADING)
+    stage = Stage(ReplicaRole.LEADING)
     before = stage.snapshot()
     (answer,) = stage.tell(Produce(0, 1, acks, b""))
     assert answer.error is WRITE_ANSWERS[WriteInput.REFUSED_ACKS]  # type: ignore[union-attr] # the answer to what was asked.
@@ -397,13 +401,13 @@ def test_a_write_with_acks_that_are_none_is_refused_and_not_appended(acks: int) 
 
 
 def test_a_consumer_is_turned_away_by_a_broker_without_a_replica_only() -> None:
-    for part in PARTS:
-        (answer,) = Stage(part).tell(ConsumerFetch(0, 1, Offset(0)))
-        assert answer.error is (NOT_LEADER if part is PartState.NONE else ErrorCode.NONE)  # type: ignore[union-attr] # the answer to what was asked.
+    for replica_role in PARTS:
+        (answer,) = Stage(replica_role).tell(ConsumerFetch(0, 1, Offset(0)))
+        assert answer.error is (NOT_LEADER if replica_role is ReplicaRole.NONE else ErrorCode.NONE)  # type: ignore[union-attr] # the answer to what was asked.
 
 
 def test_a_leader_sends_a_consumer_to_the_follower_in_its_rack() -> None:
-    stage = Stage(PartState.LEADING)
+    stage = Stage(ReplicaRole.LEADING)
     status = {broker: BrokerStatus(epoch=BrokerEpoch(1), rack=f"rack-{broker}") for broker in (OWN, LEADER)}
     records = tuple(BrokerRecord(broker, each) for broker, each in status.items())
     stage.tell(MetadataFetchResponse(2, stage.role.image.offset, records))
@@ -415,7 +419,7 @@ def test_a_leader_sends_a_consumer_to_the_follower_in_its_rack() -> None:
 
 
 def test_a_client_is_told_the_high_watermark_and_a_follower_the_end() -> None:
-    stage = Stage(PartState.LEADING)
+    stage = Stage(ReplicaRole.LEADING)
     record = Record(Offset(0), NOW, None, b"x")
     stage.tell(Produce(0, 1, 1, build_batch(BatchSpec(), (record,))))
     (to_client,) = stage.tell(ListOffsets(0, 1, is_of_client=True))
@@ -425,7 +429,7 @@ def test_a_client_is_told_the_high_watermark_and_a_follower_the_end() -> None:
 
 
 def test_a_message_that_is_not_for_brokers_is_refused_and_changes_nothing() -> None:
-    stage = Stage(PartState.FETCHING)
+    stage = Stage(ReplicaRole.FETCHING)
     before = stage.snapshot()
     with pytest.raises(UsageError, match=r"^a broker takes no BrokerRegistration$"):
         stage.tell(BrokerRegistration(OWN, "1/1", StopProof()))
@@ -435,24 +439,24 @@ def test_a_message_that_is_not_for_brokers_is_refused_and_changes_nothing() -> N
 # The life of a process.
 
 HEARD = {
-    LifeInput.HEARTBEAT_FENCED: BrokerState.FENCED,
-    LifeInput.HEARTBEAT_UNFENCED: BrokerState.UNFENCED,
-    LifeInput.HEARTBEAT_SHUT_DOWN: BrokerState.SHUTDOWN_NOW,
+    LifecycleInput.HEARTBEAT_FENCED: BrokerState.FENCED,
+    LifecycleInput.HEARTBEAT_UNFENCED: BrokerState.UNFENCED,
+    LifecycleInput.HEARTBEAT_SHUT_DOWN: BrokerState.SHUTDOWN_NOW,
 }
 WAY = {
-    LifeState.STARTING: (),
-    LifeState.RECOVERY: (LifeInput.CAUGHT_UP,),
-    LifeState.RUNNING: (LifeInput.CAUGHT_UP, LifeInput.HEARTBEAT_UNFENCED),
-    LifeState.PENDING_CONTROLLED_SHUTDOWN: (
-        LifeInput.CAUGHT_UP,
-        LifeInput.HEARTBEAT_UNFENCED,
-        LifeInput.STOP_WANTED,
+    LifecycleState.STARTING: (),
+    LifecycleState.RECOVERY: (LifecycleInput.CAUGHT_UP,),
+    LifecycleState.RUNNING: (LifecycleInput.CAUGHT_UP, LifecycleInput.HEARTBEAT_UNFENCED),
+    LifecycleState.PENDING_CONTROLLED_SHUTDOWN: (
+        LifecycleInput.CAUGHT_UP,
+        LifecycleInput.HEARTBEAT_UNFENCED,
+        LifecycleInput.STOP_WANTED,
     ),
-    LifeState.SHUTTING_DOWN: (
-        LifeInput.CAUGHT_UP,
-        LifeInput.HEARTBEAT_UNFENCED,
-        LifeInput.STOP_WANTED,
-        LifeInput.HEARTBEAT_SHUT_DOWN,
+    LifecycleState.SHUTTING_DOWN: (
+        LifecycleInput.CAUGHT_UP,
+        LifecycleInput.HEARTBEAT_UNFENCED,
+        LifecycleInput.STOP_WANTED,
+        LifecycleInput.HEARTBEAT_SHUT_DOWN,
     ),
 }
 
@@ -465,37 +469,39 @@ def living() -> BrokerRole:
     return role
 
 
-def happen(role: BrokerRole, event: LifeInput) -> None:
+def happen(role: BrokerRole, event: LifecycleInput) -> None:
     if event in HEARD:
         role.handle(BrokerHeartbeatResponse(ErrorCode.NONE, HEARD[event]), PEER, NOW, Outbox())
-    elif event is LifeInput.CAUGHT_UP:
+    elif event is LifecycleInput.CAUGHT_UP:
         record = BrokerRecord(OWN, BrokerStatus(epoch=BrokerEpoch(1), fenced=True))
         number = 1 + role.image.offset
         role.handle(MetadataFetchResponse(number, role.image.offset, (record,)), PEER, NOW, Outbox())
-    elif event is LifeInput.STOP_WANTED:
-        was = role.life
-        assert role.ask_to_stop() is ((was, event) in LIFE_TRANSITIONS)
-    elif event is LifeInput.STOP_CALLED_OFF:
+    elif event is LifecycleInput.STOP_WANTED:
+        was = role.lifecycle
+        assert role.ask_to_stop() is ((was, event) in LIFECYCLE_TRANSITIONS)
+    elif event is LifecycleInput.STOP_CALLED_OFF:
         role.call_off_stop()
 
 
 @pytest.mark.parametrize("state", WAY)
-@pytest.mark.parametrize("event", [event for event in LifeInput if event is not LifeInput.START])
-def test_a_process_lives_by_the_table_and_stays_as_it_is_otherwise(state: LifeState, event: LifeInput) -> None:
+@pytest.mark.parametrize("event", [event for event in LifecycleInput if event is not LifecycleInput.START])
+def test_a_process_lives_by_the_table_and_stays_as_it_is_otherwise(
+    state: LifecycleState, event: LifecycleInput
+) -> None:
     role = living()
     for before in WAY[state]:
         happen(role, before)
-    assert role.life is state
+    assert role.lifecycle is state
     happen(role, event)
-    assert role.life is LIFE_TRANSITIONS.get((state, event), state)
-    assert role.may_stop is (role.life is LifeState.SHUTTING_DOWN)
+    assert role.lifecycle is LIFECYCLE_TRANSITIONS.get((state, event), state)
+    assert role.may_stop is (role.lifecycle is LifecycleState.SHUTTING_DOWN)
 
 
 def test_an_answer_to_a_heartbeat_of_another_epoch_says_nothing_of_this_life() -> None:
     role = living()
-    happen(role, LifeInput.CAUGHT_UP)
+    happen(role, LifecycleInput.CAUGHT_UP)
     role.handle(BrokerHeartbeatResponse(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNFENCED), PEER, NOW, Outbox())
-    assert role.life is LifeState.RECOVERY
+    assert role.lifecycle is LifecycleState.RECOVERY
 
 
 # Drawings.
@@ -516,19 +522,19 @@ def test_every_drawing_holds_every_state_and_every_step(machine: Machine) -> Non
 
 
 def form_over_lines(name: str, shown: str) -> bool:
-    return all(part in shown for part in name.split())
+    return all(replica_role in shown for replica_role in name.split())
 
 
 def test_a_form_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^form 'png' is not known; allowed are text, mermaid, dot, svg$"):
-        drawn(LIFE_TRANSITIONS, "png")
+        drawn(LIFECYCLE_TRANSITIONS, "png")
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_command_draws_one_machine(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (machine,) = find_machines("life")
-    assert run(simulate, "simulate", ["--diagram", "life", "--format", form]) == 0
-    heading = "life: a broker as it sees itself\n\n" if form == "text" else ""
+    (machine,) = find_machines("lifecycle")
+    assert run(simulate, "simulate", ["--diagram", "lifecycle", "--format", form]) == 0
+    heading = "lifecycle: a broker process as it sees itself\n\n" if form == "text" else ""
     assert capsys.readouterr().out == heading + machine.text(form) + "\n"
 
 

@@ -24,7 +24,7 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
-from replication.roles.states import LifeState, PartState
+from replication.roles.states import LifecycleState, ReplicaRole
 from replication.rules.partition import PartitionState
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import rules_of
@@ -32,17 +32,17 @@ from replication.simulation.node import Node
 from replication.zookeeper.broker import STOP_ATTEMPTS_MAX, ZooKeeperBrokerRole
 from replication.zookeeper.deletion import EPOCH_DURING_DELETE
 from replication.zookeeper.messages import (
-    AskToStop,
     CloseSession,
-    ControlTold,
+    ControlledShutdown,
+    ControlledShutdownResponse,
+    GetClusterState,
     LeaderAndIsr,
-    Notified,
-    Obeyed,
-    ReadState,
-    StopGranted,
-    Stopped,
+    LeaderAndIsrResponse,
+    RegisterController,
+    RegisterControllerResponse,
     StopReplica,
-    TakeControl,
+    StopReplicaResponse,
+    WatchNotification,
 )
 
 OWN, OTHER = BrokerId(1), BrokerId(2)
@@ -62,7 +62,7 @@ class Process:
         self.out = Outbox()
         role.begin(self.out)
         self.tell(BrokerRegistrationResponse(LIFE))
-        self.tell(ControlTold(OTHER, 3))
+        self.tell(RegisterControllerResponse(OTHER, 3))
         self.tell(BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.UNFENCED))
         self.tell(BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.UNFENCED))
 
@@ -82,7 +82,7 @@ class Process:
             replicas=(OWN, OTHER), isr=(OWN, OTHER), leader=OTHER, leader_epoch=LeaderEpoch(leader_epoch)
         )
         order = LeaderAndIsr(controller_epoch, BrokerEpoch(life), 0, "t", state)
-        (answer,) = [each for each in self.tell(order) if isinstance(each, Obeyed)]
+        (answer,) = [each for each in self.tell(order) if isinstance(each, LeaderAndIsrResponse)]
         return answer.error
 
     def stop(self, leader_epoch: int, *, deletes: bool, controller_epoch: int = 3, life: int = LIFE) -> ErrorCode:
@@ -94,7 +94,7 @@ class Process:
             leader_epoch=LeaderEpoch(leader_epoch),
             deletes=deletes,
         )
-        (answer,) = [each for each in self.tell(order) if isinstance(each, Stopped)]
+        (answer,) = [each for each in self.tell(order) if isinstance(each, StopReplicaResponse)]
         return answer.error
 
     @property
@@ -114,7 +114,7 @@ def test_an_order_of_a_former_controller_or_for_a_former_life_changes_nothing() 
     assert process.follow(controller_epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
     assert process.role.roles == {}
     assert process.follow() is ErrorCode.NONE
-    assert process.role.roles[0].part is PartState.FETCHING
+    assert process.role.roles[0].replica_role is ReplicaRole.FETCHING
     assert process.stop(EPOCH_DURING_DELETE, deletes=True, life=LIFE - 1) is ErrorCode.STALE_BROKER_EPOCH
     assert process.stop(EPOCH_DURING_DELETE, deletes=True, controller_epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
     assert 0 in process.role.roles
@@ -141,7 +141,7 @@ def test_a_replica_that_is_stopped_keeps_its_log_and_goes_on_in_another_epoch() 
     assert process.role.roles == {}
     assert process.has_log
     process.follow(EPOCH + 1)
-    assert process.role.roles[0].part is PartState.FETCHING
+    assert process.role.roles[0].replica_role is ReplicaRole.FETCHING
 
 
 def test_a_replica_that_is_not_there_is_deleted_from_the_disk_all_the_same() -> None:
@@ -165,21 +165,21 @@ def test_a_replica_whose_directory_has_failed_neither_obeys_nor_stops() -> None:
 
 def test_whose_node_it_is_reads_everything_and_whoever_loses_it_begins_anew() -> None:
     process = Process()
-    assert process.role.term is None
-    assert ReadState(OWN, LIFE) in process.tell(ControlTold(OWN, 4))
-    term = process.role.term
-    assert term is not None
-    process.tell(ControlTold(OWN, 4))
-    assert process.role.term is term
-    assert ReadState(OWN, LIFE) in process.tell(Notified("/brokers/ids"))
-    assert TakeControl(OWN, LIFE) in process.tell(Notified("/controller"))
-    assert process.role.term is None
+    assert process.role.kafka_controller is None
+    assert GetClusterState(OWN, LIFE) in process.tell(RegisterControllerResponse(OWN, 4))
+    kafka_controller = process.role.kafka_controller
+    assert kafka_controller is not None
+    process.tell(RegisterControllerResponse(OWN, 4))
+    assert process.role.kafka_controller is kafka_controller
+    assert GetClusterState(OWN, LIFE) in process.tell(WatchNotification("/brokers/ids"))
+    assert RegisterController(OWN, LIFE) in process.tell(WatchNotification("/controller"))
+    assert process.role.kafka_controller is None
 
 
 def test_a_broker_that_is_not_controller_takes_nothing_that_is_for_the_controller() -> None:
     process = Process()
-    assert process.tell(Obeyed(0, ErrorCode.NONE, LIFE)) == []
-    assert process.tell(AskToStop(OTHER, LIFE)) == []
+    assert process.tell(LeaderAndIsrResponse(0, ErrorCode.NONE, LIFE)) == []
+    assert process.tell(ControlledShutdown(OTHER, LIFE)) == []
 
 
 # Stopping.
@@ -189,11 +189,11 @@ def test_a_broker_that_stops_asks_the_controller_and_ends_its_session_when_it_is
     process = Process()
     assert process.role.ask_to_stop()
     sent = process.send(HeartbeatDue())
-    assert (OTHER, AskToStop(OWN, LIFE)) in sent
+    assert (OTHER, ControlledShutdown(OWN, LIFE)) in sent
     assert [each.heartbeat.want_shutdown for _, each in sent if isinstance(each, BrokerHeartbeat)] == [True]
-    process.tell(StopGranted(BrokerEpoch(LIFE - 1)))
-    assert process.role.life is LifeState.PENDING_CONTROLLED_SHUTDOWN
-    assert process.send(StopGranted(LIFE)) == [(CONTROLLER, CloseSession(OWN, LIFE))]
+    process.tell(ControlledShutdownResponse(BrokerEpoch(LIFE - 1)))
+    assert process.role.lifecycle is LifecycleState.PENDING_CONTROLLED_SHUTDOWN
+    assert process.send(ControlledShutdownResponse(LIFE)) == [(CONTROLLER, CloseSession(OWN, LIFE))]
     # A ping that was overtaken is answered as of no session: that is no reason to begin another one.
     assert process.tell(BrokerHeartbeatResponse(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED)) == []
     process.tell(BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW))
@@ -235,6 +235,6 @@ def test_a_follower_tells_its_leader_of_the_session_that_it_is_in() -> None:
 
 def test_a_broker_that_knows_no_controller_asks_nobody() -> None:
     process = Process()
-    process.tell(ControlTold(NO_LEADER, 3))
+    process.tell(RegisterControllerResponse(NO_LEADER, 3))
     process.role.ask_to_stop()
-    assert not any(isinstance(each, AskToStop) for each in process.tell(HeartbeatDue()))
+    assert not any(isinstance(each, ControlledShutdown) for each in process.tell(HeartbeatDue()))

@@ -33,14 +33,14 @@ from replication.rules.switches import CURRENT, rules_of
 from replication.zookeeper import ZooKeeperRole
 from replication.zookeeper.messages import (
     CloseSession,
-    ControlTold,
-    ForgetTopic,
-    Notified,
-    ReadState,
-    StateRead,
-    StateWritten,
-    TakeControl,
-    WriteState,
+    DeleteTopicZnodes,
+    GetClusterState,
+    GetClusterStateResponse,
+    RegisterController,
+    RegisterControllerResponse,
+    UpdatePartitionState,
+    UpdatePartitionStateResponse,
+    WatchNotification,
 )
 
 ONE, TWO = BrokerId(1), BrokerId(2)
@@ -73,17 +73,17 @@ class Talk:
     def make(self) -> None:
         """Let 1 be controller and write the first state of partition 0."""
         self.control(ONE)
-        self.say(WriteState(ONE, 1, 0, PartitionState(replicas=(ONE, TWO), isr=(ONE, TWO), leader=ONE)))
+        self.say(UpdatePartitionState(ONE, 1, 0, PartitionState(replicas=(ONE, TWO), isr=(ONE, TWO), leader=ONE)))
 
     def ping(self, broker: BrokerId, now_ms: int, *, stops: bool = False) -> list[Message]:
         """Return the answer to a ping of a session."""
         heartbeat = Heartbeat(metadata_offset=0, want_shutdown=stops)
         return self.say(BrokerHeartbeat(broker, self.epochs[broker], heartbeat), broker, now_ms)
 
-    def control(self, broker: BrokerId) -> ControlTold:
+    def control(self, broker: BrokerId) -> RegisterControllerResponse:
         """Return the answer to a broker that wants to be controller."""
-        told = self.say(TakeControl(broker, self.epochs[broker]), broker)[-1]
-        assert isinstance(told, ControlTold)
+        told = self.say(RegisterController(broker, self.epochs[broker]), broker)[-1]
+        assert isinstance(told, RegisterControllerResponse)
         return told
 
     @property
@@ -94,12 +94,12 @@ class Talk:
 
 def test_the_first_to_make_the_node_is_controller_and_each_controller_has_its_epoch() -> None:
     talk = Talk()
-    assert talk.control(TWO) == ControlTold(TWO, 1)
-    assert talk.control(ONE) == ControlTold(TWO, 1)
+    assert talk.control(TWO) == RegisterControllerResponse(TWO, 1)
+    assert talk.control(ONE) == RegisterControllerResponse(TWO, 1)
     talk.ping(ONE, 9_000)
-    assert (NodeId(1), Notified("/controller")) in talk.send(SessionsDue(), now_ms=9_001)
+    assert (NodeId(1), WatchNotification("/controller")) in talk.send(SessionsDue(), now_ms=9_001)
     assert talk.role.nodes.controller == NO_LEADER
-    assert talk.control(ONE) == ControlTold(ONE, 2)
+    assert talk.control(ONE) == RegisterControllerResponse(ONE, 2)
 
 
 def test_a_session_lasts_as_long_as_it_is_heard_of_and_takes_its_node_with_it() -> None:
@@ -158,17 +158,17 @@ def test_a_broker_that_is_silent_for_two_thirds_of_a_session_has_lost_its_connec
 
 def test_a_watch_tells_once_that_something_has_changed_and_not_what() -> None:
     talk = Talk()
-    read = talk.say(ReadState(TWO, talk.epochs[TWO]), TWO)[0]
-    assert isinstance(read, StateRead)
+    read = talk.say(GetClusterState(TWO, talk.epochs[TWO]), TWO)[0]
+    assert isinstance(read, GetClusterStateResponse)
     assert read.unmade == {0: CreateTopic(0, (ONE, TWO), "topic-0")}
-    assert talk.send(CreateTopic(1, (ONE,))) == [(NodeId(2), Notified("/brokers/topics"))]
+    assert talk.send(CreateTopic(1, (ONE,))) == [(NodeId(2), WatchNotification("/brokers/topics"))]
     assert talk.send(CreateTopic(2, (ONE,))) == []
 
 
 def test_who_has_no_session_reads_and_takes_nothing() -> None:
     talk = Talk()
-    assert talk.say(ReadState(TWO, BrokerEpoch(99)), TWO) == []
-    assert talk.say(TakeControl(TWO, BrokerEpoch(99)), TWO) == []
+    assert talk.say(GetClusterState(TWO, BrokerEpoch(99)), TWO) == []
+    assert talk.say(RegisterController(TWO, BrokerEpoch(99)), TWO) == []
 
 
 def _moved(state: PartitionState, version: int) -> PartitionState:
@@ -188,11 +188,11 @@ def test_a_controller_writes_under_its_epoch_and_on_the_version_it_has_read(
     talk = Talk()
     talk.make()
     before = talk.state
-    told = talk.say(WriteState(ONE, controller_epoch, 0, _moved(before, version)))[-1]
+    told = talk.say(UpdatePartitionState(ONE, controller_epoch, 0, _moved(before, version)))[-1]
     if controller_epoch == 1:
-        assert told == StateWritten(0, talk.state, is_written)
+        assert told == UpdatePartitionStateResponse(0, talk.state, is_written)
     else:
-        assert told == ControlTold(ONE, 1)
+        assert told == RegisterControllerResponse(ONE, 1)
     assert (talk.state == _moved(before, 0)) is is_written
 
 
@@ -243,12 +243,14 @@ def test_a_refused_write_of_an_isr_changes_nothing(version: int, epoch: BrokerEp
 def test_the_controller_is_told_that_a_leader_has_written_its_isr_and_of_the_next_time_only_after_it_has_read() -> None:
     talk = Talk()
     talk.make()
-    note = (NodeId(2), Notified("/isr_change_notification"))
+    note = (NodeId(2), WatchNotification("/isr_change_notification"))
     for version, notes in ((0, [note]), (1, [])):
         if version == 0:
-            talk.say(ReadState(TWO, talk.epochs[TWO]), TWO)
-        assert [each for each in talk.send(_ask(talk, version=version)) if isinstance(each[1], Notified)] == notes
-    talk.say(ReadState(TWO, talk.epochs[TWO]), TWO)
+            talk.say(GetClusterState(TWO, talk.epochs[TWO]), TWO)
+        assert [
+            each for each in talk.send(_ask(talk, version=version)) if isinstance(each[1], WatchNotification)
+        ] == notes
+    talk.say(GetClusterState(TWO, talk.epochs[TWO]), TWO)
     assert talk.role.nodes.tree.children("/isr_change_notification") == ()
     assert note in talk.send(_ask(talk, version=2))
 
@@ -258,24 +260,24 @@ def test_the_controller_too_is_told_that_its_node_was_removed() -> None:
     talk.control(ONE)
     out = Outbox()
     talk.role.start(TimeMs(0), out)
-    assert [(address.node, each) for address, each in out.sent] == [(NodeId(1), Notified("/controller"))]
-    assert talk.control(TWO) == ControlTold(TWO, 2)
+    assert [(address.node, each) for address, each in out.sent] == [(NodeId(1), WatchNotification("/controller"))]
+    assert talk.control(TWO) == RegisterControllerResponse(TWO, 2)
 
 
 def test_a_topic_is_gone_when_its_controller_says_so_and_not_before() -> None:
     talk = Talk()
     talk.make()
-    talk.say(ReadState(ONE, talk.epochs[ONE]))
-    assert talk.send(DeleteTopic(0)) == [(NodeId(1), Notified("/admin/delete_topics"))]
+    talk.say(GetClusterState(ONE, talk.epochs[ONE]))
+    assert talk.send(DeleteTopic(0)) == [(NodeId(1), WatchNotification("/admin/delete_topics"))]
     assert talk.send(DeleteTopic(0)) == []
-    read = talk.say(ReadState(ONE, talk.epochs[ONE]))[0]
-    assert isinstance(read, StateRead)
+    read = talk.say(GetClusterState(ONE, talk.epochs[ONE]))[0]
+    assert isinstance(read, GetClusterStateResponse)
     assert read.deleted == {0}
-    assert talk.say(ForgetTopic(ONE, 0, 0)) == talk.say(ForgetTopic(TWO, 1, 0)) == []
+    assert talk.say(DeleteTopicZnodes(ONE, 0, 0)) == talk.say(DeleteTopicZnodes(TWO, 1, 0)) == []
     assert 0 in talk.role.image.partitions
-    assert talk.send(ForgetTopic(ONE, 1, 0)) == [
-        (NodeId(1), Notified("/brokers/topics")),
-        (NodeId(1), Notified("/admin/delete_topics")),
+    assert talk.send(DeleteTopicZnodes(ONE, 1, 0)) == [
+        (NodeId(1), WatchNotification("/brokers/topics")),
+        (NodeId(1), WatchNotification("/admin/delete_topics")),
     ]
     assert talk.role.image.partitions == {}
     assert talk.say(_ask(talk)) == []

@@ -24,7 +24,7 @@ from broker.ids import BrokerEpoch, BrokerId
 from replication.rules.partition import BrokerStatus
 
 
-class Census:
+class LiveBrokers:
     """Brokers as they were read last. `stopping` holds those that want to stop, with the life that does."""
 
     def __init__(self) -> None:
@@ -33,47 +33,47 @@ class Census:
         self._lives: dict[tuple[int, BrokerId], BrokerEpoch] = {}
         self._failed: dict[tuple[int, BrokerId], BrokerEpoch] = {}
 
-    def count(self, brokers: Mapping[BrokerId, BrokerStatus]) -> None:
+    def update(self, brokers: Mapping[BrokerId, BrokerStatus]) -> None:
         """Take in a reading of the brokers; who wanted to stop in a former life does no longer."""
         self._brokers = brokers
-        self.stopping = {broker: epoch for broker, epoch in self.stopping.items() if self.life(broker) == epoch}
+        self.stopping = {broker: epoch for broker, epoch in self.stopping.items() if self.epoch_of(broker) == epoch}
 
-    def life(self, broker: BrokerId) -> BrokerEpoch | None:
+    def epoch_of(self, broker: BrokerId) -> BrokerEpoch | None:
         """Return the epoch of a broker whose session stands."""
         status = self._brokers.get(broker)
         return status.epoch if status is not None and status.is_active else None
 
-    def alive(self) -> tuple[BrokerId, ...]:
+    def brokers(self) -> tuple[BrokerId, ...]:
         """Return the brokers whose sessions stand, ascending."""
-        return tuple(broker for broker in sorted(self._brokers) if self.life(broker) is not None)
+        return tuple(broker for broker in sorted(self._brokers) if self.epoch_of(broker) is not None)
 
-    def settle(self, partition: int, broker: BrokerId) -> None:
+    def record_epoch(self, partition: int, broker: BrokerId) -> None:
         """Note that a replica is of its broker's present life."""
-        life = self.life(broker)
+        life = self.epoch_of(broker)
         assert life is not None, (partition, broker)
         self._lives[partition, broker] = life
 
-    def is_settled(self, partition: int, broker: BrokerId) -> bool:
+    def has_epoch(self, partition: int, broker: BrokerId) -> bool:
         """Return whether it was noted of which life a replica is."""
         return (partition, broker) in self._lives
 
-    def unsettle(self, partition: int, broker: BrokerId) -> None:
+    def forget_epoch(self, partition: int, broker: BrokerId) -> None:
         """Forget of which life a replica is: it is in none."""
         self._lives.pop((partition, broker), None)
 
-    def fail(self, partition: int, broker: BrokerId, epoch: BrokerEpoch) -> None:
+    def record_failed_directory(self, partition: int, broker: BrokerId, epoch: BrokerEpoch) -> None:
         """Note that a replica's directory has failed in a life of its broker."""
         self._failed[partition, broker] = epoch
 
-    def is_gone(self, partition: int, broker: BrokerId) -> bool:
+    def is_offline(self, partition: int, broker: BrokerId) -> bool:
         """Return whether a replica is of no broker that is alive, or of a former life, or its directory has failed."""
-        life = self.life(broker)
+        life = self.epoch_of(broker)
         if life is None or self._failed.get((partition, broker)) == life:
             return True
         return self._lives.get((partition, broker), life) != life
 
-    def live(self, partition: int, replicas: Iterable[BrokerId]) -> frozenset[BrokerId]:
+    def electable(self, partition: int, replicas: Iterable[BrokerId]) -> frozenset[BrokerId]:
         """Return the brokers that may be elected: with a replica that is not gone, and not about to stop."""
         return frozenset(
-            broker for broker in replicas if broker not in self.stopping and not self.is_gone(partition, broker)
+            broker for broker in replicas if broker not in self.stopping and not self.is_offline(partition, broker)
         )

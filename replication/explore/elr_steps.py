@@ -57,12 +57,12 @@ class Disk(NamedTuple):
     high_watermark: int
 
 
-class Government(NamedTuple):
+class ControllerState(NamedTuple):
     """What the controller knows, the request on its way to it, and what the environment may still do."""
 
     partition: PartitionState
     statuses: tuple[BrokerStatus, ...]
-    on_its_way: AlterPartitionRequest | None
+    in_flight: AlterPartitionRequest | None
     fences_left: int
     losses_left: int
     restarts_left: int
@@ -73,22 +73,22 @@ class Government(NamedTuple):
         """The registered brokers."""
         return {BrokerId(broker): status for broker, status in enumerate(self.statuses)}
 
-    def with_status(self, broker: int, status: BrokerStatus, partition: PartitionState | None) -> Government:
+    def with_status(self, broker: int, status: BrokerStatus, partition: PartitionState | None) -> ControllerState:
         """Return the government with one broker's status changed, and the partition if it changed too."""
         statuses = (*self.statuses[:broker], status, *self.statuses[broker + 1 :])
         return rebased(self._replace(statuses=statuses, partition=partition or self.partition))
 
 
-class ElrWorld:
+class ElrSteps:
     """The steps under one choice of settings and one way of electing."""
 
     def __init__(self, settings: PartitionSettings, policy: ElectionPolicy) -> None:
         self.settings = settings
         self._policy = policy
 
-    def news(self, government: Government, leader: LeaderState | None, disk: Disk) -> LeaderState | None:
+    def news(self, controller: ControllerState, leader: LeaderState | None, disk: Disk) -> LeaderState | None:
         """Return what the leader knows once the controller's state has reached it; `disk` is the new leader's."""
-        partition = government.partition
+        partition = controller.partition
         if not partition.has_leader:
             return None
         known = leader if leader is not None and leader.broker == partition.leader else unassigned(partition.leader)
@@ -97,29 +97,29 @@ class ElrWorld:
         followers = tuple(_timeless(follower) for follower in leading.state.followers)
         return attrs.evolve(leading.state, followers=followers)
 
-    def fenced(self, government: Government, broker: int) -> Government:
+    def fenced(self, controller: ControllerState, broker: int) -> ControllerState:
         """Return the government after a broker's session has ended."""
-        active = controller_events.active_brokers(government.brokers)
-        after = controller_events.fenced(government.partition, BrokerId(broker), active, self.settings, self._policy)
-        status = attrs.evolve(government.statuses[broker], fenced=True)
-        return government.with_status(broker, status, after)._replace(fences_left=government.fences_left - 1)
+        active = controller_events.active_brokers(controller.brokers)
+        after = controller_events.fenced(controller.partition, BrokerId(broker), active, self.settings, self._policy)
+        status = attrs.evolve(controller.statuses[broker], fenced=True)
+        return controller.with_status(broker, status, after)._replace(fences_left=controller.fences_left - 1)
 
-    def returned(self, government: Government, broker: int, *, new_life: bool, lossy: bool) -> Government:
+    def returned(self, controller: ControllerState, broker: int, *, new_life: bool, lossy: bool) -> ControllerState:
         """Return the government after a fenced broker is back, in the same life or a new one, its log whole or not."""
-        old = government.statuses[broker]
+        old = controller.statuses[broker]
         status = BrokerStatus(epoch=BrokerEpoch(old.epoch + new_life))
-        active = controller_events.active_brokers(government.brokers)
-        partition = government.partition
+        active = controller_events.active_brokers(controller.brokers)
+        partition = controller.partition
         if lossy:
             partition = (
                 controller_events.restarted_uncleanly(partition, BrokerId(broker), active, self.settings, self._policy)
                 or partition
             )
         after = controller_events.unfenced(partition, BrokerId(broker), active, self.settings, self._policy)
-        following = government.with_status(broker, status, after or partition)
+        following = controller.with_status(broker, status, after or partition)
         return following._replace(
-            losses_left=government.losses_left - lossy,
-            restarts_left=government.restarts_left - (new_life and not lossy),
+            losses_left=controller.losses_left - lossy,
+            restarts_left=controller.restarts_left - (new_life and not lossy),
         )
 
     def fetched(
@@ -148,41 +148,43 @@ class ElrWorld:
             disk = disk._replace(log=source.log[: len(disk.log) + 1])
         return leader, _cut(disk, after_answer(self.log_of(disk, None), answer, rules))
 
-    def high_watermark(self, leader: LeaderState, disk: Disk, government: Government) -> int:
+    def high_watermark(self, leader: LeaderState, disk: Disk, controller: ControllerState) -> int:
         """Return the high watermark that the leader may have."""
-        moment = Moment(LATER, government.brokers)
+        moment = Moment(LATER, controller.brokers)
         return leader_high_watermark(leader, self.log_of(disk, leader), moment, self.settings)
 
     def shrunk(
-        self, government: Government, leader: LeaderState, disk: Disk, broker: int
-    ) -> tuple[Government, LeaderState] | None:
+        self, controller: ControllerState, leader: LeaderState, disk: Disk, broker: int
+    ) -> tuple[ControllerState, LeaderState] | None:
         """Return both after the leader dropped a lagging follower and the controller agreed at once."""
         follower = leader.follower(BrokerId(broker))
         if leader.pending is not None or follower is None:
             return None
         if is_caught_up(follower, Offset(len(disk.log)), LATER, self.settings):
             return None
-        proposed = propose_shrink(leader, (BrokerId(broker),), government.statuses[leader.broker].epoch)
+        proposed = propose_shrink(leader, (BrokerId(broker),), controller.statuses[leader.broker].epoch)
         assert proposed.pending is not None
-        following, after = self._delivered(government, proposed, proposed.pending)
-        return following._replace(shrinks_left=government.shrinks_left - 1), after
+        following, after = self._delivered(controller, proposed, proposed.pending)
+        return following._replace(shrinks_left=controller.shrinks_left - 1), after
 
     def proposed(
-        self, government: Government, leader: LeaderState, disk: Disk, broker: int
-    ) -> tuple[Government, LeaderState] | None:
+        self, controller: ControllerState, leader: LeaderState, disk: Disk, broker: int
+    ) -> tuple[ControllerState, LeaderState] | None:
         """Return both after the leader asked to add a follower; the request is on its way."""
         follower = leader.follower(BrokerId(broker))
-        moment = Moment(LATER, government.brokers)
+        moment = Moment(LATER, controller.brokers)
         if follower is None or not may_join(leader, self.log_of(disk, leader), follower, moment, self.settings):
             return None
-        after = propose_expand(leader, BrokerId(broker), government.statuses[leader.broker].epoch)
-        return government._replace(on_its_way=after.pending), after
+        after = propose_expand(leader, BrokerId(broker), controller.statuses[leader.broker].epoch)
+        return controller._replace(in_flight=after.pending), after
 
-    def delivered(self, government: Government, leader: LeaderState | None) -> tuple[Government, LeaderState | None]:
+    def delivered(
+        self, controller: ControllerState, leader: LeaderState | None
+    ) -> tuple[ControllerState, LeaderState | None]:
         """Return both after the request on its way arrived and its answer, if the sender still waits, came back."""
-        request = government.on_its_way
+        request = controller.in_flight
         assert request is not None
-        arrived = government._replace(on_its_way=None)
+        arrived = controller._replace(in_flight=None)
         if leader is None:
             return arrived, None
         return self._delivered(arrived, leader, request)
@@ -201,27 +203,27 @@ class ElrWorld:
         return leader.with_follower(_timeless(after))
 
     def _delivered(
-        self, government: Government, leader: LeaderState, request: AlterPartitionRequest
-    ) -> tuple[Government, LeaderState]:
-        altered = alter(government.partition, request, government.brokers, self.settings, self._policy)
+        self, controller: ControllerState, leader: LeaderState, request: AlterPartitionRequest
+    ) -> tuple[ControllerState, LeaderState]:
+        altered = alter(controller.partition, request, controller.brokers, self.settings, self._policy)
         _, after = react(leader, request, altered)
         after = attrs.evolve(after, isr=tuple(sorted(after.isr)), partition_epoch=PRESENT)
-        return rebased(government._replace(partition=altered.partition)), after
+        return rebased(controller._replace(partition=altered.partition)), after
 
 
-def rebased(government: Government) -> Government:
+def rebased(controller: ControllerState) -> ControllerState:
     """Return the government with the ISR sorted and partition epochs counted from the present one.
 
     Rules only compare partition epochs, and whoever is alive knows the present one at once: all that matters of the
     number is whether the request on its way was sent before the last change.
     """
-    partition, request = government.partition, government.on_its_way
+    partition, request = controller.partition, controller.in_flight
     if request is not None:
         sent = PRESENT if request.partition_epoch == partition.partition_epoch else PAST
         request = attrs.evolve(request, partition_epoch=sent)
     isr = tuple(sorted(partition.isr))
     partition = attrs.evolve(partition, isr=isr, partition_epoch=PRESENT)
-    return government._replace(partition=partition, on_its_way=request)
+    return controller._replace(partition=partition, in_flight=request)
 
 
 def _timeless(follower: Follower) -> Follower:

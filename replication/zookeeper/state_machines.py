@@ -35,7 +35,7 @@ from replication.roles.states.zookeeper import (
 _NO_REPLICA, _NO_PARTITION = ZkReplicaState.NON_EXISTENT_REPLICA, ZkPartitionState.NON_EXISTENT_PARTITION
 
 
-class StateBook:
+class StateMachines:
     """The states that one controller keeps in its memory; `tell` takes each line of its state change log."""
 
     def __init__(self, controller: BrokerId, epoch: int, tell: Callable[[str], None]) -> None:

@@ -44,21 +44,21 @@ from replication.rules.election import Election
 from replication.rules.partition import PartitionState
 from replication.rules.reassign import Phase, cancelled, completed
 from replication.rules.settings import PartitionSettings
-from replication.zookeeper.book import StateBook
-from replication.zookeeper.census import Census
 from replication.zookeeper.deletion import TopicDeletion
+from replication.zookeeper.live_brokers import LiveBrokers
 from replication.zookeeper.messages import (
-    AskToStop,
-    ForgetTopic,
+    ControlledShutdown,
+    ControlledShutdownResponse,
+    DeleteTopicZnodes,
+    GetClusterStateResponse,
     LeaderAndIsr,
-    Obeyed,
-    StateRead,
-    StateWritten,
-    StopGranted,
-    Stopped,
+    LeaderAndIsrResponse,
+    StopReplicaResponse,
     UpdateMetadata,
-    WriteState,
+    UpdatePartitionState,
+    UpdatePartitionStateResponse,
 )
+from replication.zookeeper.state_machines import StateMachines
 from replication.zookeeper.strategies import (
     Strategy,
     elected,
@@ -71,13 +71,13 @@ from replication.zookeeper.strategies import (
 )
 
 _R, _P = ZkReplicaState, ZkPartitionState
-_TOLD: Final = (_R.NEW_REPLICA, _R.ONLINE_REPLICA)
+_SERVING: Final = (_R.NEW_REPLICA, _R.ONLINE_REPLICA)
 _AWAY: Final = (_R.OFFLINE_REPLICA, _R.REPLICA_DELETION_INELIGIBLE)
-_TO_TAKE_OFFLINE: Final = (*_TOLD, _R.REPLICA_DELETION_INELIGIBLE)
+_TO_TAKE_OFFLINE: Final = (*_SERVING, _R.REPLICA_DELETION_INELIGIBLE)
 
 
 @attrs.frozen
-class Office:
+class ControllerStart:
     """Who is controller, in which controller epoch, by which settings; `tell` takes the lines of its state change
     log."""
 
@@ -87,29 +87,29 @@ class Office:
     tell: Callable[[str], None]
 
 
-class ControllerTerm:
+class KafkaController:
     """What one controller knows and has under way. `book` holds the states of replicas and partitions."""
 
-    def __init__(self, office: Office) -> None:
-        self.office = attrs.evolve(office, settings=with_all_targets(office.settings))
-        self.epoch = office.epoch
-        self.book = StateBook(office.broker, office.epoch, office.tell)
-        self._census = Census()
-        self._deletion = TopicDeletion(office.epoch, self.book, self._census)
-        self._read: StateRead | None = None
+    def __init__(self, controller_start: ControllerStart) -> None:
+        self.controller_start = attrs.evolve(controller_start, settings=with_all_targets(controller_start.settings))
+        self.epoch = controller_start.epoch
+        self.machines = StateMachines(controller_start.broker, controller_start.epoch, controller_start.tell)
+        self._live_brokers = LiveBrokers()
+        self._deletion = TopicDeletion(controller_start.epoch, self.machines, self._live_brokers)
+        self._read: GetClusterStateResponse | None = None
         self._states: dict[int, PartitionState] = {}
         self._topics: dict[int, str] = {}
-        self._ungranted: dict[BrokerId, AskToStop] = {}
+        self._ungranted: dict[BrokerId, ControlledShutdown] = {}
 
     # What arrives.
 
-    def on_read(self, read: StateRead, out: Outbox) -> None:
+    def on_get_cluster_state_response(self, read: GetClusterStateResponse, out: Outbox) -> None:
         """Take in everything that ZooKeeper holds, do what follows, and tell every broker what there is."""
         if self._read is not None and read.transaction < self._read.transaction:
             return  # A later one has overtaken it.
         is_first = self._read is None
         self._read = read
-        self._census.count(read.brokers)
+        self._live_brokers.update(read.brokers)
         present = {**{partition: order.topic for partition, order in read.unmade.items()}, **read.topics}
         for partition in sorted(set(self._topics) - set(present)):
             self._deletion.forget(self._topics.pop(partition), partition)
@@ -121,36 +121,36 @@ class ControllerTerm:
             if is_first:
                 self._enter(partition)
             self._look_at(partition, out)
-        for broker in self._census.alive():
+        for broker in self._live_brokers.brokers():
             out.send(Address(NodeId(broker)), UpdateMetadata(self.epoch, read))
         self._grant_stops(out)
 
-    def on_written(self, told: StateWritten, out: Outbox) -> None:
+    def on_update_partition_state_response(self, response: UpdatePartitionStateResponse, out: Outbox) -> None:
         """Go on after a write that succeeded."""
-        if told.is_written and told.partition in self._topics:
-            self._take_in(told.partition, told.state, out)
-            self._look_at(told.partition, out)
+        if response.is_written and response.partition in self._topics:
+            self._take_in(response.partition, response.state, out)
+            self._look_at(response.partition, out)
             self._grant_stops(out)
 
-    def on_obeyed(self, told: Obeyed, broker: BrokerId, out: Outbox) -> None:
+    def on_leader_and_isr_response(self, response: LeaderAndIsrResponse, broker: BrokerId, out: Outbox) -> None:
         """Take in that a replica cannot obey as its directory has failed; other refusals need no more than time."""
-        if told.error is ErrorCode.KAFKA_STORAGE_ERROR and told.partition in self._topics:
-            self._census.fail(told.partition, broker, told.broker_epoch)
-            self._look_at(told.partition, out)
+        if response.error is ErrorCode.KAFKA_STORAGE_ERROR and response.partition in self._topics:
+            self._live_brokers.record_failed_directory(response.partition, broker, response.broker_epoch)
+            self._look_at(response.partition, out)
 
-    def on_stopped(self, told: Stopped, broker: BrokerId, out: Outbox) -> None:
+    def on_stop_replica_response(self, response: StopReplicaResponse, broker: BrokerId, out: Outbox) -> None:
         """Take in how deleting a replica went; of moved partitions nobody waits for it."""
-        if told.deletes and self._is_deleted(told.partition):
-            if told.error is ErrorCode.NONE:
-                self._deletion.confirm(self._topics[told.partition], told.partition, broker)
+        if response.deletes and self._is_deleted(response.partition):
+            if response.error is ErrorCode.NONE:
+                self._deletion.confirm(self._topics[response.partition], response.partition, broker)
             else:
-                self._census.fail(told.partition, broker, told.broker_epoch)
-            self._look_at(told.partition, out)
+                self._live_brokers.record_failed_directory(response.partition, broker, response.broker_epoch)
+            self._look_at(response.partition, out)
 
-    def on_ask_to_stop(self, ask: AskToStop, out: Outbox) -> None:
+    def on_controlled_shutdown(self, ask: ControlledShutdown, out: Outbox) -> None:
         """Give away what a broker leads and take it out of the ISRs, then let it go."""
-        if self._census.life(ask.broker) == ask.epoch:
-            self._census.stopping[ask.broker] = ask.epoch
+        if self._live_brokers.epoch_of(ask.broker) == ask.epoch:
+            self._live_brokers.stopping[ask.broker] = ask.epoch
             self._ungranted[ask.broker] = ask
             for partition in sorted(self._topics):
                 self._look_at(partition, out)
@@ -166,19 +166,19 @@ class ControllerTerm:
             self._write(order.partition, after, out)
 
     def _elected(self, order: ElectLeaders, state: PartitionState) -> PartitionState | None:
-        live = self._census.live(order.partition, state.replicas)
+        live = self._live_brokers.electable(order.partition, state.replicas)
         if order.election is Election.PREFERRED:
             is_needed = state.leader != state.replicas[0]
-            return elected(state, Strategy.PREFERRED, live, self.office.settings) if is_needed else None
-        return None if state.leader in live else elected_uncleanly(state, live, self.office.settings)
+            return elected(state, Strategy.PREFERRED, live, self.controller_start.settings) if is_needed else None
+        return None if state.leader in live else elected_uncleanly(state, live, self.controller_start.settings)
 
     def _moved(self, order: AlterPartitionReassignments, state: PartitionState) -> PartitionState | None:
-        live = self._census.live(order.partition, (*state.replicas, *order.replicas))
+        live = self._live_brokers.electable(order.partition, (*state.replicas, *order.replicas))
         if order.replicas:
-            return reassigned(state, moving_to(state, order.replicas), live, self.office.settings)
+            return reassigned(state, moving_to(state, order.replicas), live, self.controller_start.settings)
         if not state.is_reassigning or cancelled(state).loses:
             return None
-        return reassigned(state, cancelled(state), live, self.office.settings)
+        return reassigned(state, cancelled(state), live, self.controller_start.settings)
 
     # The book.
 
@@ -186,16 +186,16 @@ class ControllerTerm:
         """Note a partition and its replicas as a controller does that begins its term."""
         state = self._states.get(partition)
         for broker in self._replicas_of(partition):
-            if self._census.is_gone(partition, broker):
-                self.book.enter_replica(partition, broker, _R.REPLICA_DELETION_INELIGIBLE)
+            if self._live_brokers.is_offline(partition, broker):
+                self.machines.enter_replica(partition, broker, _R.REPLICA_DELETION_INELIGIBLE)
             else:
-                self.book.enter_replica(partition, broker, _R.ONLINE_REPLICA)
-                self._census.settle(partition, broker)
+                self.machines.enter_replica(partition, broker, _R.ONLINE_REPLICA)
+                self._live_brokers.record_epoch(partition, broker)
         if state is None:
-            self.book.enter_partition(partition, _P.NEW_PARTITION)
+            self.machines.enter_partition(partition, _P.NEW_PARTITION)
         else:
-            leads = state.has_leader and not self._census.is_gone(partition, state.leader)
-            self.book.enter_partition(partition, _P.ONLINE_PARTITION if leads else _P.OFFLINE_PARTITION)
+            leads = state.has_leader and not self._live_brokers.is_offline(partition, state.leader)
+            self.machines.enter_partition(partition, _P.ONLINE_PARTITION if leads else _P.OFFLINE_PARTITION)
 
     def _take_in(self, partition: int, state: PartitionState, out: Outbox) -> None:
         """Take a state for the newest unless a newer one is known, and let go of the replicas that it has no more."""
@@ -203,10 +203,10 @@ class ControllerTerm:
         if known is not None and known.partition_epoch >= state.partition_epoch:
             return
         self._states[partition] = state
-        for broker in self.book.replicas(partition):
+        for broker in self.machines.replicas(partition):
             if broker not in state.replicas:
                 self._drop(partition, broker, state, out)
-        is_online = self.book.partition(partition) is _P.ONLINE_PARTITION
+        is_online = self.machines.partition(partition) is _P.ONLINE_PARTITION
         if known is not None and is_online and state.leader != known.leader and state.has_leader:
             self._step_partition(partition, ZkPartitionInput.ELECT)
 
@@ -215,7 +215,7 @@ class ControllerTerm:
         steps = ZkReplicaInput
         for event in (steps.TAKE_OFFLINE, steps.DELETE, steps.CONFIRM_DELETION, steps.FORGET):
             self._step_replica(partition, broker, event)
-        self._census.unsettle(partition, broker)
+        self._live_brokers.forget_epoch(partition, broker)
         self._deletion.stop(partition, broker, state.leader_epoch, out, deletes=True)
 
     # What comes next.
@@ -226,10 +226,10 @@ class ControllerTerm:
         if self._is_deleted(partition) and not (state is not None and state.is_reassigning):
             topic, replicas = self._topics[partition], self._replicas_of(partition)
             if self._deletion.advance(topic, partition, replicas, out):
-                out.send(Address(CONTROLLER), ForgetTopic(self.office.broker, self.epoch, partition))
+                out.send(Address(CONTROLLER), DeleteTopicZnodes(self.controller_start.broker, self.epoch, partition))
             return
         self._assign(partition)
-        live = self._census.live(partition, self._replicas_of(partition))
+        live = self._live_brokers.electable(partition, self._replicas_of(partition))
         if state is None:
             self._bring_online(partition, ())
             after = first_state(self._replicas_of(partition), live)
@@ -242,17 +242,17 @@ class ControllerTerm:
 
     def _assign(self, partition: int) -> None:
         """Note what is new: the partition, or replicas that it is to be moved to."""
-        if self.book.partition(partition) is _P.NON_EXISTENT_PARTITION:
+        if self.machines.partition(partition) is _P.NON_EXISTENT_PARTITION:
             self._step_partition(partition, ZkPartitionInput.ASSIGN)
         for broker in self._replicas_of(partition):
-            if self.book.replica(partition, broker) is _R.NON_EXISTENT_REPLICA:
+            if self.machines.replica(partition, broker) is _R.NON_EXISTENT_REPLICA:
                 self._step_replica(partition, broker, ZkReplicaInput.ASSIGN)
 
     def _next_of(
         self, partition: int, state: PartitionState, live: frozenset[BrokerId], out: Outbox
     ) -> PartitionState | None:
         """Return what is to be written of a partition; None, with the book up to date, if nothing is."""
-        settings = self.office.settings
+        settings = self.controller_start.settings
         phase = Phase(replicas=state.replicas, isr=state.isr, adding=state.adding, removing=state.removing)
         if completed(phase, settings.rules) is not None:
             after = reassigned(state, phase, live, settings)
@@ -264,40 +264,40 @@ class ControllerTerm:
     def _bring_online(self, partition: int, adding: tuple[BrokerId, ...]) -> None:
         """Bring the replicas online whose brokers are there; one that is added stays new until the move is over."""
         for broker in self._replicas_of(partition):
-            if broker in self._census.stopping or self._census.is_gone(partition, broker):
+            if broker in self._live_brokers.stopping or self._live_brokers.is_offline(partition, broker):
                 continue
-            state = self.book.replica(partition, broker)
+            state = self.machines.replica(partition, broker)
             if state in _AWAY or (state is _R.NEW_REPLICA and broker not in adding and partition in self._states):
                 self._step_replica(partition, broker, ZkReplicaInput.BRING_ONLINE)
-            self._census.settle(partition, broker)
+            self._live_brokers.record_epoch(partition, broker)
 
     def _next_leader(self, partition: int, state: PartitionState, live: frozenset[BrokerId]) -> PartitionState | None:
         """Note whether a partition is led, and return it after an election if one is due and finds somebody."""
-        leads = state.has_leader and not self._census.is_gone(partition, state.leader)
-        is_online = self.book.partition(partition) is _P.ONLINE_PARTITION
+        leads = state.has_leader and not self._live_brokers.is_offline(partition, state.leader)
+        is_online = self.machines.partition(partition) is _P.ONLINE_PARTITION
         if leads != is_online:
             self._step_partition(partition, ZkPartitionInput.ELECT if leads else ZkPartitionInput.TAKE_OFFLINE)
         if not leads:
-            return elected(state, Strategy.OFFLINE, live, self.office.settings)
-        if state.leader in self._census.stopping and len(state.replicas) > 1:
-            return elected(state, Strategy.CONTROLLED_SHUTDOWN, live, self.office.settings)
+            return elected(state, Strategy.OFFLINE, live, self.controller_start.settings)
+        if state.leader in self._live_brokers.stopping and len(state.replicas) > 1:
+            return elected(state, Strategy.CONTROLLED_SHUTDOWN, live, self.controller_start.settings)
         return None
 
     def _next_isr(self, partition: int, state: PartitionState, out: Outbox) -> PartitionState | None:
         """Take replicas offline, and return the partition without one that is still in the ISR."""
         for broker in state.replicas:
-            is_gone = self._census.is_gone(partition, broker)
-            stops = broker in self._census.stopping and broker != state.leader and len(state.replicas) > 1
-            if self.book.replica(partition, broker) not in _TO_TAKE_OFFLINE or not (is_gone or stops):
+            is_gone = self._live_brokers.is_offline(partition, broker)
+            stops = broker in self._live_brokers.stopping and broker != state.leader and len(state.replicas) > 1
+            if self.machines.replica(partition, broker) not in _TO_TAKE_OFFLINE or not (is_gone or stops):
                 continue
-            after = without(state, broker, self.office.settings)
+            after = without(state, broker, self.controller_start.settings)
             if after is not None:
                 return after
             self._step_replica(partition, broker, ZkReplicaInput.TAKE_OFFLINE)
-            self._census.unsettle(partition, broker)
+            self._live_brokers.forget_epoch(partition, broker)
             if not is_gone:
                 self._deletion.stop(partition, broker, state.leader_epoch, out, deletes=False)
-            elif not self._census.is_gone(partition, broker):
+            elif not self._live_brokers.is_offline(partition, broker):
                 # It was of a former life.
                 self._bring_online(partition, state.adding)
         return None
@@ -305,27 +305,27 @@ class ControllerTerm:
     # What is sent.
 
     def _write(self, partition: int, state: PartitionState, out: Outbox) -> None:
-        out.send(Address(CONTROLLER), WriteState(self.office.broker, self.epoch, partition, state))
+        out.send(Address(CONTROLLER), UpdatePartitionState(self.controller_start.broker, self.epoch, partition, state))
 
     def _tell_replicas(self, partition: int, state: PartitionState, out: Outbox) -> None:
         for broker in state.replicas:
-            life = self._census.life(broker)
-            if life is not None and self.book.replica(partition, broker) in _TOLD:
+            life = self._live_brokers.epoch_of(broker)
+            if life is not None and self.machines.replica(partition, broker) in _SERVING:
                 order = LeaderAndIsr(self.epoch, life, partition, self._topics[partition], state)
                 out.send(Address(NodeId(broker)), order)
 
     def _grant_stops(self, out: Outbox) -> None:
         """Let brokers go that have no part any more in a partition that others have, too."""
         for broker, ask in sorted(self._ungranted.items()):
-            if self._census.stopping.get(broker) != ask.epoch:
+            if self._live_brokers.stopping.get(broker) != ask.epoch:
                 del self._ungranted[broker]
             elif not any(self._holds_up(partition, broker) for partition in self._topics):
                 del self._ungranted[broker]
-                out.send(Address(NodeId(broker)), StopGranted(ask.epoch))
+                out.send(Address(NodeId(broker)), ControlledShutdownResponse(ask.epoch))
 
     def _holds_up(self, partition: int, broker: BrokerId) -> bool:
         is_alone = len(self._replicas_of(partition)) == 1
-        return not is_alone and self.book.replica(partition, broker) in _TOLD
+        return not is_alone and self.machines.replica(partition, broker) in _SERVING
 
     # Short words.
 
@@ -340,7 +340,7 @@ class ControllerTerm:
         return self._read.unmade[partition].replicas
 
     def _step_replica(self, partition: int, broker: BrokerId, event: ZkReplicaInput) -> None:
-        self.book.step_replica(self._topics[partition], partition, broker, event)
+        self.machines.step_replica(self._topics[partition], partition, broker, event)
 
     def _step_partition(self, partition: int, event: ZkPartitionInput) -> None:
-        self.book.step_partition(self._topics[partition], partition, event)
+        self.machines.step_partition(self._topics[partition], partition, event)

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Final
 
 
-class LifeState(enum.Enum):
+class LifecycleState(enum.Enum):
     """What a broker process is doing; names as Kafka's BrokerState has them."""
 
     NOT_RUNNING = enum.auto()
@@ -45,7 +45,7 @@ class LifeState(enum.Enum):
     """It may close its logs and end."""
 
 
-class LifeInput(enum.Enum):
+class LifecycleInput(enum.Enum):
     """What can happen to a broker process."""
 
     START = enum.auto()
@@ -70,10 +70,10 @@ class LifeInput(enum.Enum):
     """Its operator no longer wants that: a simulation ends its faults so; Kafka's broker never hears it."""
 
 
-_S, _I = LifeState, LifeInput
+_S, _I = LifecycleState, LifecycleInput
 _HEARTBEATS: Final = (_I.HEARTBEAT_FENCED, _I.HEARTBEAT_UNFENCED, _I.HEARTBEAT_SHUT_DOWN)
 
-LIFE_TRANSITIONS: Final[Mapping[tuple[LifeState, LifeInput], LifeState]] = MappingProxyType(
+LIFECYCLE_TRANSITIONS: Final[Mapping[tuple[LifecycleState, LifecycleInput], LifecycleState]] = MappingProxyType(
     {
         (_S.NOT_RUNNING, _I.START): _S.STARTING,
         **{(_S.STARTING, beat): _S.STARTING for beat in _HEARTBEATS},

@@ -9,8 +9,13 @@ from replication.roles.outbox import Outbox
 from replication.roles.states import ZkPartitionState
 from replication.rules.election import Election
 from replication.zookeeper.deletion import EPOCH_DURING_DELETE
-from replication.zookeeper.messages import Obeyed, StopGranted, Stopped, UpdateMetadata
-from tests.replication.zookeeper.desk import BOSS, Desk
+from replication.zookeeper.messages import (
+    ControlledShutdownResponse,
+    LeaderAndIsrResponse,
+    StopReplicaResponse,
+    UpdateMetadata,
+)
+from tests.replication.zookeeper.control import BOSS, Desk
 
 ONLINE = {0: "ONLINE", 1: "ONLINE", 2: "ONLINE"}
 ON, OFF = ZkPartitionState.ONLINE_PARTITION, ZkPartitionState.OFFLINE_PARTITION
@@ -21,8 +26,8 @@ def ids(*brokers: int) -> tuple[BrokerId, ...]:
     return tuple(map(BrokerId, brokers))
 
 
-def stopped(desk: Desk, broker: int, error: ErrorCode = ErrorCode.NONE) -> Stopped:
-    return Stopped(0, True, error, desk.epochs[broker])
+def stopped(desk: Desk, broker: int, error: ErrorCode = ErrorCode.NONE) -> StopReplicaResponse:
+    return StopReplicaResponse(0, True, error, desk.epochs[broker])
 
 
 def test_a_new_topic_gets_its_first_live_replica_as_leader_and_all_live_ones_in_sync() -> None:
@@ -39,11 +44,11 @@ def test_a_topic_whose_replicas_are_all_dead_is_new_until_one_is_back() -> None:
     desk = Desk()
     desk.go(3)
     desk.give(CreateTopic(1, ids(3)))
-    assert desk.term.book.partition(1) is NEW
+    assert desk.kafka_controller.machines.partition(1) is NEW
     assert 1 not in desk.zookeeper.image.partitions
     desk.come(3)
     desk.read()
-    assert desk.term.book.partition(1) is ON
+    assert desk.kafka_controller.machines.partition(1) is ON
     assert desk.zookeeper.image.partitions[1].leader == 3
 
 
@@ -96,7 +101,9 @@ def test_a_leader_that_was_away_between_two_readings_leads_no_longer() -> None:
 def test_a_replica_whose_directory_has_failed_is_offline_until_its_broker_begins_another_life() -> None:
     desk = Desk()
     out = Outbox()
-    desk.term.on_obeyed(Obeyed(0, ErrorCode.KAFKA_STORAGE_ERROR, desk.epochs[0]), BrokerId(0), out)
+    desk.kafka_controller.on_leader_and_isr_response(
+        LeaderAndIsrResponse(0, ErrorCode.KAFKA_STORAGE_ERROR, desk.epochs[0]), BrokerId(0), out
+    )
     desk.read()
     assert (desk.led, desk.replicas[0]) == ((1, 1, (1, 2)), "OFFLINE")
     desk.go(0)
@@ -107,11 +114,11 @@ def test_a_replica_whose_directory_has_failed_is_offline_until_its_broker_begins
 
 def test_a_read_that_was_overtaken_is_dropped() -> None:
     desk = Desk()
-    out, late = Outbox(), desk.term._read
+    out, late = Outbox(), desk.kafka_controller._read
     assert late is not None
     desk.go(0)
     desk.read()
-    desk.term.on_read(late, out)
+    desk.kafka_controller.on_get_cluster_state_response(late, out)
     assert out.sent == []
 
 
@@ -137,7 +144,7 @@ def test_who_takes_over_finds_every_live_replica_online_though_a_move_has_just_a
 
 def ordered(desk: Desk, order: ElectLeaders | AlterPartitionReassignments) -> None:
     out = Outbox()
-    desk.term.on_order(order, out)
+    desk.kafka_controller.on_order(order, out)
     desk._deliver(out)
 
 
@@ -225,7 +232,7 @@ def test_a_broker_that_stops_hands_over_what_it_leads_leaves_the_isrs_and_is_let
     desk.wants_to_stop(0)
     assert desk.led == (1, 1, (1, 2))
     assert desk.replicas == {0: "OFFLINE", 1: "ONLINE", 2: "ONLINE"}
-    assert StopGranted(desk.epochs[0]) in desk.told[0]
+    assert ControlledShutdownResponse(desk.epochs[0]) in desk.told[0]
     assert desk.stops(0) == [(False, 1)]
     # It stays out of everything until its session has ended and another one has begun.
     desk.read()
@@ -240,7 +247,7 @@ def test_a_broker_that_follows_leaves_the_isr_before_it_is_let_go() -> None:
     desk = Desk()
     desk.wants_to_stop(2)
     assert (desk.led, desk.replicas[2]) == ((0, 1, (0, 1)), "OFFLINE")
-    assert StopGranted(desk.epochs[2]) in desk.told[2]
+    assert ControlledShutdownResponse(desk.epochs[2]) in desk.told[2]
 
 
 def test_a_broker_that_alone_can_lead_is_not_let_go_and_leads_on() -> None:
@@ -250,17 +257,17 @@ def test_a_broker_that_alone_can_lead_is_not_let_go_and_leads_on() -> None:
     desk.wants_to_stop(0)
     desk.read()
     assert (desk.led, desk.replicas) == ((0, 0, (0,)), ONLINE)
-    assert not any(isinstance(each, StopGranted) for each in desk.told[0])
+    assert not any(isinstance(each, ControlledShutdownResponse) for each in desk.told[0])
     desk.write_isr(0, 1)
     assert desk.led == (1, 1, (1,))
-    assert StopGranted(desk.epochs[0]) in desk.told[0]
+    assert ControlledShutdownResponse(desk.epochs[0]) in desk.told[0]
 
 
 def test_a_partition_without_other_replicas_keeps_nobody_from_stopping() -> None:
     desk = Desk()
     desk.give(CreateTopic(1, ids(3)))
     desk.wants_to_stop(3)
-    assert StopGranted(desk.epochs[3]) in desk.told[3]
+    assert ControlledShutdownResponse(desk.epochs[3]) in desk.told[3]
     assert desk.zookeeper.image.partitions[1].leader == 3
 
 

@@ -71,7 +71,7 @@ class Control(NamedTuple):
     next_record: int
 
 
-class TruncationWorld:
+class TruncationSteps:
     """The steps under one choice of rules, for a partition on the brokers `ids`."""
 
     def __init__(self, rules: Rules, ids: tuple[int, ...]) -> None:

@@ -28,7 +28,7 @@ from broker.machines import step
 from replication.rules.partition import PartitionState
 
 
-class Standing(enum.Enum):
+class PartitionStatus(enum.Enum):
     """Whether a partition can be written to."""
 
     ABSENT = enum.auto()
@@ -47,7 +47,7 @@ class Standing(enum.Enum):
     """Nobody leads it, and the last leader had not recovered."""
 
 
-class StandingInput(enum.Enum):
+class PartitionStatusInput(enum.Enum):
     """What a change of a partition means to its standing."""
 
     CREATED = enum.auto()
@@ -72,28 +72,30 @@ class StandingInput(enum.Enum):
     """Its topic is deleted."""
 
 
-_S, _I = Standing, StandingInput
+_S, _I = PartitionStatus, PartitionStatusInput
 
-STANDING_TRANSITIONS: Final[Mapping[tuple[Standing, StandingInput], Standing]] = MappingProxyType(
-    {
-        (_S.ABSENT, _I.CREATED): _S.ONLINE,
-        (_S.ONLINE, _I.ELECTED): _S.ONLINE,
-        (_S.ONLINE, _I.ELECTED_UNCLEANLY): _S.RECOVERING,
-        (_S.ONLINE, _I.LEADER_LOST): _S.OFFLINE,
-        (_S.ONLINE, _I.CHANGED): _S.ONLINE,
-        (_S.RECOVERING, _I.ELECTED): _S.RECOVERING,
-        (_S.RECOVERING, _I.ELECTED_UNCLEANLY): _S.RECOVERING,
-        (_S.RECOVERING, _I.LEADER_LOST): _S.OFFLINE_RECOVERING,
-        (_S.RECOVERING, _I.RECOVERED): _S.ONLINE,
-        (_S.RECOVERING, _I.CHANGED): _S.RECOVERING,
-        (_S.OFFLINE, _I.ELECTED): _S.ONLINE,
-        (_S.OFFLINE, _I.ELECTED_UNCLEANLY): _S.RECOVERING,
-        (_S.OFFLINE, _I.CHANGED): _S.OFFLINE,
-        (_S.OFFLINE_RECOVERING, _I.ELECTED): _S.RECOVERING,
-        (_S.OFFLINE_RECOVERING, _I.ELECTED_UNCLEANLY): _S.RECOVERING,
-        (_S.OFFLINE_RECOVERING, _I.CHANGED): _S.OFFLINE_RECOVERING,
-        **{(state, _I.DELETED): _S.ABSENT for state in Standing if state is not _S.ABSENT},
-    }
+PARTITION_STATUS_TRANSITIONS: Final[Mapping[tuple[PartitionStatus, PartitionStatusInput], PartitionStatus]] = (
+    MappingProxyType(
+        {
+            (_S.ABSENT, _I.CREATED): _S.ONLINE,
+            (_S.ONLINE, _I.ELECTED): _S.ONLINE,
+            (_S.ONLINE, _I.ELECTED_UNCLEANLY): _S.RECOVERING,
+            (_S.ONLINE, _I.LEADER_LOST): _S.OFFLINE,
+            (_S.ONLINE, _I.CHANGED): _S.ONLINE,
+            (_S.RECOVERING, _I.ELECTED): _S.RECOVERING,
+            (_S.RECOVERING, _I.ELECTED_UNCLEANLY): _S.RECOVERING,
+            (_S.RECOVERING, _I.LEADER_LOST): _S.OFFLINE_RECOVERING,
+            (_S.RECOVERING, _I.RECOVERED): _S.ONLINE,
+            (_S.RECOVERING, _I.CHANGED): _S.RECOVERING,
+            (_S.OFFLINE, _I.ELECTED): _S.ONLINE,
+            (_S.OFFLINE, _I.ELECTED_UNCLEANLY): _S.RECOVERING,
+            (_S.OFFLINE, _I.CHANGED): _S.OFFLINE,
+            (_S.OFFLINE_RECOVERING, _I.ELECTED): _S.RECOVERING,
+            (_S.OFFLINE_RECOVERING, _I.ELECTED_UNCLEANLY): _S.RECOVERING,
+            (_S.OFFLINE_RECOVERING, _I.CHANGED): _S.OFFLINE_RECOVERING,
+            **{(state, _I.DELETED): _S.ABSENT for state in PartitionStatus if state is not _S.ABSENT},
+        }
+    )
 )
 """Every step of a partition's standing; whatever is not here is a bug of the controller."""
 
@@ -146,32 +148,32 @@ MOVE_TRANSITIONS: Final[Mapping[tuple[MoveState, MoveInput], MoveState]] = Mappi
 """Every step of a move; whatever is not here is a bug of the controller."""
 
 
-def standing_of(partition: PartitionState | None) -> Standing:
+def partition_status_of(partition: PartitionState | None) -> PartitionStatus:
     """Return how a partition stands; None is one that is not there."""
     if partition is None:
-        return Standing.ABSENT
+        return PartitionStatus.ABSENT
     if partition.has_leader:
-        return Standing.RECOVERING if partition.recovering else Standing.ONLINE
-    return Standing.OFFLINE_RECOVERING if partition.recovering else Standing.OFFLINE
+        return PartitionStatus.RECOVERING if partition.recovering else PartitionStatus.ONLINE
+    return PartitionStatus.OFFLINE_RECOVERING if partition.recovering else PartitionStatus.OFFLINE
 
 
-def standing_input(before: PartitionState | None, after: PartitionState) -> StandingInput:
+def partition_status_input(before: PartitionState | None, after: PartitionState) -> PartitionStatusInput:
     """Return what a change means to the standing of a partition."""
     if before is None:
-        return StandingInput.CREATED
+        return PartitionStatusInput.CREATED
     if before.has_leader and not after.has_leader:
-        return StandingInput.LEADER_LOST
+        return PartitionStatusInput.LEADER_LOST
     if before.recovering and not after.recovering and before.has_leader:
-        return StandingInput.RECOVERED
+        return PartitionStatusInput.RECOVERED
     if after.leader == before.leader:
-        return StandingInput.CHANGED
+        return PartitionStatusInput.CHANGED
     is_complete = after.leader in (*before.isr, *before.elr)
     # One that was eligible until this very step is marked: before KAFKA-19522 it was elected as it lost its records.
     is_marked = after.recovering and not before.recovering
     # Releases without the mark hold an unclean election like any other.
     if is_marked or not (is_complete or not after.recovering):
-        return StandingInput.ELECTED_UNCLEANLY
-    return StandingInput.ELECTED
+        return PartitionStatusInput.ELECTED_UNCLEANLY
+    return PartitionStatusInput.ELECTED
 
 
 def move_of(partition: PartitionState) -> MoveState:
@@ -197,9 +199,9 @@ def _sets_of(partition: PartitionState) -> tuple[tuple[BrokerId, ...], ...]:
 
 def check_change(before: PartitionState | None, after: PartitionState) -> None:
     """Assert that the tables list the step from `before`, None if there was none, to `after`."""
-    event = standing_input(before, after)
-    expected = step(STANDING_TRANSITIONS, standing_of(before), event, what="partition")
-    assert expected is standing_of(after), (event, before, after)
+    event = partition_status_input(before, after)
+    expected = step(PARTITION_STATUS_TRANSITIONS, partition_status_of(before), event, what="partition")
+    assert expected is partition_status_of(after), (event, before, after)
     if before is not None:
         moved = move_input(before, after)
         expected_move = step(MOVE_TRANSITIONS, move_of(before), moved, what="move of a partition")

@@ -22,20 +22,20 @@ from replication.rules.partition import AlterPartitionRequest, IsrMember, Partit
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import rules_of
 from replication.zookeeper import ZooKeeperRole
+from replication.zookeeper.kafka_controller import ControllerStart, KafkaController
 from replication.zookeeper.messages import (
-    AskToStop,
     CloseSession,
-    ControlTold,
+    ControlledShutdown,
+    GetClusterState,
+    GetClusterStateResponse,
     LeaderAndIsr,
-    Notified,
-    ReadState,
-    StateRead,
-    StateWritten,
-    Stopped,
+    RegisterController,
+    RegisterControllerResponse,
     StopReplica,
-    TakeControl,
+    StopReplicaResponse,
+    UpdatePartitionStateResponse,
+    WatchNotification,
 )
-from replication.zookeeper.term import ControllerTerm, Office
 
 BOSS = BrokerId(9)
 """The broker that controls and has no replica."""
@@ -60,9 +60,11 @@ class Desk:
 
     def begin_term(self) -> None:
         """Let the controller be elected, and read."""
-        told = self._ask(TakeControl(BOSS, self.epochs[BOSS]), BOSS)[-1]
-        assert isinstance(told, ControlTold)
-        self.term = ControllerTerm(Office(BOSS, told.controller_epoch, self.settings, self.lines.append))
+        told = self._ask(RegisterController(BOSS, self.epochs[BOSS]), BOSS)[-1]
+        assert isinstance(told, RegisterControllerResponse)
+        self.kafka_controller = KafkaController(
+            ControllerStart(BOSS, told.controller_epoch, self.settings, self.lines.append)
+        )
         self.read()
 
     def come(self, broker: int) -> None:
@@ -79,7 +81,7 @@ class Desk:
 
     def read(self) -> None:
         """Let the controller read everything."""
-        self._work(self._ask(ReadState(BOSS, self.epochs[BOSS]), BOSS))
+        self._work(self._ask(GetClusterState(BOSS, self.epochs[BOSS]), BOSS))
 
     def give(self, order: Message) -> None:
         """Let an operator order something of ZooKeeper, and the controller read of it."""
@@ -89,13 +91,13 @@ class Desk:
     def wants_to_stop(self, broker: int) -> None:
         """Let a broker ask to stop."""
         out = Outbox()
-        self.term.on_ask_to_stop(AskToStop(BrokerId(broker), self.epochs[broker]), out)
+        self.kafka_controller.on_controlled_shutdown(ControlledShutdown(BrokerId(broker), self.epochs[broker]), out)
         self._deliver(out)
 
-    def answers(self, answer: Stopped, broker: int) -> None:
+    def answers(self, answer: StopReplicaResponse, broker: int) -> None:
         """Let a broker answer the controller."""
         out = Outbox()
-        self.term.on_stopped(answer, BrokerId(broker), out)
+        self.kafka_controller.on_stop_replica_response(answer, BrokerId(broker), out)
         self._deliver(out)
 
     def write_isr(self, *isr: int) -> None:
@@ -121,7 +123,7 @@ class Desk:
     @property
     def replicas(self) -> dict[int, str]:
         """What each broker's replica of partition 0 is held for, in short: ONLINE, OFFLINE, DELETION_STARTED."""
-        held = {broker: self.term.book.replica(0, BrokerId(broker)) for broker in range(4)}
+        held = {broker: self.kafka_controller.machines.replica(0, BrokerId(broker)) for broker in range(4)}
         return {
             broker: state.name.replace("_REPLICA", "").replace("REPLICA_", "")
             for broker, state in held.items()
@@ -131,7 +133,7 @@ class Desk:
     @property
     def partition(self) -> ZkPartitionState:
         """What partition 0 is held for."""
-        return self.term.book.partition(0)
+        return self.kafka_controller.machines.partition(0)
 
     def orders(self, broker: int) -> list[tuple[int, int]]:
         """Return leader and leader epoch of each order a broker was given since this was asked last."""
@@ -147,15 +149,15 @@ class Desk:
         """Return what ZooKeeper answers and notifies the controller of."""
         out = Outbox()
         self.zookeeper.handle(message, Address(NodeId(sender)), _NOW, out)
-        return [each for address, each in out.sent if address.node == sender or isinstance(each, Notified)]
+        return [each for address, each in out.sent if address.node == sender or isinstance(each, WatchNotification)]
 
     def _work(self, told: list[Message]) -> None:
         for message in told:
             out = Outbox()
-            if isinstance(message, StateRead):
-                self.term.on_read(message, out)
-            elif isinstance(message, StateWritten):
-                self.term.on_written(message, out)
+            if isinstance(message, GetClusterStateResponse):
+                self.kafka_controller.on_get_cluster_state_response(message, out)
+            elif isinstance(message, UpdatePartitionStateResponse):
+                self.kafka_controller.on_update_partition_state_response(message, out)
             self._deliver(out)
 
     def _deliver(self, out: Outbox) -> None:
