@@ -1,6 +1,6 @@
 """The invariants by name: what each says, when it is looked at, and what may break it.
 
-It decides nothing; it is the table that checkers report by and that documents print.
+What it decides: nothing; it is the table that checkers report by and that documents print.
 
 Constraints: "step" is after every event, "end" when the run is over. `may_break` names what makes a break no fault
 of the rules: U is an unclean election, or the election of the last known leader, or that as many replicas lost

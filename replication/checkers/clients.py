@@ -1,6 +1,6 @@
 """What the clients of a run were told, held against itself and against the logs at the end.
 
-It decides which histories are impossible: a consumer that sees offsets out of order or skips one, a value at two
+What it decides: which histories are impossible: a consumer that sees offsets out of order or skips one, a value at two
 offsets, a write that certainly failed and is there, a write that was answered before another was sent and lies
 behind it.
 

@@ -1,13 +1,13 @@
 """Which acknowledged records are gone, and by which event.
 
-It decides for each acknowledged write whether it can still be read, whether any broker still has it, and what took it:
-which event took the last copy, and whether that event may take it.
+What it decides: for each acknowledged write whether it can still be read, whether any broker still has it, and what
+took it: which event took the last copy, and whether that event may take it.
 
 Constraints: the logs are asked, not what ought to be in them. A record can be read if it is in the leader's log; as
 long as there is no leader, if it is in the log of somebody who may be elected cleanly. acks=1 promises only the
 leader's log; what is lost of those is told apart and is no fault.
 
-Worked example: value 17, acks=all, partition 0, offset 9: broker 2 was elected uncleanly at 4200 ms without it, and
+Example: value 17, acks=all, partition 0, offset 9: broker 2 was elected uncleanly at 4200 ms without it, and
 broker 0, which had the last copy, cut its log to 9 at 4950 ms.
 
 Left out: acks=0, which promises nothing.

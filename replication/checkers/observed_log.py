@@ -1,7 +1,7 @@
 """What the checkers know of one replica's log, read from its bytes.
 
-It decides how far a replica agrees with what is committed. A observed log follows a log by reading what was appended
-and noting what was cut; it never asks the model what a log should hold.
+What it decides: how far a replica agrees with what is committed. A observed log follows a log by reading what was
+appended and noting what was cut; it never asks the model what a log should hold.
 
 Constraints: reading is incremental: each record is read once on each replica. The same bytes are decoded once:
 replicas hold the same batches, and `Decoder` remembers the last ones.

@@ -1,7 +1,7 @@
 """Rare states: what a good many runs must have passed through, or they have proved little.
 
-It decides which states count as rare and worth seeing, and counts how often a run was in each. Seldom is as good as
-often, but never is a hole: the fault that would lead there is missing, or something always comes before it.
+What it decides: which states count as rare and worth seeing, and counts how often a run was in each. Seldom is as
+good as often, but never is a hole: the fault that would lead there is missing, or something always comes before it.
 
 Constraints: seeing costs little: what is looked at is what was sent, what was written into the metadata log, and what
 was cut; none of it changes a run.

@@ -1,6 +1,6 @@
 """The invariants of the metadata log: what a record may say after the records before it.
 
-It decides, from the records alone, whether epochs rise, ISR and ELR are well-formed, and an election was clean
+What it decides: from the records alone, whether epochs rise, ISR and ELR are well-formed, and an election was clean
 (I1, I2, I3, I24, I25, I26).
 
 Constraints: nothing is taken from the controller but its log; the image is kept anew here.

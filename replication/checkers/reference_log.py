@@ -1,7 +1,7 @@
 """What is truly committed in one partition, kept beside the model.
 
-It decides what counts as committed: what any leader's high watermark has covered, since the last unclean election.
-That is the prefix that no clean election may lose.
+What it decides: what counts as committed: what any leader's high watermark has covered, since the last unclean
+election. That is the prefix that no clean election may lose.
 
 Constraints: the prefix only grows, but for an unclean election, which cuts it to what the new leader agrees with;
 what is cut is noted as lost, with its cause.

@@ -1,7 +1,7 @@
 """The invariants of replicas: one log by itself, a leader's claims, and all replicas of a partition together.
 
-It decides, from logs and from the truth kept in a reference log, what is complete and what is safe (I3 to I8, I12 to
-I16, I27).
+What it decides: from logs and from the truth kept in a reference log, what is complete and what is safe (I3 to I8,
+I12 to I16, I27).
 
 Constraints: a broker that is down, or that the controller does not know in its present life yet, is no candidate.
 After an unclean election, leaders of the epochs before it speak of a history that is over and are not looked at. A

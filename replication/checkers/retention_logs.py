@@ -1,7 +1,7 @@
 """The invariants of one log that is cut at its start and compacted (K1, K2, K5 to K7, and I12 as it holds there).
 
-It decides, from the bytes of a log and from the truth kept in a reference log, whether what is gone may be gone, and
-whether what is left is what it was.
+What it decides: from the bytes of a log and from the truth kept in a reference log, whether what is gone may be gone,
+and whether what is left is what it was.
 
 What each means on a compacted log
 - K5: an offset that is not there, at or above the log's start and below its end, has a later committed record of its

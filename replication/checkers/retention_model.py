@@ -1,7 +1,7 @@
 """What the checkers know of logs that are cut at their start and compacted: what was where, and what is still there.
 
-It decides what counts as held. The truth of a partition stays whole: what was once committed at an offset, for ever.
-A replica's observed log is whole, too: where its log has nothing any more, below its start or in a gap that
+What it decides: what counts as held. The truth of a partition stays whole: what was once committed at an offset, for
+ever. A replica's observed log is whole, too: where its log has nothing any more, below its start or in a gap that
 compaction left, it stands for what is committed there. So all that holds of logs that only grow (`steps`, `replicas`)
 is asked of these as well: who is in sync holds all that is committed, or held it, or has copied it from a log that
 did. What is physically there is kept beside that, as gaps; whether a gap may be is another question (`kept_logs`).

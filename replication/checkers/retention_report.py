@@ -1,8 +1,8 @@
 """What retention and compaction have taken by the end of a run, and what consumers have seen of keys.
 
-It decides for each acknowledged write that is not lost whether it is still there: it is, or it is expired, as the log
-begins behind it, or superseded, as compaction took it for a later record of its key. It finds consumers for whom a key
-went back (K8), and counts the records that expired before a consumer came.
+What it decides: for each acknowledged write that is not lost whether it is still there: it is, or it is expired, as
+the log begins behind it, or superseded, as compaction took it for a later record of its key. It finds consumers for
+whom a key went back (K8), and counts the records that expired before a consumer came.
 
 Constraints: the logs are asked: a record is there if the leader's log has it. A reset that goes back, as after a log
 was cut, is no going back of a key.

@@ -1,7 +1,7 @@
 """The invariants that are looked at after every event where logs are cut at their start and compacted.
 
-It decides when the checks of `kept_logs` run, and holds what is said against what is there: a follower's start against
-its leader's (K3), the answer to an order to delete against the logs (K4), tombstones against time (K7).
+What it decides: when the checks of `kept_logs` run, and holds what is said against what is there: a follower's start
+against its leader's (K3), the answer to an order to delete against the logs (K4), tombstones against time (K7).
 
 Constraints: as in `steps`, of which this is a kind. A follower counts as having taken an answer when it asks on.
 

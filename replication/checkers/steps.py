@@ -1,9 +1,9 @@
 """The invariants that are looked at after every event.
 
-It decides when which check runs: after an event only what the event can have touched is looked at, so that
+What it decides: when which check runs: after an event only what the event can have touched is looked at, so that
 checking costs less than the event itself.
 
-Goals, most important first
+Goals, most important first:
 1. A break is found at the event that made it.
 2. Nothing is taken from the rules: what is committed, complete or allowed is worked out here from logs and records.
 

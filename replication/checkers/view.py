@@ -1,6 +1,6 @@
 """What the checkers look at: a world of nodes and a controller, as far as it is asked.
 
-It decides nothing. Checkers read logs, claims of leaders and the metadata log; they call no rule.
+What it decides: nothing. Checkers read logs, claims of leaders and the metadata log; they call no rule.
 """
 
 from __future__ import annotations

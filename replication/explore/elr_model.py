@@ -4,18 +4,18 @@ A world of one partition on three brokers, with metadata that arrives at once an
 may take its time. It asks of the rules of election, eligible leader replicas, ISR and high watermark whether
 LeaderCompleteness holds: whoever leads has every record that any leader ever counted as committed.
 
-Goals, most important first
+Goals, most important first:
 1. Every decision is made by the functions that the simulation uses too; the model only chooses what happens next.
 2. What breaks Kafka's rules when one is missing is found within a dozen steps, and told.
 
-How. In any order: the leader takes a record, a follower fetches, the leader raises its high watermark, drops a
+Constraints: bounds keep the world finite: fences, restarts with and without loss, shrinks, records.
+
+How: In any order: the leader takes a record, a follower fetches, the leader raises its high watermark, drops a
 lagging follower (the controller agrees at once), asks for a follower to be added (the request travels, and arrives at
 any later time); a broker is fenced; a fenced broker comes back in the same life, or starts again with all that it
 had, or with the end of its log lost.
 
-Constraints: bounds keep the world finite: fences, restarts with and without loss, shrinks, records.
-
-Worked example: rules of 3.6 and ELR: the leader takes a record, one follower is fenced, the other dropped, the leader
+Example: rules of 3.6 and ELR: the leader takes a record, one follower is fenced, the other dropped, the leader
 commits alone, the leader is fenced: the follower that was dropped last is elected from the ELR, without the record.
 
 Left out: stale leaders and late metadata (Model 1 has them), the loss of both copies at once on purpose: with

@@ -1,11 +1,11 @@
 """What can happen in Model 2, decided by the rules: one function a kind of step, values in and values out.
 
-It decides nothing of its own: each step is a rule of replication, asked with the values that the rule takes.
+What it decides: nothing of its own: each step is a rule of replication, asked with the values that the rule takes.
 
 Constraints: what no rule can tell apart is made equal, so that states which differ in it alone are one: time (who lags,
 and when the leader looks, is the environment's choice), the order of the ISR, the absolute partition epoch.
 
-Worked example: `fenced` on ISR (0, 2) and broker 0 with eligible leader replicas gives ISR () and the leader from
+Example: `fenced` on ISR (0, 2) and broker 0 with eligible leader replicas gives ISR () and the leader from
 the ELR, or 2 alone as ISR and leader, as the rules of election say.
 
 Left out: which steps are tried in a state; see `elr_model`.

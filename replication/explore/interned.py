@@ -1,12 +1,12 @@
 """Numbers for values: the same value always gets the same small number within one table.
 
-It decides how a model packs a state of many values into one int: each part is a value of few kinds, so its number
+What it decides: how a model packs a state of many values into one int: each part is a value of few kinds, so its number
 is small, and the numbers side by side are the state.
 
-Constraint: numbers are given in the order in which values are first seen, so they are the same in each run of
+Constraints: numbers are given in the order in which values are first seen, so they are the same in each run of
 the same search.
 
-Worked example: in a new table "b" is 0, "a" is 1, "b" is 0 again; value(1) == "a".
+Example: in a new table "b" is 0, "a" is 1, "b" is 0 again; value(1) == "a".
 
 Left out: forgetting; a table lives as long as its model.
 

@@ -5,14 +5,14 @@ for its vote, a leader takes a record, a follower fetches, the leader raises its
 or comes back with an empty disk. It asks of the rules in `replication.explore.quorum_voter` whether there is ever a
 second leader in an epoch, and whether the leader of the latest epoch has everything that was ever committed.
 
-Goals, most important first
+Goals, most important first:
 1. Every decision is made by the functions beside it; the model only chooses what happens next.
 2. What a lost disk does without KIP-853 is found within a dozen steps.
 
 Constraints: bounds keep the world finite: voters, epochs, records, restarts, lost disks. Messages are asked and
 answered in one step, in any order; a leader that nobody has told of a later epoch goes on.
 
-Worked example: three voters, one lost disk, voters known by their id alone: the voter that lost a committed record
+Example: three voters, one lost disk, voters known by their id alone: the voter that lost a committed record
 gives its vote to the one that never had it.
 
 Left out: messages on their way, as a request that comes late is one that was sent

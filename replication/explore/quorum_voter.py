@@ -1,8 +1,8 @@
 """What one voter of the quorum decides: whom it votes for, when it leads, what is committed, where its log parts.
 
-It decides each step of KRaft as far as logs and epochs go: a vote, an election, a fetch, the high watermark.
+What it decides: each step of KRaft as far as logs and epochs go: a vote, an election, a fetch, the high watermark.
 
-Goals, most important first
+Goals, most important first:
 1. In an epoch at most one voter leads.
 2. Whoever leads has every record that was ever committed.
 
@@ -14,7 +14,7 @@ How: a candidate raises its epoch, votes for itself and asks the others. With a 
 record that says so. Followers pull, as brokers do, and the leader learns from their fetches how far they are; where
 logs part, the answer says so, as since KIP-595 for all logs.
 
-Worked example: voters 0, 1, 2; 0 and 1 have a record of epoch 1, 2 has none. 2 asks for votes in epoch 2: both refuse,
+Example: voters 0, 1, 2; 0 and 1 have a record of epoch 1, 2 has none. 2 asks for votes in epoch 2: both refuse,
 as (epoch 1, end 1) is above (none, 0).
 
 Left out: timeouts (the environment's choice), pre-votes (KIP-996), observers, snapshots, changes of the set of voters.

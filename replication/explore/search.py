@@ -1,8 +1,9 @@
 """Breadth-first search of every state that a model can reach, and the shortest history to a bad one.
 
-It decides nothing about replication: a model says what can happen in a state and what is wrong with it; this walks.
+What it decides: nothing about replication: a model says what can happen in a state and what is wrong with it; this
+walks.
 
-Goals, most important first
+Goals, most important first:
 1. Complete: within the model's bounds every reachable state is looked at, or the answer says that it was not.
 2. Shortest: the history it returns has the least number of steps of all that break the invariant.
 3. Bounded memory: a state is one int; of each, the search keeps that int once in a set and once in a list of its level.
@@ -14,7 +15,7 @@ How: level by level. Of states that differ in the brokers' names alone one is ke
 state keeps its parent; when a bad state is found the history is worked out backwards, by looking in each level
 before for a state that leads to it, which costs at most one more pass.
 
-Worked example: a model that counts from 0 to 3 and calls 3 bad: Found after 4 states, a history of 3 steps.
+Example: a model that counts from 0 to 3 and calls 3 bad: Found after 4 states, a history of 3 steps.
 
 Left out: search by heuristics and by chance; the measurements say that neither finds what this does.
 

@@ -1,11 +1,11 @@
 """The logs of the models: tuples of records that carry no more than tells them apart.
 
-It decides how such a log looks to the rules: which epochs it knows, and where they begin.
+What it decides: how such a log looks to the rules: which epochs it knows, and where they begin.
 
-Constraint: a record is the same record wherever its number is the same; epochs never fall along a log that the
+Constraints: a record is the same record wherever its number is the same; epochs never fall along a log that the
 rules have made.
 
-Worked example: (m0 of epoch 0, m1 of epoch 2) knows epoch 0 from offset 0 and epoch 2 from offset 1.
+Example: (m0 of epoch 0, m1 of epoch 2) knows epoch 0 from offset 0 and epoch 2 from offset 1.
 
 Left out: batches, bytes, and a start other than offset 0.
 

@@ -4,11 +4,14 @@ A world of one partition and a few replicas, in which orders to lead and to foll
 It asks of the rules of truncation, fetching, joining the ISR and the high watermark whether StrongISR holds:
 whatever lies below the high watermark of anybody who believes to lead is the same on every member of the ISR.
 
-Goals, most important first
+Goals, most important first:
 1. Every decision is made by the functions that the simulation uses too; the model only chooses what happens next.
 2. The world is that of Kafka's own TLA+ specification, so that its findings can be compared step by step.
 
-How. The controller is the environment: at any time it may name any member of the ISR leader, or drop one, each in a new
+Constraints: bounds keep the world finite: replicas, records, log size, leader epochs (from 0 to the greatest one).
+Three replicas, two records and epochs up to 2 is the least honest scope: with two replicas several bugs do not show.
+
+How: The controller is the environment: at any time it may name any member of the ISR leader, or drop one, each in a new
 leader epoch. Each such order is kept and may reach a replica at any later time, newest first or last; a replica
 takes it if its epoch is above the one that it knows. A leader may write, may drop a follower from the ISR that does not
 have everything, may add one. Changes of the ISR reach the controller at once. The high watermark rises one record at a
@@ -16,10 +19,7 @@ time, as the leader learns of its followers' ends in no particular order. Steps 
 remembered by the parts that they depend on, so that a rule is asked once for each of its arguments. No rule that this
 model asks looks at a broker's name, so of states that differ in the names alone one is kept.
 
-Constraints: bounds keep the world finite: replicas, records, log size, leader epochs (from 0 to the greatest one).
-Three replicas, two records and epochs up to 2 is the least honest scope: with two replicas several bugs do not show.
-
-Worked example: with the rules of 0.10.2 and two replicas, nine steps lose a committed record: a follower with an old
+Example: with the rules of 0.10.2 and two replicas, nine steps lose a committed record: a follower with an old
 order cuts its log at its own high watermark, which is behind the leader's.
 
 Left out: time, crashes that lose the end of a log, min.insync.replicas (Model 2 has them); the epoch that a leader

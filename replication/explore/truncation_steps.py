@@ -1,12 +1,12 @@
 """What can happen in Model 1, decided by the rules: one function a kind of step, values in and values out.
 
-It decides nothing of its own: each function dresses the model's small tuples as the values that the rules of
+What it decides: nothing of its own: each function dresses the model's small tuples as the values that the rules of
 replication take, asks the rule, and undresses the answer.
 
 Constraints: a leader knows of a follower what a fetch of that follower would tell it, in this epoch or an earlier
 one, no more; it is asked through the rule that answers fetches.
 
-Worked example: a follower holds (m0 of epoch 0), its leader (m1 of epoch 1), both at offset 0. `fetched` returns
+Example: a follower holds (m0 of epoch 0), its leader (m1 of epoch 1), both at offset 0. `fetched` returns
 the follower with an empty log.
 
 Left out: which steps are tried in a state; see `truncation_model`.

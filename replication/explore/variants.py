@@ -1,12 +1,12 @@
 """The known variants of the rules, and what the search says of each: the table that shows that the models see.
 
-It decides which rules and bounds each variant is searched with, and what must come out: holds, or broken after so
+What it decides: which rules and bounds each variant is searched with, and what must come out: holds, or broken after so
 many steps. A depth that moves means that the meaning of a model or of a rule has moved.
 
 Constraints: what is expected is what was measured before with models of their own, written from the same
 specifications; where ours differs, `note` says why.
 
-Worked example: "kip279" with three replicas is broken after 10 steps; with two, the search of Kafka's specification
+Example: "kip279" with three replicas is broken after 10 steps; with two, the search of Kafka's specification
 finds nothing, while Kafka 2.0's own look-up is broken after 11.
 
 Left out: scopes that take hours.

@@ -1,4 +1,4 @@
-"""Leader, follower, broker and controller as processes without I/O: each takes a message and fills an outbox."""
+"""Apply the rules as leader, follower, broker and controller: each handles messages and fills an outbox."""
 
 from __future__ import annotations
 

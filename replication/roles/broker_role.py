@@ -1,8 +1,8 @@
-"""One broker's process: it registers, reports, follows the metadata, and plays its part in each partition.
+"""Model one broker process: it registers, sends heartbeats, applies metadata, and leads or follows each partition.
 
-It decides which role the broker has in each partition, from the metadata that it has read; the roles do the rest.
+What it decides: which role the broker has in each partition, from the metadata that it has read; the roles do the rest.
 
-Goals, most important first
+Goals, most important first:
 1. The roles follow the metadata: a batch of records is published as a whole, each partition in its last state.
 2. A broker serves nobody before it is registered and has read its own registration.
 
@@ -98,7 +98,10 @@ _STOPPING: Final = (LifecycleState.PENDING_CONTROLLED_SHUTDOWN, LifecycleState.S
 
 
 class BrokerRole:
-    """One life of a broker. `roles` holds its part in each partition, `image` the metadata that it has read."""
+    """One incarnation of a broker.
+
+    `roles` holds its leader or follower role for each partition, `image` the metadata that it has read.
+    """
 
     def __init__(self, start: BrokerStart, role_settings: RoleSettings) -> None:
         self.start = start
@@ -116,7 +119,7 @@ class BrokerRole:
         self.hosted_roles = tuple(make(self) for make in start.hosted_roles)
 
     def begin(self, out: Outbox) -> None:
-        """Start: ask for an epoch."""
+        """Start the process: send BrokerRegistration."""
         self._step_lifecycle(LifecycleInput.START)
         self._register(out)
         out.wake(self.role_settings.checkpoint_ms, CheckpointDue())
@@ -124,18 +127,18 @@ class BrokerRole:
 
     @property
     def may_stop(self) -> bool:
-        """Whether the controller has let it go."""
+        """Whether the controller has granted the controlled shutdown."""
         return self.lifecycle is LifecycleState.SHUTTING_DOWN
 
     def ask_to_stop(self) -> bool:
-        """Begin a controlled shutdown, and return whether it began: only a running broker stops in that way."""
+        """Begin a controlled shutdown if the broker is RUNNING; return whether it began."""
         if (self.lifecycle, LifecycleInput.STOP_WANTED) not in LIFECYCLE_TRANSITIONS:
             return False
         self._step_lifecycle(LifecycleInput.STOP_WANTED)
         return True
 
     def call_off_stop(self) -> None:
-        """Go on running, if a controlled shutdown is under way."""
+        """Return to RUNNING if a controlled shutdown is in progress."""
         if (self.lifecycle, LifecycleInput.STOP_CALLED_OFF) in LIFECYCLE_TRANSITIONS:
             self._step_lifecycle(LifecycleInput.STOP_CALLED_OFF)
 
@@ -143,7 +146,7 @@ class BrokerRole:
         self.lifecycle = step(LIFECYCLE_TRANSITIONS, self.lifecycle, event, what="process of the broker")
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
-        """Take one message: asked in the order of how often they come."""
+        """Handle one message; the most frequent kinds are tried first."""
         try:
             if isinstance(message, FetchDue):
                 if isinstance(role := self.roles.get(message.partition), FollowerRole):
@@ -435,7 +438,7 @@ class BrokerRole:
         return HostedAppend(error, write.number)
 
     def led_log(self, partition: int) -> ReplicaLog | None:
-        """Return the log of a partition that this broker leads, None if it does not."""
+        """Return the log of a partition that this broker leads; None for any other partition."""
         role = self.roles.get(partition)
         return role.log if isinstance(role, LeaderRole) else None
 

@@ -1,7 +1,7 @@
-"""What a broker's process is started with.
+"""Hold what a broker process is started with: its id, its clean shutdown file, and access to its logs.
 
-It decides nothing: it names who the broker is, what its disk proves, and how the process gets at its logs, its hosted
-roles and its own log of what happened.
+What it decides: nothing: it names who the broker is, what its disk proves, and how the process gets at its logs, its
+hosted roles and its own log of what happened.
 
 Constraints: a process touches the world through these only, so that a simulation or real files can stand behind them.
 
@@ -21,7 +21,7 @@ from replication.roles.replica_log import ReplicaLog
 from replication.rules.fencing import StopProof
 
 OpenLog = Callable[[int], ReplicaLog]
-"""Opens, or makes, the log of a partition on this broker's disk."""
+"""Opens, or creates, the log of a partition on this broker's disk."""
 
 
 def _no_strays(_image: MetadataImage) -> None:
@@ -38,7 +38,7 @@ def _none_beside(_path: str) -> frozenset[int]:
 
 @attrs.frozen
 class BrokerStart:
-    """What a process is started with: who it is, what its disk proves, and how it gets at its logs."""
+    """The arguments of a broker process: its id, its clean shutdown file, its logs and hosted roles."""
 
     broker: BrokerId
     incarnation: str

@@ -1,6 +1,7 @@
-"""A replica that answers a consumer, as leader or as follower.
+"""Answer a consumer's fetch from a leader's or a follower's log.
 
-It decides nothing beyond `replication.rules.follower_read`: records below the replica's own high watermark are shown.
+What it decides: nothing beyond `replication.rules.follower_read`: records below the replica's own high watermark are
+shown.
 
 Source: Kafka core ReplicaManager.fetchMessages for consumers, commit 1eb7644 (2024-10); KIP-392.
 """

@@ -1,16 +1,16 @@
-"""The controller: it knows who is alive, changes partitions, and writes both into the metadata log.
+"""Model the active controller: it tracks live brokers, changes partitions, and writes both to the metadata log.
 
-It decides the order of things: who is registered and fenced when, and which partitions an event reaches. What
+What it decides: the order of things: who is registered and fenced when, and which partitions an event reaches. What
 becomes of a partition is decided by the rules (`replication.rules.controller_events`, `alter_partition`), what
 becomes of a broker by the table in `broker.registration`.
 
-Goals, most important first
+Goals, most important first:
 1. Each change is made on the result of the one before, and is in the log before anybody is told.
 2. Silence is noticed: late rather than early. After a failover every broker has a whole session before it.
 
 Constraints: a refused request writes nothing. The log outlives the process; who was heard of when does not.
 
-Worked example: broker 1 leads and is silent for 9 s: it is fenced; for each partition with 1 in its ISR one record
+Example: broker 1 leads and is silent for 9 s: it is fenced; for each partition with 1 in its ISR one record
 says so, with a new leader where it led.
 
 Left out: the quorum that keeps the log; topics created and deleted; directories; quotas.
@@ -86,7 +86,7 @@ from replication.rules.reassign import cancelled, started
 
 @attrs.define
 class Session:
-    """What the controller remembers of a broker beside its registration."""
+    """A broker's session at the controller: when it was heard of, and how much metadata it has read."""
 
     heard_at_ms: TimeMs
     metadata_offset: int = 0
@@ -95,14 +95,17 @@ class Session:
 
 @attrs.frozen
 class PendingMetadataFetch:
-    """A broker that waits for metadata."""
+    """A broker's MetadataFetch that waits for the next metadata record."""
 
     ask: MetadataFetch
     sender: Address
 
 
 class ControllerRole:
-    """The active controller. `log` is the metadata log, `image` what it says, `registrations` who is who."""
+    """The active controller.
+
+    `log` is the metadata log, `image` the state after it, `registrations` the brokers with their states.
+    """
 
     def __init__(self, role_settings: RoleSettings) -> None:
         self.role_settings = role_settings
@@ -113,7 +116,7 @@ class ControllerRole:
         self._pending_fetches: dict[BrokerId, PendingMetadataFetch] = {}
 
     def start(self, now_ms: TimeMs, out: Outbox) -> None:
-        """Become active, at first or after a failover: everybody is taken for heard of now."""
+        """Become active, at first or after a failover: every session starts at `now_ms`."""
         self._pending_fetches.clear()
         for session in self._sessions.values():
             session.heard_at_ms = now_ms
@@ -121,7 +124,7 @@ class ControllerRole:
         out.wake(self.role_settings.balance_ms, BalanceDue())
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
-        """Take one message; what follows from it is in the log and in `out`."""
+        """Handle one message; records go to the log, answers to `out`."""
         end_before = len(self.log)
         if isinstance(message, MetadataFetch):
             self._on_metadata_fetch(message, sender, out)

@@ -1,16 +1,16 @@
-"""A broker that follows a partition's leader: it makes its log a prefix of the leader's and keeps it so.
+"""Model a follower: it makes its log a prefix of its leader's log, and keeps it one.
 
-It decides which question is under way and when the next is asked; what an answer does to the log is decided by the
-rules (`replication.rules.truncation`, `replication.rules.fetch`).
+What it decides: which question is under way and when the next is asked; what an answer does to the log is decided by
+the rules (`replication.rules.truncation`, `replication.rules.fetch`).
 
-Goals, most important first
+Goals, most important first:
 1. An answer is used only if it answers the last question: everything else is late or doubled.
 2. There is always a question under way or a wake-up call due, unless the follower waits for news.
 
 Constraints: the log's end is the offset of the question under way, as nothing else writes to the log meanwhile. A
 follower that was fenced in its present epoch waits for news (it is parked).
 
-Worked example: told that the logs part at (epoch 1, offset 4), the follower cuts to 4 and asks again at once.
+Example: told that the logs part at (epoch 1, offset 4), the follower cuts to 4 and asks again at once.
 
 Left out: throttling; that Kafka's fetcher asks for many partitions in one request.
 
@@ -71,9 +71,9 @@ _NEWS: Final = {
 
 
 class FollowerRole:
-    """One partition's follower. Each method takes one message and writes what follows from it into an outbox.
+    """One partition's follower; each method handles one message and writes requests and timers to an outbox.
 
-    `part` moves only as `REPLICA_ROLE_TRANSITIONS` says; an answer to a question that it does not ask is dropped.
+    `replica_role` moves only as `REPLICA_ROLE_TRANSITIONS` says; an answer to a request that is not pending is dropped.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class FollowerRole:
         self._prepare_request(log.state)
 
     def follow(self, following: Following, moment: Moment, out: Outbox) -> None:
-        """Take news of the partition, and find the place in the leader's log anew if the news asks for it."""
+        """Apply a new follower state; in a new leader epoch, find the place in the leader's log again."""
         self.state = following.state
         if following.restarts:
             self._restart(moment, out)
@@ -106,6 +106,7 @@ class FollowerRole:
         if self.state.leader == NO_LEADER:
             self._move(ReplicaRoleInput.LEADER_UNKNOWN)
             return
+        # The log may have diverged under the old leader. Until the answer to the first question, nothing is appended.
         begin = first_step(self.log.state, self._role_settings.settings.rules)
         if begin is FirstStep.CUT_TO_HIGH_WATERMARK:
             self.log.cut(self.log.state.high_watermark, moment.now_ms)
@@ -116,7 +117,7 @@ class FollowerRole:
         self.replica_role = step(REPLICA_ROLE_TRANSITIONS, self.replica_role, event, what="follower")
 
     def on_fetch_due(self, due: FetchDue, out: Outbox) -> None:
-        """Ask again if the last question was not answered, or its answer said to wait."""
+        """Send the request again if it was not answered, or its answer said to wait."""
         if due.number == self._number and (self.replica_role, _RETRY) in REPLICA_ROLE_TRANSITIONS:
             self._move(_RETRY)
             self._ask(out)
@@ -136,7 +137,7 @@ class FollowerRole:
         out.wake(self._patience_ms, FetchDue(self.partition, self._number))
 
     def begin_session(self, broker_epoch: BrokerEpoch) -> None:
-        """Go on in another session of the broker, of which every request tells."""
+        """Send the broker epoch of a new session in every later request."""
         self.broker_epoch = broker_epoch
         self._prepare_request(self.log.state)
 
@@ -154,13 +155,15 @@ class FollowerRole:
         )
 
     def on_fetch_response(self, response: FetchResponse, moment: Moment, out: Outbox) -> None:
-        """Take the leader's answer to the question under way: append, cut, or wait."""
+        """Apply the leader's answer to the pending fetch: append, truncate, or wait."""
         if self.replica_role is not _FETCHING or not self._is_awaited(response.number):
             return
         answer = response.answer
         if answer.error is not _NO_ERROR:
             self._on_error(answer.error, out)
             return
+        # An answer is late if metadata or a later answer moved the log's end since the request (`_is_awaited`), so that
+        # these records follow the log's last one.
         if response.records and not self._append(response.records, moment, out):
             return
         # The rule decides what the log is after the answer; what follows makes the log so.
@@ -184,7 +187,7 @@ class FollowerRole:
     def on_offsets_for_leader_epoch_response(
         self, response: OffsetsForLeaderEpochResponse, moment: Moment, out: Outbox
     ) -> None:
-        """Cut the log where the leader says that an epoch ends; ask again if that was not conclusive."""
+        """Truncate the log to the leader's answer; ask again if it named an earlier epoch."""
         if self.replica_role is not ReplicaRole.TRUNCATING or not self._is_awaited(response.number):
             return
         if response.error is not ErrorCode.NONE:
@@ -192,12 +195,13 @@ class FollowerRole:
             return
         cut = cut_for(self.log.state, response.end, self._role_settings.settings.rules)
         self.log.cut(cut.end_offset, moment.now_ms)
+        # A log that was truncated below its first epoch has nothing left to ask about: it fetches.
         is_certain = cut.complete or not self.log.state.epochs
         self._move(ReplicaRoleInput.EPOCH_END_FOUND if is_certain else ReplicaRoleInput.EPOCH_END_EARLIER)
         self._ask(out)
 
     def on_list_offsets_response(self, response: ListOffsetsResponse, moment: Moment, out: Outbox) -> None:
-        """Find a place in the leader's log after it had not the offset asked for."""
+        """Truncate the log, or start it anew, after OFFSET_OUT_OF_RANGE; then fetch."""
         if self.replica_role is not ReplicaRole.PLACING or not self._is_awaited(response.number):
             return
         if response.error is not ErrorCode.NONE:
@@ -223,6 +227,7 @@ class FollowerRole:
             assert on_fenced(requested, self.state.leader_epoch) is FencedReaction.PARK, self.state
             self._move(ReplicaRoleInput.FENCED)
         elif error is ErrorCode.OFFSET_OUT_OF_RANGE:
+            # A new number makes the pending fetch late: only the answer to ListOffsets counts from here on.
             self._number += 1
             self._move(ReplicaRoleInput.OUT_OF_RANGE)
             ask = ListOffsets(self.partition, self._number, self.state.leader_epoch)

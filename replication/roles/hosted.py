@@ -1,9 +1,9 @@
-"""A further role that a broker hosts beside its parts in partitions: a coordinator, for example.
+"""Define a further role that a broker hosts beside its replicas, such as a group coordinator.
 
-It decides how such a hosted role gets at its broker: it writes into replicated partitions that the broker leads, learns
-when what it wrote is committed, and is told which partitions the broker begins and ceases to lead.
+What it decides: how such a hosted role gets at its broker: it writes into replicated partitions that the broker
+leads, learns when what it wrote is committed, and is told which partitions the broker begins and ceases to lead.
 
-Goals, most important first
+Goals, most important first:
 1. What a hosted role writes goes the way of every acks=all write: refused below min.insync.replicas, answered when
    the high watermark has passed it, answered with an error when the leadership ends before.
 2. A broker knows nothing of what its hosted roles do.
@@ -15,7 +15,7 @@ How: `Host.append` writes at once. If it says NONE, a `ProduceResponse` of the s
 own; on an error nothing was written and nothing follows. A message to the broker's own address arrives in the same
 millisecond, past the network.
 
-Worked example: a coordinator takes a commit, appends a record to partition 7 as number 12, and answers the client
+Example: a coordinator takes a commit, appends a record to partition 7 as number 12, and answers the client
 when `ProduceResponse(7, 12, ...)` comes.
 
 Left out: transactional writes.
@@ -42,41 +42,40 @@ from replication.roles.replica_log import ReplicaLog
 
 @attrs.frozen
 class HostedAppend:
-    """What became of a hosted role's append: written as `number`, whose answer follows; or refused, and nothing
-    follows."""
+    """The result of a hosted role's append: the `number` of the write to be answered, or the error."""
 
     error: ErrorCode
     number: int
 
 
 class Host(Protocol):
-    """What a hosted role sees of its broker."""
+    """The broker as its hosted role sees it."""
 
     broker: BrokerId
     image: MetadataImage
 
     def append(self, partition: int, records: bytes, now_ms: TimeMs, out: Outbox) -> HostedAppend:
-        """Append one batch, as acks=all, to a partition that this broker leads; NOT_LEADER_OR_FOLLOWER if not."""
+        """Append one batch with acks=all to a partition that this broker leads; else NOT_LEADER_OR_FOLLOWER."""
         ...
 
     def led_log(self, partition: int) -> ReplicaLog | None:
-        """Return the log of a partition that this broker leads, None if it does not."""
+        """Return the log of a partition that this broker leads; None for any other partition."""
         ...
 
 
 class HostedRole(Protocol):
-    """A further role. Each method takes one event and writes what follows from it into an outbox."""
+    """A further role of a broker; each method handles one event and writes its messages to an outbox."""
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
-        """Take a message of a hosted role's kind, or a `ProduceResponse` that answers an append."""
+        """Handle a `HostedMessage`, or the `ProduceResponse` that answers an append."""
         ...
 
     def on_gained(self, partition: int, leader_epoch: LeaderEpoch, now_ms: TimeMs, out: Outbox) -> None:
-        """Learn that this broker leads a partition in a new epoch."""
+        """Handle that this broker became leader of a partition in a new leader epoch."""
         ...
 
     def on_lost(self, partition: int, now_ms: TimeMs, out: Outbox) -> None:
-        """Learn that this broker leads a partition no more; waiting appends are answered after this."""
+        """Handle that this broker is no longer leader of a partition; pending appends are answered afterwards."""
         ...
 
 

@@ -1,10 +1,10 @@
-"""A broker that leads a partition: it serves followers, takes writes and answers them, and looks after the ISR.
+"""Model a leader: it answers followers' fetches, accepts and answers writes, and shrinks and expands the ISR.
 
-It decides when an answer is sent: a follower's fetch waits for data up to `fetch_wait_ms`, an acks=all write until it
-is committed. Everything else is decided by the rules (`replication.rules.fetch`, `isr`, `high_watermark`, `produce`,
-`alter_partition`), and applied here to a real log.
+What it decides: when an answer is sent: a follower's fetch waits for data up to `fetch_wait_ms`, an acks=all write
+until it is committed. Everything else is decided by the rules (`replication.rules.fetch`, `isr`, `high_watermark`,
+`produce`, `alter_partition`), and applied here to a real log.
 
-Goals, most important first
+Goals, most important first:
 1. What the rules decide is what happens, to the log and on the wire.
 2. A refused request changes nothing.
 
@@ -13,7 +13,7 @@ fetch that waits is looked at again when data come and when its time is over, an
 Only data wake it: a new high watermark alone reaches a follower with its next fetch, which is then answered at
 once.
 
-Worked example: a write with acks=all at offset 7 waits; both followers fetch at 8; the second fetch raises the high
+Example: a write with acks=all at offset 7 waits; both followers fetch at 8; the second fetch raises the high
 watermark to 8 and the write is answered.
 
 Left out: quotas, transactions, sessions of fetches, and that Kafka sends one request for many partitions.
@@ -78,7 +78,7 @@ _NOTHING_TOLD: Final = Offset(-1)
 
 @value
 class HeldFetch:
-    """A fetch that waits for data, and where its answer goes."""
+    """A follower's fetch that waits for data (DelayedFetch), and the sender of its answer."""
 
     fetch: Fetch
     sender: Address
@@ -86,7 +86,7 @@ class HeldFetch:
 
 @value
 class WaitingWrite:
-    """An acks=all write that waits to be committed; it ends at `end_offset`."""
+    """An acks=all write that waits to be committed (DelayedProduce); it ends at `end_offset`."""
 
     write: Produce
     sender: Address
@@ -95,7 +95,7 @@ class WaitingWrite:
 
 
 class LeaderRole:
-    """One partition's leader. Each method takes one message and writes what follows from it into an outbox."""
+    """One partition's leader; each method handles one message and writes answers, requests and timers to an outbox."""
 
     replica_role: Final = ReplicaRole.LEADING
 
@@ -120,13 +120,13 @@ class LeaderRole:
         """The high watermark that each follower was told last."""
 
     def begin_session(self, broker_epoch: BrokerEpoch) -> None:
-        """Go on in another session of the broker."""
+        """Send the broker epoch of a new session in every later request."""
         self.broker_epoch = broker_epoch
 
     # Followers.
 
     def on_fetch(self, fetch: Fetch, sender: Address, moment: Moment, out: Outbox) -> None:
-        """Serve a follower's fetch: answer it, or let it wait for data."""
+        """Answer a follower's fetch, or hold it until data arrive or fetch_wait_ms is over."""
         held = self._held.pop(fetch.request.replica, None)
         assert held is None or held.sender.node == sender.node, (held, sender)
         if not self._serve(fetch, sender, moment, out, may_wait=True):
@@ -136,7 +136,7 @@ class LeaderRole:
             )
 
     def on_fetch_expired(self, due: FetchExpired, moment: Moment, out: Outbox) -> None:
-        """Answer a fetch that has waited for long enough, if it still waits."""
+        """Answer a fetch that was held for fetch_wait_ms, if it is still held."""
         held = self._held.get(due.follower)
         if held is not None and held.fetch.number == due.number:
             del self._held[due.follower]
@@ -160,13 +160,13 @@ class LeaderRole:
         return True
 
     def on_offsets_for_leader_epoch(self, ask: OffsetsForLeaderEpoch, sender: Address, out: Outbox) -> None:
-        """Tell a follower where an epoch ends."""
+        """Answer a follower's OffsetsForLeaderEpoch request."""
         rules = self._role_settings.settings.rules
         error, end = answer_epoch_end(self.state, self.log.state, ask.asked, ask.believed, rules)
         out.send(sender, OffsetsForLeaderEpochResponse(self.partition, ask.number, error, end))
 
     def on_list_offsets(self, ask: ListOffsets, sender: Address, out: Outbox) -> None:
-        """Answer a ListOffsets: a follower is told the log's start and end, a client its start and high watermark."""
+        """Answer ListOffsets: log start and end for a follower, log start and high watermark for a client."""
         error = check_leader_epoch(self.state, ask.believed, self._role_settings.settings.rules)
         log = self.log.state
         end_offset = log.end_offset
@@ -177,13 +177,13 @@ class LeaderRole:
     # Clients.
 
     def on_produce(self, write: Produce, sender: Address, moment: Moment, out: Outbox) -> None:
-        """Take a write or refuse it; answer acks=1 at once, acks=all when it is committed, acks=0 never."""
+        """Append or refuse a write; answer acks=1 at once, acks=all once it is committed, acks=0 never."""
         error = self.append(write, sender, moment, out)
         if error is not _NO_ERROR:
             self._answer(write, sender, end_of_write(WriteState.RECEIVED, REFUSALS[error]), out)
 
     def append(self, write: Produce, sender: Address, moment: Moment, out: Outbox) -> ErrorCode:
-        """Append a write whose answer follows; if it is refused, return why: then none follows."""
+        """Append a write that will be answered later and return NONE, or return the error that refuses it."""
         error = check_append(self.state, write.acks, self._role_settings.settings)
         if error is not _NO_ERROR:
             return error
@@ -208,7 +208,7 @@ class LeaderRole:
         return _NO_ERROR
 
     def on_write_expired(self, due: ProduceExpired, out: Outbox) -> None:
-        """Tell a client that its write is not committed in time."""
+        """Answer REQUEST_TIMED_OUT to a write that was not committed in time."""
         expired = (due.number, due.client)
         for waiting in [each for each in self._waiting if (each.write.number, each.sender) == expired]:
             self._waiting.remove(waiting)
@@ -217,7 +217,7 @@ class LeaderRole:
     # The ISR.
 
     def on_lag_check(self, moment: Moment, out: Outbox) -> None:
-        """Ask for a smaller ISR if members lag."""
+        """Send AlterPartition for a smaller ISR if members lag (maybeShrinkIsr)."""
         removed = lagging(self.state, self.log.log.log_end_offset, moment.now_ms, self._role_settings.settings)
         if removed:
             own = moment.brokers.get(self.state.broker)
@@ -225,7 +225,7 @@ class LeaderRole:
             self._learn(propose_shrink(self.state, removed, own_epoch), self.log.log.high_watermark, out)
 
     def on_alter_partition_response(self, response: AlterPartitionResponse, moment: Moment, out: Outbox) -> None:
-        """Take the controller's answer to a change of the ISR."""
+        """Apply the controller's answer to AlterPartition."""
         reaction, self.state = react(self.state, response.request, response.altered)
         if reaction is Reaction.COMMITTED or reaction is Reaction.ROLLED_BACK:
             self.advance(moment, out)
@@ -233,7 +233,7 @@ class LeaderRole:
             out.wake(self._role_settings.fetch_backoff_ms, AlterPartitionRetryDue(self.partition, response.request))
 
     def on_alter_partition_retry(self, due: AlterPartitionRetryDue, out: Outbox) -> None:
-        """Ask once more for a change that is still under way."""
+        """Send AlterPartition again for a change that is still pending."""
         if self.state.pending == due.request:
             self._send_alter_partition(out)
 
@@ -247,12 +247,12 @@ class LeaderRole:
     # Metadata.
 
     def renew(self, state: LeaderState, moment: Moment, out: Outbox) -> None:
-        """Go on leading with the state that news of the partition gave."""
+        """Go on leading with a new state of the partition."""
         self.state = state
         self.advance(moment, out)
 
     def resign(self, new_state: PartitionState, out: Outbox) -> None:
-        """Tell everybody who waits that this broker no longer leads."""
+        """Answer every held fetch and waiting write with the error of a lost leadership."""
         for held in self._held.values():
             answer = FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
             checks_epoch = self._role_settings.settings.rules.fetch_epoch_check
@@ -265,7 +265,7 @@ class LeaderRole:
         self._waiting.clear()
 
     def fail(self, event: WriteInput, out: Outbox) -> None:
-        """Tell everybody who waits that this replica is gone: its directory has failed, or its topic was deleted."""
+        """Answer every held fetch and waiting write: the directory has failed, or the topic was deleted."""
         for held in self._held.values():
             answer = FetchAnswer(error=WRITE_ANSWERS[event])
             out.send(held.sender, FetchResponse(self.partition, held.fetch.number, answer, b""))
@@ -275,7 +275,7 @@ class LeaderRole:
         self._waiting.clear()
 
     def advance(self, moment: Moment, out: Outbox) -> None:
-        """Look at the high watermark again."""
+        """Raise the high watermark if the ISR allows it (maybeIncrementLeaderHW), and answer committed writes."""
         high_watermark = leader_high_watermark(self.state, self.log.state, moment, self._role_settings.settings)
         self._learn(self.state, high_watermark, out)
 

@@ -1,7 +1,7 @@
-"""What brokers, controller and clients say to each other, and what each says to itself later.
+"""Define the messages between brokers, controller and clients, and the timers that each of them sets for itself.
 
-It decides the contents of every message of the simulation, which are those of Kafka's requests as far as the rules of
-replication look at them. One value is one request or one answer for one partition.
+What it decides: the contents of every message of the simulation, which are those of Kafka's requests as far as the
+rules of replication look at them. One value is one request or one answer for one partition.
 
 Constraints: frozen values; an answer carries the number of its request, so that a late or doubled one can be told
 from the one waited for; a request names the sender's life, and its answer reaches that life only, as a connection
@@ -34,7 +34,7 @@ NodeId = NewType("NodeId", int)
 """A process of the simulation: a broker by its id, the controller, or a client."""
 
 Life = NewType("Life", int)
-"""How often a process has been started; messages of an earlier life find nobody."""
+"""The number of a process's incarnation; messages to an earlier incarnation reach nobody."""
 
 CONTROLLER: Final = NodeId(1_000)
 CLIENT_FIRST: Final = NodeId(2_000)
@@ -43,19 +43,19 @@ ANY_LIFE: Final = Life(-1)
 
 @value
 class Address:
-    """Where a message goes; a request goes to whoever is there, an answer to the life that asked."""
+    """The receiver of a message: any incarnation of a process for a request, the one that asked for an answer."""
 
     node: NodeId
     life: Life = ANY_LIFE
 
 
 NOBODY: Final = Address(NodeId(-1))
-"""Where nobody is."""
+"""The address of no process."""
 
 
 @value
 class Fetch:
-    """A follower asks a leader for records."""
+    """A follower's fetch request to its leader."""
 
     partition: int
     number: int
@@ -64,7 +64,7 @@ class Fetch:
 
 @value
 class FetchResponse:
-    """The answer to a fetch; `records` are whole batches as the leader has them."""
+    """The leader's answer to Fetch; `records` are whole batches as the leader's log has them."""
 
     partition: int
     number: int
@@ -74,7 +74,7 @@ class FetchResponse:
 
 @value
 class OffsetsForLeaderEpoch:
-    """A follower asks where an epoch ends in the leader's log; `believed` is the epoch it follows in."""
+    """A follower asks where epoch `asked` ends in the leader's log; `believed` is its own leader epoch."""
 
     partition: int
     number: int
@@ -84,7 +84,7 @@ class OffsetsForLeaderEpoch:
 
 @value
 class OffsetsForLeaderEpochResponse:
-    """The answer to OffsetsForLeaderEpoch."""
+    """The leader's answer to OffsetsForLeaderEpoch."""
 
     partition: int
     number: int
@@ -94,7 +94,7 @@ class OffsetsForLeaderEpochResponse:
 
 @value
 class ListOffsets:
-    """A follower out of range asks where the leader's log starts and ends; or a client, which has no leader epoch."""
+    """A follower that is out of range, or a client without a leader epoch, asks for a log's start and end."""
 
     partition: int
     number: int
@@ -104,7 +104,7 @@ class ListOffsets:
 
 @value
 class ListOffsetsResponse:
-    """The answer to ListOffsets."""
+    """The leader's answer to ListOffsets."""
 
     partition: int
     number: int
@@ -115,7 +115,7 @@ class ListOffsetsResponse:
 
 @value
 class AlterPartition:
-    """A leader asks the controller to change the ISR; `broker_epoch` is the sender's, `number` counts its attempts."""
+    """A leader asks the controller to change the ISR; `number` counts its attempts."""
 
     partition: int
     number: int
@@ -125,7 +125,7 @@ class AlterPartition:
 
 @value
 class AlterPartitionResponse:
-    """The answer to AlterPartition."""
+    """The controller's answer to AlterPartition."""
 
     partition: int
     request: AlterPartitionRequest
@@ -144,7 +144,7 @@ class BrokerRegistration:
 
 @value
 class BrokerRegistrationResponse:
-    """The answer to BrokerRegistration: an epoch, or None while an earlier life's session stands."""
+    """The controller's answer to BrokerRegistration: an epoch, or None while an old session stands."""
 
     epoch: BrokerEpoch | None
 
@@ -164,7 +164,7 @@ class BrokerHeartbeat:
 
 @value
 class BrokerHeartbeatResponse:
-    """The answer to a heartbeat: what the controller holds the broker for."""
+    """The controller's answer to BrokerHeartbeat: the broker's state at the controller."""
 
     error: ErrorCode
     state: BrokerState
@@ -172,9 +172,9 @@ class BrokerHeartbeatResponse:
 
 @value
 class PartitionRecord:
-    """Metadata: a partition as it is from here on. Its number is the id of its topic, which has no other partition.
+    """A metadata record: the new state of a partition, whose number is the id of its topic.
 
-    `topic` is the topic's name, "" for a name made from the number.
+    A topic has no other partition. `topic` is the topic's name, "" for a name made from the number.
     """
 
     partition: int
@@ -184,14 +184,14 @@ class PartitionRecord:
 
 @value
 class PartitionRemoved:
-    """Metadata: a partition's topic was deleted."""
+    """A metadata record: the topic of a partition was deleted."""
 
     partition: int
 
 
 @value
 class BrokerRecord:
-    """Metadata: a broker as it is from here on."""
+    """A metadata record: the new status of a broker."""
 
     broker: BrokerId
     status: BrokerStatus
@@ -202,7 +202,7 @@ MetadataRecord: TypeAlias = PartitionRecord | PartitionRemoved | BrokerRecord
 
 @value
 class MetadataFetch:
-    """A broker asks for the metadata from an offset on."""
+    """A broker asks the controller for the metadata records from an offset on."""
 
     broker: BrokerId
     number: int
@@ -211,7 +211,7 @@ class MetadataFetch:
 
 @value
 class MetadataFetchResponse:
-    """Records of the metadata log from `offset` on."""
+    """The controller's answer to MetadataFetch: the metadata records from `offset` on."""
 
     number: int
     offset: int
@@ -220,7 +220,7 @@ class MetadataFetchResponse:
 
 @value
 class Produce:
-    """A client sends one batch; acks is -1 (all), 0 or 1."""
+    """A client's produce request of one batch; acks is -1 (all), 0 or 1."""
 
     partition: int
     number: int
@@ -230,7 +230,7 @@ class Produce:
 
 @value
 class ProduceResponse:
-    """The answer to Produce; `acks` and `appended` are what the model knows and the wire does not say."""
+    """The leader's answer to Produce; `acks` and `appended` are known to the model and not on the wire."""
 
     partition: int
     number: int
@@ -252,7 +252,7 @@ class ConsumerFetch:
 
 @value
 class ConsumerFetchResponse:
-    """The answer to ConsumerFetch; `preferred` is the replica to fetch from instead, -1 for the one that answers."""
+    """A replica's answer to ConsumerFetch; `preferred` is the replica to fetch from instead, -1 for none."""
 
     partition: int
     number: int
@@ -265,7 +265,7 @@ class ConsumerFetchResponse:
 
 @value
 class MetadataRequest:
-    """A client asks any broker who leads."""
+    """A client asks any broker for the leader of a partition."""
 
     partition: int
     number: int
@@ -273,7 +273,7 @@ class MetadataRequest:
 
 @value
 class MetadataResponse:
-    """The answer to MetadataRequest; the leader epoch is -1 if the partition is not known."""
+    """A broker's answer to MetadataRequest; the leader epoch is -1 if the partition is unknown."""
 
     partition: int
     number: int
@@ -283,9 +283,9 @@ class MetadataResponse:
 
 @value
 class CreateTopic:
-    """An operator tells the controller to make a partition; replicas that are alive are in sync at first.
+    """An operator's request to create a partition; replicas on live brokers are in sync at first.
 
-    `topic` is the name of its topic, "" for one made from the number; the number is the topic's id, never used twice.
+    `topic` is the topic's name, "" for a name made from the number; the number is the topic's id, never used twice.
     """
 
     partition: int
@@ -295,14 +295,14 @@ class CreateTopic:
 
 @value
 class DeleteTopic:
-    """An operator tells the controller to delete a partition's topic."""
+    """An operator's request to delete a partition's topic."""
 
     partition: int
 
 
 @value
 class AlterPartitionReassignments:
-    """An operator tells the controller to move a partition to other replicas; no replicas at all cancel a move."""
+    """An operator's request to move a partition to other replicas; no replicas cancel a move."""
 
     partition: int
     replicas: tuple[BrokerId, ...]
@@ -310,7 +310,7 @@ class AlterPartitionReassignments:
 
 @value
 class AlterPartitionReassignmentsResponse:
-    """The answer to AlterPartitionReassignments."""
+    """The controller's answer to AlterPartitionReassignments."""
 
     partition: int
     error: ErrorCode
@@ -318,7 +318,7 @@ class AlterPartitionReassignmentsResponse:
 
 @value
 class ElectLeaders:
-    """An operator asks the controller for an election, PREFERRED or UNCLEAN."""
+    """An operator's request for an election, PREFERRED or UNCLEAN."""
 
     partition: int
     election: Election
@@ -326,7 +326,7 @@ class ElectLeaders:
 
 @value
 class ElectLeadersResponse:
-    """The answer to ElectLeaders."""
+    """The controller's answer to ElectLeaders."""
 
     partition: int
     error: ErrorCode
@@ -334,7 +334,7 @@ class ElectLeadersResponse:
 
 @value
 class FetchExpired:
-    """To itself: a fetch has waited for long enough."""
+    """A leader's timer: a held fetch has waited for fetch_wait_ms."""
 
     partition: int
     number: int
@@ -343,7 +343,7 @@ class FetchExpired:
 
 @value
 class ProduceExpired:
-    """To itself: a write of a client has waited for long enough; clients number their writes each for itself."""
+    """A leader's timer: a write has waited for produce_ms_max; each client numbers its own writes."""
 
     partition: int
     number: int
@@ -352,7 +352,7 @@ class ProduceExpired:
 
 @value
 class FetchDue:
-    """To itself: fetch now, if `number` is still the last question."""
+    """A follower's timer: send the next request, unless a later one than `number` was sent."""
 
     partition: int
     number: int
@@ -360,12 +360,12 @@ class FetchDue:
 
 @value
 class LagCheckDue:
-    """To itself: look for followers that lag."""
+    """A broker's timer: look for ISR members that lag."""
 
 
 @value
 class AlterPartitionRetryDue:
-    """To itself: ask again for a change of the ISR that was not answered."""
+    """A leader's timer: send an unanswered AlterPartition again."""
 
     partition: int
     request: AlterPartitionRequest
@@ -373,45 +373,45 @@ class AlterPartitionRetryDue:
 
 @value
 class HeartbeatDue:
-    """To itself: report to the controller."""
+    """A broker's timer: send BrokerHeartbeat."""
 
 
 @value
 class MetadataFetchDue:
-    """To itself: ask for metadata, if `number` is still the last question."""
+    """A broker's timer: send MetadataFetch, unless a later one than `number` was sent."""
 
     number: int
 
 
 @value
 class RegistrationDue:
-    """To itself: ask for an epoch."""
+    """A broker's timer: send BrokerRegistration again."""
 
 
 @value
 class CheckpointDue:
-    """To itself: write the high watermarks to disk."""
+    """A broker's timer: write the high watermark checkpoint."""
 
 
 @value
 class SessionsDue:
-    """To the controller by itself: look for brokers that fell silent."""
+    """The controller's timer: fence brokers whose sessions have expired."""
 
 
 @value
 class BalanceDue:
-    """To the controller by itself: give leadership back to preferred replicas, elect for leaderless partitions."""
+    """The controller's timer: elect preferred leaders, and leaders for leaderless partitions."""
 
 
 class HostedMessage:
-    """Base of what hosted roles of brokers and their clients say to each other; see `replication.roles.hosted`."""
+    """Base of the messages between brokers' hosted roles and their clients; see `replication.roles.hosted`."""
 
     __slots__ = ()
 
 
 @value
 class ClientDue:
-    """To a client by itself: go on, if `number` is still the last request."""
+    """A client's timer: go on, unless a later request than `number` was sent."""
 
     number: int
 
@@ -476,4 +476,4 @@ PARTITION_MESSAGES: Final = frozenset(
         MetadataRequest,
     }
 )
-"""The messages that touch nothing on a broker but its part in their `partition`."""
+"""The messages that touch nothing on a broker but its role in their `partition`."""

@@ -1,6 +1,6 @@
-"""The metadata log: what the controller decided, in order, and what a reader of it knows.
+"""Apply the records of the metadata log, in order, to a broker's or the controller's image.
 
-It decides nothing; a record is a whole new state of a partition or of a broker, so that an image is the last
+What it decides: nothing; a record is a whole new state of a partition or of a broker, so that an image is the last
 record of each. A broker epoch is the offset of the registration in this log.
 
 Constraints: the log only grows, and every reader's image comes from a prefix of it.
@@ -20,7 +20,7 @@ from replication.rules.partition import BrokerStatus, PartitionState
 
 
 class MetadataImage:
-    """What is known after the first `offset` records. `brokers` is replaced, never changed, when a broker changes."""
+    """The state after the first `offset` records; `brokers` is replaced, never changed, when a broker changes."""
 
     def __init__(self) -> None:
         self.offset = 0
@@ -30,7 +30,7 @@ class MetadataImage:
         """The name of each partition's topic."""
 
     def apply(self, records: Iterable[MetadataRecord]) -> tuple[int, ...]:
-        """Take records in; return the partitions that they are about, ascending."""
+        """Apply records; return the partitions that they change, ascending."""
         changed: set[int] = set()
         for record in records:
             self.offset += 1

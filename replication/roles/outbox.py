@@ -1,7 +1,7 @@
-"""What a role wants done after it handled a message: answers and requests to send, and wake-up calls.
+"""Collect the messages and timers that result from one handled message.
 
-It decides nothing. A role writes into an outbox and touches nothing else; whoever runs the role (a simulation) takes
-the contents and delivers them, late, twice or never.
+What it decides: nothing. A role writes into an outbox and touches nothing else; whoever runs the role (a simulation)
+takes the contents and delivers them, late, twice or never.
 
 Example: out.send(Address(NodeId(1)), Fetch(...)); out.wake(DurationMs(500), FetchExpired(...)).
 """
@@ -13,7 +13,7 @@ from replication.roles.messages import Address, Message
 
 
 class Outbox:
-    """Messages to send and wake-up calls to make, in the order in which they were asked for."""
+    """Messages to send and timers to set, in the order in which a role asked for them."""
 
     __slots__ = ("sent", "woken")
 
@@ -26,5 +26,5 @@ class Outbox:
         self.sent.append((receiver, message))
 
     def wake(self, delay_ms: DurationMs, message: Message) -> None:
-        """Hand `message` back to the sender's present life after `delay_ms`."""
+        """Hand `message` back to the sender's own incarnation after `delay_ms`."""
         self.woken.append((delay_ms, message))

@@ -1,7 +1,7 @@
-"""A real log as the rules see it: its state as a value, and the few things that roles do to it.
+"""Hold one replica's real log beside the `LogState` value that the rules read.
 
-It decides nothing about what to do; it keeps the value (`LogState`) and the log in step, and notes what an observer
-must know: how often the log changed, and how far down it was cut since somebody looked.
+What it decides: nothing about what to do; it keeps the value (`LogState`) and the log in step, and notes what an
+observer must know: how often the log changed, and how far down it was cut since somebody looked.
 
 Constraints: the value is made anew only after a change, as it is asked for at each fetch; as long as it is the same
 value, nothing that the rules look at has changed.
@@ -34,12 +34,12 @@ class Appended:
     records: bytes
 
     def is_at(self, offset: Offset, version: int) -> bool:
-        """Whether they are what stands from `offset` on in the log of this version."""
+        """Return whether these records are the log's end from `offset` on, in the log of this version."""
         return version == self.version and offset == self.offset
 
 
 class ReplicaLog:
-    """One replica's log. `version` rises with each change; `cut_to` is the least end since `seen` was called."""
+    """One replica's log; `version` rises with each change, `cut_to` is the least end offset since `seen` was called."""
 
     def __init__(self, log: PartitionLog, rules: Rules) -> None:
         self.log = log
@@ -78,12 +78,12 @@ class ReplicaLog:
         return info
 
     def append_as_follower(self, records: bytes, now_ms: TimeMs) -> None:
-        """Append batches as the leader has them."""
+        """Append the leader's batches unchanged."""
         self.log.append_as_follower(records, now_ms=now_ms)
         self._changed()
 
     def set_high_watermark(self, offset: Offset) -> None:
-        """Set the high watermark, kept within the log."""
+        """Set the high watermark, bounded by the log's start and end."""
         state = self.state
         if offset == state.high_watermark:
             return  # As with most answers: it lies within the log already.
@@ -93,7 +93,7 @@ class ReplicaLog:
             self._changed()
 
     def raise_start(self, offset: Offset) -> None:
-        """Raise the log's start to `offset`, which lies at or below its high watermark, unless it starts later."""
+        """Raise the log start to `offset`, at most the high watermark; a later start stays."""
         after = start_raised(self.state, offset)
         if after is not self.state:
             self.log.increment_log_start_offset(offset)
@@ -102,18 +102,18 @@ class ReplicaLog:
             assert self.state == after, (self.state, after)
 
     def forget_old(self, now_ms: TimeMs) -> None:
-        """Delete the segments that retention lets go; the log begins behind them."""
+        """Delete the segments that retention allows to delete; the log starts behind them."""
         if self.log.delete_old_segments(now_ms=now_ms):
             self._write_epochs()
             self._changed()
 
     def note_cleaned(self) -> None:
-        """Note that compaction has taken records out of the log."""
+        """Count a compaction, which removed records from within the log."""
         self.cleaning_count += 1
         self._changed()
 
     def take_epochs(self, decided: LogState) -> None:
-        """Write the newest epoch of `decided` into the epoch cache, if that is not what the cache holds."""
+        """Assign the newest epoch of `decided` in the epoch cache, unless the cache holds it."""
         if decided is not self.state:
             newest = decided.epochs[-1]
             self.log.assign_epoch_start(newest.epoch, newest.start_offset)
@@ -121,7 +121,7 @@ class ReplicaLog:
             assert self.state == decided, (self.state, decided)
 
     def cut(self, end_offset: Offset, now_ms: TimeMs) -> None:
-        """Cut the log to `end_offset`; at or past the end only the epochs are trimmed."""
+        """Truncate the log to `end_offset`; at or past the end only the epochs are trimmed."""
         end_before = self.log.log_end_offset
         after = truncated(self.state, end_offset, self._rules)
         if after is self.state:
@@ -132,7 +132,7 @@ class ReplicaLog:
         assert self.state == after, (self.state, after)
 
     def start_anew(self, offset: Offset, now_ms: TimeMs) -> None:
-        """Drop everything and begin at `offset`."""
+        """Truncate the whole log and start it at `offset`."""
         after = started_anew(self.state, offset, self._rules)
         self.log.truncate_fully_and_start_at(offset, now_ms=now_ms)
         self._noted_cut(Offset(0), Offset(1))
@@ -153,7 +153,7 @@ class ReplicaLog:
         return self._read
 
     def seen(self) -> None:
-        """Forget how far the log was cut."""
+        """Reset `cut_to`."""
         self.cut_to = None
 
     def _write_epochs(self) -> None:

@@ -1,22 +1,40 @@
-"""A leader asks the controller to change the ISR: what the controller checks, what the leader makes of the answer.
+"""Decide whether the controller accepts an AlterPartition request, and what the leader does with the answer.
 
-It decides whether a proposed ISR is taken, and with which error it is refused; and on the leader's side whether the
-change is final, undone, sent again, or left in the air until news arrives.
+What it decides: on the controller, whether the proposed ISR is accepted, or which error refuses it; on the leader,
+whether the change is final, rolled back, sent again, or pending until newer metadata arrives.
 
-Goals, most important first
-1. Only the leader of the current epoch changes the ISR, and only from the state that it knows.
-2. Nobody is added who was fenced, is stopping, or has restarted since it fetched.
-3. A leader never commits on a guess: what it does not know stays pending, which only ever asks for more.
+Goals, most important first:
+1. Only the leader of the current leader epoch changes the ISR, and only from the partition epoch that is current.
+2. No replica is added whose broker is fenced, is shutting down, or has restarted since it fetched.
+3. A leader never commits on a guess: a change whose fate it does not know stays pending, which only makes the high
+   watermark wait for more replicas.
 
-Constraints: a refused request changes nothing. One case is both: if the change completes a reassignment that moves
-leadership, it is made, and the sender is told NEW_LEADER_ELECTED.
+Constraints: a refused request changes nothing. One case is both: if the change completes a reassignment and thereby
+moves leadership, it is made, and the sender gets NEW_LEADER_ELECTED.
 
-How, in this order: epochs above those known (this controller was replaced), leader epoch below, sender not
-leader, partition epoch below, ISR not a duplicate-free part of the replicas with the leader in it, recovery
-state, members not eligible.
+How: the checks run in this order: epochs above those of the controller (this controller was replaced), leader epoch
+below, sender not leader, partition epoch below, ISR not a duplicate-free subset of the replicas with the leader in it,
+recovery state, members not eligible.
 
-Worked example: leader in epoch 5 sends partition epoch 7 while the controller is at 8 (a broker was fenced meanwhile):
-INVALID_UPDATE_VERSION; the leader keeps the request pending until it learns of 8.
+Example: the leader sends partition epoch 7 while the controller is at 8, because a broker was fenced meanwhile. The
+leader keeps the request pending until it learns of 8.
+
+>>> from broker.ids import BrokerEpoch
+>>> from replication.rules.partition import FIRST_LEADER_EPOCH, PartitionEpoch
+>>> one, two = BrokerId(1), BrokerId(2)
+>>> partition = PartitionState(replicas=(one, two), isr=(one,), leader=one, partition_epoch=PartitionEpoch(8))
+>>> request = AlterPartitionRequest(
+...     leader=one,
+...     leader_epoch=FIRST_LEADER_EPOCH,
+...     partition_epoch=PartitionEpoch(7),
+...     isr=(IsrMember(one), IsrMember(two)),
+... )
+>>> brokers = {broker: BrokerStatus(epoch=BrokerEpoch(0)) for broker in (one, two)}
+>>> alter(partition, request, brokers, PartitionSettings()).error.name
+'INVALID_UPDATE_VERSION'
+>>> current = attrs.evolve(request, partition_epoch=PartitionEpoch(8))
+>>> alter(partition, current, brokers, PartitionSettings()).partition.isr
+(1, 2)
 
 Left out: requests of several partitions; versions of the request before broker epochs and topic ids.
 
@@ -52,29 +70,29 @@ from replication.rules.switches import Rules
 
 @attrs.frozen
 class Altered:
-    """The controller's answer and the partition after it, which is as before unless the request was taken."""
+    """The controller's answer to an AlterPartition request, and the partition after it; unchanged if refused."""
 
     error: ErrorCode
     partition: PartitionState
 
 
 class Reaction(enum.Enum):
-    """What a leader does with an answer."""
+    """What a leader does with the answer to its AlterPartition request."""
 
     COMMITTED = enum.auto()
-    """The ISR in the answer is the ISR. Look at the high watermark next."""
+    """The ISR of the answer is the confirmed ISR. The caller looks at the high watermark next."""
 
     ROLLED_BACK = enum.auto()
-    """The change was not made: the ISR is the one confirmed before."""
+    """The controller refused the change: the ISR confirmed before stays."""
 
     PENDING = enum.auto()
-    """Nothing is known for certain: wait for news of the partition."""
+    """The fate of the change is unknown: the request stays pending until newer metadata arrives."""
 
     RETRY = enum.auto()
-    """Send the same request again."""
+    """The leader sends the same request again."""
 
     IGNORED = enum.auto()
-    """The answer is not to the request under way, or is older than what is known."""
+    """The answer is to another request, or its epochs are older than those of the leader."""
 
 
 _NOT_MADE: Final = (ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED)
@@ -94,7 +112,7 @@ def validate(
     brokers: Mapping[BrokerId, BrokerStatus],
     rules: Rules,
 ) -> ErrorCode:
-    """Return the controller's verdict on a request; None for a partition that it does not know."""
+    """Return the error with which the controller refuses a request, else NONE; None is an unknown partition."""
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     epoch_error = _check_epochs(partition, request, rules)
@@ -132,7 +150,7 @@ def alter(
 
 
 def react(leader: LeaderState, request: AlterPartitionRequest, altered: Altered) -> tuple[Reaction, LeaderState]:
-    """Return what a leader does with the answer to `request`, and its state after it."""
+    """Return what a leader does with the answer to `request`, and the leader's state after it."""
     if leader.pending != request:
         return Reaction.IGNORED, leader
     if altered.error in _NOT_MADE:

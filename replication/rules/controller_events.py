@@ -1,26 +1,35 @@
-"""What the controller does to a partition when a broker is fenced, stops, returns or loses a disk.
+"""Decide what the controller does to a partition when a broker is fenced, unfenced, restarts uncleanly or loses a disk.
 
-It decides, for one partition and one event, the partition's next state; the controller calls it for each partition
-that the event touches and records the results.
+What it decides: for one partition and one event, the partition's next state. The controller calls the function for
+each partition that the event touches, and writes the results as metadata records.
 
-Goals, most important first
-1. A broker that cannot serve is in no ISR and leads nothing.
-2. A partition without a leader gets one as soon as somebody may lead.
+Goals, most important first:
+1. A broker that cannot serve is in no ISR and leads no partition.
+2. A leaderless partition gets a leader as soon as a replica may lead.
 
-Constraints: one broker at a time, each event on the result of the one before: two changes worked out from the same
-old state would undo each other (KAFKA-13173). An event that does not concern a partition gives None.
+Constraints: one broker at a time, each event on the result of the one before: two changes computed from the same old
+state would undo each other (KAFKA-13173). An event that does not concern a partition returns None.
 
-How: fencing, controlled shutdown and an offline directory take the broker out of the ISR. Unfencing elects for
-leaderless partitions only; the ISR is the leader's to enlarge. An unclean restart takes a replica out of ISR
-and ELR, as its log may have lost its end. Unregistering is to a partition what fencing is: Kafka 4.0 leaves the
-broker in the ELR, where it is never acceptable.
+How: fencing, controlled shutdown and an offline directory remove the broker from the ISR. Unfencing elects a leader
+for leaderless partitions only; the ISR is the leader's to enlarge. An unclean restart removes the broker from ISR and
+ELR, because its log may have lost its end. Unregistering a broker acts on a partition as fencing does: Kafka 4.0 leaves
+the broker in the ELR, where it is never acceptable.
 
-Worked example: ISR (1, 2), leader 1; fence 1: leader 2, ISR (2,), leader epoch +1.
+Example: fence the leader of a partition with ISR (1, 2).
 
-Left out: the choice of the partitions, the records of the brokers themselves.
+>>> one, two = BrokerId(1), BrokerId(2)
+>>> partition = PartitionState(replicas=(one, two), isr=(one, two), leader=one)
+>>> after = fenced(partition, one, frozenset((one, two)), PartitionSettings())
+>>> after.leader, after.isr, after.leader_epoch
+(2, (2,), 1)
+>>> fenced(after, one, frozenset((two,)), PartitionSettings()) is None
+True
 
-Source: Kafka metadata ReplicationControlManager.handleBroker*, handleDirectoriesOffline, electLeader and
-maybeElectUncleanLeaders, commit 1eb7644 (2024-10); KAFKA-12670, KAFKA-13173, KIP-858, KIP-966.
+Left out: which partitions an event touches; the metadata records of the brokers themselves.
+
+Source: Kafka metadata ReplicationControlManager.handleBrokerFenced, handleBrokerUnfenced, handleUncleanBrokerShutdown,
+handleDirectoriesOffline, handleAssignReplicasToDirs, electLeaders (the ElectLeaders request) and
+maybeElectUncleanLeaders, commit 1eb7644 (2024-10); KAFKA-12670, KAFKA-13173, KIP-460, KIP-858, KIP-966.
 """
 
 from __future__ import annotations
@@ -38,7 +47,7 @@ from replication.rules.settings import PartitionSettings
 
 
 def active_brokers(brokers: Mapping[BrokerId, BrokerStatus]) -> frozenset[BrokerId]:
-    """Return the registered brokers that may lead."""
+    """Return the registered brokers that are neither fenced nor in controlled shutdown."""
     return frozenset(broker for broker, status in brokers.items() if status.is_active)
 
 
@@ -49,9 +58,9 @@ def fenced(
     settings: PartitionSettings,
     policy: ElectionPolicy = elect,
 ) -> PartitionState | None:
-    """Return the partition after `broker` was fenced, began to stop, lost the replica's directory or was unregistered.
+    """Return the partition after `broker` was fenced, began controlled shutdown, or lost the replica's directory.
 
-    `active` are the brokers that may lead as of before; `broker` no longer does.
+    `active` holds the brokers that could lead before the event; `broker` no longer can. None if nothing changes.
     """
     if broker not in partition.isr:
         return None
@@ -62,9 +71,10 @@ def fenced(
 def fenced_together(
     partition: PartitionState, brokers: tuple[BrokerId, ...], active: frozenset[BrokerId], settings: PartitionSettings
 ) -> PartitionState:
-    """Return the partition after several brokers' sessions expired in one tick, in the order given.
+    """Return the partition after the sessions of several brokers expired in one tick, in the order given.
 
-    Without the rule of one at a time each change is worked out from the state before the tick, and the last stands.
+    Without the rule `fence_one_at_a_time` each change is computed from the state before the tick, and the last one
+    wins.
     """
     state = partition
     for broker in brokers:
@@ -98,7 +108,7 @@ def restarted_uncleanly(
     settings: PartitionSettings,
     policy: ElectionPolicy = elect,
 ) -> PartitionState | None:
-    """Return the partition after `broker` registered without proof that it had stopped cleanly."""
+    """Return the partition after `broker` registered without a clean shutdown; None if nothing changes."""
     if not settings.rules.elr or not settings.rules.elr_excludes_unclean:
         return None
     if broker not in partition.isr and broker not in partition.elr:
@@ -109,7 +119,7 @@ def restarted_uncleanly(
 
 
 def directories_assigned(partition: PartitionState, settings: PartitionSettings) -> PartitionState:
-    """Return the partition after a replica was moved to another directory of its broker: one epoch more."""
+    """Return the partition after AssignReplicasToDirs moved a replica to another directory."""
     elr = partition.elr if settings.rules.elr_kept_by_every_change else ()
     return attrs.evolve(partition, elr=elr, partition_epoch=PartitionEpoch(partition.partition_epoch + 1))
 
@@ -117,7 +127,7 @@ def directories_assigned(partition: PartitionState, settings: PartitionSettings)
 def election_requested(
     partition: PartitionState, election: Election, active: frozenset[BrokerId], settings: PartitionSettings
 ) -> tuple[ErrorCode, PartitionState]:
-    """Return the answer to an operator's election, PREFERRED or UNCLEAN, and the partition after it."""
+    """Return the answer to an ElectLeaders request, PREFERRED or UNCLEAN, and the partition after it."""
     assert election is not Election.ONLINE, election
     preferred = election is Election.PREFERRED
     if partition.leader == partition.replicas[0] if preferred else partition.has_leader:
@@ -131,7 +141,7 @@ def election_requested(
 
 
 def swept(partition: PartitionState, active: frozenset[BrokerId], settings: PartitionSettings) -> PartitionState | None:
-    """Return the partition after the periodic sweep, which elects uncleanly for leaderless partitions that allow it."""
+    """Return the partition after maybeElectUncleanLeaders; None unless it is leaderless and allows unclean election."""
     if partition.has_leader or not settings.unclean_election:
         return None
     target = attrs.evolve(target_of(partition, partition.isr, settings), election=Election.UNCLEAN)

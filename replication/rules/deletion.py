@@ -1,19 +1,28 @@
-"""A client's order to delete the oldest records of a partition, and when it is done.
+"""Decide whether a leader accepts a DeleteRecords request, and when the request is done.
 
-It decides whether a leader takes the order, from where its log begins after it, and what the low watermark is: the
-least log start of the leader and of every replica that is alive. The order is done when that has reached its offset.
+What it decides: the offset at which the leader's log starts after the request, and the low watermark: the least log
+start of the leader and of every live replica. The request is done once the low watermark has reached its offset.
 
-Goals, most important first
-1. Nothing that is not committed is deleted.
-2. An order that is answered holds on every replica that was alive then.
+Goals, most important first:
+1. No record above the high watermark is deleted.
+2. A request that is answered holds on every replica that was alive then.
 
-Constraints: a refused order changes nothing. A replica whose broker is fenced is not waited for, in sync or not; it
-hears of the new start with its first fetch. A replica that has not fetched from this leader yet counts as -1.
+Constraints: a refused request changes nothing. A replica whose broker is fenced is not waited for, in sync or not; it
+learns the new log start from the answer to its first fetch. A replica that has not fetched from this leader yet
+counts as -1.
 
-Worked example: the leader's log is committed up to 40 and begins at 10, as both followers' do. Told to delete up to
-25 it begins at 25 at once, the low watermark is 10; after both followers have fetched and fetched again it is 25.
+Example: a log from 10 to 50, committed up to 40, accepts a request for offset 25 and refuses one for 45.
 
-Left out: internal topics, which Kafka refuses with INVALID_TOPIC_EXCEPTION; the replica that moves between directories.
+>>> log = LogState(Offset(10), Offset(50), Offset(40))
+>>> take_order(log, Offset(25), deletes=True).offset
+25
+>>> take_order(log, Offset(45), deletes=True).error.name
+'OFFSET_OUT_OF_RANGE'
+>>> take_order(log, UP_TO_HIGH_WATERMARK, deletes=True).offset
+40
+
+Left out: internal topics, which Kafka refuses with INVALID_TOPIC_EXCEPTION; the future replica of a move between
+directories.
 
 Source: Kafka core Partition.deleteRecordsOnLeader and lowWatermarkIfLeader, ReplicaManager.deleteRecordsOnLocalLog,
 DelayedDeleteRecords, commit 1eb7644 (2024-10); KIP-107.
@@ -31,19 +40,19 @@ from replication.rules.partition import UNKNOWN_OFFSET, LeaderState, LogState
 from replication.rules.settings import Moment
 
 UP_TO_HIGH_WATERMARK: Final = Offset(-1)
-"""The offset of an order to delete all that is committed."""
+"""The offset of a DeleteRecords request for all records below the high watermark."""
 
 
 @attrs.frozen
 class Deletion:
-    """What a leader makes of an order: the error, and the offset that its log begins at if there is none."""
+    """The leader's verdict on a DeleteRecords request: the error, and the log start after it if there is none."""
 
     error: ErrorCode
     offset: Offset = UNKNOWN_OFFSET
 
 
 def take_order(log: LogState, offset: Offset, *, deletes: bool) -> Deletion:
-    """Return what a leader makes of an order; `deletes` says whether cleanup.policy has "delete"."""
+    """Return the leader's verdict on a DeleteRecords request; `deletes` says that cleanup.policy has "delete"."""
     if not deletes:
         return Deletion(ErrorCode.POLICY_VIOLATION)
     wanted = log.high_watermark if offset == UP_TO_HIGH_WATERMARK else offset
@@ -53,7 +62,7 @@ def take_order(log: LogState, offset: Offset, *, deletes: bool) -> Deletion:
 
 
 def low_watermark(leader: LeaderState, log: LogState, moment: Moment) -> Offset:
-    """Return the least log start over the leader and the replicas that are alive, as far as it knows them."""
+    """Return the least log start over the leader and the live replicas, as far as the leader knows them."""
     least = log.start_offset
     for follower in leader.followers:
         status = moment.brokers.get(follower.broker)

@@ -1,29 +1,39 @@
-"""Who leads next: preferred, clean and unclean election.
+"""Decide which replica leads next: preferred, clean and unclean leader election.
 
-It decides the leader of a partition from the replicas, those in sync, those eligible, and those alive.
+What it decides: the leader of a partition, from its replicas, ISR and ELR, and the brokers that may lead.
 
-Goals, most important first
-1. A clean election loses nothing: the leader comes from the ISR, or, when that is empty, from the ELR.
-2. A leader that may stay, stays (unless the preferred one is asked for).
-3. Availability before consistency only where the operator said so (unclean election).
+Goals, most important first:
+1. A clean election loses no committed record: the leader comes from the ISR or, if that is empty, from the ELR.
+2. A leader that may stay, stays (unless the preferred leader is asked for).
+3. Availability before consistency only where the operator asked for it (unclean.leader.election.enable).
 
-Constraints: whoever is elected is acceptable, that is unfenced, not stopping, its directory online. Assignment order
-decides ties. The log of an unclean leader is not looked at: the first acceptable replica leads.
+Constraints: whoever is elected is acceptable: unfenced, not shutting down, its directory online. The order of the
+assignment breaks ties. The log of an unclean leader is not looked at: the first acceptable replica leads.
 
-How, each step until one gives a leader
-- PREFERRED: the first replica if valid; the current leader if valid; the first other valid replica; last known leader.
+How: each kind of election takes the first step that gives a leader.
+- PREFERRED: the first replica if valid; the current leader if valid; the first other valid replica; the last known
+  leader.
 - ONLINE: the current leader if valid; the first valid replica; the last known leader.
 - UNCLEAN: as ONLINE, then the first acceptable replica.
-Valid is acceptable and in the ISR, or acceptable and in the ELR while the ISR is empty. The last known leader counts
-only if ISR and ELR are empty and exactly one is known; its election is unclean.
+A replica is valid if it is acceptable and in the ISR, or acceptable and in the ELR while the ISR is empty. The last
+known leader counts only if ISR and ELR are empty and exactly one is known; electing it is unclean.
 
-Worked example: replicas (1, 2, 3), ISR (2, 3), 1 and 3 alive. ONLINE elects 3; PREFERRED elects 3; with an ISR of (2,)
-both elect nobody, and UNCLEAN elects 1.
+Example: of replicas (1, 2, 3) with ISR (2, 3), brokers 1 and 3 are alive.
 
-Left out: the elections of KIP-966's second part that compare logs (unclean recovery); no release has them.
+>>> from replication.rules.switches import CURRENT
+>>> one, two, three = BrokerId(1), BrokerId(2), BrokerId(3)
+>>> ballot = Ballot(replicas=(one, two, three), isr=(two, three), acceptable={one, three})
+>>> elect(ballot, Election.ONLINE, CURRENT).leader, elect(ballot, Election.PREFERRED, CURRENT).leader
+(3, 3)
+>>> elect(attrs.evolve(ballot, isr=(two,)), Election.ONLINE, CURRENT).leader
+-1
+>>> elect(attrs.evolve(ballot, isr=(two,)), Election.UNCLEAN, CURRENT).leader
+1
 
-Source: Kafka metadata PartitionChangeBuilder.electLeader and the methods below it, commit 1eb7644 (2024-10);
-KIP-460 (election types), KIP-966; KAFKA-19522 for the last known leader's liveness.
+Left out: the unclean recovery of KIP-966's second part, which compares logs; no release has it.
+
+Source: Kafka metadata PartitionChangeBuilder.electLeader, electPreferredLeader and electAnyLeader (the ElectLeaders
+request ends here), commit 1eb7644 (2024-10); KIP-460, KIP-966; KAFKA-19522 for the last known leader's liveness.
 """
 
 from __future__ import annotations
@@ -39,43 +49,43 @@ from replication.rules.switches import Rules
 
 
 class Election(enum.Enum):
-    """What kind of election is held; names as Kafka's PartitionChangeBuilder.Election has them."""
+    """The kind of election; names as in Kafka's PartitionChangeBuilder.Election."""
 
     PREFERRED = enum.auto()
-    """Give leadership to the first replica of the assignment if it is in sync."""
+    """Elect the first replica of the assignment if it is in sync (ElectionType.PREFERRED)."""
 
     ONLINE = enum.auto()
-    """Keep the partition online with a leader that has everything."""
+    """Keep the partition online with a leader that has every committed record."""
 
     UNCLEAN = enum.auto()
-    """Keep the partition online, with a leader that lacks records if there is no other."""
+    """Keep the partition online, with a leader that lacks records if there is no other (ElectionType.UNCLEAN)."""
 
 
 class Choice(enum.Enum):
-    """On what ground a leader was elected."""
+    """The ground on which a leader was elected."""
 
     STAYS = enum.auto()
-    """It leads already and may go on."""
+    """The current leader is valid and stays."""
 
     IN_SYNC = enum.auto()
-    """It is in the ISR."""
+    """The leader is in the ISR."""
 
     ELIGIBLE = enum.auto()
-    """The ISR is empty and it is in the ELR."""
+    """The ISR is empty and the leader is in the ELR."""
 
     LAST_KNOWN = enum.auto()
-    """ISR and ELR are empty and it led last; it may lack records."""
+    """ISR and ELR are empty and the leader led last; it may lack committed records."""
 
     UNCLEAN = enum.auto()
-    """It is merely alive; it may lack records."""
+    """The leader is acceptable and nothing more; it may lack committed records."""
 
     NOBODY = enum.auto()
-    """There is no leader."""
+    """No replica was elected."""
 
 
 @attrs.frozen(kw_only=True)
 class Ballot:
-    """What an election decides on. `isr` and `elr` are as they will be; `leader` and `last_known` as they are."""
+    """The input of an election: `isr` and `elr` as they will be, `leader` and `last_known` as they are now."""
 
     replicas: tuple[BrokerId, ...]
     isr: tuple[BrokerId, ...]
@@ -85,7 +95,7 @@ class Ballot:
     acceptable: Container[BrokerId]
 
     def is_valid(self, broker: BrokerId) -> bool:
-        """Return whether a broker can be elected without losing anything."""
+        """Return whether electing a broker loses no committed record and the broker is acceptable."""
         if broker in self.isr or (not self.isr and broker in self.elr):
             return broker in self.acceptable
         return False
@@ -93,14 +103,14 @@ class Ballot:
 
 @attrs.frozen
 class Elected:
-    """The outcome; `leader` is -1 for nobody."""
+    """The result of an election; `leader` is -1 if no replica was elected."""
 
     leader: BrokerId
     choice: Choice
 
     @property
     def is_unclean(self) -> bool:
-        """Whether records may have been lost by it."""
+        """Whether the elected leader may lack committed records."""
         return self.choice in _UNCLEAN
 
 
@@ -108,7 +118,7 @@ _UNCLEAN: Final = (Choice.LAST_KNOWN, Choice.UNCLEAN)
 NOBODY: Final = Elected(NO_LEADER, Choice.NOBODY)
 
 ElectionPolicy: TypeAlias = Callable[[Ballot, Election, Rules], Elected]
-"""How a leader is found; `elect` is Kafka's. One of your own can be given wherever partitions are changed."""
+"""A function that elects a leader; `elect` is Kafka's. Callers may pass their own wherever partitions change."""
 
 
 def elect(ballot: Ballot, election: Election, rules: Rules) -> Elected:
@@ -116,6 +126,7 @@ def elect(ballot: Ballot, election: Election, rules: Rules) -> Elected:
     first = ballot.replicas[0]
     if election is Election.PREFERRED and first != ballot.leader and ballot.is_valid(first):
         return _clean(ballot, first)
+    # Moving leadership without need interrupts clients, so the current leader comes before the order of the assignment.
     if ballot.leader != NO_LEADER and ballot.is_valid(ballot.leader):
         return Elected(ballot.leader, Choice.STAYS)
     for broker in ballot.replicas:
@@ -124,6 +135,7 @@ def elect(ballot: Ballot, election: Election, rules: Rules) -> Elected:
     if _may_elect_last_known(ballot, rules):
         return Elected(ballot.last_known[0], Choice.LAST_KNOWN)
     if election is Election.UNCLEAN:
+        # The logs are not compared: the first acceptable replica leads, and its log becomes the partition's.
         for broker in ballot.replicas:
             if broker in ballot.acceptable:
                 return Elected(broker, Choice.UNCLEAN)
@@ -135,6 +147,7 @@ def _clean(ballot: Ballot, broker: BrokerId) -> Elected:
 
 
 def _may_elect_last_known(ballot: Ballot, rules: Rules) -> bool:
+    # With two or more known nobody can say which of them led last, and which of them has the most records.
     if not rules.elr or ballot.isr or ballot.elr or len(ballot.last_known) != 1:
         return False
     return not rules.last_known_leader_alive or ballot.last_known[0] in ballot.acceptable

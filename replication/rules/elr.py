@@ -1,20 +1,29 @@
-"""Eligible leader replicas: who may lead after the ISR has fallen below min.insync.replicas.
+"""Decide the eligible leader replicas (ELR): who may lead after the ISR has fallen below min.insync.replicas.
 
-It decides, with each change of the ISR, which replicas outside it are known to hold everything that was committed.
+What it decides: with each change of the ISR, which replicas outside it are known to hold every committed record, and
+which broker is remembered as the last known leader.
 
-Goals, most important first
-1. Every member holds all that is committed: the high watermark stands still while the ISR is too small, so who was in
-   the ISR at the fall still has everything, until its log loses its end.
-2. The last replica standing is not the only one that may lead.
+Goals, most important first:
+1. Every member of the ELR holds every committed record: the high watermark stands still while the ISR is too small, so
+   a replica that was in the ISR then still has everything, until its log loses its end.
+2. The last replica in the ISR is not the only one that may lead.
 
-Constraints: with an ISR of min.insync.replicas or more there is no ELR. A replica that stopped uncleanly may
-have lost the end of its log, and is out. ISR and ELR have no member in common.
+Constraints: with an ISR of min.insync.replicas or more the ELR is empty. A replica that stopped uncleanly may have
+lost the end of its log, and leaves the ELR. ISR and ELR have no member in common.
 
-Worked example: min ISR 2; the ISR goes from (1, 2, 3) to (1,): the ELR is (2, 3). 3 comes back after a power loss:
-(2,). The ISR grows to (1, 2): no ELR.
+Example: min.insync.replicas is 2 and the ISR falls from (1, 2, 3) to (1,); then 3 restarts uncleanly.
 
-Left out: the record of former eligible replicas, which Kafka does not keep while it remembers the last
-leader in its place; the second part of KIP-966, not released.
+>>> one, two, three = BrokerId(1), BrokerId(2), BrokerId(3)
+>>> partition = PartitionState(replicas=(one, two, three), isr=(one, two, three), leader=one)
+>>> next_elr(partition, (one,), unclean=(), min_isr=2)
+(2, 3)
+>>> next_elr(partition, (one,), unclean=(three,), min_isr=2)
+(2,)
+>>> next_elr(partition, (one, two), unclean=(), min_isr=2)
+()
+
+Left out: LastKnownElr as a list of replicas, which Kafka does not keep while it remembers the last leader in its
+place; the second part of KIP-966, not released.
 
 Source: Kafka metadata PartitionChangeBuilder.maybePopulateTargetElr and maybeUpdateLastKnownLeader, 4.1.1; KIP-966.
 Kafka 4.0 noted the last leader as the ISR became empty, 4.1 as the leader is lost. Kafka keeps the ELR in the
@@ -38,9 +47,9 @@ def next_elr(
 
 
 def next_last_known(partition: PartitionState, written: BrokerId | None) -> tuple[BrokerId, ...]:
-    """Return who is remembered as last leader after a change that writes `written` as leader, None for no word of it.
+    """Return the last known leader after a change that writes `written` as the leader; None if it writes no leader.
 
-    It is noted as the partition loses its leader, and forgotten as it gets one, or confirms its own.
+    It is noted when the partition loses its leader, and cleared when a leader is elected or confirmed.
     """
     if written == NO_LEADER and not partition.last_known:
         return (partition.leader,)

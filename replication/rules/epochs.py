@@ -1,25 +1,36 @@
-"""The epoch cache: at which offset each leader epoch of a log begins, and where an epoch ends.
+"""Decide at which offset each leader epoch begins and ends in a log: LeaderEpochFileCache as a pure function.
 
-It decides the answer to "where does epoch r end in your log?", which is how two replicas find the place where
-their logs part without comparing records.
+What it decides: the answer to OffsetsForLeaderEpoch, by which two replicas find the offset where their logs diverge
+without comparing records; and what the cache holds after appends and truncations.
 
-Goals, most important first: the answer never names an offset past the last common record; a leader can
-answer for every epoch that a follower may ask about, its own included, before it has written anything.
+Goals, most important first:
+1. The answer never names an offset past the last common record.
+2. A leader can answer for every epoch that a follower may ask about, its own included, before it has appended
+   anything.
 
-Constraints: entries rise strictly in epoch and in offset; an entry put in drops those that it contradicts.
+Constraints: entries rise strictly in epoch and in offset; an entry that is assigned drops those that it contradicts.
 
-How. The epoch asked for is the newest: it ends where the log ends. Otherwise it ends where the first newer epoch
-begins, and the answer names the epoch in the log that is nearest below the one asked for. Nothing newer: the log
-cannot tell. Nothing at or below it: everything of that epoch is gone or never was, so the answer is the epoch
-asked for and the start of the first newer one.
+How: the latest epoch ends at the log's end. An earlier epoch ends where the first later epoch begins, and the answer
+names the largest epoch of the log at or below the epoch asked for. If no epoch of the log is later, the log cannot
+answer. If every epoch of the log is later, the answer is the epoch asked for and the start of the first later one.
 
-Worked example: epochs begin 1 at 0, 3 at 5 and the log ends at 8. Epoch 3 ends at 8; epoch 2 is answered as
-epoch 1 ending at 5; epoch 0 as epoch 0 ending at 0; epoch 4 is not known.
+Example: epoch 1 begins at 0, epoch 3 at 5, and the log ends at 8.
 
-Left out: the checkpoint file of a real log's cache, which lives with the log.
+>>> from replication.rules.switches import CURRENT
+>>> cache = (EpochStart(LeaderEpoch(1), Offset(0)), EpochStart(LeaderEpoch(3), Offset(5)))
+>>> for epoch in (0, 1, 2, 3, 4):
+...     found = end_offset_for(cache, LeaderEpoch(epoch), Offset(8), CURRENT)
+...     print(epoch, (found.epoch, found.end_offset))
+0 (0, 0)
+1 (1, 5)
+2 (1, 5)
+3 (3, 8)
+4 (-1, -1)
 
-Source: Kafka storage LeaderEpochFileCache, commit 1eb7644 (2024-10), and the same class in 0.11.0 and 2.0.0 for the
-older answer; KIP-101, KIP-279, KAFKA-7415, KAFKA-10706.
+Left out: the leader-epoch-checkpoint file, which `log.partition.epoch_cache` keeps.
+
+Source: Kafka storage LeaderEpochFileCache (assign, endOffsetFor, truncateFromStart, truncateFromEnd), commit 1eb7644
+(2024-10), and the same class in 0.11.0 and 2.0.0 for the older answer; KIP-101, KIP-279, KAFKA-7415, KAFKA-10706.
 """
 
 from __future__ import annotations
@@ -29,11 +40,11 @@ from replication.rules.partition import UNKNOWN_EPOCH, EpochEnd, EpochStart
 from replication.rules.switches import Rules
 
 UNDEFINED_END = EpochEnd()
-"""The answer of a log that cannot tell."""
+"""The answer of a log that does not know the epoch."""
 
 
 def end_offset_for(epochs: tuple[EpochStart, ...], epoch: LeaderEpoch, end_offset: Offset, rules: Rules) -> EpochEnd:
-    """Return where `epoch` ends in a log that ends at `end_offset`. Cost: linear in the epochs."""
+    """Return the end of `epoch` in a log that ends at `end_offset`. Cost: linear in the epochs."""
     if epoch == UNKNOWN_EPOCH or not epochs:
         return UNDEFINED_END
     if epochs[-1].epoch == epoch:
@@ -50,12 +61,12 @@ def end_offset_for(epochs: tuple[EpochStart, ...], epoch: LeaderEpoch, end_offse
 
 
 def latest_epoch(epochs: tuple[EpochStart, ...]) -> LeaderEpoch:
-    """Return the newest epoch, -1 if there is none."""
+    """Return the latest epoch of a cache, -1 if it is empty."""
     return epochs[-1].epoch if epochs else UNKNOWN_EPOCH
 
 
 def assigned(epochs: tuple[EpochStart, ...], epoch: LeaderEpoch, start_offset: Offset) -> tuple[EpochStart, ...]:
-    """Return the cache with an epoch put in; entries that are not older in epoch and in offset go."""
+    """Return the cache with an epoch assigned; entries whose epoch or offset is not below it are dropped."""
     assert epoch >= 0, epoch
     assert start_offset >= 0, start_offset
     if epochs and epochs[-1].epoch == epoch and epochs[-1].start_offset <= start_offset:
@@ -67,7 +78,7 @@ def assigned(epochs: tuple[EpochStart, ...], epoch: LeaderEpoch, start_offset: O
 
 
 def trimmed_at_end(epochs: tuple[EpochStart, ...], end_offset: Offset) -> tuple[EpochStart, ...]:
-    """Return the cache of a log that was cut to `end_offset`: epochs that begin there or later go."""
+    """Return the cache of a log truncated to `end_offset`: epochs that begin there or later are dropped."""
     kept = len(epochs)
     while kept and epochs[kept - 1].start_offset >= end_offset:
         kept -= 1
@@ -75,7 +86,7 @@ def trimmed_at_end(epochs: tuple[EpochStart, ...], end_offset: Offset) -> tuple[
 
 
 def trimmed_at_start(epochs: tuple[EpochStart, ...], start_offset: Offset) -> tuple[EpochStart, ...]:
-    """Return the cache of a log whose start was raised: the epoch that lies there begins there now."""
+    """Return the cache of a log that now starts at `start_offset`: the epoch of that offset begins there."""
     dropped = 0
     while dropped < len(epochs) and epochs[dropped].start_offset <= start_offset:
         dropped += 1

@@ -1,28 +1,44 @@
-"""A leader's answer to a fetch, and what a follower makes of it.
+"""Decide a leader's answer to a follower's fetch, and what the follower does with the answer.
 
-It decides, in this order: whether the request is for this topic, this epoch and this leader; whether the sender is
-a replica; whether the logs part; what the leader may learn from the fetch. On the follower's side: what the answer
-does to the high watermark.
+What it decides: on the leader, in this order: is the request of this leader epoch and to the leader, is the sender a
+replica, do the logs diverge, and what does the leader record of the follower. On the follower: its log, high watermark
+and log start after the answer.
 
-Goals, most important first
+Goals, most important first:
 1. The leader never counts an offset of a log that is not a prefix of its own.
-2. A replica that follows an older or a newer epoch learns so, and nothing else.
-3. Every accepted fetch moves what the leader knows: caught up or not, in the ISR or not, committed how far.
+2. A replica that follows in an older or newer leader epoch learns so, and nothing else.
+3. Each accepted fetch updates the follower's state at the leader: caught up or not, in the ISR or not, committed to
+   where.
 
-Constraints: a refused fetch changes nothing. The leader's end that counts is the one before the read, so that
-appends during the read do not make a follower late. The high watermark is looked at again only if the follower's
-recorded end changed, and a follower may be added to the ISR before that.
+Constraints: a refused fetch changes nothing. The leader's end that counts is the one before the read, so that appends
+during the read do not make a follower late. The high watermark is looked at again only if the follower's recorded end
+offset changed, and the follower may be added to the ISR before that.
 
-How: `decide_fetch` decides without changing anything; a `FollowerFetchHandler` also records the follower's fetch.
+How: `decide_fetch` decides without changing anything; a `FollowerFetchHandler` also records the follower's fetch
+state. The explorers and the simulated leader ask the same functions.
 
-Worked example: a leader in epoch 4 (epochs 1 at 0, 4 at 10) gets a fetch at 12 with last fetched epoch 3. Epoch 3 is
-answered as epoch 1 ending at 10; 1 < 3, so the logs part: the follower gets (1, 10), no records, and stays where
-it was in the leader's books.
+Example: a leader in epoch 4 (epoch 1 from 0, epoch 4 from 10) gets a fetch at 12 with last fetched epoch 3. Epoch 3 is
+answered as epoch 1 ending at 10; 1 is below 3, so the logs diverge and the answer has no records.
 
-Left out: sizes, sessions, quotas and waiting for data; isolation levels, which bound the read, are `follower_read`'s.
+>>> from replication.rules.partition import EpochStart, PartitionEpoch
+>>> from replication.rules.switches import CURRENT
+>>> one, two = BrokerId(1), BrokerId(2)
+>>> epochs = (EpochStart(LeaderEpoch(1), Offset(0)), EpochStart(LeaderEpoch(4), Offset(10)))
+>>> log = LogState(Offset(0), Offset(15), Offset(9), epochs)
+>>> leader = LeaderState(one, LeaderEpoch(4), PartitionEpoch(0), Offset(10), (one, two), (Follower(two),))
+>>> request = FetchRequest(
+...     replica=two, offset=Offset(12), leader_epoch=LeaderEpoch(4), last_fetched_epoch=LeaderEpoch(3)
+... )
+>>> answer_fetch(leader, log, request, CURRENT).diverging
+EpochEnd(epoch=1, end_offset=10)
 
-Source: Kafka core Partition.fetchRecords, readRecords, updateFollowerFetchState, Replica.updateFetchStateOrThrow and
-AbstractFetcherThread.processFetchRequest, commit 1eb7644 (2024-10); KAFKA-12996, KAFKA-13141, KAFKA-14704, KIP-903.
+Left out: sizes, fetch sessions, quotas and waiting for data; the topic id, as a request of the simulation names its
+partition by it; isolation levels, which `follower_read` decides.
+
+Source: Kafka core ReplicaManager.fetchMessages, Partition.fetchRecords, readRecords, updateFollowerFetchState,
+Replica.updateFetchStateOrThrow and AbstractFetcherThread.processFetchRequest,
+ReplicaFetcherThread.processPartitionData, commit 1eb7644 (2024-10); KIP-595, KAFKA-12996, KAFKA-13141, KAFKA-14704,
+KIP-903.
 """
 
 from __future__ import annotations
@@ -58,7 +74,7 @@ _NONE: Final = ErrorCode.NONE
 
 @value(kw_only=True)
 class FetchRequest:
-    """One partition of a follower's fetch; -1 stands for an epoch that is not given."""
+    """One partition of a follower's fetch request; -1 is an epoch that the request does not carry."""
 
     replica: BrokerId
     offset: Offset
@@ -70,9 +86,9 @@ class FetchRequest:
 
 @value(kw_only=True)
 class FetchAnswer:
-    """One partition of the answer. Where the logs part, `diverging` says where, and there are no records.
+    """One partition of a fetch response; where the logs diverge, `diverging` says where, and there are no records.
 
-    Without an error and without divergence the records from the offset asked for up to `end_offset` may be sent.
+    Without an error and without divergence, the records from the requested offset up to `end_offset` may be sent.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -123,7 +139,7 @@ class _CachedDecision:
 
 
 def check_leader_epoch(role: LeaderState | FollowerState, leader_epoch: LeaderEpoch, rules: Rules) -> ErrorCode:
-    """Return the error for a request of `leader_epoch` to the leader that `role` is, or is not."""
+    """Return the error for a request that carries `leader_epoch` to the broker in `role`, else NONE."""
     if rules.fetch_epoch_check and leader_epoch != UNKNOWN_EPOCH and leader_epoch != role.leader_epoch:
         stale = leader_epoch < role.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if stale else ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -131,7 +147,7 @@ def check_leader_epoch(role: LeaderState | FollowerState, leader_epoch: LeaderEp
 
 
 def answer_fetch(role: LeaderState | FollowerState, log: LogState, request: FetchRequest, rules: Rules) -> FetchAnswer:
-    """Return the answer to a follower's fetch; nothing is changed by it."""
+    """Return the answer to a follower's fetch; nothing changes by it."""
     error = check_leader_epoch(role, request.leader_epoch, rules)
     if error is not _NONE:
         return FetchAnswer(error=error)
@@ -215,10 +231,11 @@ class FollowerFetchHandler:
 def recorded(
     follower: Follower, request: FetchRequest, leader_epoch: LeaderEpoch, leader_end_offset: Offset, now_ms: TimeMs
 ) -> Follower:
-    """Return what a leader knows of a follower after a fetch; `leader_end_offset` is its end before it read for it.
+    """Return a follower's state at its leader after a fetch; `leader_end_offset` is the leader's end before the read.
 
-    The follower was caught up now if it asks for that end; or at its previous fetch, if it asks for what was the
-    end then: so a follower under steady load, always one batch behind, stays in the ISR.
+    The follower was caught up now if it asks for that end, or at its previous fetch if it asks for what was the end
+    then: so a follower under steady load, always one batch behind, stays in the ISR
+    (Replica.updateFetchStateOrThrow).
     """
     offset, end_before, caught_up_at_ms = request.offset, follower.leader_end_offset, follower.caught_up_at_ms
     had_all_at_ms = caught_up_at_ms
@@ -241,7 +258,7 @@ def recorded(
 
 
 def after_answer(log: LogState, answer: FetchAnswer, rules: Rules) -> LogState:
-    """Return a follower's log after an answer without error, whose records it has appended to `log` already."""
+    """Return a follower's log after an answer without error; its records are appended to `log` already."""
     assert answer.error is _NONE, answer
     if answer.diverging is not None:
         if not rules.truncate_before_high_watermark:

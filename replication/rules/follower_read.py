@@ -1,22 +1,36 @@
-"""What consumers may read, and where: the leader, or a follower near them.
+"""Decide which replica a consumer reads from, and up to which offset: the leader, or a follower in its rack.
 
-It decides whether a leader sends a consumer to a follower, which part of its log a replica shows, and what a client is
-told when it asks for the end of the log.
+What it decides: whether a leader sends a consumer to a follower, which part of its log a replica shows, and what a
+client is told that asks for the end of the log.
 
-Goals, most important first
-1. A consumer never sees what is not committed.
-2. A consumer is never told an end of the log that goes backwards because the leader is new.
-3. It reads in its own rack where it can.
+Goals, most important first:
+1. A consumer never sees a record above the replica's high watermark.
+2. A client is never told an end of the log that goes backwards because the leader is new.
+3. A consumer reads in its own rack where it can.
 
-Constraints: every replica shows what lies below its own high watermark, which lags behind the leader's; an
-offset between the two is not an error but a reason to ask again. Only members of the ISR that are alive are preferred.
+Constraints: each replica shows what lies below its own high watermark, which lags behind the leader's; an offset
+between the two is not an error but a reason to ask again. Only live members of the ISR are preferred.
 
-How: by racks, the leader if it is in the consumer's rack; else the most caught-up replica there; else the leader.
+How: the leader if it is in the consumer's rack or the consumer names none; else the most caught-up replica of that
+rack; else the leader.
 
-Worked example: the consumer is in rack "a", the leader in "b", follower 2 in "a" with end 9: a fetch at 9 is
-sent to 2, a fetch at 10 stays with the leader.
+Example: the consumer is in rack "a", the leader, 1, in "b", and follower 2, in "a", has the records up to 9.
 
-Left out: other replica selectors; the cache of the consumer, which asks anew every five minutes.
+>>> from broker.ids import BrokerEpoch, LeaderEpoch
+>>> from broker.units import TimeMs
+>>> from replication.rules.partition import BrokerStatus, PartitionEpoch
+>>> from replication.rules.switches import CURRENT
+>>> one, two = BrokerId(1), BrokerId(2)
+>>> follower = Follower(two, end_offset=Offset(9), start_offset=Offset(0))
+>>> leader = LeaderState(one, LeaderEpoch(0), PartitionEpoch(0), Offset(0), (one, two), (follower,))
+>>> racks = {one: BrokerStatus(epoch=BrokerEpoch(0), rack="b"), two: BrokerStatus(epoch=BrokerEpoch(0), rack="a")}
+>>> preferred_replica(leader, Offset(9), "a", Moment(TimeMs(0), racks), CURRENT)
+2
+>>> preferred_replica(leader, Offset(10), "a", Moment(TimeMs(0), racks), CURRENT) is None
+True
+
+Left out: other replica selectors; the consumer's cache of the preferred replica, which it asks for anew every five
+minutes.
 
 Source: Kafka core ReplicaManager.findPreferredReadReplica, Partition.fetchOffsetForTimestamp, clients
 RackAwareReplicaSelector, commit 1eb7644 (2024-10); KIP-207, KIP-392, KAFKA-15390.
@@ -52,7 +66,7 @@ def preferred_replica(
 
 
 def check_consumer_fetch(role: LeaderState | FollowerState, log: LogState, offset: Offset, rules: Rules) -> ErrorCode:
-    """Return the error for a consumer's fetch at `offset`; NONE if records up to the high watermark may be sent."""
+    """Return the error for a consumer's fetch at `offset`; NONE to send records up to the high watermark."""
     if isinstance(role, FollowerState) and not rules.follower_reads:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if not log.start_offset <= offset <= log.end_offset:
@@ -63,7 +77,7 @@ def check_consumer_fetch(role: LeaderState | FollowerState, log: LogState, offse
 
 
 def latest_offset(leader: LeaderState, log: LogState, rules: Rules) -> tuple[ErrorCode, Offset]:
-    """Return the answer to a client that asks for the log's end: the high watermark, once it is of this epoch."""
+    """Return the answer to a client's ListOffsets for LATEST: the high watermark, once it is of this leader epoch."""
     if rules.offset_not_available and leader.epoch_start_offset > log.high_watermark:
         return ErrorCode.OFFSET_NOT_AVAILABLE, Offset(-1)
     return ErrorCode.NONE, log.high_watermark

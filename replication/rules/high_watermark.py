@@ -1,22 +1,38 @@
-"""How far the log is committed: the high watermark of a leader and of a follower.
+"""Decide how far the log is committed: the high watermark of a leader and of a follower.
 
-It decides the end, exclusive, of what consumers may read and of what an acks=all producer may rely on.
+What it decides: the exclusive end of what consumers may read, and of what an acks=all producer may rely on.
 
-Goals, most important first
-1. What lies below it is on every replica that may be elected cleanly, so an election does not lose it.
-2. It moves on as soon as the ISR has the records.
+Goals, most important first:
+1. What lies below the high watermark is on every replica that may be elected cleanly, so that no clean election loses
+   it.
+2. The high watermark moves on as soon as the ISR has the records.
 
-Constraints: on a leader it only rises; it never passes the log's end. On a follower it may fall after an election,
-as a new leader starts from what it knew itself: what was once committed is still there, it is only not shown for a
-while. Below min.insync.replicas it stands still, since 3.7.
+Constraints: on a leader it only rises; it never passes the log's end. On a follower it may fall after an election, as a
+new leader starts from its own: what was committed is still there, and is only not shown for a while. Below
+min.insync.replicas it stands still, since 3.7.
 
-How. The leader takes the least end offset over itself, the maximal ISR (who is being added counts already, who is being
-removed counts still), and followers outside that are caught up and may join: were these not waited for, a
-follower could run after a high watermark that it needs to reach for ever.
+How: the leader takes the least end offset over itself, the maximal ISR (a replica being added counts already, one
+being removed counts still), and the caught-up followers outside it that may join: were these not waited for, a
+follower could run after a rising high watermark for ever and never join.
 
-Worked example: ISR (1, 2), ends 10 and 8, replica 3 out of sync at 5 and not caught up: 8. With 3 being added: 5.
+Example: ISR (1, 2), ends 10 and 8; replica 3 is out of sync at 5 and not caught up. With 3 being added it is 5.
 
-Left out: the last stable offset of transactions; it is bounded by this and lives with the log.
+>>> from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch
+>>> from broker.units import TimeMs
+>>> from replication.rules.isr import propose_expand
+>>> from replication.rules.partition import PartitionEpoch
+>>> one, two, three = BrokerId(1), BrokerId(2), BrokerId(3)
+>>> followers = tuple(
+...     Follower(broker, end_offset=Offset(end), leader_epoch=LeaderEpoch(0)) for broker, end in ((two, 8), (three, 5))
+... )
+>>> leader = LeaderState(one, LeaderEpoch(0), PartitionEpoch(0), Offset(0), (one, two), followers)
+>>> log, later = LogState(Offset(0), Offset(10), Offset(0)), Moment(TimeMs(60_000), {})
+>>> leader_high_watermark(leader, log, later, PartitionSettings())
+8
+>>> leader_high_watermark(propose_expand(leader, three, BrokerEpoch(0)), log, later, PartitionSettings())
+5
+
+Left out: the last stable offset of transactions; it is bounded by the high watermark and lives with the log.
 
 Source: Kafka core Partition.maybeIncrementLeaderHW, UnifiedLog.maybeIncrementHighWatermark and
 updateHighWatermark, commit 1eb7644 (2024-10); KIP-497, KAFKA-15021, KAFKA-15583, KAFKA-9491.
@@ -33,7 +49,7 @@ from replication.rules.switches import Rules
 
 
 def leader_high_watermark(leader: LeaderState, log: LogState, moment: Moment, settings: PartitionSettings) -> Offset:
-    """Return the leader's high watermark now; never less than `log.high_watermark`.
+    """Return the leader's high watermark now (maybeIncrementLeaderHW); never less than `log.high_watermark`.
 
     To be asked after an append, after a follower's recorded end changed, after a change of the ISR was answered,
     and on becoming leader. Cost: linear in the followers.
@@ -55,12 +71,12 @@ def leader_high_watermark(leader: LeaderState, log: LogState, moment: Moment, se
 
 
 def follower_high_watermark(log: LogState, leader_high_watermark: Offset) -> Offset:
-    """Return a follower's high watermark after it appended an answer that carried the leader's."""
+    """Return a follower's high watermark for the leader's, bounded by the follower's own log."""
     return max(log.start_offset, min(leader_high_watermark, log.end_offset))
 
 
 def truncated_high_watermark(high_watermark: Offset, end_offset: Offset) -> Offset:
-    """Return the high watermark after the log was cut to `end_offset`."""
+    """Return the high watermark after the log was truncated to `end_offset`."""
     return min(high_watermark, end_offset)
 
 

@@ -1,28 +1,38 @@
-"""Who is in sync: when a follower counts as caught up, when it leaves the ISR and when it may come back.
+"""Decide which followers are in sync: which leave the ISR (maybeShrinkIsr) and which may join it (maybeExpandIsr).
 
-It decides, for a leader, which members lag too far (shrink), whether a follower may be added (expand), and which set
-the high watermark has to respect while the controller has not answered yet (maximal ISR).
+What it decides: for a leader, which members lag by more than replica.lag.time.max.ms, whether a follower may be added,
+and which set the high watermark respects while an AlterPartition request is pending (the maximal ISR).
 
-Goals, most important first
-1. A replica in the ISR holds everything that was ever committed.
+Goals, most important first:
+1. A replica in the ISR holds every committed record.
 2. A dead or slow follower does not hold the partition up for ever.
-3. A follower that lags no longer than allowed is not thrown out.
+3. A follower that lags no longer than allowed stays in the ISR.
 
-Constraints: one change at a time is under way; the leader is always a member; nothing here trusts a follower's word
-about anything but its own log.
+Constraints: one change at a time is pending; the leader is always a member; nothing here trusts a follower's word about
+anything but its own log.
 
-How. A follower is caught up if its end equals the leader's or if it had everything at some time in the last
-`lag_ms_max`; when that was is noted with each fetch (`fetch.recorded`). Shrinking is by time,
-joining is by offsets: at least the leader's high watermark, and at least where the leader's epoch began, as a leader
-newly elected does not know how far its predecessor had committed.
+How: a follower is caught up if its end equals the leader's, or if it had every record at some time in the last
+`lag_ms_max`; that time is recorded with each fetch (`fetch.recorded`). Shrinking goes by time, joining by offsets: at
+least the leader's high watermark, and at least the offset where the leader's epoch began, because a new leader does not
+know how far its predecessor had committed.
 
-Worked example: lag_ms_max 30000; a follower had everything at 1000 ms and is one record short since. At 31000 ms it
-is caught up, at 31001 ms it is out.
+Example: replica.lag.time.max.ms is 30000; a follower had every record at 1000 ms and is one record short since then.
 
-Left out: the timer that looks for laggards (every lag_ms_max / 2, so removal takes up to 1.5 times the lag).
+>>> from broker.ids import LeaderEpoch
+>>> from replication.rules.partition import PartitionEpoch
+>>> one, two = BrokerId(1), BrokerId(2)
+>>> follower = Follower(two, end_offset=Offset(9), caught_up_at_ms=TimeMs(1_000))
+>>> leader = LeaderState(one, LeaderEpoch(0), PartitionEpoch(0), Offset(0), (one, two), (follower,))
+>>> lagging(leader, Offset(10), TimeMs(31_000), PartitionSettings())
+()
+>>> lagging(leader, Offset(10), TimeMs(31_001), PartitionSettings())
+(2,)
 
-Source: Kafka core Partition.scala (needsExpandIsr, isReplicaIsrEligible, getOutOfSyncReplicas, prepareIsrExpand,
-prepareIsrShrink) and Replica.scala, commit 1eb7644 (2024-10); KAFKA-7128, KAFKA-7152, KIP-497, KIP-841, KIP-903.
+Left out: the timer that looks for lagging followers (every lag_ms_max / 2, so removal takes up to 1.5 times the lag).
+
+Source: Kafka core Partition.maybeShrinkIsr, maybeExpandIsr, needsExpandIsr, isReplicaIsrEligible,
+getOutOfSyncReplicas, prepareIsrExpand, prepareIsrShrink, ReplicaManager.maybeShrinkIsr and Replica.isCaughtUp, commit
+1eb7644 (2024-10); KAFKA-7128, KAFKA-7152, KIP-497, KIP-841, KIP-903.
 """
 
 from __future__ import annotations
@@ -46,14 +56,14 @@ from replication.rules.switches import Rules
 
 
 def is_caught_up(follower: Follower, leader_end_offset: Offset, now_ms: TimeMs, settings: PartitionSettings) -> bool:
-    """Return whether a follower has everything, or had within the last `lag_ms_max`."""
+    """Return whether a follower has every record, or had every record within the last `lag_ms_max`."""
     if settings.rules.caught_up_at_end_offset and follower.end_offset == leader_end_offset:
         return True
     return now_ms - follower.caught_up_at_ms <= settings.lag_ms_max
 
 
 def is_eligible(follower: Follower, status: BrokerStatus | None, rules: Rules) -> bool:
-    """Return whether metadata lets a follower into the ISR: registered, active, and the same life that fetched."""
+    """Return whether metadata lets a follower into the ISR: registered, active, in the broker epoch that fetched."""
     if rules.isr_join_eligibility and (status is None or not status.is_active):
         return False
     if rules.isr_join_broker_epoch:
@@ -66,7 +76,7 @@ def is_eligible(follower: Follower, status: BrokerStatus | None, rules: Rules) -
 def lagging(
     leader: LeaderState, leader_end_offset: Offset, now_ms: TimeMs, settings: PartitionSettings
 ) -> tuple[BrokerId, ...]:
-    """Return the members to remove, in the ISR's order; none while a change is under way."""
+    """Return the members whose lag exceeds replica.lag.time.max.ms, in ISR order; none while a change is pending."""
     if leader.pending is not None:
         return ()
     lagging = []
@@ -99,9 +109,9 @@ def may_join(
 
 
 def maximal_isr(leader: LeaderState, rules: Rules) -> tuple[BrokerId, ...]:
-    """Return the set that the high watermark must respect: the ISR, and who is being added to it.
+    """Return the set that the high watermark must respect: the ISR, and the follower being added to it.
 
-    Without the rule of the maximal ISR the leader takes a shrink for granted and an addition for not yet made.
+    Without the rule `maximal_isr` the leader takes a shrink for granted and an addition for not yet made.
     """
     if leader.pending is None:
         return leader.isr
@@ -112,13 +122,13 @@ def maximal_isr(leader: LeaderState, rules: Rules) -> tuple[BrokerId, ...]:
 
 
 def propose_shrink(leader: LeaderState, removed: tuple[BrokerId, ...], own_epoch: BrokerEpoch) -> LeaderState:
-    """Return the state with a request under way that removes members; `own_epoch` is the leader's broker epoch."""
+    """Return the leader's state with a pending request that removes members; `own_epoch` is its broker epoch."""
     assert leader.broker not in removed, (leader.broker, removed)
     return _proposing(leader, tuple(broker for broker in leader.isr if broker not in removed), own_epoch)
 
 
 def propose_expand(leader: LeaderState, added: BrokerId, own_epoch: BrokerEpoch) -> LeaderState:
-    """Return the state with a request under way that adds one member."""
+    """Return the leader's state with a pending request that adds one member."""
     assert added not in leader.isr, (added, leader.isr)
     return _proposing(leader, (*leader.isr, added), own_epoch)
 

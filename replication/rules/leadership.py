@@ -1,26 +1,35 @@
-"""Becoming leader, becoming follower: what a broker does when metadata gives it a part in a partition.
+"""Decide what a broker assumes when it becomes leader or follower of a partition (makeLeader, makeFollower).
 
-It decides whether news of a partition is taken, what a new leader assumes about its followers, and whether a
-follower starts fetching anew.
+What it decides: whether a new state of a partition is applied, what a new leader assumes about its followers, and
+whether a follower has to find its place in the leader's log again.
 
-Goals, most important first
+Goals, most important first:
 1. A leader counts only what followers tell it in its own epoch.
-2. Old news never undoes new.
-3. News that changes nothing interrupts nobody.
+2. An older partition state never undoes a newer one.
+3. A partition state that changes nothing interrupts no replica.
 
-Constraints: news is old if its partition epoch is less than the one known; the same is taken, as the answer to
-the leader's own request may have brought it first. The epoch's start is the log's end at the instant the leader
-learns of the epoch, and is written into the epoch cache before any record.
+Constraints: a state is old if its partition epoch is below the known one; an equal one is applied, because the answer
+to the leader's own AlterPartition request may have brought it first. The epoch's start is the log's end at the instant
+when the leader learns its epoch, and is assigned in the epoch cache before any record is appended.
 
-How. A broker that did not lead before knows nothing of the followers' logs. One that led already keeps what it
-knows, as the followers have not been cut by anybody else: this also counts as said in the new epoch. In
-both cases members of the ISR count as caught up now, others as never. A change that was asked for and not
-answered is forgotten: the ISR is the one in the news.
+How: a broker that did not lead before knows nothing of the followers' logs. One that led already keeps their end
+offsets, as no other leader has truncated them; they count as fetched in the new epoch. In both cases members of the
+ISR count as caught up now, others as never. A pending AlterPartition request is dropped: the ISR is the new state's.
 
-Worked example: leader in epoch 3 gets news of epoch 4 with itself as leader and its log at 17: epoch 4 starts at 17,
-followers keep their ends.
+Example: the log ends at 17 when the broker learns that it leads epoch 4: epoch 4 starts at 17.
 
-Left out: creating the log, its directory, deleted topics.
+>>> from broker.ids import LeaderEpoch, Offset
+>>> from replication.rules.switches import CURRENT
+>>> one, two = BrokerId(1), BrokerId(2)
+>>> state = PartitionState(replicas=(one, two), isr=(one, two), leader=one, leader_epoch=LeaderEpoch(4))
+>>> log = LogState(Offset(0), Offset(17), Offset(12))
+>>> leading = become_leader(unassigned(one), state, log, TimeMs(0), CURRENT)
+>>> leading.state.epoch_start_offset, leading.log.epochs
+(17, (EpochStart(epoch=4, start_offset=17),))
+>>> become_follower(unassigned(two), state).restarts
+True
+
+Left out: creating the log and its directory; deleted topics.
 
 Source: Kafka core Partition.makeLeader, makeFollower, updateAssignmentAndIsr and Replica.resetReplicaState,
 commit 1eb7644 (2024-10); KAFKA-13790, KAFKA-7415, KAFKA-7164.
@@ -48,7 +57,7 @@ from replication.rules.switches import Rules
 
 @attrs.frozen
 class Following:
-    """A follower's state after news; `restarts` says that it must find its place in the leader's log anew."""
+    """A follower's state after metadata was applied; `restarts` says that it must find its place in the log again."""
 
     state: FollowerState
     restarts: bool
@@ -56,14 +65,14 @@ class Following:
 
 @attrs.frozen
 class Leading:
-    """A leader's state after news, and its log with the epoch noted. Look at the high watermark next."""
+    """A leader's state after metadata was applied, and its log with the epoch assigned."""
 
     state: LeaderState
     log: LogState
 
 
 def unassigned(broker: BrokerId) -> FollowerState:
-    """Return what a broker knows of a partition before the first news."""
+    """Return a broker's state of a partition before it has applied any metadata of it."""
     return FollowerState(
         broker=broker, leader=NO_LEADER, leader_epoch=UNKNOWN_EPOCH, partition_epoch=PartitionEpoch(-1)
     )
@@ -72,7 +81,7 @@ def unassigned(broker: BrokerId) -> FollowerState:
 def become_leader(
     known: LeaderState | FollowerState, new_state: PartitionState, log: LogState, now_ms: TimeMs, rules: Rules
 ) -> Leading | None:
-    """Return the state of a broker that `news` names as leader; None if the news is old."""
+    """Return the state of a broker that `new_state` names as leader; None if that state is old."""
     assert new_state.leader == known.broker, (new_state, known)
     if new_state.partition_epoch < known.partition_epoch:
         return None
@@ -104,7 +113,7 @@ def become_leader(
 
 
 def become_follower(known: LeaderState | FollowerState, new_state: PartitionState) -> Following | None:
-    """Return the state of a broker that `news` does not name as leader; None if the news is old."""
+    """Return the state of a broker that `new_state` does not name as leader; None if that state is old."""
     assert new_state.leader != known.broker, (new_state, known)
     if new_state.partition_epoch < known.partition_epoch:
         return None

@@ -1,14 +1,18 @@
-"""How many in-sync replicas a partition needs, and whether it has them.
+"""Decide how many in-sync replicas a partition needs, and whether it has them.
 
-It decides the number that min.insync.replicas comes to for one partition, on the leader and on the controller.
+What it decides: the effective min.insync.replicas of one partition, on the leader and on the controller.
 
-Constraint: a partition with fewer replicas than min.insync.replicas needs all of them and no more, since 3.7;
-before, it could never take an acks=all write.
+Constraints: a partition with fewer replicas than min.insync.replicas needs all of them and no more, since 3.7; before,
+it could never accept an acks=all write.
 
-Worked example: min.insync.replicas=3 on a partition of 2 replicas is 2 now, 3 under the rules of 3.6.
+Example: min.insync.replicas is 3 and the partition has 2 replicas.
+
+>>> from replication.rules.switches import CURRENT, rules_of
+>>> effective_min_isr(3, 2, CURRENT), effective_min_isr(3, 2, rules_of("3.6"))
+(2, 3)
 
 Left out: the controller counts the replicas of the topic's partition 0 and the leader those of its own
-partition; callers pass the count that is theirs.
+partition; callers pass their own count.
 
 Source: Kafka core Partition.effectiveMinIsr and isUnderMinIsr, metadata
 ReplicationControlManager.getTopicEffectiveMinIsr, commit 1eb7644 (2024-10); KAFKA-15583.
@@ -22,10 +26,10 @@ from replication.rules.switches import Rules
 
 
 def effective_min_isr(min_isr: int, replica_count: int, rules: Rules) -> int:
-    """Return the number of in-sync replicas that are needed when there are `replica_count` replicas."""
+    """Return the number of in-sync replicas that a partition of `replica_count` replicas needs."""
     return min(min_isr, replica_count) if rules.effective_min_isr else min_isr
 
 
 def is_under_min_isr(leader: LeaderState, settings: PartitionSettings) -> bool:
-    """Return whether the ISR that the controller confirmed last is too small."""
+    """Return whether the ISR that the controller confirmed last is below the effective min.insync.replicas."""
     return len(leader.isr) < effective_min_isr(settings.min_isr, leader.replica_count, settings.rules)

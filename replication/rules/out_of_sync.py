@@ -1,20 +1,31 @@
-"""The replicas that are out of sync: how far behind each is, and why it is not in the ISR.
+"""Describe the replicas outside the ISR: how far behind each one is, and why it is outside.
 
-It decides nothing about the partition; it reads off what its leader knows. AR = ISR + OSR: every assigned replica
-is in sync or stands here.
+What it decides: nothing about the partition; it reads off what the leader knows. AR = ISR + OSR: every assigned
+replica is in sync or is listed here.
 
-Goals, most important first
+Goals, most important first:
 1. Each replica out of sync has one reason, the first that holds in the order of `Why`.
-2. Lag is given in records and in time, each as far as the leader knows it.
+2. Lag is given in records and in milliseconds, each as far as the leader knows it.
 
-Constraints: what the leader cannot know is None: the end of a replica that has not fetched since this leader leads,
-and since when a replica lags that never had everything.
+Constraints: what the leader cannot know is None: the end offset of a replica that has not fetched since this leader
+leads, and the lag in time of a replica that never had every record.
 
-How: first what metadata says of the broker, then what its fetches say.
+How: metadata of the broker is looked at first, its fetches second.
 
-Worked example: ends 9 and 4, last fetch 40 s ago, lag allowed 30 s: 5 records behind and STUCK.
+Example: the leader's log ends at 9, the follower's at 4, and the follower's last fetch is 40 s ago.
 
-Left out: followers of other leaders; after an election all is asked anew.
+>>> from broker.ids import BrokerEpoch, LeaderEpoch, Offset
+>>> from broker.units import TimeMs
+>>> from replication.rules.partition import BrokerStatus, PartitionEpoch
+>>> one, two = BrokerId(1), BrokerId(2)
+>>> follower = Follower(two, end_offset=Offset(4), fetched_at_ms=TimeMs(20_000), broker_epoch=BrokerEpoch(0))
+>>> leader = LeaderState(one, LeaderEpoch(0), PartitionEpoch(0), Offset(0), (one,), (follower,))
+>>> log = LogState(Offset(0), Offset(9), Offset(9))
+>>> now = Moment(TimeMs(60_000), {two: BrokerStatus(epoch=BrokerEpoch(0))})
+>>> [(found.why.name, found.lag_records, found.lag_ms) for found in out_of_sync(leader, log, now, PartitionSettings())]
+[('STUCK', 5, None)]
+
+Left out: what followers told earlier leaders; after an election each follower is asked anew.
 
 Source: the order is ours; the facts are those of Kafka core Partition.getOutOfSyncReplicas and isReplicaIsrEligible,
 commit 1eb7644 (2024-10), which knows stuck followers and slow ones.
@@ -63,7 +74,7 @@ class Why(enum.Enum):
 
 @attrs.frozen
 class OutOfSync:
-    """One replica out of sync. `lag_ms` is the time since it had everything, None if it never had as far as known."""
+    """One out-of-sync replica; `lag_ms` is the time since it had every record, None if it never had as far as known."""
 
     broker: BrokerId
     why: Why
@@ -74,7 +85,7 @@ class OutOfSync:
 def out_of_sync(
     leader: LeaderState, log: LogState, moment: Moment, settings: PartitionSettings
 ) -> tuple[OutOfSync, ...]:
-    """Return the OSR of a partition as its leader knows it, in assignment order. Cost: linear in the followers."""
+    """Return the out-of-sync replicas as their leader knows them, in assignment order. Cost: linear."""
     found = []
     for follower in leader.followers:
         if follower.broker not in leader.isr:

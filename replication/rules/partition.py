@@ -1,26 +1,30 @@
-"""The values that the rules of replication work on: a partition as controller, leader and log see it.
+"""Define the values that rules take and return: a partition as controller, leader and follower see it, and a log.
 
-It decides only what can be read off a value: AR = ISR + OSR, the place of a follower, whether a change of the
-ISR is under way. Every rule in the modules beside this one takes these values and returns new ones.
+What it decides: only what can be read off a value: AR = ISR + OSR, a follower's state, whether a change of the ISR is
+pending. Every rule in the modules beside this one takes these values and returns new ones.
 
-Goals, most important first
+Goals, most important first:
 1. One value for each point of view, so that no rule can use what its broker could not know.
 2. Small, frozen, hashable: a simulation keeps thousands, an explorer compares millions.
 
 Constraints: tuples keep Kafka's orders (replicas: assignment order, preferred leader first; ISR: as the last change
 wrote it). An end offset is exclusive. -1 stands for "not known" where Kafka writes -1 on the wire.
 
-How, for whoever builds roles on these values:
+How: for roles that are built on these values:
 - The controller holds one `PartitionState` a partition and one `BrokerStatus` a registered broker. Each change comes
   from `partition_change.change` or from an event in `controller_events`, raises the partition epoch by one, and is
   sent to the replicas as it is: a `PartitionState` is also the metadata record that a broker learns.
 - A leader holds a `LeaderState` (`leadership.become_leader` makes it) and, of its log, shows a `LogState`.
-  `fetch.answer_fetch` takes a follower's fetch, `isr` and `high_watermark` say what follows from it, and the
-  `AlterPartitionRequest` in `LeaderState.pending` is the one request that may be under way.
-- A follower holds a `FollowerState` and its own `LogState`; `truncation` says what an answer does to its log.
+  `fetch.decide_fetch` answers a follower's fetch, `isr` and `high_watermark` say what follows from it, and the
+  `AlterPartitionRequest` in `LeaderState.pending` is the one request that may be pending.
+- A follower holds a `FollowerState` and its own `LogState`; `fetch.after_answer` says what its log is after an answer.
 - Whoever applies a decision to a log (the explorer's tuples, a real PartitionLog) does so itself.
 
-Worked example: replicas (1, 2, 3), ISR (2, 1): `out_of_sync` is (3,), and AR is ISR and OSR together.
+Example: replicas (1, 2, 3) with ISR (2, 1).
+
+>>> one, two, three = BrokerId(1), BrokerId(2), BrokerId(3)
+>>> PartitionState(replicas=(one, two, three), isr=(two, one), leader=two).out_of_sync
+(3,)
 
 Left out: directories within a broker; whether a replica's directory is online is part of who is acceptable.
 
@@ -39,7 +43,7 @@ from broker.values import value
 PartitionEpoch = NewType("PartitionEpoch", int)
 
 START: Final = TimeMs(0)
-"""The time at which nobody was ever caught up yet, as Kafka's replicas have it."""
+"""The time at which no follower was caught up yet, as in Kafka's Replica."""
 
 FIRST_LEADER_EPOCH: Final = LeaderEpoch(0)
 FIRST_PARTITION_EPOCH: Final = PartitionEpoch(0)
@@ -47,12 +51,12 @@ FIRST_PARTITION_EPOCH: Final = PartitionEpoch(0)
 UNKNOWN_OFFSET: Final = Offset(-1)
 UNKNOWN_EPOCH: Final = LeaderEpoch(-1)
 UNKNOWN_BROKER_EPOCH: Final = BrokerEpoch(-1)
-"""What a broker sends when it has no epoch to send: no check is made on it."""
+"""The broker epoch in requests without one: the receiver checks nothing."""
 
 
 @value
 class EpochStart:
-    """One entry of an epoch cache: the first offset of a leader epoch."""
+    """One entry of the epoch cache: the first offset of a leader epoch."""
 
     epoch: LeaderEpoch
     start_offset: Offset
@@ -60,7 +64,7 @@ class EpochStart:
 
 @value
 class EpochEnd:
-    """Where an epoch ends in a log, exclusive; both -1 when the log cannot tell."""
+    """The exclusive end of a leader epoch in a log; both -1 if the log does not know it."""
 
     epoch: LeaderEpoch = UNKNOWN_EPOCH
     end_offset: Offset = UNKNOWN_OFFSET
@@ -68,7 +72,7 @@ class EpochEnd:
 
 @value
 class LogState:
-    """What the rules look at of one replica's log. start_offset <= high_watermark <= end_offset."""
+    """The offsets and epochs of one replica's log that rules read: start_offset <= high_watermark <= end_offset."""
 
     start_offset: Offset
     end_offset: Offset
@@ -76,7 +80,7 @@ class LogState:
     epochs: tuple[EpochStart, ...] = ()
 
     def check_invariants(self) -> None:
-        """Assert that the bounds are in order and the epochs rise strictly within them."""
+        """Assert that the offsets are in order and that the epochs rise strictly within them."""
         assert 0 <= self.start_offset <= self.high_watermark <= self.end_offset, self
         for earlier, later in zip(self.epochs, self.epochs[1:], strict=False):
             assert earlier.epoch < later.epoch, self
@@ -88,7 +92,7 @@ class LogState:
 
 @value(kw_only=True)
 class BrokerStatus:
-    """What metadata says of a registered broker; a broker that is not registered has none.
+    """A registered broker as metadata describes it; a broker that is not registered has none.
 
     `offline` are the partitions whose replica lies in a directory that has failed; `rack` is broker.rack, "" for none.
     """
@@ -101,13 +105,13 @@ class BrokerStatus:
 
     @property
     def is_active(self) -> bool:
-        """Whether it may lead and be in ISRs."""
+        """Whether the broker may lead partitions and be in ISRs: neither fenced nor shutting down."""
         return not self.fenced and not self.shutting_down
 
 
 @value(kw_only=True)
 class PartitionState:
-    """A partition in the controller's eyes, and the record that brokers learn it by.
+    """A partition as the controller sees it, and the metadata record that brokers learn it from.
 
     `leader` is -1 for none. `last_known` holds the last leader (or, where that is not kept, the last eligible
     replicas). `adding` and `removing` are not empty while a reassignment is under way. `recovering` says that
@@ -127,26 +131,26 @@ class PartitionState:
 
     @property
     def out_of_sync(self) -> tuple[BrokerId, ...]:
-        """The OSR: replicas that are not in the ISR, in assignment order."""
+        """The replicas outside the ISR (OSR), in assignment order."""
         return tuple(broker for broker in self.replicas if broker not in self.isr)
 
     @property
     def has_leader(self) -> bool:
-        """Whether a broker leads."""
+        """Whether the partition has a leader."""
         return self.leader != NO_LEADER
 
     @property
     def is_reassigning(self) -> bool:
-        """Whether a reassignment is under way."""
+        """Whether a reassignment is in progress."""
         return bool(self.adding or self.removing)
 
     @property
     def is_under_replicated(self) -> bool:
-        """Whether replicas other than those being added are out of sync."""
+        """Whether a replica that is not being added is outside the ISR."""
         return len(self.replicas) - len(self.adding) > len(self.isr)
 
     def check_invariants(self) -> None:
-        """Assert what holds for every partition under every rule."""
+        """Assert what holds of every partition under every release's rules."""
         replicas = set(self.replicas)
         assert len(replicas) == len(self.replicas) > 0, self
         for part in (self.isr, self.elr, self.adding, self.removing):
@@ -158,7 +162,7 @@ class PartitionState:
 
 @value
 class IsrMember:
-    """One member of a proposed ISR with the broker epoch that the leader knows it by, -1 for none."""
+    """One member of a proposed ISR, with the broker epoch that the leader knows of it, -1 for none."""
 
     broker: BrokerId
     epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH
@@ -166,7 +170,7 @@ class IsrMember:
 
 @value(kw_only=True)
 class AlterPartitionRequest:
-    """A leader's request to the controller: make this the ISR. The epochs are those that the leader knows."""
+    """A leader's AlterPartition request: the ISR that it proposes, with the epochs that it knows."""
 
     leader: BrokerId
     leader_epoch: LeaderEpoch
@@ -176,13 +180,13 @@ class AlterPartitionRequest:
 
     @property
     def members(self) -> tuple[BrokerId, ...]:
-        """The proposed ISR without the epochs."""
+        """The brokers of the proposed ISR."""
         return tuple(member.broker for member in self.isr)
 
 
 @value
 class Follower:
-    """What a leader knows of one follower, all of it from the follower's own fetches.
+    """What a leader knows of one follower, all of it from the follower's own fetches (Kafka's ReplicaState).
 
     `leader_end_offset` is the leader's end at the last fetch; `caught_up_at_ms` the last time at which the follower
     is known to have had everything. `broker_epoch` is None before the first fetch. `leader_epoch` is the epoch
@@ -201,7 +205,7 @@ class Follower:
 
 @value
 class LeaderState:
-    """A partition in its leader's eyes.
+    """A partition as its leader sees it.
 
     `isr` is what the controller confirmed last; `pending` the change that was asked for and not answered yet.
     `epoch_start_offset` is the leader's end at the instant it learned its epoch (LESO). `followers` are all
@@ -222,14 +226,14 @@ class LeaderState:
         return len(self.followers) + 1
 
     def follower(self, broker: BrokerId) -> Follower | None:
-        """Return what is known of one follower; None for a broker that is not assigned."""
+        """Return what the leader knows of one follower; None for a broker that is no replica."""
         for follower in self.followers:
             if follower.broker == broker:
                 return follower
         return None
 
     def with_follower(self, changed: Follower) -> LeaderState:
-        """Return the state with one follower, which must be one of them, replaced."""
+        """Return the state with one of its followers replaced."""
         # Spelt out and by place, as this happens with every fetch: attrs.evolve takes five times as long.
         followers, place = self.followers, 0
         while followers[place].broker != changed.broker:
@@ -247,7 +251,7 @@ class LeaderState:
 
 @value(kw_only=True)
 class FollowerState:
-    """A partition in a follower's eyes; `leader` is -1 while there is none to fetch from."""
+    """A partition as its follower sees it; `leader` is -1 while there is none to fetch from."""
 
     broker: BrokerId
     leader: BrokerId

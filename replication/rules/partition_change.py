@@ -1,25 +1,34 @@
-"""One change of a partition by the controller: everything that follows from a new ISR or new replicas.
+"""Decide everything that follows from a new ISR or new replicas of a partition: Kafka's PartitionChangeBuilder.
 
-It decides the partition's next state: is a reassignment complete, who is eligible, who leads, which epochs rise.
+What it decides: the partition's next state: is a reassignment complete, who is in the ELR, who leads, which epochs
+rise.
 
-Goals, most important first
+Goals, most important first:
 1. One change is one step: nobody ever sees a leader outside the ISR or an ISR of removed replicas.
-2. A leader epoch rises exactly when replicas have to find their place in the leader's log anew.
+2. The leader epoch rises exactly when replicas have to find their place in the leader's log again.
 
-Constraints: the partition epoch rises by one with each change; the leader epoch with each new leader (none
-counts), and for the old leader again if a replica was dropped. A change that changes nothing is none.
-Without ELR the last member of the ISR stays in it though it is dead: nobody else may lead.
+Constraints: the partition epoch rises by one with each change; the leader epoch with each new leader (no leader
+counts as one), and for the same leader if a replica was removed. A change that changes nothing returns None. Without
+ELR the last member of the ISR stays in it though its broker is dead: no other replica may lead.
 
-How, in this order: complete the reassignment; work out the ELR; elect; raise the leader epoch for dropped replicas;
-note ELR and ISR; raise the leader epoch for a smaller ISR (before 3.6); remember the last leader; note the rest.
+How: in this order: complete the reassignment; compute the ELR; elect; raise the leader epoch for removed replicas;
+write ELR and ISR; raise the leader epoch for a smaller ISR (before 3.6); remember the last known leader; write the
+rest.
 
-Worked example: min ISR 2, ELR on, ISR (1, 2), leader 1. Target ISR (2,): leader 2, ISR (2,), ELR (1,), leader epoch
-and partition epoch +1.
+Example: min.insync.replicas is 2, the ISR is (1, 2), 1 leads, and the target ISR is (2,).
+
+>>> one, two = BrokerId(1), BrokerId(2)
+>>> partition = PartitionState(replicas=(one, two), isr=(one, two), leader=one)
+>>> settings = PartitionSettings(min_isr=2)
+>>> after = change(partition, target_of(partition, (two,), settings), {two}, settings)
+>>> after.leader, after.isr, after.elr, after.leader_epoch, after.partition_epoch
+(2, (2,), (1,), 1, 1)
 
 Left out: directories and the record's wire format.
 
-Source: Kafka metadata PartitionChangeBuilder.build and PartitionRegistration.merge, commit 1eb7644 (2024-10);
-KIP-455, KIP-704, KIP-966, KAFKA-15021.
+Source: Kafka metadata PartitionChangeBuilder.build (triggerLeaderEpochBumpForReplicaReassignmentIfNeeded,
+triggerLeaderEpochBumpForIsrShrinkIfNeeded, completeReassignmentIfNeeded) and PartitionRegistration.merge, commit
+1eb7644 (2024-10); KIP-455, KIP-704, KIP-966, KAFKA-15021.
 """
 
 from __future__ import annotations
@@ -39,7 +48,7 @@ from replication.rules.settings import PartitionSettings
 
 @attrs.frozen(kw_only=True)
 class Target:
-    """What a partition is to become. `unclean` are replicas known to have stopped uncleanly.
+    """The state that a partition is to change to. `unclean` are replicas known to have stopped uncleanly.
 
     `topic_replica_count` is the number of replicas of the topic's partition 0, by which Kafka's controller bounds
     min.insync.replicas; None for this partition's own.
@@ -68,7 +77,7 @@ def change(
 ) -> PartitionState | None:
     """Return the partition's next state; None if nothing changes.
 
-    `acceptable` holds the brokers that may lead: unfenced, not stopping, the replica's directory online.
+    `acceptable` holds the brokers that may lead: unfenced, not shutting down, the replica's directory online.
     """
     rules = settings.rules
     phase = completed(target.phase, rules) or target.phase
@@ -95,14 +104,18 @@ def _recorded(
     isr, recovering = phase.isr, target.recovering
     is_new_leader = leader != partition.leader
     if is_new_leader and leader in elr:
+        # Elected from the ELR: the ISR was empty, and is the leader alone until followers catch up with it.
         isr, elr = (leader,), tuple(broker for broker in elr if broker != leader)
     if is_new_leader and elected.is_unclean:
+        # Nobody is known to have the log of an unclean leader, so neither ISR nor ELR of the old log count (KIP-704).
         isr, elr = (leader,), ()
         recovering = rules.leader_recovery_state or recovering
     if not rules.elr:
         elr = ()
         # Nobody but the last member may lead cleanly, so it is never forgotten.
         isr = isr or partition.isr
+    # A new leader epoch makes followers truncate, and tells a removed replica that it is none any more. A smaller ISR
+    # needs neither: until 3.6 it raised the epoch all the same (KAFKA-15021).
     raises_epoch = (
         is_new_leader
         or not set(phase.replicas).issuperset(partition.replicas)

@@ -1,22 +1,25 @@
-"""Whether what a consumer has read is still what the log holds, after the leader has changed.
+"""Decide whether a consumer may go on from its position after a change of leader, or where its log was truncated.
 
-It decides, from the leader's answer to "where does this epoch end in your log?", whether a consumer may go on from its
-position, and where else.
+What it decides: from the leader's answer to OffsetsForLeaderEpoch, whether a consumer's position still stands, and
+where else it goes on.
 
-Goals, most important first
-1. A consumer never goes on in another history without noticing.
-2. What it has read and the log still holds is not read again.
+Goals, most important first:
+1. A consumer never goes on in a diverging log without noticing.
+2. Records that it has read and that the log still holds are not read again.
 
-Constraints: a position is an offset and the leader epoch of the last record before it. It is checked once for each
+Constraints: a position is an offset and the leader epoch of the last record before it. It is validated once for each
 leader epoch that the consumer learns, before the next fetch.
 
-How: the epoch ends at or past the position: go on. It ends before: the log was cut there. The leader cannot tell: the
-log was cut at a place that nobody knows any more, and the consumer has to start by its policy.
+How: the epoch ends at or past the position: go on. It ends before: the log was truncated there. The leader does not
+know the epoch: the log was truncated at an unknown offset, and the consumer starts by its auto.offset.reset.
 
-Worked example: a consumer has read up to offset 3, the last record in epoch 1; the new leader says that epoch 1 ends at
-1: go on at 1.
+Example: a consumer has read up to offset 3, the last record in epoch 1; the new leader says that epoch 1 ends at 1.
 
-Left out: the policy of a consumer that has none, which is told instead (LogTruncationException).
+>>> checked = check_position(Position(Offset(3), LeaderEpoch(1)), EpochEnd(LeaderEpoch(1), Offset(1)))
+>>> checked.check.name, checked.position.offset
+('CUT', 1)
+
+Left out: a consumer without a reset policy, which gets LogTruncationException instead.
 
 Source: Kafka clients SubscriptionState.maybeCompleteValidation and OffsetsForLeaderEpochUtils, 4.0; KIP-320.
 """
@@ -32,21 +35,21 @@ from replication.rules.partition import UNKNOWN_EPOCH, UNKNOWN_OFFSET, EpochEnd
 
 
 class PositionCheck(enum.Enum):
-    """What became of a position."""
+    """The result of validating a position."""
 
     STANDS = enum.auto()
-    """Everything before it is still there."""
+    """Every record before the position is still in the log."""
 
     CUT = enum.auto()
-    """The log was cut below it, and the place is known."""
+    """The log was truncated below the position, at a known offset."""
 
     LOST = enum.auto()
-    """The log was cut below it, and nobody knows where."""
+    """The log was truncated below the position, at an unknown offset."""
 
 
 @attrs.frozen
 class Position:
-    """Where a consumer goes on: the next offset, and the leader epoch of the record before it, -1 if there is none."""
+    """A consumer's next offset, and the leader epoch of the record before it, -1 if there is none."""
 
     offset: Offset
     epoch: LeaderEpoch = UNKNOWN_EPOCH
@@ -54,14 +57,14 @@ class Position:
 
 @attrs.frozen
 class Checked:
-    """The outcome, and the position to go on from: the same, where the log was cut, or the log's start."""
+    """The result of validating a position, and the position to go on from."""
 
     check: PositionCheck
     position: Position
 
 
 def check_position(position: Position, answer: EpochEnd) -> Checked:
-    """Return what becomes of `position` when the leader says that `answer.epoch` ends at its offset."""
+    """Return the position to go on from when the leader says that `answer.epoch` ends at its offset."""
     if position.epoch == UNKNOWN_EPOCH:
         return Checked(PositionCheck.STANDS, position)
     if answer.end_offset == UNKNOWN_OFFSET or answer.epoch == UNKNOWN_EPOCH:

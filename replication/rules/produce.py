@@ -1,22 +1,31 @@
-"""What a producer is told, and what it may believe.
+"""Decide whether a leader accepts a produce request, when and how it answers, and what the producer may believe.
 
-It decides whether a leader takes a write, when and how a waiting write is answered, and what each answer means for
-the fate of the records.
+What it decides: the error that refuses a write, the answer to an acks=all write that waits in purgatory
+(DelayedProduce), and what each answer means for the fate of the records.
 
-Goals, most important first
+Goals, most important first:
 1. Success with acks=all means committed: the records outlive any clean election.
-2. A definite refusal means that the records are nowhere.
-3. What is neither is said to be unknown, and nobody pretends otherwise.
+2. A definite refusal means that the records are in no log.
+3. An answer that is neither leaves the fate unknown, and says so.
 
-Constraints: with acks=all nothing is appended under min ISR; acks=0 and 1 are appended all the same and become
-visible only when the ISR has grown.
+Constraints: with acks=all nothing is appended under min.insync.replicas; acks=0 and 1 are appended all the same, and
+become visible only when the ISR has grown.
 
-How: acks=all waits until the high watermark has reached the end of the records. If by then the maximal ISR has
-become too small, NOT_ENOUGH_REPLICAS_AFTER_APPEND says that the records are there and may or may not last. With the
-high watermark frozen under min ISR (3.7) that happens only if the ISR shrinks between the two; a write
-that is stuck ends in REQUEST_TIMED_OUT.
+How: acks=all waits until the high watermark has reached the end of the records. If by then the maximal ISR has become
+too small, NOT_ENOUGH_REPLICAS_AFTER_APPEND says that the records are there and may or may not last. With the high
+watermark frozen under min.insync.replicas (3.7) that happens only if the ISR shrinks between the two; a write that is
+stuck ends in REQUEST_TIMED_OUT.
 
-Worked example: ISR (1,), min ISR 2: acks=all is refused with NOT_ENOUGH_REPLICAS and not appended; acks=1 succeeds.
+Example: ISR (1,) with min.insync.replicas=2: acks=all is refused and not appended, acks=1 succeeds.
+
+>>> from broker.ids import BrokerId, LeaderEpoch
+>>> from replication.rules.partition import Follower, PartitionEpoch
+>>> one, two = BrokerId(1), BrokerId(2)
+>>> leader = LeaderState(one, LeaderEpoch(0), PartitionEpoch(0), Offset(0), (one,), (Follower(two),))
+>>> [check_append(leader, acks, PartitionSettings(min_isr=2)).name for acks in (ACKS_ALL, 1)]
+['NOT_ENOUGH_REPLICAS', 'NONE']
+>>> fate(ErrorCode.NOT_ENOUGH_REPLICAS, appended=False).name, fate(ErrorCode.REQUEST_TIMED_OUT, appended=True).name
+('FAILED', 'UNKNOWN')
 
 Left out: checks of the records themselves, idempotence and transactions.
 
@@ -43,20 +52,20 @@ class Fate(enum.Enum):
     """What a producer may believe of its records after an answer, or after none."""
 
     ACKED = enum.auto()
-    """They were taken; with acks=all they are committed."""
+    """The records were accepted; with acks=all they are committed."""
 
     FAILED = enum.auto()
-    """They are certainly in no log."""
+    """The records are in no log."""
 
     UNKNOWN = enum.auto()
-    """They may be there now, may come to be seen, and may be lost."""
+    """The records may be in a log, may become visible, and may be lost."""
 
 
 _FAILED: Final = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.INVALID_REQUIRED_ACKS)
 
 
 def check_append(role: LeaderState | FollowerState, acks: int, settings: PartitionSettings) -> ErrorCode:
-    """Return the error that a leader refuses a write with; NONE if it is appended."""
+    """Return the error with which a leader refuses a write; NONE if it is appended."""
     if acks not in (ACKS_ALL, 0, 1):
         return ErrorCode.INVALID_REQUIRED_ACKS
     if isinstance(role, FollowerState):
@@ -69,7 +78,7 @@ def check_append(role: LeaderState | FollowerState, acks: int, settings: Partiti
 def answer_waiting(
     role: LeaderState | FollowerState, end_offset: Offset, high_watermark: Offset, settings: PartitionSettings
 ) -> ErrorCode | None:
-    """Return the answer to an acks=all write that was appended and ends at `end_offset`; None to go on waiting."""
+    """Return the answer to an appended acks=all write that ends at `end_offset`; None to go on waiting."""
     if isinstance(role, FollowerState):
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if high_watermark < end_offset:
@@ -80,10 +89,10 @@ def answer_waiting(
 
 
 def fate(answer: ErrorCode | None, *, appended: bool) -> Fate:
-    """Return what a producer may believe; None stands for no answer, as after a lost connection.
+    """Return what a producer may believe of its records; None stands for no answer, as after a lost connection.
 
     `appended` says whether the leader had appended when it gave the error, which the model knows and a producer does
-    not: NOT_LEADER_OR_FOLLOWER at the door is a definite refusal, later it is not.
+    not: NOT_LEADER_OR_FOLLOWER before the append is a definite refusal, later it is not.
     """
     if answer is ErrorCode.NONE:
         return Fate.ACKED

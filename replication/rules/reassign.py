@@ -1,20 +1,30 @@
-"""Moving a partition to other replicas: how a reassignment starts, when it is complete, how it is cancelled.
+"""Decide how a reassignment of replicas starts, when it is complete, and what cancelling it reverts to.
 
-It decides the replicas, adding and removing sets of each phase; the change itself is `partition_change`'s.
+What it decides: the replicas, adding and removing replicas of each phase; the change itself is `partition_change`'s.
 
-Goals, most important first
-1. At no time is a replica counted as in sync that has not caught up: reassignment never adds to the ISR.
-2. Old replicas stay until the new ones can do without them.
+Goals, most important first:
+1. No replica counts as in sync that has not caught up: a reassignment never adds to the ISR.
+2. Replicas to be removed stay until the new ones can do without them.
 
-Constraints: the leader is never taken out before another replica of the target can lead.
+Constraints: the leader is never removed before another replica of the target can lead.
 
-How. Start: the replicas become the target followed by those to be removed. Complete: when, with the removed ones taken
-away, the ISR is not empty and holds every replica of the target (before 3.8: every added one). Cancel: the
-added ones go; should none of the others be in sync, the first of them is taken for in sync, which loses
-records and is refused unless unclean election is allowed.
+How: a reassignment starts with the target's replicas followed by those to be removed. It is complete when, without the
+removed replicas, the ISR is not empty and holds every replica of the target (before 3.8: every added one). Cancelling
+removes the added replicas; if no other replica is in sync, the first one counts as in sync, which loses records and is
+refused unless unclean leader election is allowed.
 
-Worked example: (1, 2, 3) to (1, 2, 4): replicas (1, 2, 4, 3), adding (4,), removing (3,). Once 1, 2 and 4 are in the
-ISR the replicas are (1, 2, 4) and the leader epoch rises, as 3 must learn that it is out.
+Example: a move from (1, 2, 3) to (1, 2, 4). Once 1, 2 and 4 are in the ISR, the replicas are (1, 2, 4).
+
+>>> from replication.rules.switches import CURRENT
+>>> one, two, three, four = (BrokerId(broker) for broker in (1, 2, 3, 4))
+>>> partition = PartitionState(replicas=(one, two, three), isr=(one, two, three), leader=one)
+>>> phase = started(partition, (one, two, four))
+>>> phase.replicas, phase.adding, phase.removing
+((1, 2, 4, 3), (4,), (3,))
+>>> completed(phase, CURRENT) is None
+True
+>>> completed(attrs.evolve(phase, isr=(one, two, three, four)), CURRENT).replicas
+(1, 2, 4)
 
 Left out: directories; throttles; checks of the target against the registered brokers, which the controller makes.
 
@@ -33,7 +43,8 @@ from replication.rules.switches import Rules
 
 @attrs.frozen(kw_only=True)
 class Phase:
-    """The sets of one phase. `loses` says that the ISR was made up, which loses what was committed."""
+    """The replicas of one phase of a reassignment; `loses` says that it puts a replica into the ISR that was
+    outside."""
 
     replicas: tuple[BrokerId, ...]
     isr: tuple[BrokerId, ...]
@@ -43,7 +54,7 @@ class Phase:
 
 
 def started(partition: PartitionState, target: tuple[BrokerId, ...]) -> Phase:
-    """Return the first phase of a move to `target`; a target without new or missing replicas is complete at once."""
+    """Return the first phase of a move to `target`; without added or removed replicas it is complete at once."""
     assert len(set(target)) == len(target) > 0, target
     current = partition.replicas
     removing = tuple(sorted(set(current).difference(target)))
@@ -52,7 +63,7 @@ def started(partition: PartitionState, target: tuple[BrokerId, ...]) -> Phase:
 
 
 def completed(phase: Phase, rules: Rules) -> Phase | None:
-    """Return the last phase if the ISR of `phase` allows it, else None; None too if nothing is under way."""
+    """Return the last phase if the ISR of `phase` allows it, else None; also None if no reassignment is in progress."""
     if not phase.adding and not phase.removing:
         return None
     isr = tuple(broker for broker in phase.isr if broker not in phase.removing)
@@ -66,7 +77,7 @@ def completed(phase: Phase, rules: Rules) -> Phase | None:
 
 
 def cancelled(partition: PartitionState) -> Phase:
-    """Return the phase that a reassignment under way goes back to."""
+    """Return the phase that a reassignment in progress reverts to."""
     assert partition.is_reassigning, partition
     replicas = tuple(broker for broker in partition.replicas if broker not in partition.adding)
     isr = tuple(broker for broker in partition.isr if broker not in partition.adding)

@@ -1,10 +1,13 @@
-"""What a decision is made under besides the state: the settings of a partition, and the moment at a broker.
+"""Hold what a decision depends on besides the state: a partition's settings, and the time and metadata at a broker.
 
-It decides nothing; it keeps the parameter lists of the rules short. `PartitionSettings` change when an operator
-changes a setting; a `Moment` is new for each event.
+What it decides: nothing; it keeps the parameter lists of the rules short. `PartitionSettings` change when an operator
+alters a configuration; a `Moment` is new for each event.
 
-Example: PartitionSettings(min_isr=2) is a partition under current Kafka with min.insync.replicas=2 and otherwise
-defaults.
+Example: a partition under current Kafka with min.insync.replicas=2 and otherwise defaults.
+
+>>> settings = PartitionSettings(min_isr=2)
+>>> settings.lag_ms_max, settings.unclean_election
+(30000, False)
 
 Source: Kafka 4.0 TopicConfig, ReplicationConfigs and KRaftMetadataCache; defaults in `rules.Release`.
 """
@@ -24,12 +27,12 @@ from replication.rules.partition import BrokerStatus
 from replication.rules.switches import CURRENT, Rules
 
 LAG_MS_MAX: Final = DurationMs(30_000)
-"""Kafka's default of replica.lag.time.max.ms since 2.5."""
+"""Kafka's default of replica.lag.time.max.ms since 2.5, in milliseconds."""
 
 
 @attrs.frozen(kw_only=True)
 class PartitionSettings:
-    """The rules and the settings that a partition is run under.
+    """The rules of a release and the configuration of a partition.
 
     Raises UsageError for a `min_isr` below 1 and a negative `lag_ms_max`.
     """
@@ -48,7 +51,7 @@ class PartitionSettings:
 
 @value
 class Moment:
-    """The time at a broker, and what its copy of the metadata says of the registered brokers."""
+    """The time at a broker, in milliseconds, and the registered brokers in its copy of the metadata."""
 
     now_ms: TimeMs
     brokers: Mapping[BrokerId, BrokerStatus]

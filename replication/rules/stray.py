@@ -1,18 +1,27 @@
-"""Logs on a broker's disk that belong to nothing any more.
+"""Decide which logs on a broker's disk belong to no partition of that broker any more.
 
-It decides, as a broker starts and has read the metadata, which logs it finds are strays: of a topic that was deleted
-while it was down, of one that was deleted and made anew under the same name, or of a partition that was moved away.
+What it decides: which logs a starting broker, once it has read the metadata, finds to be stray: of a topic that was
+deleted while the broker was down, of one deleted and created again under the same name, or of a partition that was
+moved away.
 
-Goals, most important first
-1. Records of a deleted topic never pass for records of another one of the same name.
-2. What belongs to a partition of this broker is never removed.
+Goals, most important first:
+1. Records of a deleted topic never pass for records of another topic of the same name.
+2. The log of a partition of this broker is never removed.
 
-Constraints: a topic is known by its id; the id is in a file beside the log. Without ids (before 3.1) a name is all
-there is, and a log whose topic's name exists is kept.
+Constraints: a topic is known by its id, which is in the partition.metadata file beside the log. Without ids (before
+3.1) only the name is known, and a log whose topic's name exists is kept.
 
-Worked example: topic "a" with id 1 was deleted and made anew with id 2: the log of "a" with id 1 is a stray.
+Example: topic "a" with id 1 was deleted and created again with id 2.
 
-Left out: that a stray is renamed first and removed later.
+>>> from replication.rules.switches import CURRENT, without
+>>> one = BrokerId(1)
+>>> partitions = {2: PartitionState(replicas=(one,), isr=(one,), leader=one)}
+>>> is_stray(StoredReplica("a", topic_id=1), one, {2: "a"}, partitions, CURRENT)
+True
+>>> is_stray(StoredReplica("a", topic_id=1), one, {2: "a"}, partitions, without(CURRENT, "topic_id_check"))
+False
+
+Left out: that a stray log is renamed first and removed later.
 
 Source: Kafka storage LogManager.isStrayKraftReplica, commit 1eb7644 (2024-10); KIP-516, KAFKA-14616.
 """
@@ -30,7 +39,7 @@ from replication.rules.switches import Rules
 
 @attrs.frozen
 class StoredReplica:
-    """A log on disk: the name of its topic, and the id that stands beside it."""
+    """A log on disk: the name of its topic, and the topic id in its partition.metadata file."""
 
     topic: str
     topic_id: int
@@ -43,7 +52,7 @@ def is_stray(
     partitions: Mapping[int, PartitionState],
     rules: Rules,
 ) -> bool:
-    """Return whether a log is a stray; `topics` are the names by id, and each topic has one partition."""
+    """Return whether a log is stray; `topics` are the topic names by id, and each topic has one partition."""
     if rules.topic_id_check:
         state = partitions.get(stored.topic_id)
         return state is None or broker not in state.replicas

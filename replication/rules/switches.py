@@ -1,27 +1,30 @@
-"""The rules of replication as named switches: what Kafka does now, and what each earlier release did.
+"""Define the fixes of Kafka's replication as named switches, and the rules of each release from 0.10.2 to 4.1.
 
-It decides nothing itself: every decision function of this package takes a `Rules` and does what its switches
+What it decides: nothing itself: every decision function of this package takes a `Rules` and does what its switches
 say. A switch that is on is today's behaviour; turned off, it is the behaviour before the fix that introduced it,
 so a run can be made under the rules of any release since 0.10.2, or under today's rules less one.
 
-Goals, most important first
+Goals, most important first:
 1. The default is current Kafka.
 2. A switch is one fix: off, it brings back one bug and no other.
 3. Each switch says by itself where it comes from and what goes wrong without it (`SWITCHES`).
 
 Constraints: a `Rules` is frozen and hashable; decision functions read its fields and nothing else of a release.
-What is a setting in Kafka (min.insync.replicas, unclean.leader.election.enable, replica.lag.time.max.ms) is an
+What is a configuration in Kafka (min.insync.replicas, unclean.leader.election.enable, replica.lag.time.max.ms) is an
 argument of the functions and not a switch; `Release` holds the two defaults that changed over time.
 
-How: a release's rules are computed from the table: on is what its first release number is not above. A fix that
-went into a bug-fix release of an older line counts from the first release x.y.0 that has it.
+How: a release's rules are computed from the table: a switch is on if its first release is not above the release. A
+fix that went into a bug-fix release of an older line counts from the first release x.y.0 that has it. Roles keep one
+`Rules` and pass it on; they never copy a rule.
 
-Worked example: rules_of("2.0") truncates by KIP-279 and lets a replica into the ISR that has not reached the
-leader's epoch, as Kafka 2.0.0 did; without(CURRENT, "strict_min_isr") is today's Kafka with the high watermark
-of 3.6.
+Example: Kafka 2.0.0 truncates by KIP-279, and lets a replica join the ISR that has not reached the leader's epoch.
 
-For whoever builds roles on these functions: keep one `Rules` in the role and pass it on; never copy a rule into
-the role. Functions take frozen values and return new ones, so a refused request leaves the role's state as it was.
+>>> rules_of("2.0").truncation.name, rules_of("2.0").isr_join_epoch_start
+('BY_COMMON_EPOCH', False)
+>>> without(CURRENT, "strict_min_isr").strict_min_isr
+False
+>>> SWITCHES["strict_min_isr"].since, SWITCHES["strict_min_isr"].source
+('3.7', 'KAFKA-15583')
 
 Left out: the message formats and the other features of a release; only what reaches replication is here.
 
@@ -43,24 +46,24 @@ from broker.units import DurationMs
 
 
 class Truncation(enum.Enum):
-    """How a follower finds out how much of its log it must drop before it may follow."""
+    """How a follower finds out how much of its log it must truncate before it may follow."""
 
     TO_HIGH_WATERMARK = "hw"
-    """Drop all above its own high watermark, as it becomes a follower (until 0.10.2)."""
+    """Truncate to its own high watermark as it becomes a follower (until 0.10.2)."""
 
     BY_LEADER_EPOCH = "kip101"
-    """Ask the leader where the follower's last epoch ends; one question (0.11, KIP-101)."""
+    """Ask the leader once where the follower's latest epoch ends (0.11, KIP-101)."""
 
     BY_COMMON_EPOCH = "kip279"
-    """The leader names the epoch it answers for, and the follower asks again until both know it (2.0, KIP-279)."""
+    """Ask again until leader and follower name an epoch that both know (2.0, KIP-279)."""
 
     ON_FETCH = "onfetch"
-    """No question beforehand: the answer to a fetch says where the logs part (2.8, KAFKA-10554)."""
+    """Ask nothing beforehand: the answer to a fetch says where the logs diverge (2.8, KAFKA-10554)."""
 
 
 @attrs.frozen
 class Switch:
-    """What is known of one switch: the first release x.y.0 that has it, its source, and what happens without it."""
+    """One switch: the first release x.y.0 that has the fix, its source, and what happens without it."""
 
     since: str
     source: str
@@ -204,7 +207,7 @@ SWITCHES: Final[Mapping[str, Switch]] = MappingProxyType(
 
 @attrs.frozen
 class Release:
-    """One release of Kafka: its rules, and the two defaults of settings that changed over time."""
+    """One release of Kafka: its rules, and the two configuration defaults that changed over time."""
 
     name: str
     rules: Rules

@@ -1,4 +1,4 @@
-"""The older mode: ZooKeeper keeps who is alive and what was decided, and one of the brokers is the controller."""
+"""Model ZooKeeper mode: ZooKeeper keeps brokers and partition states, and one of the brokers is the controller."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ _FOR_THE_CONTROLLER: Final = (
 
 
 class ZooKeeperBrokerRole(BrokerRole):
-    """One life of a broker; `term` is its term of office while it is controller."""
+    """One incarnation of a broker in ZooKeeper mode; `kafka_controller` is set while it is the controller."""
 
     def __init__(self, start: BrokerStart, role_settings: RoleSettings) -> None:
         super().__init__(start, role_settings)
@@ -99,7 +99,7 @@ class ZooKeeperBrokerRole(BrokerRole):
         self._may_close = False
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
-        """Take one message."""
+        """Handle one message; answers and requests go to `out`."""
         if isinstance(message, _FOR_THE_CONTROLLER):
             if self.kafka_controller is not None:
                 self._as_controller(self.kafka_controller, message, sender, out)

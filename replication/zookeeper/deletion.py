@@ -1,9 +1,9 @@
-"""The deletion of a topic by the ZooKeeper-style controller.
+"""Delete a topic as the ZooKeeper-era controller does (TopicDeletionManager).
 
-It decides when each replica of a deleted topic's partition is stopped, deleted and given up for the time being, and
-when all of the topic may be forgotten.
+What it decides: when each replica of a deleted topic's partition is stopped, deleted and given up for the time being,
+and when all of the topic may be forgotten.
 
-Goals, most important first
+Goals, most important first:
 1. A topic is forgotten only after every replica has said that its log is gone: a broker that was away must not come
    back with the log of a topic that nobody knows.
 2. A replica that cannot be deleted now is tried again in its broker's next life.
@@ -14,7 +14,7 @@ How: the partition goes offline and is forgotten at once, so that nobody is elec
 stopped (OFFLINE), told to delete its log (STARTED) until it answers, and SUCCESSFUL after it has; one that is gone or
 answers with an error is INELIGIBLE until its broker is back. When all are SUCCESSFUL the topic's nodes are removed.
 
-Worked example: 1 and 2 are told to delete, 0 is dead: 1 and 2 become SUCCESSFUL, 0 is INELIGIBLE; 0 starts, is told
+Example: 1 and 2 are told to delete, 0 is dead: 1 and 2 become SUCCESSFUL, 0 is INELIGIBLE; 0 starts, is told
 to delete, answers, and the topic is gone.
 
 Left out: the ISR is not rewritten for each replica that stops, as nobody reads it any more; topics of several
@@ -45,7 +45,7 @@ _UNFINISHED: Final = (_R.OFFLINE_REPLICA, _R.REPLICA_DELETION_STARTED)
 
 
 class TopicDeletion:
-    """Deletions under way in one controller's term of office."""
+    """The topic deletions in progress under one controller."""
 
     def __init__(self, controller_epoch: int, machines: StateMachines, live_brokers: LiveBrokers) -> None:
         self._controller_epoch = controller_epoch
@@ -54,7 +54,7 @@ class TopicDeletion:
         self._begun: dict[int, None] = {}
 
     def advance(self, topic: str, partition: int, replicas: tuple[BrokerId, ...], out: Outbox) -> bool:
-        """Do what can be done now, and return whether all replicas are deleted."""
+        """Send what a deletion needs next, and return whether every replica is deleted."""
         if partition not in self._begun:
             self._begun[partition] = None
             self._begin(topic, partition, replicas)
@@ -66,19 +66,19 @@ class TopicDeletion:
         return all(self._machines.replica(partition, broker) is _R.REPLICA_DELETION_SUCCESSFUL for broker in replicas)
 
     def confirm(self, topic: str, partition: int, broker: BrokerId) -> None:
-        """Take a broker's word that its replica is deleted; it is asked until it answers, and may answer twice."""
+        """Mark a replica's deletion successful; its broker is asked until it answers, and may answer twice."""
         if self._machines.replica(partition, broker) is _R.REPLICA_DELETION_STARTED:
             self._machines.step_replica(topic, partition, broker, ZkReplicaInput.CONFIRM_DELETION)
 
     def forget(self, topic: str, partition: int) -> None:
-        """Take a partition out of the book, as its topic is gone."""
+        """Remove a partition from the state machines after its topic's znodes are removed."""
         self._begun.pop(partition, None)
         for broker in self._machines.replicas(partition):
             self._machines.step_replica(topic, partition, broker, ZkReplicaInput.FORGET)
             self._live_brokers.forget_epoch(partition, broker)
 
     def stop(self, partition: int, broker: BrokerId, epoch: LeaderEpoch, out: Outbox, *, deletes: bool) -> None:
-        """Tell a broker to stop a replica, and perhaps to delete it; a broker that is not there is told nothing."""
+        """Send StopReplica to a live broker; a broker without a session gets nothing."""
         life = self._live_brokers.epoch_of(broker)
         if life is not None:
             order = StopReplica(

@@ -1,10 +1,10 @@
-"""ZooKeeper as one process: it takes requests, keeps Kafka's nodes, ends silent sessions and tells who watches.
+"""Model ZooKeeper as one process: it keeps Kafka's znodes, expires sessions and fires watches.
 
-It decides who is alive (an ephemeral node under /brokers/ids), who is controller (the ephemeral node /controller),
-and whether a write comes from a state that is still current (versions). It knows nothing of replication: what is to
-become of a partition it is told.
+What it decides: who is alive (an ephemeral node under /brokers/ids), who is controller (the ephemeral node
+/controller), and whether a write comes from a state that is still current (versions). It knows nothing of
+replication: what is to become of a partition it is told.
 
-Goals, most important first
+Goals, most important first:
 1. A write on an old version changes nothing.
 2. A session that has ended can write nothing, and its nodes are gone.
 3. Who watches is told of the next change, once, before the request that made it is answered.
@@ -15,7 +15,7 @@ How: it stands where the KRaft controller stands, and keeps the same log of what
 the nodes (`replication.zookeeper.znodes`) are what it answers by. A connection is taken for lost after two thirds of a
 session's time without a ping, as ZooKeeper's client takes it.
 
-Worked example: broker 1 is silent for a session: its node goes, and the controller, which watched, is notified.
+Example: broker 1 is silent for a session: its node goes, and the controller, which watched, is notified.
 
 Left out: the ensemble behind it, other nodes, quotas.
 
@@ -78,7 +78,7 @@ from replication.zookeeper.znodes import KafkaZnodes
 
 
 class ZooKeeperRole(ControllerRole):
-    """ZooKeeper in a controller's place. `broker_nodes` is what each broker's node is, by the table."""
+    """ZooKeeper in a controller's place; `broker_nodes` holds the state of each broker's ephemeral znode."""
 
     def __init__(self, role_settings: RoleSettings) -> None:
         super().__init__(role_settings)
@@ -92,13 +92,13 @@ class ZooKeeperRole(ControllerRole):
         self._heard_at_ms: dict[BrokerId, TimeMs] = {}
 
     def start(self, now_ms: TimeMs, out: Outbox) -> None:
-        """Begin; later, let an operator remove the node /controller, so that another one is elected."""
+        """Start; on later calls remove the znode /controller as an operator does, to have a controller elected."""
         self._notify(self.nodes.drop_controller(), out)
         self._heard_at_ms = dict.fromkeys(self._heard_at_ms, now_ms)
         out.wake(self.role_settings.session_check_ms, SessionsDue())
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
-        """Take one message."""
+        """Handle one message; answers and watch notifications go to `out`."""
         if isinstance(message, BrokerHeartbeat):
             self._on_ping(message, sender, now_ms, out)
         elif isinstance(message, AlterPartition):

@@ -1,9 +1,10 @@
-"""One broker's term of office as the ZooKeeper-style controller: what it holds everything for, and what it does next.
+"""Decide the next step of each partition and replica as the ZooKeeper-era controller (KafkaController) does.
 
-It decides, of each partition, the next state to be written, by the states in its book and the strategies of election,
-and whom to tell. Every replica and every partition moves by the tables of `replication.roles.states.zookeeper`.
+What it decides: of each partition, the next state to be written, by the states in its book and the strategies of
+election, and whom to tell. Every replica and every partition moves by the tables of
+`replication.roles.states.zookeeper`.
 
-Goals, most important first
+Goals, most important first:
 1. What the controller tells brokers is in ZooKeeper already.
 2. One write of a partition at a time, each on the result of the one before.
 3. A lost message costs time only: what was not written or not told is done again at the next reading.
@@ -16,7 +17,7 @@ offline whose leader is gone and elect, by the strategy of the occasion; take re
 the ISR one by one. When nothing has to be written, the replicas are told. A write that was refused is followed by
 another reading.
 
-Worked example: broker 0 leads (0, 1, 2) and dies: OFFLINE_PARTITION; 1 is elected with ISR (1, 2), ONLINE_PARTITION;
+Example: broker 0 leads (0, 1, 2) and dies: OFFLINE_PARTITION; 1 is elected with ISR (1, 2), ONLINE_PARTITION;
 replica 0 leaves no ISR any more, OFFLINE_REPLICA; 1 and 2 are told. 0 comes back: ONLINE_REPLICA, and is told.
 
 Left out: the queue of events, as a reading holds all of them; batching of requests; the regular election of preferred
@@ -78,8 +79,10 @@ _TO_TAKE_OFFLINE: Final = (*_SERVING, _R.REPLICA_DELETION_INELIGIBLE)
 
 @attrs.frozen
 class ControllerStart:
-    """Who is controller, in which controller epoch, by which settings; `tell` takes the lines of its state change
-    log."""
+    """The controller's broker, its controller epoch and the partitions' settings.
+
+    `tell` takes the lines of its state change log.
+    """
 
     broker: BrokerId
     epoch: int
@@ -88,7 +91,7 @@ class ControllerStart:
 
 
 class KafkaController:
-    """What one controller knows and has under way. `book` holds the states of replicas and partitions."""
+    """One controller's memory (ControllerContext); `machines` holds the states of replicas and partitions."""
 
     def __init__(self, controller_start: ControllerStart) -> None:
         self.controller_start = attrs.evolve(controller_start, settings=with_all_targets(controller_start.settings))
@@ -104,7 +107,7 @@ class KafkaController:
     # What arrives.
 
     def on_get_cluster_state_response(self, read: GetClusterStateResponse, out: Outbox) -> None:
-        """Take in everything that ZooKeeper holds, do what follows, and tell every broker what there is."""
+        """Take in all znodes, step every partition, and send UpdateMetadata to all."""
         if self._read is not None and read.transaction < self._read.transaction:
             return  # A later one has overtaken it.
         is_first = self._read is None
@@ -126,20 +129,20 @@ class KafkaController:
         self._grant_stops(out)
 
     def on_update_partition_state_response(self, response: UpdatePartitionStateResponse, out: Outbox) -> None:
-        """Go on after a write that succeeded."""
+        """Go on with a partition after its state was written."""
         if response.is_written and response.partition in self._topics:
             self._take_in(response.partition, response.state, out)
             self._look_at(response.partition, out)
             self._grant_stops(out)
 
     def on_leader_and_isr_response(self, response: LeaderAndIsrResponse, broker: BrokerId, out: Outbox) -> None:
-        """Take in that a replica cannot obey as its directory has failed; other refusals need no more than time."""
+        """Mark a replica offline whose directory has failed; other errors need only time."""
         if response.error is ErrorCode.KAFKA_STORAGE_ERROR and response.partition in self._topics:
             self._live_brokers.record_failed_directory(response.partition, broker, response.broker_epoch)
             self._look_at(response.partition, out)
 
     def on_stop_replica_response(self, response: StopReplicaResponse, broker: BrokerId, out: Outbox) -> None:
-        """Take in how deleting a replica went; of moved partitions nobody waits for it."""
+        """Note whether a replica of a deleted topic is deleted; moved replicas are ignored."""
         if response.deletes and self._is_deleted(response.partition):
             if response.error is ErrorCode.NONE:
                 self._deletion.confirm(self._topics[response.partition], response.partition, broker)
@@ -148,7 +151,7 @@ class KafkaController:
             self._look_at(response.partition, out)
 
     def on_controlled_shutdown(self, ask: ControlledShutdown, out: Outbox) -> None:
-        """Give away what a broker leads and take it out of the ISRs, then let it go."""
+        """Move leaderships off a broker and shrink ISRs, then answer its ControlledShutdown."""
         if self._live_brokers.epoch_of(ask.broker) == ask.epoch:
             self._live_brokers.stopping[ask.broker] = ask.epoch
             self._ungranted[ask.broker] = ask
@@ -157,7 +160,7 @@ class KafkaController:
             self._grant_stops(out)
 
     def on_order(self, order: ElectLeaders | AlterPartitionReassignments, out: Outbox) -> None:
-        """Do what an operator asks: an election, or another order of the replicas."""
+        """Carry out an operator's ElectLeaders or AlterPartitionReassignments request."""
         state = self._states.get(order.partition)
         if state is None or self._is_deleted(order.partition):
             return

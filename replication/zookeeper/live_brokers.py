@@ -1,15 +1,15 @@
-"""Which brokers the ZooKeeper-style controller holds for alive, and which replicas have gone with a former life.
+"""Track which brokers are live, and which replicas are offline, as the ZooKeeper-era ControllerContext does.
 
-It decides who may lead a partition: a broker whose session stands, whose replica's directory has not failed, and which
-does not want to stop.
+What it decides: who may lead a partition: a broker whose session stands, whose replica's directory has not failed,
+and which does not want to stop.
 
-Goals, most important first
+Goals, most important first:
 1. A replica of a broker's former life is gone, though the broker is back: its leaderships are given away first.
 2. A broker that wants to stop serves what nobody else can take over.
 
 Constraints: knows only what was read from ZooKeeper and what brokers said; a broker's life is its epoch.
 
-Worked example: broker 1 is brought online in epoch 5 and read again with epoch 9: its replicas are gone until each has
+Example: broker 1 is brought online in epoch 5 and read again with epoch 9: its replicas are gone until each has
 been taken offline, from when on they are of the life 9.
 
 Source: Kafka core ControllerContext (isReplicaOnline, replicasOnOfflineDirs, shuttingDownBrokerIds) and
@@ -25,7 +25,7 @@ from replication.rules.partition import BrokerStatus
 
 
 class LiveBrokers:
-    """Brokers as they were read last. `stopping` holds those that want to stop, with the life that does."""
+    """The brokers as ZooKeeper listed them last; `stopping` holds those in controlled shutdown, with their epochs."""
 
     def __init__(self) -> None:
         self.stopping: dict[BrokerId, BrokerEpoch] = {}
@@ -34,46 +34,46 @@ class LiveBrokers:
         self._failed: dict[tuple[int, BrokerId], BrokerEpoch] = {}
 
     def update(self, brokers: Mapping[BrokerId, BrokerStatus]) -> None:
-        """Take in a reading of the brokers; who wanted to stop in a former life does no longer."""
+        """Replace the brokers; forget the controlled shutdowns of earlier broker epochs."""
         self._brokers = brokers
         self.stopping = {broker: epoch for broker, epoch in self.stopping.items() if self.epoch_of(broker) == epoch}
 
     def epoch_of(self, broker: BrokerId) -> BrokerEpoch | None:
-        """Return the epoch of a broker whose session stands."""
+        """Return the epoch of a broker with a session; None for any other."""
         status = self._brokers.get(broker)
         return status.epoch if status is not None and status.is_active else None
 
     def brokers(self) -> tuple[BrokerId, ...]:
-        """Return the brokers whose sessions stand, ascending."""
+        """Return the brokers with sessions, ascending."""
         return tuple(broker for broker in sorted(self._brokers) if self.epoch_of(broker) is not None)
 
     def record_epoch(self, partition: int, broker: BrokerId) -> None:
-        """Note that a replica is of its broker's present life."""
+        """Record that a replica belongs to its broker's current epoch."""
         life = self.epoch_of(broker)
         assert life is not None, (partition, broker)
         self._lives[partition, broker] = life
 
     def has_epoch(self, partition: int, broker: BrokerId) -> bool:
-        """Return whether it was noted of which life a replica is."""
+        """Return whether a broker epoch is recorded for a replica."""
         return (partition, broker) in self._lives
 
     def forget_epoch(self, partition: int, broker: BrokerId) -> None:
-        """Forget of which life a replica is: it is in none."""
+        """Forget the broker epoch of a replica."""
         self._lives.pop((partition, broker), None)
 
     def record_failed_directory(self, partition: int, broker: BrokerId, epoch: BrokerEpoch) -> None:
-        """Note that a replica's directory has failed in a life of its broker."""
+        """Record that a replica's directory failed under a broker epoch."""
         self._failed[partition, broker] = epoch
 
     def is_offline(self, partition: int, broker: BrokerId) -> bool:
-        """Return whether a replica is of no broker that is alive, or of a former life, or its directory has failed."""
+        """Return whether a replica's broker has no session or another epoch, or its directory has failed."""
         life = self.epoch_of(broker)
         if life is None or self._failed.get((partition, broker)) == life:
             return True
         return self._lives.get((partition, broker), life) != life
 
     def electable(self, partition: int, replicas: Iterable[BrokerId]) -> frozenset[BrokerId]:
-        """Return the brokers that may be elected: with a replica that is not gone, and not about to stop."""
+        """Return the brokers that may lead: their replica is online and they are not in controlled shutdown."""
         return frozenset(
             broker for broker in replicas if broker not in self.stopping and not self.is_offline(partition, broker)
         )

@@ -1,6 +1,6 @@
-"""What brokers, the controller among them, and ZooKeeper say to each other in the older mode.
+"""Define the messages of ZooKeeper mode between brokers, the controller and ZooKeeper.
 
-It decides the contents of the messages; those that both modes have are in `replication.roles.messages`.
+What it decides: the contents of the messages; those that both modes have are in `replication.roles.messages`.
 
 Constraints: frozen values. A session is a broker's life: its epoch is the transaction that made its node.
 
@@ -22,7 +22,7 @@ from replication.rules.partition import BrokerStatus, PartitionState
 
 @attrs.frozen
 class RegisterController(HostedMessage):
-    """To ZooKeeper: make the node /controller mine, or watch it if it is somebody's."""
+    """A broker asks ZooKeeper to create the znode /controller, or to watch it if it exists."""
 
     broker: BrokerId
     epoch: BrokerEpoch
@@ -30,7 +30,7 @@ class RegisterController(HostedMessage):
 
 @attrs.frozen
 class RegisterControllerResponse(HostedMessage):
-    """The answer: whose the node is, and the controller epoch."""
+    """ZooKeeper's answer to RegisterController: the current controller and its controller epoch."""
 
     controller: BrokerId
     controller_epoch: int
@@ -38,7 +38,7 @@ class RegisterControllerResponse(HostedMessage):
 
 @attrs.frozen
 class GetClusterState(HostedMessage):
-    """To ZooKeeper: read all, and watch whatever the controller watches."""
+    """The controller asks ZooKeeper for all its znodes, and sets its watches."""
 
     broker: BrokerId
     epoch: BrokerEpoch
@@ -46,9 +46,10 @@ class GetClusterState(HostedMessage):
 
 @attrs.frozen(kw_only=True)
 class GetClusterStateResponse(HostedMessage):
-    """The answer: who is alive and every partition, as of a transaction; `offset` counts the changes of those two.
+    """ZooKeeper's answer to GetClusterState: the brokers and partitions as of a transaction.
 
-    `unmade` are topics whose partition has no state yet, `deleted` the partitions of those that are to be deleted.
+    `offset` counts the changes of those two; `unmade` are topics whose partition has no state yet, `deleted` the
+    partitions of topics to be deleted.
     """
 
     brokers: Mapping[BrokerId, BrokerStatus]
@@ -62,7 +63,7 @@ class GetClusterStateResponse(HostedMessage):
 
 @attrs.frozen
 class UpdatePartitionState(HostedMessage):
-    """To ZooKeeper, from a controller: a partition as it shall be; its partition epoch is one above the version."""
+    """The controller writes a partition's state; its partition epoch is one above the znode's version."""
 
     broker: BrokerId
     controller_epoch: int
@@ -72,7 +73,7 @@ class UpdatePartitionState(HostedMessage):
 
 @attrs.frozen
 class UpdatePartitionStateResponse(HostedMessage):
-    """The answer: whether it was written."""
+    """ZooKeeper's answer to UpdatePartitionState: whether the state was written."""
 
     partition: int
     state: PartitionState
@@ -81,7 +82,7 @@ class UpdatePartitionStateResponse(HostedMessage):
 
 @attrs.frozen
 class DeleteTopicZnodes(HostedMessage):
-    """To ZooKeeper, from a controller: every replica of a partition is deleted, so remove its topic's nodes."""
+    """The controller removes the znodes of a topic whose replicas are all deleted."""
 
     broker: BrokerId
     controller_epoch: int
@@ -90,7 +91,7 @@ class DeleteTopicZnodes(HostedMessage):
 
 @attrs.frozen
 class CloseSession(HostedMessage):
-    """To ZooKeeper: end the broker's session now; the answer is that it may stop."""
+    """A broker ends its session; the answer lets it stop."""
 
     broker: BrokerId
     epoch: BrokerEpoch
@@ -98,14 +99,14 @@ class CloseSession(HostedMessage):
 
 @attrs.frozen
 class WatchNotification(HostedMessage):
-    """From ZooKeeper: something that was watched has changed; a watch tells once, and not what."""
+    """ZooKeeper notifies the controller that a watched znode has changed; a watch fires once."""
 
     path: str
 
 
 @attrs.frozen
 class LeaderAndIsr(HostedMessage):
-    """From the controller to a replica: a partition as it is; `broker_epoch` is the life that it is meant for."""
+    """The controller sends a replica its partition's state, for the broker epoch `broker_epoch`."""
 
     controller_epoch: int
     broker_epoch: BrokerEpoch
@@ -116,7 +117,7 @@ class LeaderAndIsr(HostedMessage):
 
 @attrs.frozen
 class LeaderAndIsrResponse(HostedMessage):
-    """The answer to LeaderAndIsr, from the broker's life of `broker_epoch`."""
+    """A broker's answer to LeaderAndIsr; `broker_epoch` is the broker's own."""
 
     partition: int
     error: ErrorCode
@@ -125,7 +126,7 @@ class LeaderAndIsrResponse(HostedMessage):
 
 @attrs.frozen
 class UpdateMetadata(HostedMessage):
-    """From the controller to a broker: who is alive, and every partition, as of a transaction."""
+    """The controller sends a broker all brokers and partitions as of a transaction."""
 
     controller_epoch: int
     read: GetClusterStateResponse
@@ -133,7 +134,7 @@ class UpdateMetadata(HostedMessage):
 
 @attrs.frozen(kw_only=True)
 class StopReplica(HostedMessage):
-    """From the controller to a broker: stop a replica, and if it `deletes`, remove its log.
+    """The controller tells a broker to stop a replica and, if it `deletes`, to remove its log.
 
     `leader_epoch` is -2 while the topic is deleted, which no epoch known to the replica outranks.
     """
@@ -147,7 +148,7 @@ class StopReplica(HostedMessage):
 
 @attrs.frozen
 class StopReplicaResponse(HostedMessage):
-    """The answer to StopReplica, from the broker's life of `broker_epoch`."""
+    """A broker's answer to StopReplica; `broker_epoch` is the broker's own."""
 
     partition: int
     deletes: bool
@@ -157,7 +158,7 @@ class StopReplicaResponse(HostedMessage):
 
 @attrs.frozen
 class ControlledShutdown(HostedMessage):
-    """To the controller: a broker wants to stop, and to hand over what it leads (ControlledShutdown)."""
+    """A broker asks the controller to move its leaderships away so that it can stop."""
 
     broker: BrokerId
     epoch: BrokerEpoch
@@ -165,6 +166,6 @@ class ControlledShutdown(HostedMessage):
 
 @attrs.frozen
 class ControlledShutdownResponse(HostedMessage):
-    """The answer, given when the broker leads nothing any more that another one could lead."""
+    """The controller's answer once the broker leads no partition that another broker could lead."""
 
     epoch: BrokerEpoch

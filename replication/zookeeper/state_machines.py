@@ -1,11 +1,11 @@
-"""What the ZooKeeper-style controller holds each replica and each partition for, stepped by the two tables.
+"""Step each replica and partition through the states of Kafka's ReplicaStateMachine and PartitionStateMachine.
 
-It decides whether a step is taken: the tables (`replication.roles.states.zookeeper`) have it, or it is refused.
+What it decides: whether a step is taken: the tables (`replication.roles.states.zookeeper`) have it, or it is refused.
 
 Constraints: a refused step changes nothing; it is told, in the words of Kafka's state change log, and left out. A
 replica or partition that is not in the book is non-existent, and one that becomes so is taken out of it.
 
-Worked example: a replica whose deletion succeeded and whose broker dies is to become ineligible for deletion; Kafka
+Example: a replica whose deletion succeeded and whose broker dies is to become ineligible for deletion; Kafka
 lists no such step, so the log says "Replica [Topic=t,Partition=0,Replica=1] should be in the OfflineReplica,
 ReplicaDeletionStarted states before moving to ReplicaDeletionIneligible state. Instead it is in
 ReplicaDeletionSuccessful state", and it stays successful.
@@ -36,7 +36,7 @@ _NO_REPLICA, _NO_PARTITION = ZkReplicaState.NON_EXISTENT_REPLICA, ZkPartitionSta
 
 
 class StateMachines:
-    """The states that one controller keeps in its memory; `tell` takes each line of its state change log."""
+    """The states of one controller's replicas and partitions; `tell` takes the lines of its state change log."""
 
     def __init__(self, controller: BrokerId, epoch: int, tell: Callable[[str], None]) -> None:
         self._log_head = f"Controller {controller} epoch {epoch}"
@@ -45,27 +45,27 @@ class StateMachines:
         self._partitions: dict[int, ZkPartitionState] = {}
 
     def replica(self, partition: int, broker: BrokerId) -> ZkReplicaState:
-        """Return what a replica is held for."""
+        """Return the state of a replica."""
         return self._replicas.get(partition, {}).get(broker, _NO_REPLICA)
 
     def replicas(self, partition: int) -> tuple[BrokerId, ...]:
-        """Return the brokers that have a replica of a partition in the book, ascending."""
+        """Return the brokers whose replica of a partition has a state, ascending."""
         return tuple(sorted(self._replicas.get(partition, {})))
 
     def partition(self, partition: int) -> ZkPartitionState:
-        """Return what a partition is held for."""
+        """Return the state of a partition."""
         return self._partitions.get(partition, _NO_PARTITION)
 
     def enter_replica(self, partition: int, broker: BrokerId, state: ZkReplicaState) -> None:
-        """Note a replica as a new controller finds it, without a step."""
+        """Set the state of a replica as a new controller finds it, without a step."""
         self._replicas.setdefault(partition, {})[broker] = state
 
     def enter_partition(self, partition: int, state: ZkPartitionState) -> None:
-        """Note a partition as a new controller finds it, without a step."""
+        """Set the state of a partition as a new controller finds it, without a step."""
         self._partitions[partition] = state
 
     def step_replica(self, topic: str, partition: int, broker: BrokerId, event: ZkReplicaInput) -> bool:
-        """Take a step of a replica, and return whether the table has it."""
+        """Step a replica by the table; return False, and log the refusal, if the table has no such step."""
         state = self.replica(partition, broker)
         following = ZK_REPLICA_TRANSITIONS.get((state, event))
         if following is None:
@@ -84,7 +84,7 @@ class StateMachines:
         return True
 
     def step_partition(self, topic: str, partition: int, event: ZkPartitionInput) -> bool:
-        """Take a step of a partition, and return whether the table has it."""
+        """Step a partition by the table; return False, and log the refusal, if it has no such step."""
         state = self.partition(partition)
         following = ZK_PARTITION_TRANSITIONS.get((state, event))
         if following is None:

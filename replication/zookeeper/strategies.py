@@ -1,15 +1,15 @@
-"""The elections of the ZooKeeper-style controller: four strategies, and what an election writes.
+"""Elect leaders as the ZooKeeper-era controller does: four strategies (PartitionLeaderElectionAlgorithms).
 
-It decides which replica leads, by the occasion; the change of the partition that follows from it is made by
+What it decides: which replica leads, by the occasion; the change of the partition that follows from it is made by
 `replication.rules.partition_change`.
 
-Goals, most important first
+Goals, most important first:
 1. Whoever is elected is in sync, but for an offline partition whose topic allows an unclean election.
 2. An election that finds nobody has failed: it writes nothing, and the partition stays as it was.
 
 Constraints: ties are decided by the order of the assignment; a leader that could stay has no claim to.
 
-How
+How:
 - OFFLINE, for new partitions and those whose leader is gone: the first live replica in sync; all others that are not
   live leave the ISR in the same write. If none is in sync and unclean election is allowed, the first live replica.
 - REASSIGN, when all replicas of the target are in sync: the leader if it stays a replica and lives, else the first
@@ -17,7 +17,7 @@ How
 - PREFERRED: the first replica of the assignment, or nobody.
 - CONTROLLED_SHUTDOWN: the first replica in sync on a broker that does not stop; those on stopping brokers leave.
 
-Worked example: replicas (0, 1, 2), ISR (0, 1, 2); 0, which leads, and 1 are gone: OFFLINE elects 2 with ISR (2,),
+Example: replicas (0, 1, 2), ISR (0, 1, 2); 0, which leads, and 1 are gone: OFFLINE elects 2 with ISR (2,),
 in one leader epoch.
 
 Left out: several partitions in one write.
@@ -43,7 +43,7 @@ from replication.rules.switches import Rules
 
 
 class Strategy(enum.Enum):
-    """On what occasion a leader is elected; names as Kafka's strategies."""
+    """The occasion of an election; names as in Kafka's PartitionLeaderElectionStrategy."""
 
     OFFLINE = enum.auto()
     """The partition is new or has lost its leader."""
@@ -59,7 +59,7 @@ class Strategy(enum.Enum):
 
 
 def first_in_sync(ballot: Ballot, election: Election, _rules: Rules) -> Elected:
-    """Elect the first acceptable replica of the ISR; of an UNCLEAN election, then the first acceptable replica."""
+    """Elect the first acceptable replica of the ISR; in an UNCLEAN election, else the first acceptable replica."""
     for broker in ballot.replicas:
         if broker in ballot.acceptable and broker in ballot.isr:
             return _in_sync(ballot, broker)
@@ -71,7 +71,7 @@ def first_in_sync(ballot: Ballot, election: Election, _rules: Rules) -> Elected:
 
 
 def leader_if_it_stays(ballot: Ballot, election: Election, rules: Rules) -> Elected:
-    """Elect the leader again if it is one of the replicas and acceptable, else as `first_in_sync`."""
+    """Elect the current leader if it is an acceptable replica, else as `first_in_sync`."""
     if ballot.leader in ballot.replicas and ballot.leader in ballot.acceptable:
         return Elected(ballot.leader, Choice.STAYS)
     return first_in_sync(ballot, election, rules)
@@ -84,12 +84,12 @@ def preferred_only(ballot: Ballot, _election: Election, _rules: Rules) -> Electe
 
 
 def nobody(_ballot: Ballot, _election: Election, _rules: Rules) -> Elected:
-    """Elect nobody."""
+    """Elect no replica."""
     return NOBODY
 
 
 def as_before(ballot: Ballot, _election: Election, _rules: Rules) -> Elected:
-    """Leave the leader as it is, whatever it is."""
+    """Elect the current leader, acceptable or not."""
     return Elected(ballot.leader, Choice.STAYS)
 
 
@@ -119,7 +119,7 @@ def elected(
 def elected_uncleanly(
     partition: PartitionState, live: frozenset[BrokerId], settings: PartitionSettings
 ) -> PartitionState | None:
-    """Return the partition after the unclean election that an operator asked for; None if nobody is live."""
+    """Return the partition after an operator's unclean election; None if no broker is live."""
     return elected(partition, Strategy.OFFLINE, live, attrs.evolve(settings, unclean_election=True))
 
 
@@ -136,12 +136,12 @@ def without(partition: PartitionState, broker: BrokerId, settings: PartitionSett
 
 
 def with_all_targets(settings: PartitionSettings) -> PartitionSettings:
-    """Return the settings with a move over only when all of its target is in sync: here it has always been so."""
+    """Return the settings with a reassignment complete only when its whole target is in sync, as always here."""
     return attrs.evolve(settings, rules=attrs.evolve(settings.rules, reassignment_needs_all_targets=True))
 
 
 def moving_to(partition: PartitionState, target: tuple[BrokerId, ...]) -> Phase:
-    """Return the first phase of a move to `target`; another one under way is left for it.
+    """Return the first phase of a reassignment to `target`; it replaces a reassignment in progress.
 
     Who is added counts from where the first move began (ReplicaAssignment.reassignTo): to ask for the same again
     changes nothing. Not as in Kafka, who was added for the former target only goes with those to be removed.
@@ -154,10 +154,10 @@ def moving_to(partition: PartitionState, target: tuple[BrokerId, ...]) -> Phase:
 def reassigned(
     partition: PartitionState, phase: Phase, live: frozenset[BrokerId], settings: PartitionSettings
 ) -> PartitionState | None:
-    """Return the partition in a phase of its move, or behind the last one if all targets are in sync; None if nothing
-    changes, or nobody could lead behind it.
+    """Return the partition in a phase of its reassignment, or after it if all targets are in sync.
 
-    Replicas look at orders of a new leader epoch only, so each phase begins one.
+    None if nothing changes, or no replica could lead afterwards. Replicas apply LeaderAndIsr only with a new leader
+    epoch, so each phase begins one.
     """
     is_over = completed(phase, settings.rules) is not None
     # Until it is over nobody is elected: whoever leads stays, and is looked after when it is gone.
@@ -172,7 +172,7 @@ def reassigned(
 
 
 def first_state(replicas: tuple[BrokerId, ...], live: frozenset[BrokerId]) -> PartitionState | None:
-    """Return the state that a new partition begins with: its live replicas in sync, the first leads; None without."""
+    """Return a new partition's state: its live replicas in sync, the first one leading; None without live replicas."""
     isr = tuple(broker for broker in replicas if broker in live)
     return PartitionState(replicas=replicas, isr=isr, leader=isr[0]) if isr else None
 

@@ -1,9 +1,9 @@
-"""Kafka's nodes in ZooKeeper: their paths, what they hold, and how brokers and the controller write them.
+"""Keep Kafka's znodes: their paths, their contents, and how brokers and the controller write them.
 
-It decides which nodes a broker, a controller and an operator touch, on which version each write depends, and what one
-reading of the controller's holds. The rules of the nodes themselves are in `broker.zookeeper`.
+What it decides: which nodes a broker, a controller and an operator touch, on which version each write depends, and
+what one reading of the controller's holds. The rules of the nodes themselves are in `broker.zookeeper`.
 
-Goals, most important first
+Goals, most important first:
 1. A controller writes only while the epoch of its election is the last one (KAFKA-6082), and on the version that it
    has read.
 2. Each has to be told of all that it did not write itself.
@@ -14,7 +14,7 @@ controller epoch; a broker's epoch is the transaction that made its node (KIP-38
 How: every method is one request, and returns who has to be told because of it, before the request is answered.
 A topic has one partition. What makes a topic writes its replicas; the controller writes the partition's first state.
 
-Worked example: a leader writes its ISR: the state in version 4 becomes version 5, and a sequential node under
+Example: a leader writes its ISR: the state in version 4 becomes version 5, and a sequential node under
 /isr_change_notification tells the controller, which removes it when it reads.
 
 Left out: the JSON that Kafka keeps in its nodes; configs, feature versions, log directory events.
@@ -47,14 +47,14 @@ Held: TypeAlias = CreateTopic | PartitionState | BrokerId | int
 
 @attrs.frozen
 class Topics:
-    """What a reading holds of topics beside their partitions' states: those without one, and those to be deleted."""
+    """What a read of the znodes says of topics: those without a partition state, and those to be deleted."""
 
     unmade: dict[int, CreateTopic]
     deleted: frozenset[int]
 
 
 class KafkaZnodes:
-    """The tree with Kafka's nodes, and which session is whose."""
+    """The tree of Kafka's znodes, and the broker of each session."""
 
     def __init__(self) -> None:
         self.tree: ZnodeTree[Held] = ZnodeTree()
@@ -67,7 +67,7 @@ class KafkaZnodes:
     # Brokers.
 
     def register(self, broker: BrokerId) -> tuple[BrokerEpoch, tuple[WatchedEvent, ...]]:
-        """Begin a session, make the broker's node with it, and return the epoch; raise NODE_EXISTS while one stands."""
+        """Open a session, create the broker's znode and return its epoch; raise NODE_EXISTS if it exists."""
         session = Session(f"{broker}-{self.tree.transaction}")
         self.tree.open(session)
         made = self.tree.create(f"{IDS}/{broker}", broker, NodeKind.EPHEMERAL, session)
@@ -76,13 +76,13 @@ class KafkaZnodes:
         return BrokerEpoch(self.tree.get(made.path).stat.created), made.events
 
     def end_session(self, broker: BrokerId) -> tuple[WatchedEvent, ...]:
-        """End a broker's session."""
+        """End a broker's session; return the watches that fire."""
         session = self._sessions.pop(broker)
         del self.brokers[session]
         return self.tree.close(session)
 
     def take_control(self, broker: BrokerId) -> tuple[WatchedEvent, ...]:
-        """Make the node /controller a broker's, under the next epoch, unless it is somebody's; watch it in any case."""
+        """Create the znode /controller under the next controller epoch unless it exists; watch it anyway."""
         session = self._sessions[broker]
         events: tuple[WatchedEvent, ...] = ()
         try:
@@ -97,7 +97,7 @@ class KafkaZnodes:
 
     @property
     def controller(self) -> BrokerId:
-        """Whose the node /controller is, -1 for nobody's."""
+        """The broker in the znode /controller, -1 if there is none."""
         if self.tree.exists(CONTROLLER_NODE) is None:
             return NO_LEADER
         holder = self.tree.get(CONTROLLER_NODE).data
@@ -106,28 +106,28 @@ class KafkaZnodes:
 
     @property
     def controller_epoch(self) -> int:
-        """How many controllers there have been."""
+        """The controller epoch: the number of controllers elected so far."""
         return self.tree.get(CONTROLLER_EPOCH).stat.version
 
     def drop_controller(self) -> tuple[WatchedEvent, ...]:
-        """Remove the node /controller, as an operator does who wants another controller; none is fine."""
+        """Remove the znode /controller, if it exists, as an operator does who wants another controller."""
         return () if self.controller == NO_LEADER else self.tree.delete(CONTROLLER_NODE)
 
     # Topics.
 
     def make_topic(self, order: CreateTopic) -> tuple[WatchedEvent, ...]:
-        """Write a topic's replicas; a topic that is there stays as it is."""
+        """Write a new topic's replicas; an existing topic stays as it is."""
         path = f"{TOPICS}/{order.topic}"
         return () if self.tree.exists(path) is not None else self.tree.create(path, order).events
 
     def order_deletion(self, topic: str) -> tuple[WatchedEvent, ...]:
-        """Ask for a topic's deletion; one that is asked for already, or is of no topic, is none."""
+        """Ask for a topic's deletion; for an unknown topic, or one already being deleted, change nothing."""
         path = f"{DELETIONS}/{topic}"
         is_idle = self.tree.exists(f"{TOPICS}/{topic}") is None or self.tree.exists(path) is not None
         return () if is_idle else self.tree.create(path).events
 
     def remove_topic(self, topic: str) -> tuple[WatchedEvent, ...]:
-        """Remove a topic's nodes, the deepest first, and the wish for its deletion."""
+        """Remove a topic's znodes, the deepest first, and the request for its deletion."""
         events: tuple[WatchedEvent, ...] = ()
         for path in (_state_path(topic), f"{TOPICS}/{topic}/partitions/0", f"{TOPICS}/{topic}/partitions"):
             if self.tree.exists(path) is not None:
@@ -135,7 +135,7 @@ class KafkaZnodes:
         return events + self.tree.delete(f"{TOPICS}/{topic}") + self.tree.delete(f"{DELETIONS}/{topic}")
 
     def read_topics(self, controller: BrokerId) -> Topics:
-        """Read what the controller reads of topics, remove the notes on ISR changes, and watch for whatever comes."""
+        """Return the topics, remove the ISR change notifications, and set the controller's watches."""
         tree, session = self.tree, self._sessions[controller]
         for note in tree.children(ISR_CHANGES):
             tree.delete(f"{ISR_CHANGES}/{note}")
@@ -151,7 +151,7 @@ class KafkaZnodes:
         return Topics(unmade, frozenset(numbers[topic] for topic in tree.children(DELETIONS)))
 
     def topic_of(self, partition: int) -> str | None:
-        """Return the name of the topic that has a partition."""
+        """Return the name of the topic of a partition."""
         for topic in self.tree.children(TOPICS):
             order = self.tree.get(f"{TOPICS}/{topic}").data
             if isinstance(order, CreateTopic) and order.partition == partition:
@@ -159,7 +159,7 @@ class KafkaZnodes:
         return None
 
     def write_state(self, topic: str, state: PartitionState) -> tuple[WatchedEvent, ...]:
-        """Write a partition's state on the version before its own, or its first one; raise NO_NODE or BAD_VERSION."""
+        """Write a partition's state if its version is the one before; raise NO_NODE or BAD_VERSION."""
         path = _state_path(topic)
         if state.partition_epoch > 0:
             return self.tree.write(path, state, state.partition_epoch - 1)
@@ -168,7 +168,7 @@ class KafkaZnodes:
         return events + self.tree.create(path, state).events
 
     def note_isr_change(self, broker: BrokerId) -> tuple[WatchedEvent, ...]:
-        """Leave a note for the controller that a leader has written its ISR."""
+        """Create a znode under /isr_change_notification for a leader that has written its ISR."""
         return self.tree.create(
             f"{ISR_CHANGES}/isr_change_", kind=NodeKind.SEQUENTIAL, session=self._sessions[broker]
         ).events

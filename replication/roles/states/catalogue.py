@@ -1,6 +1,7 @@
 """The state machines that a simulation runs on, by name, to be listed and drawn.
 
-Decides nothing. Each table is the one that the model steps by, so that a drawing cannot differ from what happens.
+What it decides: nothing. Each table is the one that the model steps by, so that a drawing cannot differ from what
+happens.
 
 Example: find_machines("lifecycle")[0].text("mermaid") is a mermaid state diagram.
 

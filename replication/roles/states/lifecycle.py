@@ -1,13 +1,13 @@
 """A broker's own life, as the broker sees it: a table.
 
-Decides when a broker that was started counts itself as running, and how it ends. What the controller holds it for
-is another machine (`broker.registration`); the two meet in heartbeats.
+What it decides: when a broker that was started counts itself as running, and how it ends. What the controller holds
+it for is another machine (`broker.registration`); the two meet in heartbeats.
 
 Constraints: only a running broker is stopped in an orderly way; asked to stop earlier it goes on starting, as Kafka's
 skips the controlled shutdown then. Nothing brings a broker back from SHUTTING_DOWN but its operator, who exists only
 in simulations.
 
-Worked example: STARTING + CAUGHT_UP is RECOVERY; RECOVERY + HEARTBEAT_UNFENCED is RUNNING; RUNNING + STOP_WANTED is
+Example: STARTING + CAUGHT_UP is RECOVERY; RECOVERY + HEARTBEAT_UNFENCED is RUNNING; RUNNING + STOP_WANTED is
 PENDING_CONTROLLED_SHUTDOWN; that + HEARTBEAT_SHUT_DOWN is SHUTTING_DOWN.
 
 Left out: a process that dies, which ends this machine with its memory from any state; log directories that fail.

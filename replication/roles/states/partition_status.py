@@ -1,13 +1,13 @@
 """A partition in the controller's eyes, as two tables: whether somebody leads it, and whether it is being moved.
 
-Decides nothing by itself: `change` in `replication.rules.partition_change` decides what becomes of a partition, in one
-step from one value to the next. Here that step is read as an input, and `check_change` asserts that the tables have
-it: a controller writes no record that they do not list.
+What it decides: nothing by itself: `change` in `replication.rules.partition_change` decides what becomes of a
+partition, in one step from one value to the next. Here that step is read as an input, and `check_change` asserts that
+the tables have it: a controller writes no record that they do not list.
 
 Constraints: a partition counts as recovering from an unclean election until its leader says that it has recovered,
 whoever is elected meanwhile; nothing else sets or clears that mark.
 
-Worked example: leader 1 dies and 2 was not in sync: ONLINE + ELECTED_UNCLEANLY is RECOVERING; 2 asks for a larger
+Example: leader 1 dies and 2 was not in sync: ONLINE + ELECTED_UNCLEANLY is RECOVERING; 2 asks for a larger
 ISR, which says that it has recovered: RECOVERING + RECOVERED is ONLINE.
 
 Left out: topics that wait for deletion.

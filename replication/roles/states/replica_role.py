@@ -1,6 +1,6 @@
 """A broker's part in one partition, as a table.
 
-Decides which answers a replica may use: a follower asks one question at a time, and the state says which.
+What it decides: which answers a replica may use: a follower asks one question at a time, and the state says which.
 
 Constraints: news of the partition is taken in every state. An answer to a question that the state does not ask is
 late or doubled; it is dropped and changes nothing. A request to a broker without the part that it needs is answered
@@ -9,7 +9,7 @@ NOT_LEADER_OR_FOLLOWER, or with the epoch error where epochs differ, and changes
 How: current followers start FETCHING at once and cut where the leader says that the logs part. Those of releases
 before 2.7 start TRUNCATING: they ask where their newest epoch ends in the leader's log, perhaps several times.
 
-Worked example: FETCHING + OUT_OF_RANGE is PLACING; PLACING + OFFSETS_LISTED is FETCHING; FETCHING + FENCED is PARKED,
+Example: FETCHING + OUT_OF_RANGE is PLACING; PLACING + OFFSETS_LISTED is FETCHING; FETCHING + FENCED is PARKED,
 which only news ends.
 
 Left out: directories that fail (Kafka's HostedPartition.Offline) and fetching from a remote tier.

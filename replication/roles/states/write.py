@@ -1,11 +1,11 @@
 """The life of one write at its leader, as a table, and the error that each end is told with.
 
-Decides when a write is answered, and with what. What the answer means to the producer is
+What it decides: when a write is answered, and with what. What the answer means to the producer is
 `replication.rules.produce.fate`.
 
 Constraints: a write is answered once or, with acks=0, never. ACKED, FAILED, UNSURE and UNANSWERED are the end.
 
-Worked example: RECEIVED + APPENDED_FOR_ALL is WAITING; WAITING + LEADERSHIP_LOST is UNSURE, told with
+Example: RECEIVED + APPENDED_FOR_ALL is WAITING; WAITING + LEADERSHIP_LOST is UNSURE, told with
 NOT_LEADER_OR_FOLLOWER.
 
 Left out: transactions; that Kafka closes the connection on which a write with acks=0 failed.

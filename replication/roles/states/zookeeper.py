@@ -1,13 +1,13 @@
 """The two state machines of the ZooKeeper-style controller: of each replica, and of each partition.
 
-Decides what that controller may do next with a replica or a partition: an input is the state it wants, and Kafka
-lists for each state those from which it may be reached. Whatever else is asked for is logged and left out, and the
-replica or partition stays as it was.
+What it decides: what that controller may do next with a replica or a partition: an input is the state it wants, and
+Kafka lists for each state those from which it may be reached. Whatever else is asked for is logged and left out, and
+the replica or partition stays as it was.
 
 Constraints: a replica is forgotten only after its deletion succeeded; a partition is forgotten only when it is
 offline.
 
-Worked example: ONLINE_REPLICA + DELETE is refused, as a replica is stopped before it is deleted; OFFLINE_REPLICA +
+Example: ONLINE_REPLICA + DELETE is refused, as a replica is stopped before it is deleted; OFFLINE_REPLICA +
 DELETE is REPLICA_DELETION_STARTED.
 
 Left out: what is sent along with each step (LeaderAndIsr, UpdateMetadata, StopReplica), which
