@@ -1,29 +1,29 @@
-"""Hypothesis strategies for partitions, elections, histories and faults; a check of any election policy in one call.
+"""Generate partitions, elections, histories and faults for Hypothesis, and check any election policy in one call.
 
 What it decides: which partition states, ballots, sequences of controller events, clusters and plans of faults tests are
 run on. They are small, as shrunken counterexamples are read by people, and they lean towards what breaks rules: ISRs of
 one, empty ISRs with eligible replicas, several brokers fenced at once, a dead last leader.
 
-Example, a policy of one's own:
+Constraints: a partition that is drawn satisfies `PartitionState.check_invariants`, with or without ELR as asked for;
+options and plans are valid as they are drawn. A plan shrinks by leaving faults out first, then to earlier and
+shorter ones of kinds declared earlier.
+
+Example: check an election policy of your own:
 
     from replication.strategies import check_policy
     check_policy(my_policy)
 
-It passes in silence, or raises `PolicyFailure` with the smallest ballot on which a policy elects a leader that
-is dead, or one that lacks records although a complete one is alive. The search is derandomised: the same policy
+`check_policy` returns nothing, or raises `PolicyFailure` with the smallest ballot on which a policy elects a leader
+that is dead, or one that lacks records although a complete one is alive. The search is derandomised: the same policy
 gives the same result on every run.
 
-Example, a property of whole clusters:
+A property of whole clusters is written as a Hypothesis test:
 
     @given(st.data())
     def test_nothing_is_lost(data):
         options = data.draw(clusters())
         plan = data.draw(fault_plans(options))
         assert run(options, plan).is_clean
-
-Constraints: a partition that is drawn satisfies `PartitionState.check_invariants`, with or without ELR as asked for;
-options and plans are valid as they are drawn. A plan shrinks by leaving faults out first, then to earlier and
-shorter ones of kinds declared earlier.
 
 Left out: plans for the explorer, which needs none: it tries everything.
 
@@ -61,7 +61,7 @@ _PLACES: Final = ("in sync", "out of sync", "eligible")
 
 
 class EventKind(enum.Enum):
-    """What can happen to a broker, as the controller sees it."""
+    """An event of a broker, as the controller sees it."""
 
     FENCE = "its session ends"
     UNFENCE = "it is back, its log whole"
@@ -71,14 +71,14 @@ class EventKind(enum.Enum):
 
 @attrs.frozen
 class Event:
-    """One event of a sequence."""
+    """One event of one broker."""
 
     kind: EventKind
     broker: BrokerId
 
 
 class PolicyFailure(AssertionError):  # noqa: N818 - a finding about a policy, not an error of the caller.
-    """A policy elected whom it must not; `ballot` is the smallest found, `elected` what it answered."""
+    """An election policy elected a broker that it must not; `ballot` is the smallest found."""
 
     def __init__(self, ballot: Ballot, election: Election, elected: Elected, what: str) -> None:
         self.ballot = ballot
@@ -94,7 +94,7 @@ class PolicyFailure(AssertionError):  # noqa: N818 - a finding about a policy, n
 
 @st.composite
 def partitions(draw: st.DrawFn, *, elr: bool = True, replica_count_max: int = 4) -> PartitionState:
-    """Return a partition that a controller may hold; without `elr` the ISR is never empty and nobody is eligible."""
+    """Return a partition that a controller may hold; without `elr` its ISR is not empty and its ELR is."""
     # A list of whole replicas, so that shrinking can leave one out.
     one = st.tuples(st.integers(0, BROKER_MAX).map(BrokerId), st.sampled_from(_PLACES if elr else _PLACES[:2]))
     drawn = draw(st.lists(one, min_size=1, max_size=replica_count_max, unique_by=itemgetter(0)))
@@ -116,7 +116,7 @@ def partitions(draw: st.DrawFn, *, elr: bool = True, replica_count_max: int = 4)
 
 @st.composite
 def ballots(draw: st.DrawFn) -> Ballot:
-    """Return what an election decides on: a partition, and who is alive."""
+    """Return the input of an election: a partition, and the live brokers."""
     state = draw(partitions())
     alive = draw(st.frozensets(st.sampled_from(state.replicas)))
     return Ballot(
@@ -130,7 +130,7 @@ def ballots(draw: st.DrawFn) -> Ballot:
 
 
 def events(brokers: Sequence[BrokerId], *, count_max: int = 12) -> st.SearchStrategy[list[Event]]:
-    """Return a sequence of events of these brokers; one that makes no sense in its place is to be left out."""
+    """Return a sequence of events of these brokers; `applied` leaves out those that make no sense in their place."""
     one = st.builds(Event, st.sampled_from(EventKind), st.sampled_from(list(brokers)))
     return st.lists(one, max_size=count_max)
 
@@ -138,7 +138,7 @@ def events(brokers: Sequence[BrokerId], *, count_max: int = 12) -> st.SearchStra
 def applied(
     state: PartitionState, sequence: Sequence[Event], settings: PartitionSettings, policy: ElectionPolicy = elect
 ) -> list[PartitionState]:
-    """Return the states that a partition goes through, all brokers alive at first; the first is `state` itself."""
+    """Return the states of a partition after each event, `state` first; at first all its brokers are live."""
     active = frozenset(state.replicas)
     states = [state]
     for event in sequence:
@@ -163,7 +163,7 @@ def applied(
 
 @st.composite
 def networks(draw: st.DrawFn) -> NetworkOptions:
-    """Return how messages fare between nodes: at best as in a rack, at worst late, lost and doubled now and then."""
+    """Return the options of a network: at best as in one rack, at worst with delays, losses and duplicates."""
     return NetworkOptions(
         delay_ms_max=draw(st.sampled_from((2, 10, 50))),
         loss=draw(st.integers(0, 30)),
@@ -177,7 +177,7 @@ def networks(draw: st.DrawFn) -> NetworkOptions:
 def clusters(
     draw: st.DrawFn, *, duration_ms: DurationMs = _SHORT_MS, rules: Rules = CURRENT, broker_count_max: int = BROKER_MAX
 ) -> Options:
-    """Return the options of a simulated cluster without faults of its own; `fault_plans` draws them."""
+    """Return the options of a simulated cluster without faults; `fault_plans` draws those."""
     brokers = draw(st.integers(1, broker_count_max))
     factor = draw(st.integers(1, min(brokers, 3)))
     settings = PartitionSettings(rules=rules, min_isr=draw(st.integers(1, factor)))
@@ -231,7 +231,7 @@ def _by_time(fault: Fault) -> tuple[int, str]:
 def check_policy(policy: ElectionPolicy, *, example_count: int = 300) -> None:
     """Hold elections with `policy` on many small ballots; raise `PolicyFailure` with the smallest that it gets wrong.
 
-    Whoever is elected must be a replica and alive; and unless the election is UNCLEAN or nobody else is left, it
+    Whoever is elected must be a replica and alive; and unless the election is UNCLEAN or no other replica is left, it
     must be in the ISR, or in the ELR while the ISR is empty.
     """
 

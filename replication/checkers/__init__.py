@@ -1,4 +1,4 @@
-"""What must hold while brokers agree and fail, checked apart from the model: invariants, client histories, losses."""
+"""Check invariants, client histories and durability of a run, apart from the model that produced it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The invariants by name: what each says, when it is looked at, and what may break it.
+"""List the invariants by name: the statement of each, when it is checked, and what may break it.
 
 What it decides: nothing; it is the table that checkers report by and that documents print.
 
@@ -23,7 +23,7 @@ import attrs
 
 @attrs.frozen
 class Invariant:
-    """One row: its name, its statement, when it is looked at, what may break it."""
+    """One invariant: its name, its statement, when it is checked, and what may break it."""
 
     name: str
     statement: str

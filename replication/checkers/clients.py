@@ -1,4 +1,4 @@
-"""What the clients of a run were told, held against itself and against the logs at the end.
+"""Check the history that producers and consumers saw, against itself and against the logs at the end.
 
 What it decides: which histories are impossible: a consumer that sees offsets out of order or skips one, a value at two
 offsets, a write that certainly failed and is there, a write that was answered before another was sent and lies
@@ -24,7 +24,7 @@ from replication.rules.produce import ACKS_ALL, Fate
 
 
 class WriteView(Protocol):
-    """One write of a producer, as `replication.simulation.history` has it."""
+    """One write of a producer, as `replication.simulation.history` records it."""
 
     value: int
     partition: int
@@ -35,36 +35,36 @@ class WriteView(Protocol):
 
     @property
     def offset(self) -> int:
-        """Where it was told to be, -1 if it was not told."""
+        """The offset in the leader's answer, -1 if there was none."""
         ...
 
 
 class SightingView(Protocol):
-    """One record that a consumer was shown."""
+    """One record that a consumer received."""
 
     @property
     def consumer(self) -> int:
-        """Who saw it."""
+        """The consumer that received the record."""
         ...
 
     @property
     def partition(self) -> int:
-        """Of which partition."""
+        """The record's partition."""
         ...
 
     @property
     def offset(self) -> int:
-        """Where."""
+        """The record's offset."""
         ...
 
     @property
     def value(self) -> int:
-        """What."""
+        """The record's value."""
         ...
 
     @property
     def is_reset(self) -> bool:
-        """Whether it had to find a new place before."""
+        """Whether the consumer reset its position just before."""
         ...
 
 
@@ -86,9 +86,9 @@ def check_history(
     may_skip: Allows = _nothing,
     is_expired: Allows = _nothing,
 ) -> list[Finding]:
-    """Return what is impossible in a history.
+    """Return the findings of a history: events that no correct cluster shows its clients.
 
-    `may_skip` tells which offsets a consumer need not see, as compaction may have taken them; `is_expired` those whose
+    `may_skip` says which offsets a consumer need not see, as compaction may have taken them; `is_expired` those whose
     producers a leader need not know any more: it takes any sequence then (KIP-360).
 
     Cost: linear in the history, but for one sort.

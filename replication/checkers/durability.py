@@ -1,4 +1,4 @@
-"""Which acknowledged records are gone, and by which event.
+"""Find the acknowledged records that are lost, and the event that took each of them.
 
 What it decides: for each acknowledged write whether it can still be read, whether any broker still has it, and what
 took it: which event took the last copy, and whether that event may take it.
@@ -53,7 +53,7 @@ class LostRecord:
 
 @attrs.frozen
 class DurabilityReport:
-    """What was acknowledged, and what of it is lost."""
+    """The number of acknowledged records, and those of them that are lost."""
 
     acked_count: int
     acked_by_one_count: int
@@ -61,12 +61,12 @@ class DurabilityReport:
 
     @property
     def lost_for_no_reason(self) -> tuple[LostRecord, ...]:
-        """Records acknowledged with acks=all that are gone without an event that may take them."""
+        """The lost records with acks=all for which no event may be the cause."""
         return tuple(record for record in self.lost if record.acks == ACKS_ALL and not record.cause)
 
 
 def loss_lines(lost: Sequence[LostRecord]) -> list[str]:
-    """Return lost records as lines: those that the same event took from the same partition share one."""
+    """Return one line for each group of records of a partition that the same event took."""
     groups: dict[tuple[int, int, str, str], list[LostRecord]] = {}
     for record in lost:
         groups.setdefault((record.acks, record.partition, record.cause, record.event), []).append(record)
@@ -79,7 +79,7 @@ def loss_lines(lost: Sequence[LostRecord]) -> list[str]:
 
 
 def account(writes: Sequence[WriteView], references: Mapping[int, ReferenceLog]) -> DurabilityReport:
-    """Return what became of every acknowledged write. Cost: linear in writes and logs."""
+    """Return the fate of every acknowledged write. Cost: linear in writes and logs."""
     readable = {partition: _readable(reference) for partition, reference in references.items()}
     anywhere = {
         partition: {entry.value for observed in reference.observed_logs.values() for entry in observed.entries}

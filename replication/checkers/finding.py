@@ -1,4 +1,4 @@
-"""A broken invariant: which, where, and what was seen."""
+"""Describe a violated invariant: its code, its time and partition, and what was seen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from broker.units import TimeMs
 
 @attrs.frozen
 class Finding:
-    """One thing that must not happen and did. `code` is a key of `INVARIANTS`; `partition` is -1 for none."""
+    """One violation; `code` is a key of `INVARIANTS`, `partition` is -1 for none."""
 
     code: str
     at_ms: TimeMs

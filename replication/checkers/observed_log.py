@@ -1,4 +1,4 @@
-"""What the checkers know of one replica's log, read from its bytes.
+"""Read one replica's log from its bytes, and compare it with the committed records.
 
 What it decides: how far a replica agrees with what is committed. A observed log follows a log by reading what was
 appended and noting what was cut; it never asks the model what a log should hold.
@@ -31,7 +31,7 @@ REMEMBERED_COUNT_MAX: Final = 4_096
 
 @value
 class Entry:
-    """One record: the leader epoch it was written in, its value, and its producer's id and sequence."""
+    """One record: its leader epoch, its value, and its producer's id and sequence."""
 
     epoch: int
     value: int
@@ -41,9 +41,9 @@ class Entry:
 
 @value
 class LogChange:
-    """What a reading brought: from `first_offset` on entries are new; `taken` are those that are gone.
+    """The change since the last reading: entries from `first_offset` on are new, `taken` are those that were truncated.
 
-    `is_first` says that it was the first of this log, which counts as a cut too.
+    `is_first` says that it was the first reading of this log, which counts as a truncation too.
     """
 
     first_offset: int
@@ -53,7 +53,7 @@ class LogChange:
 
 
 class Decoder:
-    """Turns the bytes of batches into entries."""
+    """Decodes batches into entries; the last batches are remembered, as replicas hold the same ones."""
 
     def __init__(self) -> None:
         self._remembered: dict[bytes, tuple[Entry, ...]] = {}
@@ -131,7 +131,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 class ObservedLog:
-    """One replica's log in one life of its broker; `former` is what it was in the life before."""
+    """One replica's log in one incarnation of its broker; `former` is the log of the incarnation before."""
 
     def __init__(self, log: ReplicaLog, life: int, broker: BrokerId, former: ObservedLog | None = None) -> None:
         self.log = log
@@ -154,7 +154,7 @@ class ObservedLog:
         self._position = 0
 
     def read_on(self, decoder: Decoder) -> LogChange:
-        """Take over what was cut and what was appended."""
+        """Read what was appended and truncated since the last reading."""
         log, cut_to = self.log, self.log.cut_to
         is_cut, is_first = cut_to is not None, self.version < 0
         taken: list[Entry] = []
@@ -187,7 +187,7 @@ class ObservedLog:
             assert len(self.entries) > before, before
 
     def agree(self, committed: list[Entry]) -> int:
-        """Return how many of the first entries are those that are committed. Cost: linear in what is new."""
+        """Return the number of first entries that equal the committed ones. Cost: linear in the new entries."""
         entries, agreed = self.entries, min(self.agreed, len(committed))
         end = min(len(entries), len(committed))
         while agreed < end:

@@ -1,4 +1,4 @@
-"""Rare states: what a good many runs must have passed through, or they have proved little.
+"""Count the rare states of a run: states that many runs together must reach, or they prove little.
 
 What it decides: which states count as rare and worth seeing, and counts how often a run was in each. Seldom is as
 good as often, but never is a hole: the fault that would lead there is missing, or something always comes before it.
@@ -31,7 +31,7 @@ from replication.rules.partition import PartitionState
 
 
 class Rare(enum.Enum):
-    """A state worth passing through."""
+    """A rare state."""
 
     LEADERLESS = "a partition lost its leader and nobody could be elected"
     ELECTED_CLEANLY = "another leader was elected from the ISR"
@@ -88,13 +88,13 @@ _READ_ERRORS: Final = {
 
 
 class RareStates:
-    """How often a run was in each rare state."""
+    """The number of times that a run was in each rare state."""
 
     def __init__(self) -> None:
         self.seen: Counter[Rare] = Counter()
 
     def note_sent(self, message: Message) -> None:
-        """Note an answer."""
+        """Count the rare state that an answer shows, if it shows one."""
         found: Rare | None = None
         if isinstance(message, ProduceResponse):
             if message.error is _NONE:
@@ -114,7 +114,7 @@ class RareStates:
             self.seen[found] += 1
 
     def note_fetched(self, message: FetchResponse) -> None:
-        """Note an answer to a fetch: most are plain."""
+        """Count the rare state that a fetch response shows, if it shows one."""
         if message.answer.error is not _NONE:
             found = _FETCH_ERRORS.get(message.answer.error)
             if found is not None:
@@ -123,7 +123,7 @@ class RareStates:
             self.seen[Rare.DIVERGED] += 1
 
     def note_record(self, before: PartitionState, after: PartitionState) -> None:
-        """Note a change of a partition."""
+        """Count the rare states that a change of a partition shows."""
         if after.leader != before.leader:
             if after.leader == NO_LEADER:
                 self.seen[Rare.LEADERLESS] += 1

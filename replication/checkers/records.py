@@ -1,4 +1,4 @@
-"""The invariants of the metadata log: what a record may say after the records before it.
+"""Check the metadata log: the invariants of each record after the records before it.
 
 What it decides: from the records alone, whether epochs rise, ISR and ELR are well-formed, and an election was clean
 (I1, I2, I3, I24, I25, I26).
@@ -33,14 +33,14 @@ Broken = tuple[str, int, str]
 
 @attrs.frozen
 class UncleanElection:
-    """A leader that was in neither ISR nor ELR."""
+    """The election of a leader that was in neither ISR nor ELR."""
 
     leader: BrokerId
     leader_epoch: int
 
 
 class RecordReader:
-    """Reads the metadata log on, and keeps its own image of it."""
+    """Reads the metadata log, and keeps its own image of it."""
 
     def __init__(self, settings: PartitionSettings, rare: RareStates) -> None:
         self.offset = 0
@@ -52,7 +52,7 @@ class RecordReader:
         self._former_epochs: dict[BrokerId, int] = {}
 
     def stale_sender(self, message: AlterPartition | BrokerHeartbeat) -> str:
-        """Return words for a request of a former life or epoch, "" for one of the present."""
+        """Describe a request of an earlier incarnation or leader epoch; "" for a current one."""
         if isinstance(message, BrokerHeartbeat):
             status = self._brokers.get(message.broker)
             is_stale = status is None or status.epoch != message.epoch
@@ -70,7 +70,7 @@ class RecordReader:
         return self._unclean.pop(partition, [])
 
     def read_on(self, log: Sequence[MetadataRecord], *, grows: bool) -> Iterator[Broken]:
-        """Yield what is wrong with the records from `offset` on; `grows` says that a leader asked for a change."""
+        """Yield the violations of the records from `offset` on; `grows` says that a leader changed the ISR."""
         while self.offset < len(log):
             record = log[self.offset]
             self.offset += 1
@@ -96,7 +96,7 @@ class RecordReader:
         yield from self._fenced_members()
 
     def unclean_members(self, request: BrokerRegistration, before: int) -> Iterator[tuple[int, str]]:
-        """Yield partitions that count a broker in though it has just registered without proof."""
+        """Yield the partitions whose ISR or ELR holds a broker that has just restarted uncleanly."""
         rules = self._settings.rules
         status = self._brokers.get(request.broker)
         if not rules.elr or status is None or status.epoch < before:

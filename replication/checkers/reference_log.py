@@ -1,4 +1,4 @@
-"""What is truly committed in one partition, kept beside the model.
+"""Keep the committed records of one partition, apart from the model.
 
 What it decides: what counts as committed: what any leader's high watermark has covered, since the last unclean
 election. That is the prefix that no clean election may lose.
@@ -22,7 +22,7 @@ from replication.rules.partition import AlterPartitionRequest, PartitionState
 
 @attrs.frozen
 class Loss:
-    """Committed records that an election gave up, from `start_offset` on."""
+    """Committed records that an unclean election lost, from `start_offset` on."""
 
     at_ms: TimeMs
     partition: int
@@ -32,7 +32,7 @@ class Loss:
 
 
 class ReferenceLog:
-    """One partition's truth."""
+    """The committed records of one partition, and what the checkers know of its replicas."""
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
@@ -55,13 +55,13 @@ class ReferenceLog:
         """Leaders of epochs below this one speak of a history that an unclean election ended."""
 
     def learn(self, state: PartitionState) -> None:
-        """Take note of what the controller now says of the partition."""
+        """Record the controller's new state of the partition."""
         before = () if self.state is None else self.state.replicas
         self.moved_away.update((broker, state.partition_epoch) for broker in before if broker not in state.replicas)
         self.state = state
 
     def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
-        """Cut what is committed to its first `keep` records, as an unclean leader has no more of them."""
+        """Truncate the committed records to the first `keep`, as an unclean leader has no more of them."""
         lost = self.committed[keep:]
         del self.committed[keep:]
         self.clean_from_epoch = leader_epoch

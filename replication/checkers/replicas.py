@@ -1,4 +1,4 @@
-"""The invariants of replicas: one log by itself, a leader's claims, and all replicas of a partition together.
+"""Check replicas: each log by itself, each leader's claims, and all replicas of a partition together.
 
 What it decides: from logs and from the truth kept in a reference log, what is complete and what is safe (I3 to I8,
 I12 to I16, I27).
@@ -29,7 +29,7 @@ Broken = tuple[str, str]
 def check_log(
     reference: ReferenceLog, node: NodeView, observed: ObservedLog, change: LogChange, agreed_before: int
 ) -> Iterator[Broken]:
-    """Check one log after a change (I12, I13, I16); `agreed_before` is how far it agreed before it was cut."""
+    """Check one log after a change (I12, I13, I16); `agreed_before` is its agreement before it was truncated."""
     yield from check_bounds(reference, node, observed, change, agreed_before)
     cache = observed.log.log.epochs
     if cache is not None and (
@@ -41,7 +41,7 @@ def check_log(
 def check_bounds(
     reference: ReferenceLog, node: NodeView, observed: ObservedLog, change: LogChange, agreed_before: int
 ) -> Iterator[Broken]:
-    """Check where one log begins and ends after a change, and what it has lost by a cut (I13, I16)."""
+    """Check the bounds of one log after a change, and what a truncation took from it (I13, I16)."""
     log = observed.log.log
     if not log.log_start_offset <= log.last_stable_offset <= log.high_watermark <= log.log_end_offset:
         yield "I13", f"broker {node.broker} has the bounds {log}"
@@ -89,9 +89,9 @@ def check_claims(
     *,
     by_metadata: bool,
 ) -> Iterator[Broken]:
-    """Check what a leader says (I3, I14, I15, I27), and take what it has committed into the truth.
+    """Check a leader's state (I3, I14, I15, I27), and add what it has committed to the reference.
 
-    `by_news` says that the leader has just read metadata.
+    `by_metadata` says that the leader has just read metadata.
     """
     broker, epoch = observed.broker, leader.leader_epoch
     known = reference.leaders.setdefault(epoch, broker)
@@ -129,7 +129,7 @@ def _commit(reference: ReferenceLog, observed: ObservedLog, high: int) -> Iterat
 
 
 def check_members(cluster: CheckedCluster, reference: ReferenceLog, settings: PartitionSettings) -> Iterator[Broken]:
-    """Check all replicas of a partition against the truth (I4 to I8). Cost: linear in the replicas."""
+    """Check all replicas of a partition against the reference (I4 to I8). Cost: linear in the replicas."""
     state = reference.state
     if state is None:
         return
@@ -175,7 +175,7 @@ def _check_shown(cluster: CheckedCluster, reference: ReferenceLog, leader: Leade
 
 
 def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: PartitionSettings) -> Iterator[Broken]:
-    """Check that a leader of the present epoch counts everybody in that the controller does (I8)."""
+    """Check that the maximal ISR of a leader of the present epoch holds the controller's ISR and ELR (I8)."""
     state = reference.state
     assert state is not None
     if leader.isr == state.isr and not state.elr:

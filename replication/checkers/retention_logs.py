@@ -1,4 +1,4 @@
-"""The invariants of one log that is cut at its start and compacted (K1, K2, K5 to K7, and I12 as it holds there).
+"""Check one log that retention and compaction change (K1, K2, K5 to K7, and I12 as it holds there).
 
 What it decides: from the bytes of a log and from the truth kept in a reference log, whether what is gone may be gone,
 and whether what is left is what it was.
@@ -41,7 +41,7 @@ def check_retained_log(
     change: LogChange,
     agreed_before: int,
 ) -> Iterator[Broken]:
-    """Check one log after a change; `agreed_before` is how far it agreed before it was cut."""
+    """Check one log after a change; `agreed_before` is its agreement before it was truncated."""
     reference.note_committed()
     yield from check_bounds(reference, node, observed, change, agreed_before)
     yield from _check_start(reference, observed)
@@ -91,7 +91,7 @@ def _note_gaps(observed: RetainedObservedLog, start: int, end: int) -> None:
 
 
 def check_gaps(reference: RetainedReferenceLog, observed: RetainedObservedLog) -> Iterator[Broken]:
-    """Check that what is newly known to be gone may be gone (K5)."""
+    """Check that each offset newly found missing may be missing (K5)."""
     log = observed.log.log
     if reference.is_tainted:
         return
@@ -105,9 +105,9 @@ def check_gaps(reference: RetainedReferenceLog, observed: RetainedObservedLog) -
 def early_tombstones(
     reference: RetainedReferenceLog, observed: RetainedObservedLog, cluster: tuple[int, DurationMs]
 ) -> Iterator[Broken]:
-    """Yield tombstones among what is newly gone that went too early (K7).
+    """Yield the tombstones newly found missing that were removed before delete.retention.ms was over (K7).
 
-    `world` is the time, and how long tombstones stay.
+    `cluster` is the time, and how long tombstones stay.
     """
     now_ms, kept_ms = cluster
     log = observed.log.log

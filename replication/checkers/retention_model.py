@@ -1,4 +1,4 @@
-"""What the checkers know of logs that are cut at their start and compacted: what was where, and what is still there.
+"""Follow logs that retention and compaction change: which record was at each offset, and which is still there.
 
 What it decides: what counts as held. The truth of a partition stays whole: what was once committed at an offset, for
 ever. A replica's observed log is whole, too: where its log has nothing any more, below its start or in a gap that
@@ -43,7 +43,7 @@ NO_KEY: Final = b""
 
 @value
 class Held:
-    """One record that is there; `key` is empty for none."""
+    """One record in a log; `key` is empty for none."""
 
     offset: int
     entry: Entry
@@ -54,14 +54,14 @@ class Held:
 
 @value
 class HeldBatch:
-    """One batch that is there, perhaps without records; it ends before `next_offset`."""
+    """One batch in a log, perhaps without records; it ends before `next_offset`."""
 
     records: tuple[Held, ...]
     next_offset: int
 
 
 class RetainedReferenceLog(ReferenceLog):
-    """One partition's truth, with keys."""
+    """The committed records of one partition, with their keys."""
 
     def __init__(self, partition: int) -> None:
         super().__init__(partition)
@@ -79,12 +79,12 @@ class RetainedReferenceLog(ReferenceLog):
         self._noted = 0
 
     def note_start(self, offset: int) -> None:
-        """Take note that a leader has told where its log begins, or was ordered to let it begin there."""
+        """Record a log start that a leader announced, or that DeleteRecords asked for."""
         self.told_start = max(self.told_start, offset)
         self.let_go = max(self.let_go, offset)
 
     def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
-        """Cut what is committed to its first `keep` records, as an unclean leader has no more of them."""
+        """Truncate the committed records to the first `keep`, as an unclean leader has no more."""
         super().give_up(keep, at_ms, leader_epoch, cause)
         self.let_go = min(self.let_go, keep)
         for observed in self.observed_logs.values():
@@ -92,7 +92,7 @@ class RetainedReferenceLog(ReferenceLog):
                 observed.begin_history()
 
     def before(self, start: int, end: int, following: Entry) -> list[Entry]:
-        """Return what stood from `start` to before `end` in the history in which `following` stands at `end`.
+        """Return the records from `start` to before `end` in the history in which `following` is at `end`.
 
         The same offset and leader epoch is the same record after the same log (I11), so that each record leads to the
         one before it. Empty if one of them was never seen.
@@ -107,7 +107,7 @@ class RetainedReferenceLog(ReferenceLog):
         return found[::-1]
 
     def note_committed(self) -> None:
-        """Take the keys of what is committed into account."""
+        """Record the keys of the newly committed records."""
         if self.is_tainted:
             return  # What is the last of a key is no longer certain, and not asked for.
         for offset in range(self._noted, len(self.committed)):
@@ -117,22 +117,22 @@ class RetainedReferenceLog(ReferenceLog):
         self._noted = len(self.committed)
 
     def is_superseded(self, offset: int) -> bool:
-        """Whether a later record of the same key is committed."""
+        """Return whether a later record of the same key is committed."""
         record = self.record_at(offset)
         return record is not None and self.last.get(record.key, -1) > offset
 
     def is_tombstone(self, offset: int) -> bool:
-        """Whether the record that is committed at `offset` takes its key away."""
+        """Return whether the committed record at `offset` is a tombstone."""
         record = self.record_at(offset)
         return record is not None and record.is_tombstone
 
     def record_at(self, offset: int) -> Held | None:
-        """Return what is committed at `offset`, as it was first seen; None if it was not."""
+        """Return the committed record at `offset` as it was first seen; None if it was not."""
         return self.known.get(self.committed[offset].value) if offset < len(self.committed) else None
 
 
 def is_expired(references: Mapping[int, ReferenceLog], partition: int, offset: int) -> bool:
-    """Whether some replica's log began behind an offset, so that it may not know the producer of what stood there."""
+    """Return whether some replica's log started behind an offset, so that it may not know the record's producer."""
     reference = references.get(partition)
     if not isinstance(reference, RetainedReferenceLog):
         return False
@@ -143,7 +143,7 @@ def is_expired(references: Mapping[int, ReferenceLog], partition: int, offset: i
 
 
 def may_skip(references: Mapping[int, ReferenceLog], partition: int, offset: int) -> bool:
-    """Whether a consumer may pass over an offset: a later record of its key is committed, or it is a tombstone."""
+    """Return whether a consumer may skip an offset: a superseded record or a tombstone."""
     reference = references.get(partition)
     return isinstance(reference, RetainedReferenceLog) and (
         reference.is_superseded(offset) or reference.is_tombstone(offset)
@@ -151,7 +151,7 @@ def may_skip(references: Mapping[int, ReferenceLog], partition: int, offset: int
 
 
 class BatchReader:
-    """Reads batches as they are; the same bytes are decoded once."""
+    """Decodes batches as they are; the same bytes are decoded once."""
 
     def __init__(self) -> None:
         self._remembered: dict[bytes, HeldBatch] = {}
@@ -214,7 +214,7 @@ class _Filling(Decoder):
 
 
 class RetainedObservedLog(ObservedLog):
-    """One replica's log, whole, and the gaps in it. `new_gaps` came with the last reading."""
+    """One replica's log without gaps, and the gaps; `new_gaps` came with the last reading."""
 
     def __init__(
         self,
@@ -237,7 +237,7 @@ class RetainedObservedLog(ObservedLog):
         self._filling = _Filling(self)
 
     def read_on(self, decoder: Decoder) -> LogChange:
-        """Take over what was cut and what was appended."""
+        """Read what was appended and truncated since the last reading."""
         self.new_gaps = []
         cut_to = self.log.cut_to
         if cut_to is not None:
@@ -251,11 +251,11 @@ class RetainedObservedLog(ObservedLog):
         return change
 
     def begin_history(self) -> None:
-        """Look anew at what stands for what is committed: that is another history now."""
+        """Compare the whole log anew after an unclean election."""
         self._forgotten = 0
 
     def agree(self, committed: list[Entry]) -> int:
-        """Return how many of the first entries are those that are committed, or are no longer asked for."""
+        """Return the number of first entries that equal the committed ones, or need not any more."""
         self._forget_before(max(self.log.log.log_start_offset, self.truth.let_go))
         return super().agree(committed)
 
@@ -275,7 +275,7 @@ class RetainedObservedLog(ObservedLog):
         self._forgotten = max(self._forgotten, end)
 
     def filled(self, start: int, end: int, following: Entry | None = None) -> list[Entry]:
-        """Return what stood from `start` to before `end`, where `following` stands, and note that it is not there."""
+        """Return the records that stood in a gap before `following`, and record the gap."""
         self.gaps.update(range(start, end))
         self.new_gaps += range(start, end)
         found = [] if following is None else self.truth.before(start, end, following)
@@ -287,7 +287,7 @@ class RetainedObservedLog(ObservedLog):
         return [*found, *(Entry(epoch, -1 - offset) for offset in range(start + len(found), end))]
 
     def held(self, start: int = 0) -> Iterator[HeldBatch]:
-        """Yield the batches that are there, from `start` or the log's start on."""
+        """Yield the batches in the log, from `start` or the log start on."""
         log = self.log.log
         position = max(Offset(start), log.log_start_offset)
         while position < log.log_end_offset:

@@ -1,4 +1,4 @@
-"""What retention and compaction have taken by the end of a run, and what consumers have seen of keys.
+"""Count what retention and compaction removed by the end of a run, and check what consumers saw of each key.
 
 What it decides: for each acknowledged write that is not lost whether it is still there: it is, or it is expired, as
 the log begins behind it, or superseded, as compaction took it for a later record of its key. It finds consumers for
@@ -28,7 +28,7 @@ from replication.rules.produce import Fate
 
 @attrs.frozen
 class RetentionReport:
-    """How many acknowledged records retention has taken, and how many consumers had to pass over.
+    """The numbers of acknowledged records that expired or were superseded, and of those that consumers missed.
 
     `unread_count` counts records that expired before a consumer could read them, each for each such consumer.
     """
@@ -68,7 +68,7 @@ def _unread(consumed_records: Sequence[SightingView]) -> Iterator[int]:
 def check_keys(
     consumed_records: Sequence[SightingView], references: Mapping[int, ReferenceLog], now_ms: TimeMs
 ) -> list[Finding]:
-    """Return where a consumer saw an older record of a key after a newer one (K8)."""
+    """Return the findings of consumers that saw an older record of a key after a newer one (K8)."""
     newest: dict[tuple[int, int], dict[bytes, int]] = {}
     broken = []
     for seen in consumed_records:

@@ -1,4 +1,4 @@
-"""The invariants that are looked at after every event where logs are cut at their start and compacted.
+"""Check the invariants after every event where retention and compaction change logs.
 
 What it decides: when the checks of `kept_logs` run, and holds what is said against what is there: a follower's start
 against its leader's (K3), the answer to an order to delete against the logs (K4), tombstones against time (K7).
@@ -33,7 +33,7 @@ from replication.rules.settings import PartitionSettings
 
 
 class RetentionStepChecker(StepChecker):
-    """A step checker for logs that are kept as `retention` says; `wall_clock_ms` is what clocks show at the start."""
+    """A step checker for logs under `retention`; clocks show `wall_clock_ms` at the start."""
 
     def __init__(
         self, settings: PartitionSettings, retention: Retention, wall_clock_ms: int, note_high: NoteHigh | None = None
@@ -45,7 +45,7 @@ class RetentionStepChecker(StepChecker):
         self._has_jumped = False
 
     def after(self, cluster: CheckedCluster, node: NodeId, message: Message, out: Outbox) -> None:
-        """Look at everything that the handling of `message` by `node` can have changed; `out` is what it sent."""
+        """Check what `node` can have changed by handling `message`; `out` is what it sent."""
         if node < CONTROLLER:
             machine = cluster.nodes[BrokerId(node)]
             if type(message) is DeleteRecords:

@@ -1,4 +1,4 @@
-"""The invariants that are looked at after every event.
+"""Check the invariants after every event.
 
 What it decides: when which check runs: after an event only what the event can have touched is looked at, so that
 checking costs less than the event itself.
@@ -65,9 +65,9 @@ FINDING_COUNT_MAX = 100
 
 
 class StepChecker:
-    """Keeps the truth of every partition, and the findings.
+    """Keeps the reference log of every partition, and the findings.
 
-    `note_high` is told (time, partition, broker, high watermark) whenever a leader shows another one.
+    `note_high` is called with (time, partition, broker, high watermark) whenever a leader shows another one.
     """
 
     def __init__(self, settings: PartitionSettings, note_high: NoteHigh | None = None) -> None:
@@ -82,7 +82,7 @@ class StepChecker:
         self._decoder = Decoder()
 
     def after(self, cluster: CheckedCluster, node: NodeId, message: Message, out: Outbox) -> None:
-        """Look at everything that the handling of `message` by `node` can have changed; `out` is what it sent."""
+        """Check what `node` can have changed by handling `message`; `out` is what it sent."""
         if node < CONTROLLER:
             machine = cluster.nodes[BrokerId(node)]
             if type(message) in PARTITION_MESSAGES:
@@ -104,7 +104,7 @@ class StepChecker:
             self._after_controller(cluster, message)
 
     def check_all(self, cluster: CheckedCluster) -> None:
-        """Look at everything, whatever the events can have touched, and forget logs that were removed."""
+        """Check everything, whatever the events can have touched, and forget logs that were removed."""
         for reference in self.references.values():
             replicas_now = () if reference.state is None else reference.state.replicas
             reference.observed_logs = {

@@ -1,4 +1,4 @@
-"""What the checkers look at: a world of nodes and a controller, as far as it is asked.
+"""Define what the checkers see of a cluster: its nodes and its controller.
 
 What it decides: nothing. Checkers read logs, claims of leaders and the metadata log; they call no rule.
 """
@@ -17,40 +17,40 @@ from replication.roles.replica_log import ReplicaLog
 
 
 class NodeView(Protocol):
-    """A machine: `role` is None while its process is down."""
+    """One machine; `role` is None while its process is down."""
 
     broker: BrokerId
     role: BrokerRole | None
 
     @property
     def clock_ahead_ms(self) -> int:
-        """By how much its clock is wrong."""
+        """The milliseconds by which its clock is ahead."""
         ...
 
     @property
     def life(self) -> int:
-        """How often the process was started."""
+        """The number of the process's incarnation."""
         ...
 
     @property
     def lossy_life(self) -> int:
-        """The last life whose end took records along, -1 for none."""
+        """The last incarnation that ended with a loss of records, -1 for none."""
         ...
 
     @property
     def logs(self) -> Mapping[int, ReplicaLog]:
-        """The logs that the present life has opened."""
+        """The logs that the present incarnation has opened, by partition."""
         ...
 
 
 class CheckedCluster(Protocol):
-    """A cluster."""
+    """A cluster as the checkers see it."""
 
     controller: ControllerRole
 
     @property
     def now_ms(self) -> TimeMs:
-        """The time."""
+        """The time, in milliseconds."""
         ...
 
     @property
@@ -60,12 +60,12 @@ class CheckedCluster(Protocol):
 
 
 def leader_role(node: NodeView, partition: int) -> LeaderRole | None:
-    """Return the role of a broker that believes that it leads, else None."""
+    """Return the leader role of a broker that believes it leads a partition, else None."""
     part = None if node.role is None else node.role.roles.get(partition)
     return part if isinstance(part, LeaderRole) else None
 
 
 def is_known(cluster: CheckedCluster, node: NodeView) -> bool:
-    """Whether a broker runs, and the controller knows it in its present life."""
+    """Return whether a broker runs, and the controller knows its present incarnation."""
     status = cluster.controller.image.brokers.get(node.broker)
     return node.role is not None and status is not None and node.role.epoch == status.epoch

@@ -1,4 +1,4 @@
-"""Bounded exhaustive search over the rules of replication: three models, one search, and how findings are told."""
+"""Search every history of a small cluster within bounds: three models, one search, one command."""
 
 from __future__ import annotations
 

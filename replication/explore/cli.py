@@ -1,11 +1,11 @@
-"""The command `explore`: search all histories within bounds for one that breaks the rules of replication.
+"""Run the command `explore`: search all histories within bounds for one that breaks the rules of replication.
 
-What it decides: how a search is asked for and how its outcome is told: progress on standard error, then either the
-number of states that hold or the shortest history that does not, one numbered sentence a step.
+What it decides: which search the options ask for, and how its outcome is printed: progress on standard error, then
+either the number of states that hold or the shortest history that does not, one numbered sentence a step.
 
-Exit status: 0 if the rules hold, 1 if they are broken or the search was cut short, 2 for wrong usage.
+How: the exit status is 0 if the rules hold, 1 if they are broken or the search was cut short, 2 for wrong usage.
 
-Example: `explore --rules 0.10.2` tells the loss that KIP-101 repaired, in 8 steps.
+Example: `explore --rules 0.10.2` prints the loss that KIP-101 repaired, in 8 steps.
 
 Source: ours; click.
 """

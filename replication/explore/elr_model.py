@@ -1,19 +1,20 @@
-"""Model 2: does every leader have all that was committed, when brokers are fenced and lose the end of their logs?
+"""Model 2: does every leader have every committed record when brokers are fenced and logs lose their ends?
 
-A world of one partition on three brokers, with metadata that arrives at once and one request to change the ISR that
-may take its time. It asks of the rules of election, eligible leader replicas, ISR and high watermark whether
-LeaderCompleteness holds: whoever leads has every record that any leader ever counted as committed.
+It models one partition on three brokers, with metadata that arrives at once and one request to change the ISR that
+may take its time. It checks that the rules of election, ELR, ISR and high watermark keep LeaderCompleteness: whoever
+leads has every record that any leader ever counted as committed.
 
 Goals, most important first:
-1. Every decision is made by the functions that the simulation uses too; the model only chooses what happens next.
-2. What breaks Kafka's rules when one is missing is found within a dozen steps, and told.
+1. Every decision is made by the functions that the simulated roles ask, too (`decide_fetch`, `after_answer`,
+   `alter`); the model only chooses what happens next.
+2. What breaks Kafka's rules when one is missing is found within a dozen steps, and shown.
 
 Constraints: bounds keep the world finite: fences, restarts with and without loss, shrinks, records.
 
-How: In any order: the leader takes a record, a follower fetches, the leader raises its high watermark, drops a
+How: in any order: the leader takes a record, a follower fetches, the leader raises its high watermark, drops a
 lagging follower (the controller agrees at once), asks for a follower to be added (the request travels, and arrives at
-any later time); a broker is fenced; a fenced broker comes back in the same life, or starts again with all that it
-had, or with the end of its log lost.
+any later time); a broker is fenced; a fenced broker comes back in the same incarnation, or starts again with all that
+it had, or with the end of its log lost.
 
 Example: rules of 3.6 and ELR: the leader takes a record, one follower is fenced, the other dropped, the leader
 commits alone, the leader is fenced: the follower that was dropped last is elected from the ELR, without the record.
@@ -57,10 +58,10 @@ _LEDGER_BITS: Final = 12
 
 @attrs.frozen(kw_only=True)
 class ElrScope:
-    """The bounds of the world: how often each of these may happen in one history.
+    """The bounds of the model: how often each event may happen in one history.
 
     A loss is a restart that loses the end of the log, a restart one that loses nothing; coming back in the same
-    life, after a broken connection, is free.
+    incarnation, after a broken connection, is free.
     """
 
     records: int = 1
@@ -83,16 +84,16 @@ class ElrScope:
 
 
 class Ledger(NamedTuple):
-    """What was ever committed, and the number of the next record."""
+    """The records ever committed, and the number of the next record."""
 
     committed: tuple[Record, ...]
     next_record: int
 
 
 class BrokerEvent(NamedTuple):
-    """One thing that happens to a broker, and what it means for the partition.
+    """One event of a broker, and the controller's state after it.
 
-    `changes_partition` says that there is news of it; `lossy` that the broker loses the end of its log.
+    `changes_partition` says that the partition's state changes; `lossy` that the broker loses the end of its log.
     """
 
     words: str
@@ -110,11 +111,10 @@ _WAYS_BACK: Final = (
 
 
 class ElrModel:
-    """The world under one choice of rules and one way of electing; see the module.
+    """The model under one release's rules and one election policy; see the module.
 
-    A state is the disks' numbers, the leader's, the government's and the ledger's: what was ever committed, and the
-    number of the next record. Steps are remembered by the numbers that they depend on. Raises UsageError for rules
-    that do not cut logs on fetching.
+    A state is the numbers of the disks, the leader, the controller's state and the ledger, packed into one int. Steps
+    are cached by the numbers that they depend on. Raises UsageError for rules that do not truncate on fetch.
     """
 
     def __init__(self, scope: ElrScope, rules: Rules = CURRENT, policy: ElectionPolicy = elect) -> None:
@@ -135,7 +135,7 @@ class ElrModel:
         self._complete: dict[tuple[int, int], bool] = {}
 
     def initial(self) -> int:
-        """Return the state of empty logs, with broker 0 leading and everybody in sync."""
+        """Return the state of empty logs, with broker 0 leading and every replica in sync."""
         brokers = tuple(BrokerId(broker) for broker in BROKERS)
         partition = PartitionState(replicas=brokers, isr=brokers, leader=brokers[0], partition_epoch=PRESENT)
         status = BrokerStatus(epoch=BrokerEpoch(0))
@@ -148,7 +148,7 @@ class ElrModel:
         return self._packed([disk] * len(BROKERS), self._heard(controller, none, disk), controller, ledger)
 
     def steps(self, state: int) -> list[tuple[str, int]]:
-        """Return everything that can happen, with the states that it leads to."""
+        """Return every step of a state: its words, and the state that it leads to."""
         disks = [state >> _DISK_BITS * broker & _DISK_MASK for broker in BROKERS]
         leader = state >> _LEADER_SHIFT & _LEADER_MASK
         controller = state >> _CONTROLLER_SHIFT & _LEADER_MASK
@@ -163,11 +163,11 @@ class ElrModel:
         return found
 
     def renamed(self, state: int) -> tuple[int, int]:
-        """Return the state itself: elections go by the order of the replicas, so the brokers are not alike."""
+        """Return the state itself, and 1: elections go by the order of the replicas, so brokers are not alike."""
         return state, 1
 
     def broken(self, state: int) -> str | None:
-        """Return how LeaderCompleteness is broken in a state, None if it is not."""
+        """Return how a state violates LeaderCompleteness, None if it does not."""
         leader = self._leaders.values[state >> _LEADER_SHIFT & _LEADER_MASK]
         if leader is None:
             return None
@@ -252,7 +252,7 @@ class ElrModel:
         if known is None:
             decided = self._controllers.values[controller]
             decided.partition.check_invariants()
-            state = self._steps.news(decided, self._leaders.values[leader], self._disks.values[disk])
+            state = self._steps.leader_state(decided, self._leaders.values[leader], self._disks.values[disk])
             known = self._news[key] = self._leaders.number(state)
         return known
 

@@ -1,4 +1,4 @@
-"""What can happen in Model 2, decided by the rules: one function a kind of step, values in and values out.
+"""Take the steps of Model 2 by the rules: one function a kind of step, values in and values out.
 
 What it decides: nothing of its own: each step is a rule of replication, asked with the values that the rule takes.
 
@@ -51,14 +51,14 @@ PRESENT: Final = PartitionEpoch(1)
 
 
 class Disk(NamedTuple):
-    """What one broker holds of the partition."""
+    """One broker's log of the partition, and its high watermark."""
 
     log: tuple[Record, ...]
     high_watermark: int
 
 
 class ControllerState(NamedTuple):
-    """What the controller knows, the request on its way to it, and what the environment may still do."""
+    """The controller's state, the AlterPartition request in flight, and the events that may still happen."""
 
     partition: PartitionState
     statuses: tuple[BrokerStatus, ...]
@@ -74,20 +74,20 @@ class ControllerState(NamedTuple):
         return {BrokerId(broker): status for broker, status in enumerate(self.statuses)}
 
     def with_status(self, broker: int, status: BrokerStatus, partition: PartitionState | None) -> ControllerState:
-        """Return the government with one broker's status changed, and the partition if it changed too."""
+        """Return the state with one broker's status, and perhaps the partition, changed."""
         statuses = (*self.statuses[:broker], status, *self.statuses[broker + 1 :])
         return rebased(self._replace(statuses=statuses, partition=partition or self.partition))
 
 
 class ElrSteps:
-    """The steps under one choice of settings and one way of electing."""
+    """The steps under one partition's settings and one election policy."""
 
     def __init__(self, settings: PartitionSettings, policy: ElectionPolicy) -> None:
         self.settings = settings
         self._policy = policy
 
-    def news(self, controller: ControllerState, leader: LeaderState | None, disk: Disk) -> LeaderState | None:
-        """Return what the leader knows once the controller's state has reached it; `disk` is the new leader's."""
+    def leader_state(self, controller: ControllerState, leader: LeaderState | None, disk: Disk) -> LeaderState | None:
+        """Return the leader's state once it knows the controller's; `disk` is that of the new leader."""
         partition = controller.partition
         if not partition.has_leader:
             return None
@@ -98,14 +98,14 @@ class ElrSteps:
         return attrs.evolve(leading.state, followers=followers)
 
     def fenced(self, controller: ControllerState, broker: int) -> ControllerState:
-        """Return the government after a broker's session has ended."""
+        """Return the controller's state after a broker's session has expired."""
         active = controller_events.active_brokers(controller.brokers)
         after = controller_events.fenced(controller.partition, BrokerId(broker), active, self.settings, self._policy)
         status = attrs.evolve(controller.statuses[broker], fenced=True)
         return controller.with_status(broker, status, after)._replace(fences_left=controller.fences_left - 1)
 
     def returned(self, controller: ControllerState, broker: int, *, new_life: bool, lossy: bool) -> ControllerState:
-        """Return the government after a fenced broker is back, in the same life or a new one, its log whole or not."""
+        """Return the controller's state after a fenced broker is back, perhaps restarted, perhaps with loss."""
         old = controller.statuses[broker]
         status = BrokerStatus(epoch=BrokerEpoch(old.epoch + new_life))
         active = controller_events.active_brokers(controller.brokers)
@@ -125,7 +125,7 @@ class ElrSteps:
     def fetched(
         self, leader: LeaderState, source: Disk, broker: int, disk: Disk, status: BrokerStatus
     ) -> tuple[LeaderState, Disk] | None:
-        """Return leader and follower after a fetch that takes one record, if there is one; None if it is refused."""
+        """Return leader and follower after a fetch of at most one record; None if the fetch is refused."""
         rules = self.settings.rules
         log, served = self.log_of(disk, None), self.log_of(source, leader)
         request = FetchRequest(
@@ -149,14 +149,14 @@ class ElrSteps:
         return leader, _cut(disk, after_answer(self.log_of(disk, None), answer, rules))
 
     def high_watermark(self, leader: LeaderState, disk: Disk, controller: ControllerState) -> int:
-        """Return the high watermark that the leader may have."""
+        """Return the high watermark to which the leader may raise its own."""
         moment = Moment(LATER, controller.brokers)
         return leader_high_watermark(leader, self.log_of(disk, leader), moment, self.settings)
 
     def shrunk(
         self, controller: ControllerState, leader: LeaderState, disk: Disk, broker: int
     ) -> tuple[ControllerState, LeaderState] | None:
-        """Return both after the leader dropped a lagging follower and the controller agreed at once."""
+        """Return controller and leader after the leader dropped a lagging follower, accepted at once."""
         follower = leader.follower(BrokerId(broker))
         if leader.pending is not None or follower is None:
             return None
@@ -170,7 +170,7 @@ class ElrSteps:
     def proposed(
         self, controller: ControllerState, leader: LeaderState, disk: Disk, broker: int
     ) -> tuple[ControllerState, LeaderState] | None:
-        """Return both after the leader asked to add a follower; the request is on its way."""
+        """Return controller and leader after the leader sent AlterPartition to add a follower."""
         follower = leader.follower(BrokerId(broker))
         moment = Moment(LATER, controller.brokers)
         if follower is None or not may_join(leader, self.log_of(disk, leader), follower, moment, self.settings):
@@ -181,7 +181,7 @@ class ElrSteps:
     def delivered(
         self, controller: ControllerState, leader: LeaderState | None
     ) -> tuple[ControllerState, LeaderState | None]:
-        """Return both after the request on its way arrived and its answer, if the sender still waits, came back."""
+        """Return controller and leader after the request in flight arrived and was answered."""
         request = controller.in_flight
         assert request is not None
         arrived = controller._replace(in_flight=None)
@@ -190,7 +190,7 @@ class ElrSteps:
         return self._delivered(arrived, leader, request)
 
     def log_of(self, disk: Disk, leader: LeaderState | None) -> LogState:
-        """Return a log as the rules see it; `leader` is given for the leader's, which has noted its epoch."""
+        """Return a log as the rules see it; with `leader` given, its epoch is assigned in the cache."""
         noted = epochs_of(disk.log)
         if leader is not None and self.settings.rules.epoch_cached_on_election:
             noted = assigned(noted, leader.leader_epoch, leader.epoch_start_offset)
@@ -212,10 +212,10 @@ class ElrSteps:
 
 
 def rebased(controller: ControllerState) -> ControllerState:
-    """Return the government with the ISR sorted and partition epochs counted from the present one.
+    """Return the controller's state with the ISR sorted and partition epochs counted from the present one.
 
     Rules only compare partition epochs, and whoever is alive knows the present one at once: all that matters of the
-    number is whether the request on its way was sent before the last change.
+    number is whether the request in flight was sent before the last change.
     """
     partition, request = controller.partition, controller.in_flight
     if request is not None:

@@ -1,4 +1,4 @@
-"""Numbers for values: the same value always gets the same small number within one table.
+"""Give each value of one table a small number, always the same number for the same value.
 
 What it decides: how a model packs a state of many values into one int: each part is a value of few kinds, so its number
 is small, and the numbers side by side are the state.
@@ -32,7 +32,7 @@ class Interned(Generic[Value]):
         self.limit = 1 << bits
 
     def number(self, value: Value) -> int:
-        """Return the number of a value, giving it one if it is new."""
+        """Return the number of a value; a new value gets the next one."""
         known = self._numbers.get(value)
         if known is not None:
             return known

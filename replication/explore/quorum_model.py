@@ -1,4 +1,4 @@
-"""Model 3: is a committed metadata record ever lost, when controllers fail and lose their disks?
+"""Model 3: is a committed metadata record ever lost when voters of the KRaft quorum fail and lose their disks?
 
 A world of a few voters, in which anything may happen at any time: a voter becomes a candidate, asks another one
 for its vote, a leader takes a record, a follower fetches, the leader raises its high watermark, a voter restarts,
@@ -48,7 +48,7 @@ _BITS: Final = 32
 
 
 class Harm(enum.Enum):
-    """What must never happen."""
+    """A violation that the search looks for."""
 
     TWO_LEADERS = enum.auto()
     """Two voters lead in the same epoch."""
@@ -59,7 +59,7 @@ class Harm(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class QuorumScope:
-    """The bounds of the world, and what is looked for.
+    """The bounds of the model, and the violations that are looked for.
 
     `directory_ids` says whether voters are known by their disks too (KIP-853).
     """
@@ -86,7 +86,7 @@ class QuorumScope:
 
 
 class QuorumState(NamedTuple):
-    """The voters, what was ever committed, and what may still happen."""
+    """The voters, the records ever committed, and the events that may still happen."""
 
     voters: tuple[Voter, ...]
     committed: tuple[Record, ...]
@@ -95,12 +95,12 @@ class QuorumState(NamedTuple):
     losses_left: int
 
     def with_voter(self, number: int, voter: Voter) -> QuorumState:
-        """Return the world with one voter changed."""
+        """Return the state with one voter changed."""
         return self._replace(voters=(*self.voters[:number], voter, *self.voters[number + 1 :]))
 
 
 class QuorumModel:
-    """The world within a scope; a state is the number of a `World`."""
+    """The model within a scope; a state is the number of a `QuorumState`."""
 
     def __init__(self, scope: QuorumScope) -> None:
         self.scope = scope
@@ -109,13 +109,13 @@ class QuorumModel:
         self._renamed: dict[tuple[Voter, tuple[int, ...]], Voter] = {}
 
     def initial(self) -> int:
-        """Return the state of empty logs, in which nobody leads."""
+        """Return the state of empty logs, without a leader."""
         scope = self.scope
         quorum = QuorumState((Voter(),) * scope.voters, (), scope.records, scope.restarts, scope.lost_disks)
         return self._quorums.number(quorum)
 
     def steps(self, state: int) -> list[tuple[str, int]]:
-        """Return everything that can happen, with the states that it leads to."""
+        """Return every step of a state: its words, and the state that it leads to."""
         quorum = self._quorums.values[state]
         found: list[tuple[str, QuorumState]] = []
         for number in range(self.scope.voters):
@@ -126,14 +126,14 @@ class QuorumModel:
         return [(words, self._quorums.number(after)) for words, after in found if after != quorum]
 
     def renamed(self, state: int) -> tuple[int, int]:
-        """Return the least of the states that differ in the voters' names alone, and how many they are."""
+        """Return the least of the states that differ in the voters' names alone, and their number."""
         quorum = self._quorums.values[state]
         named = {self._named(quorum, order) for order in self._orders}
         least = quorum._replace(voters=min(named))
         return self._quorums.number(least), len(named)
 
     def broken(self, state: int) -> str | None:
-        """Return what is wrong with a state, None if nothing is."""
+        """Return how a state violates what is looked for, None if it does not."""
         quorum = self._quorums.values[state]
         leaders = [number for number, voter in enumerate(quorum.voters) if voter.leader == number]
         epochs = [quorum.voters[number].epoch for number in leaders]

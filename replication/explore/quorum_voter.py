@@ -1,4 +1,4 @@
-"""What one voter of the quorum decides: whom it votes for, when it leads, what is committed, where its log parts.
+"""Decide what one voter of the KRaft quorum does: votes, elections, fetches and the high watermark.
 
 What it decides: each step of KRaft as far as logs and epochs go: a vote, an election, a fetch, the high watermark.
 
@@ -40,7 +40,7 @@ LEADER_CHANGE: Final = -1
 
 
 class Voter(NamedTuple):
-    """One voter. `votes` are those that a candidate has, `ends` how far a leader knows each voter's log to go.
+    """One voter. `votes` are the votes of a candidate, `ends` the log ends that a leader knows of the others.
 
     `is_known` says that the others know its disk: a voter is an id and a directory (KIP-853), so one that has lost its
     disk counts no more.
@@ -57,7 +57,7 @@ class Voter(NamedTuple):
 
 
 def with_epoch(voter: Voter, epoch: int) -> Voter:
-    """Return a voter that has learned of a later epoch: nobody leads it yet, and it has not voted."""
+    """Return a voter after it learned a later epoch: without a leader, and without a vote in it."""
     assert epoch >= voter.epoch, (epoch, voter)
     if epoch == voter.epoch:
         return voter
@@ -65,7 +65,7 @@ def with_epoch(voter: Voter, epoch: int) -> Voter:
 
 
 def grants_vote(voter: Voter, candidate: int, asking: Voter) -> bool:
-    """Return whether a voter, in the candidate's epoch, votes for it."""
+    """Return whether a voter, in the candidate's epoch, votes for the candidate."""
     assert voter.epoch == asking.epoch, (voter, asking)
     if voter.leader != NOBODY or voter.voted_for not in (NOBODY, candidate):
         return False
@@ -73,17 +73,17 @@ def grants_vote(voter: Voter, candidate: int, asking: Voter) -> bool:
 
 
 def has_majority(count: int, voter_count: int) -> bool:
-    """Return whether so many voters are more than half."""
+    """Return whether `count` voters are more than half."""
     return count > voter_count // 2
 
 
 def is_elected(candidate: Voter, voter_count: int) -> bool:
-    """Return whether a candidate's votes are enough."""
+    """Return whether a candidate's votes are a majority."""
     return has_majority(len(candidate.votes), voter_count)
 
 
 def committed_end(leader: int, state: Voter) -> int:
-    """Return a leader's high watermark, from its own log and the ends that it knows of the others."""
+    """Return a leader's high watermark, from its own log end and the ends that it knows of the others."""
     ends = sorted((len(state.log) if voter == leader else end for voter, end in enumerate(state.ends)), reverse=True)
     reached = ends[len(ends) // 2]
     start = next(at for at, record in enumerate(state.log) if record.epoch == state.epoch)
@@ -91,7 +91,7 @@ def committed_end(leader: int, state: Voter) -> int:
 
 
 def fetched(voter: Voter, leader: Voter) -> Voter:
-    """Return a follower after a fetch: with one record more, or with its log cut where it parts from the leader's."""
+    """Return a follower after a fetch: with one more record, or truncated where its log diverges from the leader's."""
     log, source = _log_of(voter), _log_of(leader)
     last_epoch = latest_epoch(log.epochs)
     end = end_offset_for(source.epochs, last_epoch, source.end_offset, CURRENT)

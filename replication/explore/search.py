@@ -1,4 +1,4 @@
-"""Breadth-first search of every state that a model can reach, and the shortest history to a bad one.
+"""Search every state that a model can reach, breadth first, and find the shortest history to a violation.
 
 What it decides: nothing about replication: a model says what can happen in a state and what is wrong with it; this
 walks.
@@ -32,14 +32,14 @@ import attrs
 
 
 class Model(Protocol):
-    """A finite world: states are ints, and steps have words for people."""
+    """A finite model: a state is an int, and each step has words for people."""
 
     def initial(self) -> int:
         """Return the state in which every history begins."""
         ...
 
     def steps(self, state: int) -> list[tuple[str, int]]:
-        """Return what can happen, in plain words, each with the state that it leads to; always in the same order."""
+        """Return every step of a state, always in the same order: its words, and the state that it leads to."""
         ...
 
     def renamed(self, state: int) -> tuple[int, int]:
@@ -50,17 +50,17 @@ class Model(Protocol):
         ...
 
     def broken(self, state: int) -> str | None:
-        """Return what is wrong with a state in plain words; None if nothing is."""
+        """Return in words how a state violates the model's invariant, None if it does not."""
         ...
 
     def state_text(self, state: int) -> str:
-        """Return a state in plain words, on one line."""
+        """Return a state in words, on one line."""
         ...
 
 
 @attrs.frozen
 class Progress:
-    """How far a search is: the level being left, and the states found so far."""
+    """The progress of a search: the depth of the level just finished, and the states found so far."""
 
     depth: int
     state_count: int
@@ -68,7 +68,7 @@ class Progress:
 
 @attrs.frozen
 class Outcome:
-    """What a search found.
+    """The outcome of a search.
 
     `history` is empty if no reachable state is broken; else it starts with the initial state and ends with
     the broken one, whose fault is `fault`. `is_complete` says that nothing was left out for `state_count_max`.
@@ -84,14 +84,14 @@ class Outcome:
 
     @property
     def holds(self) -> bool:
-        """Whether every reachable state was looked at and none is broken."""
+        """Whether every reachable state was looked at and none violates the invariant."""
         return self.fault is None and self.is_complete
 
 
 def search(
     model: Model, *, state_count_max: int | None = None, on_level: Callable[[Progress], None] | None = None
 ) -> Outcome:
-    """Walk a model until a state is broken, all are seen, or more than `state_count_max` are.
+    """Search a model until a state violates its invariant, every state is seen, or `state_count_max` is passed.
 
     `depth` of the outcome is the number of steps to the broken state, or to the last state that is new.
     """
@@ -125,7 +125,7 @@ def search(
 
 
 def described(model: Model, history: tuple[int, ...]) -> Iterator[str]:
-    """Yield a history as numbered sentences."""
+    """Yield the steps of a history as numbered sentences."""
     for number, (state, following) in enumerate(pairwise(history), start=1):
         words = next(words for words, reached in model.steps(state) if reached == following)
         yield f"{number:>3}. {words}"

@@ -1,4 +1,4 @@
-"""The logs of the models: tuples of records that carry no more than tells them apart.
+"""Represent a log as a tuple of records that hold no more than their number and leader epoch.
 
 What it decides: how such a log looks to the rules: which epochs it knows, and where they begin.
 
@@ -25,14 +25,14 @@ LATER: Final = TimeMs(10**9)
 
 
 class Record(NamedTuple):
-    """One record: its number among all that are ever written, and the epoch of the leader that took it."""
+    """One record: its number among all records ever written, and the leader epoch it was appended in."""
 
     number: int
     epoch: int
 
 
 def epochs_of(log: tuple[Record, ...]) -> tuple[EpochStart, ...]:
-    """Return the epochs of the records, each with its first offset."""
+    """Return the epoch cache of a log: each leader epoch with its first offset."""
     epochs: list[EpochStart] = []
     for offset, record in enumerate(log):
         if not epochs or epochs[-1].epoch != record.epoch:

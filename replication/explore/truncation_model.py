@@ -1,17 +1,18 @@
-"""Model 1: do logs that part find together again without losing what was committed?
+"""Model 1: do diverging logs become equal again without losing a committed record?
 
 A world of one partition and a few replicas, in which orders to lead and to follow arrive late, in any order, or never.
 It asks of the rules of truncation, fetching, joining the ISR and the high watermark whether StrongISR holds:
 whatever lies below the high watermark of anybody who believes to lead is the same on every member of the ISR.
 
 Goals, most important first:
-1. Every decision is made by the functions that the simulation uses too; the model only chooses what happens next.
+1. Every decision is made by the functions that the simulated roles ask, too (`decide_fetch`, `after_answer`,
+   `cut_for`); the model only chooses what happens next.
 2. The world is that of Kafka's own TLA+ specification, so that its findings can be compared step by step.
 
 Constraints: bounds keep the world finite: replicas, records, log size, leader epochs (from 0 to the greatest one).
 Three replicas, two records and epochs up to 2 is the least honest scope: with two replicas several bugs do not show.
 
-How: The controller is the environment: at any time it may name any member of the ISR leader, or drop one, each in a new
+How: the controller is the environment: at any time it may name any member of the ISR leader, or drop one, each in a new
 leader epoch. Each such order is kept and may reach a replica at any later time, newest first or last; a replica
 takes it if its epoch is above the one that it knows. A leader may write, may drop a follower from the ISR that does not
 have everything, may add one. Changes of the ISR reach the controller at once. The high watermark rises one record at a
@@ -51,7 +52,7 @@ _CONTROL_BITS: Final = 24
 
 @attrs.frozen(kw_only=True)
 class TruncationScope:
-    """The bounds of the world. `epoch_max` is the greatest leader epoch; the first is 0."""
+    """The bounds of the model; `epoch_max` is the greatest leader epoch, the first is 0."""
 
     replicas: int = 3
     log_size: int = 2
@@ -67,7 +68,7 @@ class TruncationScope:
 
 
 class TruncationModel:
-    """The world under one choice of rules; see the module. A state is the replicas' numbers, then the controller's."""
+    """The model under one release's rules; a state packs the replicas' numbers and the controller's."""
 
     def __init__(self, scope: TruncationScope, rules: Rules = CURRENT) -> None:
         self.scope = scope
@@ -92,13 +93,13 @@ class TruncationModel:
         self._agree: dict[tuple[int, int], bool] = {}
 
     def initial(self) -> int:
-        """Return the state of empty logs, no leader, and everybody in sync."""
+        """Return the state of empty logs, no leader, and every replica in sync."""
         replica = self._replicas.number(Replica((), 0, NOBODY, -1, ()))
         control = self._controls.number(Control((), self._ids, 0))
         return sum(replica << _REPLICA_BITS * broker for broker in self._ids) + (control << self._shift)
 
     def steps(self, state: int) -> list[tuple[str, int]]:
-        """Return everything that can happen, with the states that it leads to."""
+        """Return every step of a state: its words, and the state that it leads to."""
         shift = self._shift
         control = state >> shift
         numbers = [state >> _REPLICA_BITS * broker & _REPLICA_MASK for broker in self._ids]
@@ -117,7 +118,7 @@ class TruncationModel:
         return found
 
     def renamed(self, state: int) -> tuple[int, int]:
-        """Return the least of the states that differ in the brokers' names alone, and how many they are."""
+        """Return the least of the states that differ in the brokers' names alone, and their number."""
         control = state >> self._shift
         numbers = [state >> place & _REPLICA_MASK for place in self._places]
         names = []
@@ -133,7 +134,7 @@ class TruncationModel:
         return min(names), len(set(names))
 
     def broken(self, state: int) -> str | None:
-        """Return how StrongISR is broken in a state, None if it is not."""
+        """Return how a state violates StrongISR, None if it does not."""
         replicas = self._replicas.values
         numbers = [state >> _REPLICA_BITS * broker & _REPLICA_MASK for broker in self._ids]
         for broker, number in enumerate(numbers):

@@ -1,4 +1,4 @@
-"""What can happen in Model 1, decided by the rules: one function a kind of step, values in and values out.
+"""Take the steps of Model 1 by the rules: one function a kind of step, values in and values out.
 
 What it decides: nothing of its own: each function dresses the model's small tuples as the values that the rules of
 replication take, asks the rule, and undresses the answer.
@@ -47,7 +47,7 @@ _UNCHANGED: Final = PartitionEpoch(0)
 
 
 class Replica(NamedTuple):
-    """What one replica holds and believes; `isr` matters on a leader."""
+    """One replica's log and what it knows of its leader; `isr` matters on a leader."""
 
     log: tuple[Record, ...]
     high_watermark: int
@@ -57,14 +57,14 @@ class Replica(NamedTuple):
 
 
 class Order(NamedTuple):
-    """One order of the controller; its leader epoch is its place among the orders."""
+    """One LeaderAndIsr request of the controller; its leader epoch is its index among the requests."""
 
     leader: int
     isr: tuple[int, ...]
 
 
 class Control(NamedTuple):
-    """The controller: every order given so far, the ISR now, and the number of the next record."""
+    """The controller: every request sent so far, the ISR now, and the number of the next record."""
 
     orders: tuple[Order, ...]
     isr: tuple[int, ...]
@@ -72,7 +72,7 @@ class Control(NamedTuple):
 
 
 class TruncationSteps:
-    """The steps under one choice of rules, for a partition on the brokers `ids`."""
+    """The steps under one release's rules, for a partition on the brokers `ids`."""
 
     def __init__(self, rules: Rules, ids: tuple[int, ...]) -> None:
         self.rules = rules
@@ -83,7 +83,7 @@ class TruncationSteps:
         self._moment = Moment(LATER, {BrokerId(broker): status for broker in ids})
 
     def ordered(self, control: Control, epoch_max: int, *, unclean: bool) -> list[tuple[str, Control]]:
-        """Return what the controller may do: name a leader, or drop a replica, each in a new leader epoch."""
+        """Return the controller's steps: elect a leader, or drop a replica, each in a new leader epoch."""
         epoch = len(control.orders)
         if epoch > epoch_max:
             return []
@@ -106,7 +106,7 @@ class TruncationSteps:
         return [(words, Control((*control.orders, order), order.isr, control.next_record)) for words, order in found]
 
     def led(self, broker: int, replica: Replica, orders: tuple[Order, ...]) -> list[tuple[str, Replica]]:
-        """Return the steps in which a replica takes an order to lead, or the news that nobody does."""
+        """Return the steps in which a replica becomes leader, or learns that the partition is leaderless."""
         found = []
         for epoch, order in enumerate(orders):
             if epoch > replica.epoch and order.leader in (broker, NOBODY):
@@ -116,14 +116,14 @@ class TruncationSteps:
         return found
 
     def written(self, broker: int, replica: Replica, record: int) -> tuple[str, Replica]:
-        """Return the step in which a leader takes the record of that number."""
+        """Return the step in which a leader appends the record of that number."""
         log = (*replica.log, Record(record, replica.epoch))
         return f"{broker} appends m{record}", replica._replace(log=log)
 
     def followed(
         self, broker: int, replica: Replica, leader: int, led: Replica, orders: tuple[Order, ...]
     ) -> list[tuple[str, Replica]]:
-        """Return the steps in which a replica takes an order to follow `leader`, which is as `led` now."""
+        """Return the steps in which a replica begins to follow `leader`, whose state is `led`."""
         found = []
         for epoch, order in enumerate(orders):
             if order.leader != leader or epoch <= replica.epoch:
@@ -136,7 +136,7 @@ class TruncationSteps:
         return found
 
     def fetched(self, broker: int, replica: Replica, leader: int, led: Replica) -> list[tuple[str, Replica]]:
-        """Return the step in which a follower fetches and takes one record, or learns that it must cut its log."""
+        """Return the step in which a follower fetches: it gets one record, or truncates its log."""
         log, source = self.log_of(broker, replica), self.log_of(leader, led)
         answer = self._decided(broker, replica, leader, led, self.rules).answer
         words = f"{broker} fetches from {leader} at {log.end_offset}"
@@ -159,7 +159,7 @@ class TruncationSteps:
     def changed_isr(
         self, leader: int, led: Replica, other: int, replica: Replica, control: Control
     ) -> list[tuple[str, Replica, Control]]:
-        """Return the step in which a leader drops or adds a follower, and the controller agrees at once."""
+        """Return the step in which a leader shrinks or expands the ISR, accepted at once."""
         log = self.log_of(leader, led)
         state = self._leader_state(leader, led, {other: replica})
         follower = state.follower(BrokerId(other))
@@ -188,13 +188,13 @@ class TruncationSteps:
         return [(words, led._replace(isr=isr), control._replace(isr=isr))]
 
     def may_raise(self, leader: int, led: Replica, others: dict[int, Replica]) -> bool:
-        """Return whether a leader may raise its high watermark, given all others."""
+        """Return whether a leader may raise its high watermark, given all other replicas."""
         state = self._leader_state(leader, led, others)
         log = self.log_of(leader, led)
         return leader_high_watermark(state, log, self._moment, self._settings) > log.high_watermark
 
     def log_of(self, broker: int, replica: Replica) -> LogState:
-        """Return a replica's log as the rules see it; a leader has noted its epoch."""
+        """Return a replica's log as the rules see it; a leader's epoch is assigned in the cache."""
         noted = epochs_of(replica.log)
         end_offset = Offset(len(replica.log))
         if self.rules.epoch_cached_on_election and replica.leader == broker and latest_epoch(noted) < replica.epoch:

@@ -1,4 +1,4 @@
-"""The known variants of the rules, and what the search says of each: the table that shows that the models see.
+"""List the known variants of the rules, and the depth at which the search must find each one's violation.
 
 What it decides: which rules and bounds each variant is searched with, and what must come out: holds, or broken after so
 many steps. A depth that moves means that the meaning of a model or of a rule has moved.
@@ -29,7 +29,7 @@ from replication.rules.switches import CURRENT, Rules, rules_of, without
 
 @attrs.frozen
 class Variant:
-    """One row of the table. `depth` is the number of steps to the fault, None if the rules hold."""
+    """One row of the table; `depth` is the number of steps to the violation, None if the rules hold."""
 
     name: str
     scope: TruncationScope | ElrScope
@@ -106,7 +106,7 @@ VARIANTS: Final = (
     ),
     Variant("two lossy restarts", ElrScope(losses=2), CURRENT, 9),
 )
-"""Those that end within seconds, in the order of the README's table."""
+"""The variants whose search ends within seconds, in the order of the README's table."""
 
 FULL: Final = (
     Variant("kip320", _THREE, KIP_320, None),
@@ -114,4 +114,4 @@ FULL: Final = (
     Variant("current, ELR", _ELR, CURRENT, None),
     Variant("current, ELR, 2 records", ElrScope(records=2), CURRENT, None),
 )
-"""Those that take minutes: the whole scope of the rules that hold."""
+"""The variants whose search takes minutes: the whole scope of the rules that hold."""

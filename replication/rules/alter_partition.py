@@ -77,7 +77,7 @@ class Altered:
 
 
 class Reaction(enum.Enum):
-    """What a leader does with the answer to its AlterPartition request."""
+    """A leader's reaction to the answer to its AlterPartition request."""
 
     COMMITTED = enum.auto()
     """The ISR of the answer is the confirmed ISR. The caller looks at the high watermark next."""

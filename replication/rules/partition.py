@@ -186,7 +186,7 @@ class AlterPartitionRequest:
 
 @value
 class Follower:
-    """What a leader knows of one follower, all of it from the follower's own fetches (Kafka's ReplicaState).
+    """One follower as its leader sees it, all of it from the follower's own fetches (Kafka's ReplicaState).
 
     `leader_end_offset` is the leader's end at the last fetch; `caught_up_at_ms` the last time at which the follower
     is known to have had everything. `broker_epoch` is None before the first fetch. `leader_epoch` is the epoch

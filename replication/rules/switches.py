@@ -46,7 +46,7 @@ from broker.units import DurationMs
 
 
 class Truncation(enum.Enum):
-    """How a follower finds out how much of its log it must truncate before it may follow."""
+    """The way in which a follower finds out how much of its log it must truncate."""
 
     TO_HIGH_WATERMARK = "hw"
     """Truncate to its own high watermark as it becomes a follower (until 0.10.2)."""

@@ -58,7 +58,7 @@ from replication.rules.switches import Rules, Truncation
 
 
 class FirstStep(enum.Enum):
-    """What a follower does first in a new leader epoch."""
+    """A follower's first step in a new leader epoch."""
 
     CUT_TO_HIGH_WATERMARK = enum.auto()
     """Truncate to its own high watermark, then fetch."""

@@ -47,7 +47,7 @@ Held: TypeAlias = CreateTopic | PartitionState | BrokerId | int
 
 @attrs.frozen
 class Topics:
-    """What a read of the znodes says of topics: those without a partition state, and those to be deleted."""
+    """The topics as read from the znodes: those without a partition state, and those to be deleted."""
 
     unmade: dict[int, CreateTopic]
     deleted: frozenset[int]

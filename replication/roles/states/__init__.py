@@ -1,4 +1,4 @@
-"""Every state machine of the simulation as a table: what there is to be drawn, and what the roles step by."""
+"""Define every state machine of the simulation as a table: the roles step by it, and commands draw it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state machines that a simulation runs on, by name, to be listed and drawn.
+"""List the state machines of the simulation by name, to be drawn.
 
 What it decides: nothing. Each table is the one that the model steps by, so that a drawing cannot differ from what
 happens.
@@ -28,7 +28,7 @@ from replication.roles.states.zookeeper import ZK_PARTITION_TRANSITIONS, ZK_REPL
 
 @attrs.frozen
 class Machine:
-    """One state machine: its name, what it is a machine of, and its table."""
+    """One state machine: its name, the thing that it describes, and its table."""
 
     name: str
     title: str
@@ -65,7 +65,7 @@ MACHINES: Final = (
 
 
 def find_machines(name: str) -> tuple[Machine, ...]:
-    """Return the machine of a name, or all for "all"; raise UsageError for any other name."""
+    """Return the machine of a name, or all of them for "all"; raise UsageError for any other name."""
     found = tuple(machine for machine in MACHINES if name in ("all", machine.name))
     if not found:
         allowed = ", ".join(machine.name for machine in MACHINES)

@@ -1,4 +1,4 @@
-"""A broker's own life, as the broker sees it: a table.
+"""Define the states of a broker process as a table (BrokerLifecycleManager).
 
 What it decides: when a broker that was started counts itself as running, and how it ends. What the controller holds
 it for is another machine (`broker.registration`); the two meet in heartbeats.
@@ -24,47 +24,47 @@ from typing import Final
 
 
 class LifecycleState(enum.Enum):
-    """What a broker process is doing; names as Kafka's BrokerState has them."""
+    """The state of a broker process; names as in Kafka's BrokerState."""
 
     NOT_RUNNING = enum.auto()
-    """It has not been started."""
+    """The process has not been started."""
 
     STARTING = enum.auto()
-    """It asks for an epoch, then reads metadata up to its own registration."""
+    """The broker registers, then reads metadata up to its own registration."""
 
     RECOVERY = enum.auto()
-    """It has read its own registration, and is fenced."""
+    """The broker has read its own registration, and is fenced."""
 
     RUNNING = enum.auto()
-    """It has been unfenced in this life; a later fencing leaves it running."""
+    """The broker was unfenced in this incarnation; a later fencing leaves it RUNNING."""
 
     PENDING_CONTROLLED_SHUTDOWN = enum.auto()
-    """It asks the controller to let it go, and serves meanwhile."""
+    """The broker asks for a controlled shutdown, and serves meanwhile."""
 
     SHUTTING_DOWN = enum.auto()
-    """It may close its logs and end."""
+    """The broker may close its logs and end."""
 
 
 class LifecycleInput(enum.Enum):
-    """What can happen to a broker process."""
+    """An event of a broker process."""
 
     START = enum.auto()
-    """It is started."""
+    """The process is started."""
 
     CAUGHT_UP = enum.auto()
-    """It has read the metadata that holds its own registration."""
+    """The broker has read the metadata that holds its own registration."""
 
     HEARTBEAT_FENCED = enum.auto()
-    """The controller answers a heartbeat and holds it for fenced."""
+    """A heartbeat's answer says that the broker is fenced."""
 
     HEARTBEAT_UNFENCED = enum.auto()
-    """The controller answers a heartbeat and holds it for alive, perhaps stopping."""
+    """A heartbeat's answer says that the broker is unfenced, perhaps in controlled shutdown."""
 
     HEARTBEAT_SHUT_DOWN = enum.auto()
-    """The controller answers that it may stop now."""
+    """A heartbeat's answer says that the broker may stop now."""
 
     STOP_WANTED = enum.auto()
-    """Its operator wants it to stop."""
+    """An operator asks the broker to stop."""
 
     STOP_CALLED_OFF = enum.auto()
     """Its operator no longer wants that: a simulation ends its faults so; Kafka's broker never hears it."""
@@ -91,4 +91,4 @@ LIFECYCLE_TRANSITIONS: Final[Mapping[tuple[LifecycleState, LifecycleInput], Life
         (_S.SHUTTING_DOWN, _I.STOP_CALLED_OFF): _S.RUNNING,
     }
 )
-"""Every step of a broker's life; whatever is not here is refused and changes nothing."""
+"""Every step of a broker process; any other pair is refused and changes nothing."""

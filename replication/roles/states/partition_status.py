@@ -1,4 +1,4 @@
-"""A partition in the controller's eyes, as two tables: whether somebody leads it, and whether it is being moved.
+"""Define a partition's states at the controller as two tables: has it a leader, and is it being reassigned?
 
 What it decides: nothing by itself: `change` in `replication.rules.partition_change` decides what becomes of a
 partition, in one step from one value to the next. Here that step is read as an input, and `check_change` asserts that
@@ -29,47 +29,47 @@ from replication.rules.partition import PartitionState
 
 
 class PartitionStatus(enum.Enum):
-    """Whether a partition can be written to."""
+    """Whether a partition has a leader, and whether that leader has recovered."""
 
     ABSENT = enum.auto()
-    """There is no such partition."""
+    """The partition does not exist."""
 
     ONLINE = enum.auto()
-    """Somebody leads it."""
+    """The partition has a leader."""
 
     RECOVERING = enum.auto()
-    """Somebody leads it who may lack records and has not said that it has recovered."""
+    """The partition has a leader that was elected uncleanly and has not reported its recovery."""
 
     OFFLINE = enum.auto()
-    """Nobody leads it."""
+    """The partition has no leader."""
 
     OFFLINE_RECOVERING = enum.auto()
-    """Nobody leads it, and the last leader had not recovered."""
+    """The partition has no leader, and its last one had not recovered."""
 
 
 class PartitionStatusInput(enum.Enum):
-    """What a change of a partition means to its standing."""
+    """An event of a partition's status, read off a change of the partition."""
 
     CREATED = enum.auto()
-    """It is made, with a leader."""
+    """The partition is created, with a leader."""
 
     ELECTED = enum.auto()
-    """Somebody is elected who has everything."""
+    """A leader is elected that has every committed record."""
 
     ELECTED_UNCLEANLY = enum.auto()
-    """Somebody is elected who may lack records, and is marked so."""
+    """A leader is elected that may lack records, and is marked RECOVERING."""
 
     LEADER_LOST = enum.auto()
-    """Its leader goes, and nobody can be elected."""
+    """The partition loses its leader, and no replica can be elected."""
 
     RECOVERED = enum.auto()
-    """Its leader says that it has recovered."""
+    """The leader reports that it has recovered."""
 
     CHANGED = enum.auto()
-    """Anything else: ISR, ELR, replicas."""
+    """Any other change: of the ISR, the ELR, the replicas."""
 
     DELETED = enum.auto()
-    """Its topic is deleted."""
+    """The partition's topic is deleted."""
 
 
 _S, _I = PartitionStatus, PartitionStatusInput
@@ -101,7 +101,7 @@ PARTITION_STATUS_TRANSITIONS: Final[Mapping[tuple[PartitionStatus, PartitionStat
 
 
 class MoveState(enum.Enum):
-    """Whether a partition is being moved."""
+    """Whether a partition is being reassigned."""
 
     SETTLED = enum.auto()
     """Its replicas are where they are to stay."""
@@ -111,7 +111,7 @@ class MoveState(enum.Enum):
 
 
 class MoveInput(enum.Enum):
-    """What a change of a partition means to its move."""
+    """An event of a partition's reassignment, read off a change of the partition."""
 
     STARTED = enum.auto()
     """An operator gives other replicas."""
@@ -149,7 +149,7 @@ MOVE_TRANSITIONS: Final[Mapping[tuple[MoveState, MoveInput], MoveState]] = Mappi
 
 
 def partition_status_of(partition: PartitionState | None) -> PartitionStatus:
-    """Return how a partition stands; None is one that is not there."""
+    """Return the status of a partition; None is a partition that does not exist."""
     if partition is None:
         return PartitionStatus.ABSENT
     if partition.has_leader:
@@ -158,7 +158,7 @@ def partition_status_of(partition: PartitionState | None) -> PartitionStatus:
 
 
 def partition_status_input(before: PartitionState | None, after: PartitionState) -> PartitionStatusInput:
-    """Return what a change means to the standing of a partition."""
+    """Return what a change means for the status of a partition."""
     if before is None:
         return PartitionStatusInput.CREATED
     if before.has_leader and not after.has_leader:
@@ -177,12 +177,12 @@ def partition_status_input(before: PartitionState | None, after: PartitionState)
 
 
 def move_of(partition: PartitionState) -> MoveState:
-    """Return whether a partition is being moved."""
+    """Return whether a partition is being reassigned."""
     return MoveState.MOVING if partition.is_reassigning else MoveState.SETTLED
 
 
 def move_input(before: PartitionState, after: PartitionState) -> MoveInput:
-    """Return what a change means to the move of a partition."""
+    """Return what a change means for the reassignment of a partition."""
     if _sets_of(before) == _sets_of(after):
         return MoveInput.UNTOUCHED
     if not before.is_reassigning:
@@ -198,7 +198,7 @@ def _sets_of(partition: PartitionState) -> tuple[tuple[BrokerId, ...], ...]:
 
 
 def check_change(before: PartitionState | None, after: PartitionState) -> None:
-    """Assert that the tables list the step from `before`, None if there was none, to `after`."""
+    """Assert that the tables have the step from `before`, None for a new partition, to `after`."""
     event = partition_status_input(before, after)
     expected = step(PARTITION_STATUS_TRANSITIONS, partition_status_of(before), event, what="partition")
     assert expected is partition_status_of(after), (event, before, after)

@@ -1,4 +1,4 @@
-"""A broker's part in one partition, as a table.
+"""Define the roles of a replica at its broker as a table: leading, fetching, truncating and so on.
 
 What it decides: which answers a replica may use: a follower asks one question at a time, and the state says which.
 
@@ -27,71 +27,71 @@ from typing import Final
 
 
 class ReplicaRole(enum.Enum):
-    """What a broker is to a partition."""
+    """The role of a broker's replica in one partition."""
 
     NONE = enum.auto()
-    """It has no replica, or does not know of it."""
+    """The broker has no replica, or does not know of it."""
 
     LEADING = enum.auto()
-    """It leads."""
+    """The replica leads."""
 
     LEADERLESS = enum.auto()
-    """It follows, and there is nobody to fetch from."""
+    """The replica follows, and the partition has no leader to fetch from."""
 
     TRUNCATING = enum.auto()
-    """It asks the leader where an epoch ends before it fetches."""
+    """The follower sends OffsetsForLeaderEpoch before it fetches."""
 
     FETCHING = enum.auto()
-    """It asks the leader for what comes after its own end."""
+    """The follower fetches from its log's end."""
 
     PLACING = enum.auto()
-    """Its end is outside of the leader's log: it asks where that starts and ends."""
+    """The follower's end is outside the leader's log: it sends ListOffsets."""
 
     PARKED = enum.auto()
-    """It was fenced in the newest epoch it knows, and waits for news."""
+    """The follower was fenced in the newest leader epoch that it knows, and waits for metadata."""
 
 
 class ReplicaRoleInput(enum.Enum):
-    """What can happen to it."""
+    """An event of a replica."""
 
     MAKE_LEADER = enum.auto()
-    """News names it as the leader."""
+    """Metadata names this broker as the leader."""
 
     LEADER_UNKNOWN = enum.auto()
-    """News says that nobody leads."""
+    """Metadata says that the partition has no leader."""
 
     MAKE_FOLLOWER_TRUNCATING = enum.auto()
-    """News names another leader in a new epoch, and the rules are those from before truncation on fetch."""
+    """Metadata names another leader in a new epoch; before 2.8 the follower truncates first."""
 
     MAKE_FOLLOWER_FETCHING = enum.auto()
-    """News names another leader in a new epoch; what is to be cut is found out by fetching."""
+    """Metadata names another leader in a new epoch; fetch responses say what to truncate."""
 
     STOP_REPLICA = enum.auto()
-    """News has it no longer among the replicas."""
+    """Metadata no longer lists this broker among the replicas."""
 
     EPOCH_END_FOUND = enum.auto()
-    """The leader said where the epoch ends, and the log is cut there."""
+    """The leader said where the epoch ends, and the log is truncated there."""
 
     EPOCH_END_EARLIER = enum.auto()
-    """The leader named an earlier epoch: the log is cut, and the question is asked anew."""
+    """The leader named an earlier epoch: the log is truncated, and the follower asks again."""
 
     RECORDS = enum.auto()
-    """The leader sent records, or none."""
+    """The leader sent records, or an empty response."""
 
     DIVERGING = enum.auto()
-    """The leader said where the logs part, and the log is cut there."""
+    """The leader said where the logs diverge, and the log is truncated there."""
 
     OUT_OF_RANGE = enum.auto()
-    """The leader does not have the offset asked for."""
+    """The leader's log does not have the requested offset."""
 
     OFFSETS_LISTED = enum.auto()
     """The leader said where its log starts and ends."""
 
     FENCED = enum.auto()
-    """The leader knows a newer epoch than the newest known here."""
+    """The leader is in a newer epoch than the newest known here."""
 
     RETRY = enum.auto()
-    """No answer came in time, or one that says to ask again."""
+    """No answer came in time, or an answer that says to ask again."""
 
 
 _S, _I = ReplicaRole, ReplicaRoleInput
@@ -122,4 +122,4 @@ REPLICA_ROLE_TRANSITIONS: Final[Mapping[tuple[ReplicaRole, ReplicaRoleInput], Re
         (_S.PLACING, _I.RETRY): _S.FETCHING,
     }
 )
-"""Every step of a replica; whatever is not here is refused and changes nothing."""
+"""Every step of a replica; any other pair is refused and changes nothing."""

@@ -1,4 +1,4 @@
-"""The life of one write at its leader, as a table, and the error that each end is told with.
+"""Define the states of one write at its leader as a table, and the error that answers each end.
 
 What it decides: when a write is answered, and with what. What the answer means to the producer is
 `replication.rules.produce.fate`.
@@ -25,7 +25,7 @@ from broker.machines import step
 
 
 class WriteState(enum.Enum):
-    """Where a write stands."""
+    """The state of a write at its leader."""
 
     RECEIVED = enum.auto()
     """It has arrived."""
@@ -47,7 +47,7 @@ class WriteState(enum.Enum):
 
 
 class WriteInput(enum.Enum):
-    """What can happen to a write."""
+    """An event of a write."""
 
     REFUSED_NOT_LEADER = enum.auto()
     """The broker does not lead the partition."""
@@ -145,7 +145,7 @@ APPENDED: Final[Mapping[int, WriteInput]] = MappingProxyType(
 
 
 def end_of_write(state: WriteState, event: WriteInput) -> ErrorCode:
-    """Return what a producer is told whose write ends by `event`; raise UsageError where the table has no such step."""
+    """Return the error that answers a write ended by `event`; raise UsageError if the table has no such step."""
     following = step(WRITE_TRANSITIONS, state, event, what="write")
     assert following is not WriteState.WAITING, (state, event)
     return WRITE_ANSWERS[event]

@@ -1,4 +1,4 @@
-"""The two state machines of the ZooKeeper-style controller: of each replica, and of each partition.
+"""Define the state machines of the ZooKeeper-era controller: ReplicaStateMachine and PartitionStateMachine.
 
 What it decides: what that controller may do next with a replica or a partition: an input is the state it wants, and
 Kafka lists for each state those from which it may be reached. Whatever else is asked for is logged and left out, and
@@ -25,7 +25,7 @@ from typing import Final
 
 
 class ZkReplicaState(enum.Enum):
-    """What the controller holds a replica for; names as Kafka's."""
+    """The state of a replica; names as in Kafka's ReplicaState."""
 
     NON_EXISTENT_REPLICA = enum.auto()
     """It is not there."""
@@ -50,7 +50,7 @@ class ZkReplicaState(enum.Enum):
 
 
 class ZkReplicaInput(enum.Enum):
-    """What the controller wants with a replica."""
+    """The state change that the controller asks for a replica."""
 
     ASSIGN = enum.auto()
     """It is among the replicas of a new or a moved partition."""
@@ -75,7 +75,7 @@ class ZkReplicaInput(enum.Enum):
 
 
 class ZkPartitionState(enum.Enum):
-    """What the controller holds a partition for; names as Kafka's."""
+    """The state of a partition; names as in Kafka's PartitionState."""
 
     NON_EXISTENT_PARTITION = enum.auto()
     """It was never made, or is deleted."""
@@ -91,7 +91,7 @@ class ZkPartitionState(enum.Enum):
 
 
 class ZkPartitionInput(enum.Enum):
-    """What the controller wants with a partition."""
+    """The state change that the controller asks for a partition."""
 
     ASSIGN = enum.auto()
     """Its topic was made."""
