@@ -8,6 +8,7 @@
     tasks       Run on executors: turn numbers of clusters or dumps into files of rows.
     jobs        Run a fleet or dumps from input to tables.
     report/     Turn the tables into one HTML page and a summary for the terminal.
+    examples/   Start from short programs that read the tables: with pandas, DuckDB, Spark.
     cli/        Run the `brokerside` command, each package's commands under one roof.
 
 What needs pyspark is imported by module, so that the rest starts at once.

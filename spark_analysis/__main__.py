@@ -1,4 +1,4 @@
-"""`python -m spark_analysis`: the same as the `brokerside` command."""
+"""Run `python -m spark_analysis`, the same as the `brokerside` command."""
 
 from __future__ import annotations
 

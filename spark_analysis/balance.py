@@ -1,27 +1,23 @@
-"""How even is a fleet: the table of measures and the table of clusters, in SQL.
+"""Compute the table of measures and the table of clusters, in Spark SQL.
 
-What it decides: for each cluster and placer, how replicas, leaders and bytes are spread over
-brokers, racks and topics, beside the best spread that whole shares allow; and which cluster
-to look at first. The figures are those of `placement/balance/measures.py`, which says why they are
-right and is the oracle that tests hold these to.
+What it decides: for each cluster and placer, how replicas, leaders and bytes are spread over brokers, racks and topics,
+beside the best spread that whole shares allow; and the rank, which cluster to look at first.
 
-Input is the table of sums (staging.py), which executors make beside the table of brokers: of the shares x of
-the groups, those that hold nothing included, with q the floor of their mean, y = x - q and i the rank of a
-share, 1 holding most.
-
-How: with n shares of total T and r = T mod n, the y sum to r, so
+How: the input is the table of sums (tables/staging.py), which executors write beside the table of brokers: of the
+shares x of the groups, those that hold nothing included, with q the floor of their mean, y = x - q and i the rank of a
+share, 1 holding most. With n shares of total T and r = T mod n, the y sum to r, so
 
     n² variance = n Σ y² - r²        n T Gini = (n + 1) r - 2 Σ i y
 
-Σ y² and Σ i y are sums of doubles. They do not cancel: either the y are small and the sums are whole
-numbers below 2^53, or the terms taken away are small beside the rest; in Σ i y, what is above the mean
-stands before what is below, so that at least a quarter of what is added up is left.
+Σ y² and Σ i y are sums of doubles. They do not cancel: either the y are small and the sums are whole numbers below
+2^53, or the terms taken away are small beside the rest; in Σ i y, the shares above the mean stand before those below,
+so that at least a quarter of the sum is left.
 
 Example: shares 4, 1, 1, 1 give stdev 1.299, cv 0.742, Gini 0.321 and 2 moves.
 
-Left out: percentiles over clusters, which the report makes of these tables.
+Left out: percentiles over clusters, which the report computes from these tables.
 
-Source: placement/balance/measures.py.
+Source: placement/balance/measures.py, which explains the figures and is the oracle of the tests.
 """
 
 from __future__ import annotations
@@ -37,11 +33,11 @@ _KEY: Final = ("cluster_id", "placer", "scope", "quantity")
 
 
 def measures(sums: DataFrame) -> DataFrame:
-    """One row per (cluster_id, placer, scope, quantity) that the input says; the table `measures`.
+    """Return the table `measures`: one row per cluster, placer, scope and quantity that the input says.
 
-    Brokers, racks and topics that hold nothing count. Brokers without a rack are in no rack. A scope
-    without any group (no rack is known, no topics) and a quantity that is not known for every
-    group have no row. Over topics nothing can move, so `moves` is null.
+    Brokers, racks and topics that hold nothing count. Brokers without a rack are in no rack. A scope without any group
+    (no rack is known, no topics) and a quantity that is not known for every group have no row. Over topics nothing can
+    move, so `moves` is null.
     """
     return _figures(sums).select(*schemas.MEASURES.column_names)
 
@@ -79,11 +75,11 @@ def _figures(sums: DataFrame) -> DataFrame:
 
 
 def clusters(facts: DataFrame) -> DataFrame:
-    """One row per (cluster_id, placer): the table `clusters`, with the rank that says where to look first.
+    """Return the table `clusters`: one row per cluster and placer, with the rank that says where to look first.
 
-    Clusters are compared by: partitions without a leader; under min-ISR; on fewer racks than
-    possible; then the share of replicas plus the share of leaders to move until brokers are even. More is
-    worse, unknown counts as none, and equals stand in order of number and placer.
+    Clusters are compared by: partitions without a leader; under min-ISR; on fewer racks than possible; then the share
+    of replicas plus the share of leaders to move until brokers are even. More is worse, unknown counts as none, and
+    equals stand in order of number and placer.
     """
 
     def worst(name: str) -> Column:

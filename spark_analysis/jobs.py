@@ -1,15 +1,13 @@
-"""The main jobs, end to end: a fleet or dumps in, the tables of schemas.py out.
+"""Run the main jobs end to end: from a fleet or dumps to the tables of schemas.py.
 
-How: executors write what they find into files of their own (tables/staging.py); the driver keeps those of
-the attempts that counted. Spark reads back the table of sums and makes measures of it, ranks the
-clusters, and all tables move to their places. A fleet's pairs of brokers are counted last, for the
-clusters that are shown in full: those that rank first.
+Constraints: every table is written, an empty one where there are no rows. An input that cannot be used at all ends the
+job with one InputError before any table is written; so does one of a known format that holds nothing, unless another
+input can be used: then it is a reject. How the work is split depends on the work alone, not on cores, and so does every
+file.
 
-Constraints: every table is written, an empty one where nothing is to say. An input that cannot
-be used at all ends the job with one InputError before any table is written; so does one of a known format
-that holds nothing, unless another input can be used: then it is a reject.
-
-How the work is split depends on the work alone, not on cores, and so does every file.
+How: executors write their rows into files of their own (tables/staging.py); the driver keeps those of the attempts that
+counted. Spark reads back the table of sums and computes measures, ranks the clusters, and all tables move to their
+places. A fleet's pairs of brokers are counted last, for the clusters that are shown in full: those that rank first.
 
 Example:
     with spark_session(app_name="fleet") as spark:
@@ -86,8 +84,8 @@ def analyse_fleet(
     with staged_run((*OF_CLUSTERS, schemas.PAIRS), schemas.WORK, out, overwrite=overwrite) as run:
         with progress(f"Placing {recipe.name}", total=count, unit="clusters", done=run.done_count):
             function = fleet_task(fleet, run.root, by_topic=by_topic)
-            told = _run(spark, function, count, task_count(count))
-            _keep(run, (*OF_CLUSTERS, *schemas.WORK), told)
+            results = _run(spark, function, count, task_count(count))
+            _keep(run, (*OF_CLUSTERS, *schemas.WORK), results)
         _summarise(spark, run, progress, overwrite)
         wanted = _shown_in_full(out, shown_in_full_max)
         tasks = -(-len(wanted) // CLUSTERS_PER_PAIRS_TASK)
@@ -120,9 +118,9 @@ def analyse_dumps(
     with staged_run(tables, (*schemas.WORK, schemas.PAIRS), out, overwrite=overwrite) as run:
         with progress("Reading dumps", total=len(inputs), unit="files", done=run.done_count):
             function = dumps_task(series, run.root, racks, min_insync_replicas_default)
-            told = _run(spark, function, len(series), len(series))
-            _refuse_failures(told, len(inputs))
-            _keep(run, (*tables, *schemas.WORK, schemas.PAIRS), told)
+            results = _run(spark, function, len(series), len(series))
+            _refuse_failures(results, len(inputs))
+            _keep(run, (*tables, *schemas.WORK, schemas.PAIRS), results)
         _summarise(spark, run, progress, overwrite)
         shown = spark.createDataFrame(_shown_in_full(out, DETAILED_CLUSTERS_MAX), "cluster_id long, placer string")
         pairs = _frame(spark, run, schemas.PAIRS).join(F.broadcast(shown), on=["cluster_id", "placer"], how="left_semi")
@@ -132,22 +130,26 @@ def analyse_dumps(
 
 
 def task_count(cluster_count: int) -> int:
-    """Return into how many tasks the clusters of a fleet are cut: the same on every machine."""
+    """Return the number of tasks for the clusters of a fleet: the same on every machine.
+
+    >>> task_count(3), task_count(150), task_count(100_000)
+    (3, 8, 100)
+    """
     return min(cluster_count, max(TASK_COUNT_MIN, cluster_count // CLUSTERS_PER_TASK_MAX))
 
 
 def _run(spark: SparkSession, function: TaskFunction, count: int, tasks: int) -> list[dict[str, Any]]:
-    """Run the function, in tasks, on the numbers below `count`; return what all tasks told, raising what went wrong."""
+    """Run the function, in tasks, on the numbers below `count`; return all result rows, or raise a fault."""
     numbers = spark.range(0, count, 1, max(1, tasks))
-    told: list[dict[str, Any]] = numbers.mapInArrow(function, from_arrow_schema(RESULT_SCHEMA)).toArrow().to_pylist()
-    faults = sorted(one["fault"] for one in told if one["fault"] is not None)
+    results: list[dict[str, Any]] = numbers.mapInArrow(function, from_arrow_schema(RESULT_SCHEMA)).toArrow().to_pylist()
+    faults = sorted(one["fault"] for one in results if one["fault"] is not None)
     if faults:
         raise UsageError(faults[0])
-    return told
+    return results
 
 
-def _keep(run: StagedRun, tables: Sequence[Table], told: Sequence[dict[str, Any]]) -> None:
-    written = [Written(one["table"], one["file"], one["row_count"]) for one in told if one["file"] is not None]
+def _keep(run: StagedRun, tables: Sequence[Table], results: Sequence[dict[str, Any]]) -> None:
+    written = [Written(one["table"], one["file"], one["row_count"]) for one in results if one["file"] is not None]
     for table in tables:
         run.keep(table, written)
 
@@ -183,10 +185,10 @@ def _series(inputs: Sequence[DumpInput]) -> list[list[tuple[int, DumpInput]]]:
     return list(together.values())
 
 
-def _refuse_failures(told: Sequence[dict[str, Any]], input_count: int) -> None:
+def _refuse_failures(results: Sequence[dict[str, Any]], input_count: int) -> None:
     """Raise the InputError of the first input of no known format, or of the first when none can be used."""
     failures = sorted(
-        (one["failure"] for one in told if one["failure"] is not None), key=lambda one: one["input_index"]
+        (one["failure"] for one in results if one["failure"] is not None), key=lambda one: one["input_index"]
     )
     fatal = [one for one in failures if not one["is_recognised"] or len(failures) == input_count]
     if fatal:

@@ -1,22 +1,20 @@
-"""The only Python that runs on executors: numbers of work in, files of rows out.
+"""Run on executors: turn numbers of clusters or dumps into files of rows.
 
-Goals: what a task makes depends on the numbers it is given and on nothing else; memory holds
-one cluster and one batch of rows; input that cannot be used becomes a row that says so.
+Goals, most important first: the rows of a task depend on the numbers it is given and on nothing else; memory holds one
+cluster and one batch of rows; an input that cannot be used becomes a row that says so.
 
-A fleet's task takes cluster numbers and places, counts and audits each cluster once per
-placer. A dumps' task takes numbers of series; the inputs of a series are read one after another,
-so that each can be compared with the one before it. All append their rows to files of their own
-task (tables/staging.py), and answer with `RESULT_SCHEMA`: the files written, inputs that could not be
-used, and a fault that ended the task, if any; an error thus crosses to the driver as a row,
-not as a Java traceback. While they work, each task's tally (tables/write.py) grows by a byte a cluster, or a
-dump, which is how the driver learns how many are done: an accumulator tells only when a task ends.
-
-Numbers of clusters: those of a fleet are the fleet's. The first cluster of input i of n is i, its second n + i,
-and so on, so that a task need not know what the others find.
+How: a fleet's task takes cluster numbers and places, counts and audits each cluster once per placer. A dumps' task
+takes numbers of series; the inputs of a series are read one after another, so that each can be compared with the one
+before it. All append their rows to files of their own task (tables/staging.py), and answer with `RESULT_SCHEMA`: the
+files written, inputs that could not be used, and a fault that ended the task, if any; an error thus crosses to the
+driver as a row, not as a Java traceback. While a task works, its counting file (tables/write.py) grows by a byte a
+cluster or a dump, which shows the driver how many are done: an accumulator reports only when a task ends. The clusters
+of a fleet have the fleet's numbers; the first cluster of input i of n has number i, its second n + i, and so on, so
+that a task need not know the others' results.
 
 Example: spark.range(10).mapInArrow(fleet_task(fleet, root), spark_schema_of(RESULT_SCHEMA)).
 
-Left out: what the files are called in the end, and where they stand (tables/write.py).
+Left out: the final names and places of the files (tables/write.py).
 """
 
 from __future__ import annotations
@@ -92,7 +90,7 @@ def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True) -> TaskFuncti
 
 
 def pairs_task(fleet: Fleet, root: Path, wanted: Sequence[tuple[int, str]]) -> TaskFunction:
-    """Return the function that counts pairs of brokers for the clusters and placers `wanted`, by place in it."""
+    """Return the function that counts pairs of brokers for the clusters and placers at the given places of `wanted`."""
 
     def work(places: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
         for place in places:
@@ -114,7 +112,7 @@ def dumps_task(
     racks: Racks | None,
     min_insync_replicas_default: int | None,
 ) -> TaskFunction:
-    """Return the function that reads the inputs of the series whose numbers come in; inputs carry their index."""
+    """Return the function that reads the inputs of the series with the given numbers; inputs carry their index."""
     input_count = sum(map(len, series))
 
     def read_one(
@@ -149,17 +147,17 @@ def dumps_task(
 
 
 def _task_function(root: Path, work: Callable[[Iterable[int], TaskWriter], Iterator[dict[str, Any]]]) -> TaskFunction:
-    """Return the function that lets `work` write to this attempt's files, and tells what became of it."""
+    """Return the function that lets `work` write to this attempt's files and yields the result rows."""
 
     def run(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        told: list[dict[str, Any]]
+        results: list[dict[str, Any]]
         with TaskWriter(root, attempt_name()) as writer:
             try:
-                told = [{"failure": failure} for failure in work(_numbers(given), writer)]
-                told += [attrs.asdict(written) for written in writer.close()]
+                results = [{"failure": failure} for failure in work(_numbers(given), writer)]
+                results += [attrs.asdict(written) for written in writer.close()]
             except UsageError as error:
-                told = [{"fault": str(error)}]
-        yield pa.RecordBatch.from_pylist(told, schema=RESULT_SCHEMA)
+                results = [{"fault": str(error)}]
+        yield pa.RecordBatch.from_pylist(results, schema=RESULT_SCHEMA)
 
     return run
 
@@ -208,5 +206,5 @@ def _columns(names: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
 
 
 def _failure(index: int, error: InputError, *, is_recognised: bool) -> dict[str, Any]:
-    told = {"what": error.what, "source": error.source, "line": error.line, "value": error.value}
-    return {"input_index": index, "is_recognised": is_recognised} | told
+    results = {"what": error.what, "source": error.source, "line": error.line, "value": error.value}
+    return {"input_index": index, "is_recognised": is_recognised} | results

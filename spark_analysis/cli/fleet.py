@@ -20,7 +20,7 @@ RECIPE_DEFAULT: Final = "demo"
 
 @attrs.frozen(kw_only=True)
 class FleetOptions(RunOptions):
-    """What `brokerside fleet` is asked for: a recipe, and what is to differ from it."""
+    """The options of `brokerside fleet`: a recipe, and the values that replace the recipe's."""
 
     recipe_name: str
     clusters: int | None

@@ -1,4 +1,4 @@
-"""What Ctrl-C does before, during and after a command.
+"""Handle Ctrl-C before, during and after a command.
 
 What it decides: while modules are loaded, and when a command is done, an interrupt ends the process at once, in one
 line and with status 130: nothing is held that has to be given back, and an exception in the middle of an import

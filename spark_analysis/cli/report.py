@@ -25,7 +25,7 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @attrs.frozen(kw_only=True)
 class ReportOptions(RunOptions):
-    """What `brokerside report` is asked for: inputs, and what is known beside them."""
+    """The options of `brokerside report`: inputs, and facts that the inputs lack."""
 
     dumps: tuple[str, ...]
     racks: Path | None

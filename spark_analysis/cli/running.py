@@ -1,4 +1,4 @@
-"""What `brokerside fleet` and `brokerside report` share: their options, Spark's start, and the report at the end."""
+"""Share what `brokerside fleet` and `brokerside report` have in common: options, the start of Spark, the report."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Simulated fleets: what a recipe says, how it is read, and how each of its clusters is made."""
+"""Read a fleet's recipe, and make, place and count each of its simulated clusters."""
 
 __all__: tuple[str, ...] = ()

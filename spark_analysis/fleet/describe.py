@@ -1,15 +1,17 @@
-"""Clusters of a fleet, placed, into rows of tables: counted one by one, written down many at once.
+"""Turn placed clusters of a fleet into rows of the tables: count one cluster at a time, write many at once.
 
-A simulated cluster is looked at as its creation leaves it under KRaft: the replicas on
-unfenced brokers are in sync, and the first of them leads. So a fenced broker leads nothing,
-and partitions on it are under-replicated from the start
-(org.apache.kafka.controller.ReplicationControlManager.createTopic, 4.0).
+What it decides: the state of a simulated cluster is the one that KRaft's topic creation leaves: the replicas on
+unfenced brokers are in sync, and the first of them leads. So a fenced broker leads nothing, and partitions on it are
+under-replicated from the start.
 
-How: compiled loops count what brokers and topics hold, straight from the matrix of replicas, which is then let
-go. What they count is what `placement` counts of `view_of` the cluster; a test holds both equal. Where nothing can
-be broken, as Kafka's own placer and the settings of the shape see to it, nobody looks; else the view is asked.
+How: compiled loops count the replicas, leaders and bytes of brokers and topics straight from the matrix of replicas,
+which is then released. Their counts equal those of `placement` for `view_of` the cluster; a test holds both equal.
+Constraints are checked only where one can be broken: not where Kafka's own placer and the settings of the shape rule it
+out.
 
-Left out: what is written of any cluster alike (staging.py).
+Left out: columns that are the same for clusters of any origin (tables/staging.py).
+
+Source: org.apache.kafka.controller.ReplicationControlManager.createTopic, 4.0.
 """
 
 from __future__ import annotations
@@ -49,11 +51,11 @@ _COUNTS: Final = (
 
 @attrs.frozen(eq=False, kw_only=True)
 class Placed:
-    """One cluster as one placer places it, counted.
+    """The counts of one cluster as placed by one placer.
 
-    Shapes: `held` int64[3, B]: replicas, leaders and bytes of each broker, bytes -1 where the shape has none;
-    `racks` int64[4, R]: brokers, replicas, leaders, bytes of each rack, those without a rack last; `spread`
-    int64[7, T] as `count_topics` fills it, or None when topics are not listed.
+    Shapes: `held` int64[3, B]: replicas, leaders and bytes of each broker, bytes -1 where the shape has none; `racks`
+    int64[4, R]: brokers, replicas, leaders, bytes of each rack, the brokers without a rack last; `spread` int64[7, T]
+    as `count_topics` fills it, or None when topics are not listed.
     """
 
     cluster: SimulatedCluster
@@ -66,14 +68,14 @@ class Placed:
 
     @property
     def row_count(self) -> int:
-        """Rows of brokers and topics, about."""
+        """Approximate number of rows of brokers and topics."""
         return self.cluster.broker_count + (0 if self.spread is None else self.cluster.topic_count)
 
 
 def count_placed(
     cluster: SimulatedCluster, rows: Int32Array, *, placer: str, source: str, by_topic: bool = True
 ) -> Placed:
-    """Return what is counted of a cluster whose replicas stand as `rows` say; topics are listed if `by_topic`."""
+    """Return the counts of a cluster whose replicas are the matrix `rows`; topics are listed if `by_topic`."""
     sizes = np.zeros(cluster.topic_count, dtype=np.int64) if cluster.size_bytes is None else cluster.size_bytes
     held = np.zeros((3, cluster.broker_count), dtype=np.int64)
     spread = None
@@ -100,7 +102,7 @@ def _broken(cluster: SimulatedCluster, rows: Int32Array, source: str) -> Broken:
 
 
 def _is_calm(cluster: SimulatedCluster, rows: Int32Array, placer: str) -> bool:
-    """Whether nothing is broken, as nobody is fenced and a placer of Kafka's gave each partition its brokers."""
+    """Return whether no constraint can be broken: no broker is fenced, and Kafka's own placer placed them."""
     shape = cluster.shape
     if placer not in KAFKAS or cluster.fenced.any() or shape.topics.factor_min <= shape.min_insync_replicas:
         return False
@@ -109,14 +111,14 @@ def _is_calm(cluster: SimulatedCluster, rows: Int32Array, placer: str) -> bool:
 
 @functools.cache
 def _calm(rack_count: int) -> Broken:
-    """Return what is counted where nothing is broken, in a cluster of so many racks."""
+    """Return the counts of violations of a cluster that has none, with `rack_count` racks."""
     states = [field.name for field in attrs.fields(PartitionStates)]
     counts: dict[str, int | None] = dict.fromkeys((*(f"{state}_count" for state in states), "violation_count"), 0)
     return Broken(counts | {"fewer_racks_count": 0 if rack_count else None}, ())
 
 
 def _racks(cluster: SimulatedCluster, held: Int64Array) -> Int64Array:
-    """Racks in order of their numbers, which is that of their names; the brokers without one, if any, last."""
+    """Return the racks in the order of their numbers, that of their names; brokers without a rack come last."""
     if not cluster.rack_names:
         return np.empty((4, 0), dtype=np.int64)
     codes = cluster.rack_index % (len(cluster.rack_names) + 1)
@@ -132,7 +134,7 @@ def _racks(cluster: SimulatedCluster, held: Int64Array) -> Int64Array:
 
 
 def view_of(cluster: SimulatedCluster, rows: Int32Array, source: str) -> ClusterView:
-    """Return the placed cluster as KRaft's creation leaves it: unfenced replicas in sync, the first leads."""
+    """Return the placed cluster as KRaft's topic creation leaves it: unfenced replicas in sync, the first leads."""
     topic_index = np.repeat(np.arange(cluster.topic_count, dtype=np.int32), cluster.grown_counts)
     firsts = topic_ends(cluster) - cluster.grown_counts
     settings = zip(cluster.grown_counts.tolist(), cluster.factors.tolist(), strict=True)
@@ -159,19 +161,19 @@ def view_of(cluster: SimulatedCluster, rows: Int32Array, source: str) -> Cluster
 
 
 def cluster_name(cluster: SimulatedCluster) -> str:
-    """Return the name that a simulated cluster goes by."""
+    """Return the name of a simulated cluster in the tables, such as "cluster-000007"."""
     return f"cluster-{cluster.number:06d}"
 
 
 def in_sync(rows: Int32Array, cluster: SimulatedCluster) -> Int32Array:
-    """Return the replicas that stand on unfenced brokers, each in its column, -1 elsewhere."""
+    """Return the replicas on unfenced brokers, each in its column, and -1 in the place of the others."""
     if not cluster.fenced.any():
         return rows
     return np.where((rows >= 0) & ~cluster.fenced[rows], rows, PAD).astype(np.int32)
 
 
 def first_in_sync(isr: Int32Array) -> Int32Array:
-    """Return the first member of each row, int32[P], -1 where there is none."""
+    """Return the first replica of each row that is not -1, int32[P]; -1 for a row without one."""
     if not isr.size:
         return np.full(isr.shape[0], NO_LEADER, dtype=np.int32)
     first = np.argmax(isr >= 0, axis=1)
@@ -182,7 +184,7 @@ def first_in_sync(isr: Int32Array) -> Int32Array:
 
 
 def describe_placed(placed: Sequence[Placed], source: str) -> ClusterRows:
-    """Return the rows of these clusters of the recipe `source`."""
+    """Return the rows of the tables for these counted clusters of the recipe named `source`."""
     held = np.concatenate([one.held for one in placed], axis=1)
     racks = np.concatenate([one.racks for one in placed], axis=1)
     broker_counts = np.array([one.cluster.broker_count for one in placed])

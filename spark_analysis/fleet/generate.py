@@ -1,26 +1,25 @@
-"""Cluster k of a fleet, from the fleet's seed and k alone.
+"""Make cluster k of a fleet from the fleet's seed and k alone.
 
-Goals: (1) the same cluster whatever asked for it: any partitioning of the work, any
-master, any engine, any process; (2) a cluster of 10,000 partitions in tens of
-microseconds, so that placing it is what costs.
+Goals, most important first: (1) the same cluster in every process, whatever the partitioning of the work, the master
+and the engine; (2) a cluster of 10,000 partitions in tens of microseconds, so that placing it is what costs.
 
-How: k's seed is derive(fleet seed, k). A few words of its SplitMix64 stream choose the
-shape, the number of brokers and topics, and how many brokers are fenced or have no rack;
-a second stream, derive(fleet seed, k, 1), gives one word a broker for the order in which
-racks are dealt, one for the order of fencing, and four a topic: partitions, factor, size
-of a replica, growth. A word chooses among n by its high half times n, shifted back: each
-choice is as likely as the next but for one part in 2^32 / n.
+How: k's seed is derive(fleet seed, k). A few words of its SplitMix64 stream choose the shape, the number of brokers and
+topics, and how many brokers are fenced or have no rack; a second stream, derive(fleet seed, k, 1), gives one word a
+broker for the order in which racks are dealt, one for the order of fencing, and four a topic: partitions, factor, size
+of a replica, growth. A word chooses among n by its high half times n, shifted back: each choice is as likely as the
+next but for one part in 2^32 / n. Brokers are shared out over racks by the plan's sizes, largest remainder first, and
+every rack gets at least one. A share of brokers (fenced, unracked) that is not whole is rounded up with the chance of
+its fraction. At least as many brokers stay unfenced as the largest factor needs, and one broker a rack keeps its rack.
 
-Racks: brokers are shared out by the plan's sizes, largest remainder first, and every rack
-gets one at least. A share of brokers (fenced, unracked) that is not whole is rounded up
-with the chance of its fraction. At least as many brokers stay unfenced as the largest
-factor needs, and one broker a rack keeps its rack.
+Example:
+    >>> from spark_analysis.fleet.reading import load_recipe
+    >>> cluster = make_cluster(Fleet.of(load_recipe("uneven-racks")), 7)
+    >>> cluster.broker_count, cluster.topic_count, cluster.rack_names
+    (20, 200, ('rack-01', 'rack-02', 'rack-03'))
 
-Example: make_cluster(recipe, 7) is the same value whether clusters 0 to 6 were made or not.
+Left out: gaps in broker ids; the ids of a simulated cluster's brokers are 0, 1, 2, …
 
-Left out: gaps in broker ids; a simulated cluster's brokers are 0, 1, 2, …
-
-Source: ours; the generator is broker/entropy.py's.
+Source: `broker.entropy` for the generator.
 """
 
 from __future__ import annotations
@@ -44,11 +43,10 @@ _BODY_STREAM: Final = 1
 
 @attrs.frozen(kw_only=True, eq=False)
 class SimulatedCluster:
-    """A cluster before anything is placed on it.
+    """A cluster before its topics are placed.
 
-    Shapes: `rack_index` int32[B], -1 without a rack; `fenced` bool[B]; `partition_counts`
-    (at creation), `grown_counts` (at the end) and `factors` int32[T]; `size_bytes` int64[T],
-    the bytes of one replica, or None.
+    Shapes: `rack_index` int32[B], -1 without a rack; `fenced` bool[B]; `partition_counts` (at creation), `grown_counts`
+    (at the end) and `factors` int32[T]; `size_bytes` int64[T], the bytes of one replica, or None.
     """
 
     number: int
@@ -63,7 +61,7 @@ class SimulatedCluster:
 
     @property
     def broker_count(self) -> int:
-        """Brokers registered; their ids are 0 to broker_count - 1."""
+        """Number of registered brokers; their ids are 0 to broker_count - 1."""
         return int(self.rack_index.shape[0])
 
     @property
@@ -74,7 +72,7 @@ class SimulatedCluster:
 
 @attrs.frozen(eq=False)
 class ShapePlan:
-    """A shape and its choices as columns, worked out once a fleet.
+    """A shape and its choices as columns, computed once a fleet.
 
     `partitions` int32[n]; `factors` int32[m] and `factor_edges` int64[m], the sums of their weights; `sizes`
     int64[4096] of quantiles, or empty; growth has a chance of `growth_chance` in 2^53.
@@ -108,10 +106,10 @@ class ShapePlan:
 
 @attrs.frozen(eq=False)
 class Fleet:
-    """A recipe with what its shapes choose from: what executors make clusters of.
+    """A recipe with the choices of its shapes as columns, from which executors make clusters.
 
-    `weights` int64[S] are those of the shapes, `spans` int64[S, 4] the least and the number of choices of brokers,
-    then of topics.
+    `weights` int64[S] are those of the shapes, `spans` int64[S, 4] the least and the number of choices of brokers, then
+    of topics.
     """
 
     recipe: Recipe
@@ -151,24 +149,24 @@ def words(seeds: WordArray, count: int) -> WordArray:
 
 
 def choose(drawn: WordArray, bound: int | Int64Array) -> Int64Array:
-    """Return a number in 0..bound-1 for each word; bounds are below 2^31."""
+    """Return a number in 0..bound-1 for each random word; bounds are below 2^31."""
     bounds = np.asarray(bound).astype(np.uint64)
     return (((drawn >> np.uint64(32)) * bounds) >> np.uint64(32)).astype(np.int64)
 
 
 def choose_weighted(drawn: WordArray, weights: Int64Array) -> Int64Array:
-    """Return an index into `weights` for each word, each as likely as its weight says."""
+    """Return an index into `weights` for each random word; the chance of an index is proportional to its weight."""
     edges = np.cumsum(weights)
     return np.searchsorted(edges, choose(drawn, int(edges[-1])), side="right").astype(np.int64)
 
 
 def make_cluster(fleet: Fleet, number: int) -> SimulatedCluster:
-    """Return cluster `number` of the fleet. Cost: linear in brokers and topics."""
+    """Return cluster `number` of the fleet. The cost is linear in brokers and topics."""
     return next(make_clusters(fleet, [number]))
 
 
 def make_clusters(fleet: Fleet, numbers: Sequence[int]) -> Iterator[SimulatedCluster]:
-    """Yield the clusters of these numbers: each as `make_cluster` does, at a part of the cost."""
+    """Yield the clusters of these numbers, equal to those of `make_cluster`, at a part of the cost."""
     places = np.array(numbers, dtype=np.int64)
     heads = words(seeds_of(fleet.recipe.seed, places), _HEAD_WORD_COUNT)
     bodies = seeds_of(fleet.recipe.seed, places, _BODY_STREAM)
@@ -205,7 +203,7 @@ def _topics(plan: ShapePlan, drawn: WordArray) -> tuple[Int32Array, Int64Array]:
 
 
 def _fenced(shape: Shape, drawn: WordArray, word: int) -> NDArray[np.bool_]:
-    """Return which brokers are fenced, bool[B]: the first in the drawn order."""
+    """Return which brokers are fenced, bool[B]: the first ones in the drawn order."""
     fenced = np.zeros(drawn.size, dtype=np.bool_)
     count = min(_part(shape.fenced, drawn.size, word), drawn.size - shape.topics.factor_max)
     if count:
@@ -220,7 +218,7 @@ def _part(share: float, count: int, word: int) -> int:
 
 
 def _racks(plan: RackPlan, drawn: WordArray, word: int) -> Int32Array:
-    """Return each broker's rack: the first in the drawn order get none, the rest are dealt by the plan's sizes."""
+    """Return each broker's rack: the first in the drawn order get none, the plan's sizes deal the others."""
     rack_index = np.full(drawn.shape[0], NO_RACK, dtype=np.int32)
     if not plan.sizes:
         return rack_index
@@ -233,9 +231,14 @@ def _racks(plan: RackPlan, drawn: WordArray, word: int) -> Int32Array:
 
 
 def share_out(count: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return `count` split by `sizes`, at least 1 each, remainders to the largest fractions, first of equals.
+    """Return 1 for each of `sizes` and the rest of `count` in their proportion.
+
+    Remainders go to the largest fractions, to the first of equals.
 
     `count` is at least the number of sizes.
+
+    >>> share_out(20, (10, 8, 2)), share_out(7, (4, 4, 2))
+    ((9, 8, 3), (3, 2, 2))
     """
     spare, total = count - len(sizes), sum(sizes)
     whole = [spare * size // total for size in sizes]

@@ -1,14 +1,12 @@
-"""The loops over every topic and replica of a simulated cluster, compiled, all topics of the cluster in one call.
+"""Compile the loops over every topic and replica of a simulated cluster, one call for all topics of the cluster.
 
-What they compute is defined elsewhere, and tests hold them equal to it: `fill_words`, `fill_seeds` and
-`java_draws` to the generators and `derive` of `broker.entropy`, `draw_topics` to `choose` of generate.py,
-`count_topics` and `count_brokers` to `placement.balance.audit` and `placement.balance.loads`. They exist because a
-call per topic costs more in Python than placing the topic: 10,000 clusters of 200 topics are two
-million topics.
+Goals, most important first: each loop equals its readable twin; no Python call per topic, which would cost more than
+placing the topic: 10,000 clusters of 200 topics are two million topics.
 
-Brokers are positions 0..B-1, which in a simulated cluster are also their ids.
-
-Cost: replicas, plus topics times brokers where topics are counted.
+How: tests hold the loops equal to their twins: `fill_words`, `fill_seeds` and `java_draws` to the generators and
+`derive` of `broker.entropy`, `draw_topics` to `choose` of generate.py, `count_topics` and `count_brokers` to
+`placement.balance.audit` and `placement.balance.loads`. Brokers are positions 0..B-1, which in a simulated cluster are
+also their ids. The cost is linear in replicas, plus topics times brokers where topics are counted.
 
 Left out: placing, whose loops are in placement/placers.
 """
@@ -32,7 +30,7 @@ GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
 
 @compiled
 def java_draws(state: int, bound: int, drawn: Int32Array) -> int:
-    """Fill int32[n, m], row by row, with nextInt(bound) from the 48-bit `state`; return the state after."""
+    """Fill int32[n, m], row by row, with java.util.Random.nextInt(bound) from the 48-bit `state`; return the next."""
     for row in range(drawn.shape[0]):
         for column in range(drawn.shape[1]):
             while True:
@@ -60,7 +58,7 @@ def draw_topics(
     drawn: Int32Array,
     size_bytes: Int64Array,
 ) -> None:
-    """Fill what four words a topic, uint64[T, 4], say: partition count, factor, size of a replica, growth.
+    """Draw partition count, factor, size of a replica and growth of each topic from four words a topic, uint64[T, 4].
 
     `partitions` are equally likely; `factors` by the sums of their weights up to each, `factor_edges`; `sizes`,
     int64[2^n], are quantiles, or empty. Growth has a chance of `growth_chance` in 2^53. Fills drawn int32[3, T]:
@@ -87,7 +85,7 @@ def draw_topics(
 
 
 def mixed(word: np.uint64) -> np.uint64:
-    """Return the word that SplitMix64 gives in this state."""
+    """Return the output word of SplitMix64 in this state."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
@@ -118,7 +116,7 @@ def fill_seeds(seed: int, numbers: Int64Array, keys: Int64Array, seeds: WordArra
 def count_brokers(
     rows: Int32Array, fenced: BoolArray, counts: Int32Array, sizes: Int64Array, brokers: Int64Array
 ) -> None:
-    """Add up what each broker holds: fill brokers int64[3, B] as `count_topics` does."""
+    """Add the replicas, leaders and bytes of each broker to brokers int64[3, B], as `count_topics` does."""
     row = np.uint64(0)
     for topic in range(counts.shape[0]):
         size = sizes[topic]
@@ -142,11 +140,11 @@ def count_brokers(
 def count_topics(
     rows: Int32Array, fenced: BoolArray, counts: Int32Array, sizes: Int64Array, brokers: Int64Array, topics: Int64Array
 ) -> None:
-    """Add up what each broker holds, and how far each topic spreads. The first unfenced replica leads.
+    """Add up the load of each broker and the spread of each topic; the first unfenced replica leads.
 
-    `fenced` bool[B]; `counts` int32[T]: the rows of each topic; `sizes` int64[T]: bytes of one replica.
-    Fills brokers int64[3, B]: replicas, leaders, bytes; topics int64[7, T]: replicas, brokers that
-    hold one, most replicas on one, replica moves, partitions led, most leaders on one, leader moves.
+    `fenced` bool[B]; `counts` int32[T]: the rows of each topic; `sizes` int64[T]: bytes of one replica. Fills brokers
+    int64[3, B]: replicas, leaders, bytes; topics int64[7, T]: replicas, brokers that hold one, most replicas on one,
+    replica moves, partitions led, most leaders on one, leader moves.
     """
     broker_count = brokers.shape[1]
     held = np.zeros((2, broker_count), np.int32)

@@ -1,27 +1,23 @@
-"""Place every topic of a simulated cluster: created in order, then grown in order, on one generator.
+"""Place every topic of a simulated cluster, created in order and then grown in order, on one generator.
 
-Each placer of a shape places the same topics, with a `java.util.Random` of its own seeded by
-derive(fleet seed, cluster, stream, placer's name), as a broker's placer draws from one
-generator all its life.
+What it decides: each placer of a shape places the same topics, with a `java.util.Random` of its own seeded by
+derive(fleet seed, cluster, stream, placer's name), as the placer of a running controller draws from one generator.
 
-How a topic grows is the caller's business in Kafka, not the placer's. The classic placer's
-caller starts at the place of the broker that leads partition 0, and draws nothing
-(kafka.zk.AdminZkClient.addPartitions). Every other placer is asked again, for the partitions
-from the present count on, as the KRaft controller does.
+How: in Kafka the caller of a placer decides how a topic grows. The classic placer's caller starts at the place of the
+broker that leads partition 0, and draws nothing. Every other placer is asked again, for the partitions from the present
+count on, as the KRaft controller does. The classic placer is given the unfenced brokers only: its callers listed live
+brokers, those with a session in ZooKeeper. The striped one is given all, as the KRaft controller does. Where only some
+of its brokers have a rack, the classic placer ignores racks, as Kafka's callers do under `RackAwareMode.Safe`; under
+`Enforced` it would refuse. All topics of a cluster are placed by one call of the compiled loop of Kafka's classic or
+striped placer; a test holds both equal to the placers themselves. All other placers are called topic by topic through
+the ReplicaPlacer protocol.
 
-The classic placer is given the unfenced brokers only: it knows nothing of fencing, and its callers listed live
-brokers, those with a session in ZooKeeper. The striped one is given all, as the KRaft controller does.
-
-Where only some of its brokers have a rack, the classic placer ignores racks, as Kafka's callers do under
-`RackAwareMode.Safe`; under `Enforced` it would refuse, and there would be nothing to look at.
-
-All topics of a cluster are placed by one call of the compiled loop of Kafka's classic or striped placer; a
-test holds both equal to calling the placers themselves. All other placers are called topic by topic
-through the ReplicaPlacer protocol.
-
-Example: place_cluster(cluster, "classic", seed=42) is int32[partitions, widest factor], -1 pads.
+Example: place_cluster(cluster, "classic", seed=42) is int32[partitions, widest factor], padded with -1.
 
 Left out: topics that are deleted between creations.
+
+Source: kafka.zk.AdminZkClient.addPartitions; org.apache.kafka.controller.ReplicationControlManager.createPartitions,
+4.0.
 """
 
 from __future__ import annotations
@@ -50,7 +46,7 @@ _PLACER_STREAM: Final = 2
 
 
 def broker_views(cluster: SimulatedCluster) -> tuple[BrokerView, ...]:
-    """Return the cluster's brokers, ascending."""
+    """Return the cluster's brokers, ids ascending."""
     racks = [None if code == NO_RACK else cluster.rack_names[code] for code in cluster.rack_index.tolist()]
     return tuple(
         BrokerView(id=BrokerId(number), rack=rack, fenced=fenced)
@@ -59,21 +55,21 @@ def broker_views(cluster: SimulatedCluster) -> tuple[BrokerView, ...]:
 
 
 def topic_ends(cluster: SimulatedCluster) -> Int64Array:
-    """Return the row after the last of each topic, int64[T]."""
+    """Return the row after each topic's last partition, int64[T]."""
     return np.cumsum(cluster.grown_counts, dtype=np.int64)
 
 
 def placer_random(cluster: SimulatedCluster, placer: str, *, seed: int) -> JavaRandom:
-    """Return the generator that `placer` draws from on this cluster of the fleet seeded by `seed`."""
+    """Return the generator of `placer` on this cluster of the fleet with `seed`."""
     name = zlib.crc32(placer.encode("utf-8"))
     return JavaRandom(int(seeds_of(seed, np.array([cluster.number]), _PLACER_STREAM, name)[0]))
 
 
 def place_cluster(cluster: SimulatedCluster, placer: str, *, seed: int) -> Int32Array:
-    """Return who holds what: int32[P, W], topics in order, each topic's partitions in order; -1 pads.
+    """Return the replicas int32[P, W], topics in order, each topic's partitions in order, padded with -1.
 
-    W is the widest factor of the shape. `seed` is the fleet's. Raises UsageError for a placer that is not
-    installed, and what it refuses.
+    W is the widest factor of the shape. `seed` is the fleet's. Raises UsageError for a placer that is not installed,
+    and the errors of the placer itself.
     """
     random = placer_random(cluster, placer, seed=seed)
     if placer == CLASSIC:

@@ -1,6 +1,6 @@
-"""A recipe's TOML, read: every key known, every value in its bounds, or one sentence that says which is not.
+"""Read a recipe's TOML: accept known keys with values in their bounds, or name the key that is wrong.
 
-The keys:
+What it decides: the keys of a recipe:
 
     [fleet]
     name = "three zones, uneven"    # shown in the report
@@ -19,8 +19,8 @@ The keys:
     growth = { topics = 0.1, times = 2 }
     min_insync_replicas = 2         # 1 when left out, as in Kafka
 
-Constraint: no key is passed over in silence. A wrong recipe is an InputError whose text names
-the key's path, what is allowed and the value found.
+Constraints: no key is passed over in silence. A wrong recipe is an InputError whose text names the key's path, what is
+allowed and the value found.
 
 Left out: includes, defaults shared between shapes, and expressions; a recipe is short.
 """
@@ -144,7 +144,7 @@ class _Section:
 
 
 def parse_recipe(text: str, *, source: str) -> Recipe:
-    """Return the recipe that the TOML `text` says; raises InputError, which names the key, for anything else."""
+    """Return the recipe in the TOML `text`; raise InputError, which names the key, for a text that is no recipe."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -269,7 +269,7 @@ def list_recipes() -> tuple[str, ...]:
 
 
 def load_recipe(name_or_path: str) -> Recipe:
-    """Return the shipped recipe of this name, or else the one in the file at this path; raises InputError."""
+    """Return the shipped recipe of this name, or else that of the file at this path; raise InputError if unusable."""
     if name_or_path in list_recipes():
         entry = resources.files("spark_analysis") / "recipes" / f"{name_or_path}.toml"
         return parse_recipe(entry.read_text("utf-8"), source=name_or_path)

@@ -1,19 +1,22 @@
-"""What a fleet is: shapes drawn by weight, and what each shape's clusters are made of.
+"""Define a fleet as values: shapes drawn by weight, and the brokers, racks and topics of each shape's clusters.
 
-Goals: a recipe says everything that a fleet depends on, so that equal recipes are equal
-fleets; what it asks for is bounded before any cluster is made. Constraint: values here are
-checked; `fleet/reading.py` turns a TOML file into them and says what is wrong with it.
+Goals, most important first: equal recipes are equal fleets, as a recipe holds everything that a fleet depends on; the
+size of a fleet is bounded before any cluster is made.
 
-How a cluster comes about is told in `fleet/generate.py`.
+Constraints: values are checked here; `fleet/reading.py` turns a TOML file into them and names the key that is wrong.
 
 Example: ten clusters of six brokers on three racks, a hundred topics of twelve partitions:
+    >>> shape = Shape(
+    ...     name="even",
+    ...     brokers=Span(6, 6),
+    ...     racks=RackPlan(sizes=(1, 1, 1)),
+    ...     topics=TopicPlan(count=Span(100, 100), partitions=(12,), factors=((3, 1),)),
+    ... )
+    >>> Recipe(name="ten", cluster_count=10, seed=1, shapes=(shape,)).shapes[0].topics.factor_max
+    3
 
-    shape = Shape(name="even", brokers=Span(6, 6), racks=RackPlan(sizes=(1, 1, 1)),
-                  topics=TopicPlan(count=Span(100, 100), partitions=(12,), factors=((3, 1),)))
-    recipe = Recipe(name="ten", cluster_count=10, seed=1, shapes=(shape,))
-
-Left out: topics that are deleted, brokers that come and go; both change a cluster over
-time, and a fleet is many clusters at one moment.
+Left out: topics that are deleted, brokers that come and go; both change a cluster over time, and a fleet is many
+clusters at one moment.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ SEED_MAX: Final = INT64_MAX
 
 @attrs.frozen
 class Span:
-    """Whole numbers from `low` to `high`, both included, equally likely."""
+    """A range of whole numbers from `low` to `high`, both included, equally likely."""
 
     low: int
     high: int
@@ -47,7 +50,7 @@ class Span:
 
 @attrs.frozen
 class RackPlan:
-    """Racks and the share of brokers that each gets; no sizes: no racks. `unracked` is a share of the brokers, 0..1."""
+    """The share of brokers of each rack, none without racks; `unracked` is the share of brokers without one, 0..1."""
 
     sizes: tuple[int, ...] = ()
     unracked: float = 0.0
@@ -55,7 +58,7 @@ class RackPlan:
 
 @attrs.frozen
 class TopicPlan:
-    """How many topics; the partition counts, equally likely; the factors, each with its weight."""
+    """The number of topics, the partition counts, equally likely, and the replication factors, each with its weight."""
 
     count: Span
     partitions: tuple[int, ...]
@@ -68,16 +71,15 @@ class TopicPlan:
 
     @functools.cached_property
     def factor_min(self) -> int:
-        """The smallest."""
+        """The smallest replication factor that can be drawn."""
         return min(factor for factor, _ in self.factors)
 
 
 @attrs.frozen
 class SizeLaw:
-    """How many bytes one replica of a topic's partition holds; drawn once a topic (fleet/sizes.py).
+    """The distribution of the bytes of one replica, drawn once a topic (fleet/sizes.py).
 
-    `law` is fixed, lognormal or pareto. `spread` is sigma of the lognormal, alpha of the pareto,
-    and unused when fixed.
+    `law` is fixed, lognormal or pareto. `spread` is sigma of the lognormal, alpha of the pareto, and unused when fixed.
     """
 
     law: str
@@ -87,7 +89,7 @@ class SizeLaw:
 
 @attrs.frozen
 class Growth:
-    """After all topics are created, each is grown with probability `topics` to `times` its partitions."""
+    """The growth of topics after all are created: each with probability `topics`, to `times` its partitions."""
 
     topics: float
     times: int
@@ -95,7 +97,7 @@ class Growth:
 
 @attrs.frozen(kw_only=True)
 class Shape:
-    """One kind of cluster."""
+    """One kind of cluster: its brokers, racks, topics and placers, and its weight among the shapes."""
 
     name: str
     brokers: Span
@@ -132,7 +134,7 @@ class Shape:
 class Recipe:
     """A whole fleet: `cluster_count` clusters, each of one of `shapes`, all drawn from `seed`.
 
-    `text` is the TOML that it was read from, for the report.
+    `text` is the TOML that the recipe was read from, for the report.
     """
 
     name: str

@@ -1,20 +1,19 @@
-"""Sizes drawn from a law, the same bytes on every machine.
+"""Draw sizes from a distribution, the same bytes on every machine.
 
-Goals: a draw is a table look-up by twelve random bits, so that no platform's exp or log
-stands between two machines; large and skewed sizes come out as the law says.
+Goals, most important first: a draw is a look-up in a table by twelve random bits, so that no platform's exp or log
+makes two machines differ; large and skewed sizes follow the distribution.
 
-How: the law is cut into 4,096 parts of equal chance, and each part is represented by the
-quantile at its middle, rounded to six significant digits and whole bytes. The quantiles are
-computed once a recipe, with Python's decimal arithmetic, which is correctly rounded
-everywhere; only the normal quantile itself uses the C library's logarithm, in the tails,
-and is rounded to nine digits before use.
+How: the distribution is cut into 4,096 parts of equal chance, and the quantile at its middle, rounded to six
+significant digits and whole bytes, stands for each part. The quantiles are computed once a recipe with Python's decimal
+arithmetic, which is correctly rounded everywhere; only the normal quantile itself uses the C library's logarithm, in
+the tails, and is rounded to nine digits before use.
 
     fixed       every size is the median
     lognormal   median · exp(sigma · z), z the normal quantile: at most z = ±3.67
     pareto      median · (2 · (1 - u))^(-1 / alpha): the smallest is median / 2^(1 / alpha)
 
-Example: of a lognormal law with median 2 GiB and sigma 1.5, the largest size drawn is about
-2 GiB · e^5.5 = 490 GiB, drawn once in 4,096 times.
+Example: of a lognormal distribution with median 2 GiB and sigma 1.5, the largest size is about 2 GiB · e^5.5 = 490 GiB,
+drawn once in 4,096 times.
 
 Left out: the tails beyond one in 8,192, and measured histograms.
 """
@@ -37,7 +36,7 @@ _SIX_DIGITS: Final = Context(prec=6, rounding=ROUND_HALF_EVEN)
 
 
 def quantiles(law: SizeLaw) -> Int64Array:
-    """Return the bytes that stand for each of the law's 4,096 equally likely parts, ascending, int64[4096]."""
+    """Return the sizes in bytes of the 4,096 equally likely parts of the distribution, ascending, int64[4096]."""
     return np.array([_quantile(law, 2 * part + 1) for part in range(PART_COUNT)], dtype=np.int64)
 
 

@@ -1,10 +1,10 @@
 """Define the values of the report: rows of the tables under the tables' names, and how they belong together.
 
+Constraints: no field holds markup, no field holds a time of day; None means that the input does not say.
+
 How: each class of rows has exactly the fields of its table in `spark_analysis.tables.schemas` (a test holds them
 together), so the meaning and unit of a field is the comment there. A `ClusterRow` is one line of the overview, a
 `ClusterDetail` is one cluster shown in full, a `Report` is the page.
-
-Constraints: no field holds markup, no field holds a time of day; None means that the input does not say.
 
 Left out: rows of the Parquet tables that are not on the page: brokers, topics and pairs of the clusters that are not
 shown in full.

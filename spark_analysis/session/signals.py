@@ -1,4 +1,4 @@
-"""What SIGINT and SIGTERM do while Spark starts, works and stops.
+"""Handle SIGINT and SIGTERM while Spark starts, works and stops.
 
 What it decides: an interrupt never raises in the middle of pyspark's own code while that starts or stops, where half
 of a session would be left. It is held until the block is done; whoever holds it is told at once, and hurries.

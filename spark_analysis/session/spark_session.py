@@ -1,31 +1,26 @@
 """Start the one Spark session of a run, and end it without leaving anything behind.
 
-Decides every setting that Spark is started with. Goals, most important first: the same rows
-on every master; it starts on a machine that has only Python; nothing on the terminal and in
-the working folder that the user did not ask for; fast enough for a billion replicas on a
-laptop.
+What it decides: every setting that Spark is started with.
 
-How: a folder of the session's own (mode 0700, removed at the end) holds all that Spark wants
-to have on disk: the launcher that serves as JAVA_HOME, the logging rules, the packages as a
-zip, the warehouse, the shuffle files. The environment is changed only while the JVM starts,
-since that is when it is read, and put back at once.
+Goals, most important first: the same rows on every master; it starts on a machine that has only Python; nothing on the
+terminal and in the working folder that the user did not ask for; fast enough for a billion replicas on a laptop.
 
-Executors find our packages so: with a `local` master the folder that holds them goes on the
-workers' PYTHONPATH, so that what numba compiled stays cached beside the sources; with every
-other master they are sent as a zip, so that what runs is this very version whatever is
-installed over there. Workers run the interpreter that this process runs on.
-
-Memory: jobs send one row per broker, not per replica, through the JVM, and numpy holds one
-cluster at a time in each worker. So the JVM gets a quarter of the memory that this process may
-use, at least 1 and at most 8 GiB: 2 GiB on a laptop of 8 GiB, 6 GiB on one of 24.
+How: a folder of the session's own (mode 0700, removed at the end) holds all that Spark wants to have on disk: the
+launcher that serves as JAVA_HOME, the logging rules, the packages as a zip, the warehouse, the shuffle files. The
+environment is changed only while the JVM starts, since that is when it is read, and put back at once. With a `local`
+master the folder that holds our packages goes on the workers' PYTHONPATH, so that numba's compiled code stays cached
+beside the sources; with every other master the packages are sent as a zip, so that executors run this very version
+whatever is installed over there. Workers run the interpreter that this process runs on. Jobs send one row per broker,
+not per replica, through the JVM, and numpy holds one cluster at a time in each worker, so the JVM gets a quarter of the
+memory that this process may use, at least 1 and at most 8 GiB: 2 GiB on a laptop of 8 GiB, 6 GiB on one of 24.
 
 Example:
     with spark_session(app_name="fleet", master="local[2]") as spark:
         spark.range(10).count()
 
-Left out: Spark Connect, whose workers do not see the client's modules; a second session in one
-process, as Spark has one JVM per process. `local-cluster` masters keep their logs in the folder
-where pyspark is installed (Spark's own rule); they are for tests.
+Left out: Spark Connect, whose workers do not see the client's modules; a second session in one process, as Spark has
+one JVM per process. `local-cluster` masters keep their logs in the folder where pyspark is installed (Spark's own
+rule); they are for tests.
 
 Source: Spark 4.3.0 pyspark/java_gateway.py, pyspark/core/context.py, docs/configuration.md.
 """
@@ -74,7 +69,7 @@ rootLogger.appenderRef.stderr.ref = stderr
 # Named, or Spark announces that it changes this one's level.
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = error
-# What goes wrong in a task reaches the driver as an exception; told once is enough.
+# What goes wrong in a task reaches the driver as an exception; printed once is enough.
 logger.executor.name = org.apache.spark.executor.Executor
 logger.executor.level = off
 logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
@@ -90,14 +85,14 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n%ex{short}
 
 
 class JobError(BrokersideError):
-    """A Spark job failed for a reason that is neither the input's nor the model's; its trace is in a note."""
+    """The error that a Spark job failed, neither by its input nor by the model; a note holds Spark's trace."""
 
     definite = False  # Other jobs of the session have done their work.
 
 
 @attrs.frozen
 class Option:
-    """One setting of Spark's, and why it has this value."""
+    """One Spark setting: its key, its value and the reason for the value."""
 
     key: str
     value: str
@@ -166,13 +161,13 @@ def spark_session(
 
 
 def job_error(error: Exception) -> JobError:
-    """Say in one line what Spark says in many; the many become a note, which a traceback shows."""
+    """Return a JobError with one line of Spark's error; the whole error is a note, which a traceback shows."""
     text = str(error)
     lines = [line.strip() for line in text.split("JVM stacktrace:")[0].splitlines() if line.strip()] or [repr(error)]
     # An error of our own function stands at the end of the worker's trace, any other in the first line.
-    told = JobError(f"a Spark job failed: {shorten(lines[-1 if isinstance(error, PythonException) else 0], 300)}")
-    told.add_note(text)
-    return told
+    failure = JobError(f"a Spark job failed: {shorten(lines[-1 if isinstance(error, PythonException) else 0], 300)}")
+    failure.add_note(text)
+    return failure
 
 
 @contextlib.contextmanager
@@ -213,17 +208,25 @@ def _interrupt_behind(error: BaseException) -> BaseException | None:
 
 
 def is_local(master: str) -> bool:
-    """Whether executors run inside the driver's own JVM, on this machine."""
+    """Return whether `master` runs executors inside the driver's own JVM, on this machine.
+
+    >>> is_local("local[*]"), is_local("spark://host:7077")
+    (True, False)
+    """
     return _LOCAL.fullmatch(master) is not None
 
 
 def heap_bytes(memory_bytes: int) -> int:
-    """Size of the JVM's heap on a machine of `memory_bytes`, by the rule at the top of this module."""
+    """Return the size of the JVM's heap on a machine of `memory_bytes`: a quarter, at least 1 and at most 8 GiB.
+
+    >>> heap_bytes(24 << 30) >> 30
+    6
+    """
     return min(max(memory_bytes // 4, HEAP_BYTES_MIN), HEAP_BYTES_MAX)
 
 
 def memory_bytes() -> int:
-    """Memory that this process may use: the machine's, or the container's where that is less."""
+    """Return the memory that this process may use: the machine's, or the container's where that is less."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):
@@ -232,7 +235,7 @@ def memory_bytes() -> int:
 
 
 def session_options(folder: Path, master: str, options: Mapping[str, str]) -> dict[str, str]:
-    """All settings of a session that keeps its files in `folder`; the caller's `options` win."""
+    """Return all settings of a session that keeps its files in `folder`; the caller's `options` win."""
     table = {option.key: option.value for option in OPTIONS if is_local(master) or option.key not in LOCAL_ONLY}
     places = {
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),

@@ -1,6 +1,6 @@
-"""What the jobs read: dumps and metadata logs, named on the command line, and recipes that are files.
+"""Read dumps and metadata logs, named on the command line, and recipes that are files.
 
-Dumps and recipes are opened by `files` alone; a metadata log is opened by `log.tools`, read-only.
+Constraints: `files` alone opens dumps and recipes; `log.tools` opens a metadata log, read-only.
 """
 
 __all__: tuple[str, ...] = ()

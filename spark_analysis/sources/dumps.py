@@ -1,19 +1,19 @@
-"""One input of a report, whatever it is: a text or JSON that a tool printed, or a metadata log itself.
+"""Read one input of a report: the text or JSON that a tool printed, or a metadata log itself.
 
-Decides which reader an input gets: a directory, or a file that begins with a batch of records, is a metadata log
+What it decides: the reader of an input. A directory, or a file that begins with a batch of records, is a metadata log
 (`log.metadata`); everything else is a dump's text (`placement.formats`).
 
-Of a metadata log, a cluster comes out for each moment that is asked for: the end, offsets, times, or each time the
-set of live brokers changed. Racks, fenced brokers and settings are in the log; what cannot be read of it is put
-aside, record by record.
+Constraints: the task that reads an input opens its path, on an executor too; nothing read becomes a path.
 
-Constraints: what a path names is opened where the input is read, on an executor too; nothing read becomes a path.
+How: a metadata log gives one cluster for each requested moment: the end, offsets, times, or each time before the set of
+live brokers changed. Racks, fenced brokers and settings are in the log; records that cannot be read are put aside one
+by one.
 
 Example: read_input("__cluster_metadata-0").clusters[0].racks == ("east", "west")
 
 Left out: sizes, which no metadata log has.
 
-Source: the formats' own modules.
+Source: the modules of the formats.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FORMATS: Final = (*TEXT_FORMATS, FORMAT)
 
 @attrs.frozen
 class Moments:
-    """Which moments of a metadata log are shown: those named, or, `by_brokers`, when the live ones changed."""
+    """The moments of a metadata log to show: named ones or, `by_brokers`, each before the live brokers changed."""
 
     at: tuple[Moment, ...] = (END,)
     by_brokers: bool = False
@@ -53,9 +53,9 @@ LAST: Final = Moments()
 
 @attrs.frozen
 class DumpInput:
-    """One dump to read. `name` and `format` win over what the text says; a `series` is one cluster in time.
+    """One input to read; `name` and `format` override what it says, a `series` is one cluster at successive moments.
 
-    Of a metadata log, `moments` says which are shown; they are one cluster in time, too.
+    `moments` chooses the moments of a metadata log, which are one cluster at successive moments, too.
     """
 
     path: str
@@ -66,7 +66,7 @@ class DumpInput:
 
 
 def is_metadata(path: str) -> bool:
-    """Tell whether `path` is to be read as a metadata log; raises InputError if it cannot be read."""
+    """Return whether `path` is to be read as a metadata log; raise InputError if it cannot be opened."""
     if Path(path).is_dir():
         return True
     head = next(read_chunks(path, chunk_size_bytes=HEAD_SIZE_BYTES), b"")
@@ -74,7 +74,7 @@ def is_metadata(path: str) -> bool:
 
 
 def size_bytes(path: str) -> int:
-    """Return how much there is to read."""
+    """Return the size of an input in bytes."""
     found = Path(path)
     if not found.is_dir():
         return found.stat().st_size
@@ -88,9 +88,9 @@ def read_input(
     name: str | None = None,
     moments: Moments = LAST,
 ) -> ParsedDump:
-    """Return what an input describes; `format` and `name` win over what it holds.
+    """Return the clusters of an input and the account of its rows; `format` and `name` override what it says.
 
-    Raises InputError for one that cannot be used, UsageError for moments that the log does not have.
+    Raises InputError for an input that cannot be used, UsageError for moments that the log does not have.
     """
     if format == FORMAT or (format is None and is_metadata(path)):
         return read_metadata(path, name=path if name is None else name, moments=moments)
@@ -100,7 +100,10 @@ def read_input(
 
 
 def read_metadata(path: str, *, name: str, moments: Moments) -> ParsedDump:
-    """Return the clusters of a metadata log, one a moment, and the account of its records; raises as `read_input`."""
+    """Return the clusters of a metadata log, one a moment, and the account of its records.
+
+    Raises the errors of `read_input`.
+    """
     try:
         files = metadata_files(Path(path))
         at = live_moments(Replay(files, aside=Aside())) if moments.by_brokers else moments.at

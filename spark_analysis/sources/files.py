@@ -1,10 +1,11 @@
-"""Read dumps and recipes, which this module alone opens: bytes in bounded pieces.
+"""Read dumps and recipes in bounded pieces; no other module opens them.
 
-Goals: no file is held whole in memory unless it is small by contract; a file that cannot be
-read is one clear sentence. Constraint: only paths that the user gave are opened; nothing
-read from a file ever becomes a path.
+Goals, most important first: no file is held whole in memory unless it is small by contract; a file that cannot be read
+is one clear sentence.
 
-Example: b"".join(read_chunks("dump.txt")) is the file.
+Constraints: only paths that the user gave are opened; nothing read from a file ever becomes a path.
+
+Example: b"".join(read_chunks("dump.txt")) is the whole content of the file.
 
 Left out: compressed files, URLs and standard input: executors read files, not pipes.
 """
@@ -21,7 +22,7 @@ CHUNK_SIZE_BYTES: Final = 1_048_576
 
 
 def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES) -> Iterator[bytes]:
-    """Yield the file's bytes in order, at most `chunk_size_bytes` at a time; raises InputError if it cannot be read."""
+    """Yield a file's bytes in order, at most `chunk_size_bytes` at a time; raise InputError if it cannot be read."""
     try:
         with Path(path).open("rb") as file:
             while chunk := file.read(chunk_size_bytes):
@@ -31,7 +32,7 @@ def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES) -> Itera
 
 
 def read_small_file(path: str, *, size_bytes_max: int) -> bytes:
-    """Return the file's bytes; raises InputError if it cannot be read or is larger than `size_bytes_max`."""
+    """Return a file's bytes; raise InputError if it cannot be read or is larger than `size_bytes_max`."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(size_bytes_max + 1)
@@ -43,7 +44,7 @@ def read_small_file(path: str, *, size_bytes_max: int) -> bytes:
 
 
 def check_readable(path: str) -> None:
-    """Raise InputError unless `path` can be opened, or is a directory: what a job asks before it starts Spark work."""
+    """Raise InputError unless `path` can be opened or is a directory; jobs call it before Spark starts work."""
     if Path(path).is_dir():
         return
     try:

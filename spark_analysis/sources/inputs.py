@@ -1,10 +1,10 @@
-"""What the arguments of `brokerside report` name, looked at before Spark is started.
+"""Check what the arguments of `brokerside report` name, before Spark is started.
 
-Goals: an input that cannot be used is said within a second, not after Spark's start; names in the report
-are short and never alike.
+Goals, most important first: an input that cannot be used is reported within a second, not after Spark's start; names in
+the report are short and never alike.
 
-How: small files are read whole here and again by the executor, which costs milliseconds; large ones are left to
-the executors. Dumps whose file names begin with rising numbers, in one folder, are moments of one cluster.
+How: small files are read whole here and again by the executor, which costs milliseconds; large ones are left to the
+executors. Dumps whose file names begin with rising numbers, in one folder, are moments of one cluster.
 
 Example: dump_inputs(("1-before.txt", "2-after.txt"), None, None) are two inputs of one series.
 
@@ -38,10 +38,11 @@ _NUMBERED: Final = re.compile(r"(\d{1,9})\D", re.ASCII)
 def dump_inputs(
     dumps: Sequence[str], named_format: str | None, moments: bool | None, at: tuple[Moment, ...] = ()
 ) -> tuple[DumpInput, ...]:
-    """Return the inputs that `FILE` and `NAME=FILE` arguments name; one series of them when they are moments.
+    """Return the inputs of `FILE` and `NAME=FILE` arguments, of one series when they are moments of one cluster.
 
-    A file that is not named takes its own name without folder and ending, or its path where two would be alike. `at`
-    are moments of a metadata log; one that is alone and has none named is told by its brokers, if `moments` says so.
+    A file without a name takes its own without folder and ending, or its path where two would be alike. `at` are
+    moments of a metadata log; with `moments`, a single log without any takes the moments before its live brokers
+    changed.
     """
     by_brokers = moments is True and not at and len(dumps) == 1
     of_log = Moments(at=at) if at else Moments(by_brokers=True) if by_brokers else LAST
@@ -56,7 +57,7 @@ def dump_inputs(
 
 
 def moment(text: str) -> Moment:
-    """Return the moment that `--at` names: an offset, or a time of UTC; raises UsageError."""
+    """Return the moment of one `--at`: an offset, or a time of UTC; raise UsageError for any other text."""
     if text.isascii() and text.isdecimal() and len(text) <= OFFSET_DIGITS_MAX:
         return Moment(offset=Offset(int(text)))
     if _TIME.fullmatch(text):
@@ -72,7 +73,7 @@ def moment(text: str) -> Moment:
 def check_inputs(inputs: Sequence[DumpInput]) -> None:
     """Raise the InputError of the first input that cannot be read, or, of the small ones, cannot be used.
 
-    One that is recognised but holds nothing of use is let pass beside others: the job puts it aside.
+    An input of a known format without anything of use is accepted beside others: the job puts it aside.
     """
     unusable = []
     for dump in inputs:
@@ -97,7 +98,7 @@ def _named_path(text: str) -> tuple[str | None, str]:
 
 
 def _are_numbered(paths: Sequence[str]) -> bool:
-    """Tell whether the files' names begin with numbers that rise, in one folder: 1-baseline.txt, 2-broker-lost.txt."""
+    """Return whether the files' names begin with rising numbers, in one folder: 1-baseline.txt, 2-broker-lost.txt."""
     found = [_NUMBERED.match(Path(path).name) for path in paths]
     numbers = [int(match[1]) for match in found if match is not None]
     rising = all(first < second for first, second in pairwise(numbers))

@@ -1,1 +1,1 @@
-"""The tables that jobs write: schemas, writers, readers."""
+"""List every column that jobs write, and write and read the tables."""

@@ -1,23 +1,22 @@
-"""Log files as Parquet tables: `brokerside log dump --out`.
+"""Write log files as Parquet tables: `brokerside log dump --out`.
 
-Decides the columns of three tables: batches, records, and what could not be read.
+What it decides: the columns of three tables: batches, records, and bytes that could not be read.
 
-Goals, most important first
-1. Columns all the way: what a scan gives as arrays goes to Parquet without a Python object a record.
-2. Bounded memory: a row group is one chunk of the scan or several small ones.
-3. Whoever opens a file finds what each column means: the comments are field metadata.
+Goals, most important first: (1) columns all the way: the arrays of a scan go to Parquet without a Python object a
+record; (2) bounded memory: a row group is one chunk of the scan or several small ones; (3) a file explains its columns:
+the comments are field metadata.
 
-Constraints: the folder must be empty or new, and is so again if the tables cannot be finished. Damage is stepped over;
-the table `damages` tells it, and may be empty. A name that is not UTF-8 has its other bytes escaped.
+Constraints: the folder must be empty or new, and is so again if the tables cannot be finished. Damage is stepped over
+and stands in the table `damages`, which may be empty. A name that is not UTF-8 has its other bytes escaped.
 
 How: keys and values are cut out of the scanned bytes by offsets that Arrow takes as they are; values are bytes, nulls
 null. Headers of records are a list of name and value, decoded where there are any.
 
-Example, in DuckDB: select decode(key), count(*) from 'tables/records.parquet' group by 1 order by 2 desc
+Example: in DuckDB, select decode(key), count(*) from 'tables/records.parquet' group by 1 order by 2 desc
 
 Left out: Spark's own column metadata; Spark reads the files all the same.
 
-Source: ours; the fields are those of Kafka's record batch.
+Source: Kafka's record batch, for the fields.
 """
 
 from __future__ import annotations
@@ -154,7 +153,7 @@ def write_log_tables(
 ) -> tuple[str, ...]:
     """Write the segments of folders as batches.parquet, records.parquet and damages.parquet; return a line for each.
 
-    Damage is told to `problems` too, and the bytes read to `advance`. Raises InputError if `out` holds something,
+    Damage is added to `problems` too, and the bytes read to `advance`. Raises InputError if `out` is not empty,
     StorageError if it cannot be written to.
     """
     try:

@@ -8,7 +8,7 @@ from broker.compiled import compiled
 
 @compiled
 def count_shared(positions: Int32Array, shared: Int64Array) -> None:
-    """Add to shared int64[B, B], at (lesser, greater), how many rows of `positions` int32[P, W] hold both; -1 pads."""
+    """Add to shared int64[B, B], at (lesser, greater), the rows of `positions` int32[P, W] that hold both; -1 pads."""
     for row in range(positions.shape[0]):
         for first in range(positions.shape[1]):
             for second in range(first + 1, positions.shape[1]):

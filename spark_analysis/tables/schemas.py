@@ -1,13 +1,18 @@
-"""The tables that every job writes, each column with its unit and meaning: written here once.
+"""List the tables that every job writes, each column with its type, unit and meaning.
 
-Arrow schemas are derived from these lists; Spark's are derived from Arrow's. The comments
-travel into the Parquet files and from there to whoever opens them.
+What it decides: a unit of analysis is one cluster as placed by one placer, so `(cluster_id, placer)` is the key
+everywhere; a real dump has the placer "dump". A null means that the input does not say; it never stands for zero.
 
-A unit of analysis is one cluster as placed by one placer, so `(cluster_id, placer)` is the
-key everywhere; a real dump has the placer "dump". A null means that the input does not say;
-it never stands for zero.
+How: Arrow schemas are derived from these lists, Spark's from Arrow's. The comments travel in the Parquet files to every
+reader.
 
-Source: ours; the names of states are those of `kafka-topics --describe`.
+Example:
+    >>> BROKERS.column_names
+    ('cluster_id', 'placer', 'broker_id', 'rack', 'fenced', 'replica_count', 'leader_count', 'size_bytes')
+    >>> BROKERS.arrow_schema().field("replica_count").metadata[b"unit"]
+    b'replicas'
+
+Source: `kafka-topics --describe` for the names of states.
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ _TYPES: Final = {
 
 @attrs.frozen
 class Column:
-    """One column: its type's short name, what it means, in which unit, and whether it may be null."""
+    """One column: the short name of its type, its meaning, its unit, and whether it may be null."""
 
     name: str
     type: str
@@ -44,7 +49,7 @@ class Column:
 
 @attrs.frozen
 class Table:
-    """One table; `grain` says what one row is."""
+    """One table; `grain` says what one row stands for."""
 
     name: str
     grain: str

@@ -1,17 +1,15 @@
-"""What executors hand over: files of flat rows, one per task and table; to Spark only their names.
+"""Write what executors find into one file of rows per task and table; Spark receives only the names of the files.
 
-Goals, most important first: a dump is parsed once and a cluster is placed once, whatever number
-of tables comes of it; rows stand in order of cluster and placer without being sorted; no row
-per replica anywhere, and no row per broker through the JVM.
+Goals, most important first: a dump is parsed once and a cluster is placed once, for any number of tables; rows stand in
+order of cluster and placer without being sorted; no row per replica anywhere, and no row per broker through the JVM.
 
-How: what is known of some clusters is a `ClusterRows`: their facts, their rows of each table and their
-shares, all as columns, so that numpy and Arrow are called per column, not per cluster. A `TaskWriter` puts the
-keys before them and appends them to the task's file of each table (tables.py). The table of sums, which
-measures are made of, has one row for what a cluster spreads over its brokers, racks or topics: so a million
-brokers stay in Arrow, and Spark's SQL gets the few sums that its formulas need (balance.py), each made in one
-order, whatever the number of cores.
+Constraints: whole numbers are 0 or more; in a column of them that may be null, -1 is an unknown value, written as null.
 
-Whole numbers are 0 or more; in a column of them that may be null, -1 is what is not known, and is written as null.
+How: a `ClusterRows` holds some clusters: their facts, their rows of each table and their shares, all as columns, so
+that numpy and Arrow are called per column, not per cluster. A `TaskWriter` puts the keys before them and appends them
+to the task's file of each table (tables/write.py). The table of sums, from which measures are computed, has one row for
+the spread of a cluster over its brokers, racks or topics: so a million brokers stay in Arrow, and Spark's SQL gets the
+few sums that its formulas need (balance.py), each made in one order, whatever the number of cores.
 
 Example: shares 1, 4, 1 have the floor 2, squares 1 + 4 + 1, weighted 1·2 - 2·1 - 3·1 and 2 moves.
 
@@ -33,7 +31,7 @@ from broker.cluster import Int64Array
 from broker.compiled import compiled
 from spark_analysis.tables import schemas
 from spark_analysis.tables.schemas import Table
-from spark_analysis.tables.write import TALLY_FOLDER, PartFile, Written
+from spark_analysis.tables.write import COUNT_FOLDER, PartFile, Written
 
 Part: TypeAlias = Any
 """The values of one column: a numpy array, an Arrow array, a list, or None for all null."""
@@ -45,7 +43,7 @@ Float64Array: TypeAlias = NDArray[np.float64]
 
 @attrs.frozen(eq=False)
 class Rows:
-    """Rows of one table of some clusters: how many each cluster has, and the columns in order, the key left out."""
+    """The rows of one table for some clusters: the number of rows of each cluster, and the columns without the key."""
 
     counts: Sequence[int] | Int64Array
     parts: tuple[Part, ...]
@@ -53,11 +51,11 @@ class Rows:
 
 @attrs.frozen(eq=False)
 class Shares:
-    """What the groups of one scope hold, of one cluster after another.
+    """The shares of the groups of one scope, one cluster after another.
 
-    `counts` int64[clusters] cuts the groups; `names` are the groups' names or numbers, in the order in which equals
-    are taken. `quantities` are replicas, leaders and bytes, int64[groups] each; None, or -1 in all groups
-    of a cluster, where not known.
+    `counts` int64[clusters] cuts the groups; `names` are the groups' names or numbers, in the order in which equals are
+    taken. `quantities` are replicas, leaders and bytes, int64[groups] each; None, or -1 in all groups of a cluster,
+    where not known.
     """
 
     scope: str
@@ -68,9 +66,9 @@ class Shares:
 
 @attrs.frozen(eq=False)
 class ClusterRows:
-    """Some clusters, each as placed by one placer: their facts, their rows of other tables, what they spread.
+    """Some clusters, each as placed by one placer: their facts, their rows of other tables, and their shares.
 
-    `facts` are columns by name, without `cluster_id`, which the whole run knows; one that is left out is null.
+    `facts` are columns by name, without `cluster_id`, which the whole run numbers; a column that is left out is null.
     """
 
     placers: Sequence[str]
@@ -80,33 +78,33 @@ class ClusterRows:
 
 
 class TaskWriter:
-    """Writes one task's rows to its own files under `root`, one for each table that has any."""
+    """A writer of one task's rows to its own files under `root`, one file for each table with rows."""
 
     def __init__(self, root: Path, name: str) -> None:
         self._root = root
         self._name = name
         self._files: dict[str, PartFile] = {}
-        self._tally = (root / TALLY_FOLDER / name).open("wb", buffering=0)
+        self._count_file = (root / COUNT_FOLDER / name).open("wb", buffering=0)
 
     def __enter__(self) -> TaskWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._tally.close()
+        self._count_file.close()
 
     def tick(self) -> None:
-        """Say that one more thing is done; the driver sees it at once."""
-        self._tally.write(b".")
+        """Record that one more cluster or dump is done; the driver sees it at once."""
+        self._count_file.write(b".")
 
     def add(self, cluster_ids: Int64Array, clusters: ClusterRows) -> None:
-        """Write the rows of these clusters, which come in order of number and placer; raises as `append` does."""
+        """Write the rows of these clusters, which arrive in order of number and placer; raise as `append` does."""
         facts = clusters.facts | {"placer": clusters.placers, "uneven": self._add_sums(cluster_ids, clusters)}
         self.append(schemas.FACTS, (cluster_ids, *(facts.get(name) for name in schemas.FACTS.column_names[1:])))
         for table, rows in clusters.tables.items():
             self.append(table, (*_keys(cluster_ids, clusters.placers, rows.counts), *rows.parts))
 
     def append(self, table: Table, parts: Sequence[Part]) -> None:
-        """Write rows of a table: its columns in order. Raises UsageError for a null where none may stand."""
+        """Write rows of a table, its columns in order; raise UsageError for a null in a column that may not be null."""
         schema = table.arrow_schema()
         if not len(parts[0]):
             return
@@ -116,7 +114,7 @@ class TaskWriter:
         self._files[table.name].append(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
     def close(self) -> list[Written]:
-        """Close the files."""
+        """Close all files and return what was written."""
         return [file.close() for file in self._files.values()]
 
     def _add_sums(self, cluster_ids: Int64Array, clusters: ClusterRows) -> Float64Array:
@@ -151,7 +149,7 @@ class TaskWriter:
 
 
 def sums(shares: Int64Array, counts: Int64Array) -> tuple[Int64Array, Float64Array]:
-    """Return what `fill_sums` fills for each run of `counts` shares; -1 where a run is empty or unknown."""
+    """Return the sums that `fill_sums` fills for each run of `counts` shares; -1 where a run is empty or unknown."""
     wholes = np.full((5, counts.size), NOT_KNOWN, dtype=np.int64)
     reals = np.zeros((2, counts.size))
     fill_sums(shares, counts, wholes, reals)
@@ -160,10 +158,10 @@ def sums(shares: Int64Array, counts: Int64Array) -> tuple[Int64Array, Float64Arr
 
 @compiled
 def fill_sums(shares: Int64Array, counts: Int64Array, wholes: Int64Array, reals: Float64Array) -> None:
-    """Sum each run of shares, those that are empty or begin with -1 passed over.
+    """Sum each run of shares; pass over runs that are empty or begin with -1.
 
     Fills int64[5, runs]: total, min, max, moves until each is floor or ceiling, place of the first largest; and
-    float64[2, runs]: squares and rank-weighted sum of what is above and below the floor.
+    float64[2, runs]: squares and rank-weighted sum of the differences from the floor.
     """
     end = 0
     for run in range(counts.shape[0]):

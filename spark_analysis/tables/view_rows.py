@@ -1,8 +1,8 @@
-"""A dump's cluster into rows of tables: what it holds, how it spreads, what is broken.
+"""Turn the cluster of a dump into rows of the tables: its loads, its spreads, its violations.
 
-Every figure is that of `placement`, asked for a ClusterView.
+How: every figure is that of `placement`, computed from a ClusterView.
 
-Left out: the rank, which compares clusters, and the measures, which SQL makes of the shares.
+Left out: the rank, which compares clusters, and the measures, which SQL computes from the shares.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _total(shares: Int64Array | None) -> int | None:
 
 @attrs.frozen(eq=False)
 class Broken:
-    """What is wrong in one cluster: the counts of the table of clusters by name, and what is listed in words."""
+    """The violations of one cluster: counts by column of the table of clusters, and the first of each kind."""
 
     counts: dict[str, int | None]
     listed: tuple[Violation, ...]
@@ -147,7 +147,7 @@ def _size(rows: Int64Array | None) -> int | None:
 
 
 def count_pairs(replicas: Int32Array, broker_ids: Int32Array) -> Rows:
-    """Return how many partitions each two brokers share, pairs that share none left out; ids ascend."""
+    """Return the number of partitions that each pair of brokers shares, without pairs that share none; ids ascend."""
     shared = np.zeros((broker_ids.size, broker_ids.size), dtype=np.int64)
     places = np.where(replicas >= 0, np.searchsorted(broker_ids, replicas), PAD).astype(np.int32)
     count_shared(places, shared)

@@ -1,30 +1,27 @@
-"""Write and read result tables: Parquet folders that look the same to Spark, pyarrow and DuckDB.
+"""Write and read result tables: Parquet folders that Spark, pyarrow and DuckDB read alike.
 
-Decides how a table of `schemas.py` lies on disk. Goals, most important first: a table is
-whole or not there; its columns are those of the schema, names, types, order and nulls; equal
-rows give equal bytes; whoever opens a file finds what each column means and in which unit.
+What it decides: how a table of `schemas.py` lies on disk.
+
+Goals, most important first: a table is whole or not there; its columns are those of the schema, names, types, order and
+nulls; equal rows give equal bytes; every file holds the meaning and unit of each column.
 
 Constraints: a folder that this module did not write is never replaced.
 
-How: executors write with pyarrow, into a hidden folder beside the table's place, under names of
-their own attempt; the driver gives the files of the attempts that counted their final names,
-in the order of tasks, and renames the folder. What a lost or repeated task has left behind goes
-with the hidden folder. Two ways lead there. A task that makes rows of many tables appends them
-to a `PartFile` of each, inside a `StagedRun`: large tables never pass through the JVM. A small table
-made by SQL goes through `write_table`, which sorts it. Comments and units are in the file three
-times: as Arrow field metadata, as Spark column metadata under `comment` and `unit`, and, for
-other readers, as the JSON in the file's key `brokerside.columns`.
-
+How: executors write with pyarrow, into a hidden folder beside the table's place, under names of their own attempt; the
+driver gives the files of the attempts that counted their final names, in the order of tasks, and renames the folder.
+Files of a lost or repeated task go with the hidden folder. A task that makes rows of many tables appends them to a
+`PartFile` of each, inside a `StagedRun`: large tables never pass through the JVM. A small table made by SQL goes
+through `write_table`, which sorts it. Comments and units are in the file three times: as Arrow field metadata, as Spark
+column metadata under `comment` and `unit`, and, for other readers, as the JSON in the file's key `brokerside.columns`.
 A row group holds whole batches, so what an executor appends together stays together.
 
-Example: `write_table(frame, RACKS, Path("out"))` → out/tables/racks/part-00000.parquet; in DuckDB
+Example: `write_table(frame, RACKS, Path("out"))` writes out/tables/racks/part-00000.parquet; in DuckDB
     select decode(value) from parquet_kv_metadata('out/tables/racks/*.parquet') where decode(key) = 'brokerside.columns'
 
-Left out: other filesystems than mounted ones. With executors on several machines `out` must be
-a folder that all of them see.
+Left out: file systems that are not mounted. With executors on several machines `out` must be a folder that all of them
+see.
 
-Source: Spark 4.3.0 ParquetReadSupport for the key of Spark's own schema; the Parquet format's
-key_value_metadata.
+Source: Spark 4.3.0 ParquetReadSupport for the key of Spark's own schema; the Parquet format's key_value_metadata.
 """
 
 from __future__ import annotations
@@ -52,13 +49,13 @@ from spark_analysis.tables.schemas import Table
 TABLES_FOLDER: Final = "tables"
 ROW_GROUP_ROWS: Final = 1 << 18  # Some 10 MB of these tables: bounds the writer's memory, long enough to compress.
 RUN_FOLDER: Final = ".run"
-TALLY_FOLDER: Final = "done"
+COUNT_FOLDER: Final = "done"
 
 _PART: Final = re.compile(r"part-\d{5}\.parquet")
 _MARK: Final = b"brokerside.table"
 _COLUMNS: Final = b"brokerside.columns"
 _SPARK: Final = b"org.apache.spark.sql.parquet.row.metadata"
-_TOLD: Final = "file string, row_count long, fault string"
+_RESULT_COLUMNS: Final = "file string, row_count long, fault string"
 
 
 @attrs.frozen
@@ -71,7 +68,7 @@ class Written:
 
 
 class PartFile:
-    """One task's file of one table, in the table's folder under `root`; rows are appended in batches."""
+    """A task's file of one table, in the table's folder under `root`; rows are appended in batches."""
 
     def __init__(self, root: Path, table: Table, name: str) -> None:
         self._table = table
@@ -83,7 +80,7 @@ class PartFile:
         self._writer: Any = pq.ParquetWriter(root / table.name / name, self._schema, compression="zstd")
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Append rows; raise `UsageError` at a null where none may stand."""
+        """Append rows; raise `UsageError` for a null in a column that may not be null."""
         for column, values in zip(self._table.columns, batch.columns, strict=True):
             if values.null_count and not column.nullable:
                 raise UsageError(f"table {self._table.name}: column {column.name} may not be null")
@@ -93,7 +90,7 @@ class PartFile:
             self._write_group()
 
     def close(self) -> Written:
-        """Write what is held and close the file."""
+        """Write the rows that are still in memory and close the file."""
         if self._group:
             self._write_group()
         self._writer.close()
@@ -108,7 +105,7 @@ class PartFile:
 
 
 def write_part(root: Path, table: Table, name: str, batches: Iterable[pa.RecordBatch]) -> Written:
-    """Write one task's file of `table` under `root`; raise `UsageError` at a null where none may stand."""
+    """Write one task's file of `table` under `root`; raise `UsageError` for a null in a column that may not be null."""
     file = PartFile(root, table, name)
     try:
         for batch in batches:
@@ -120,14 +117,14 @@ def write_part(root: Path, table: Table, name: str, batches: Iterable[pa.RecordB
 
 @attrs.frozen
 class StagedRun:
-    """Tables that are being written in the hidden folder `root`, which then go to `out`, one by one."""
+    """The tables of a run while they are written in the hidden folder `root`; they move to `out` one by one."""
 
     root: Path
     out: Path
 
     def done_count(self) -> int:
-        """Return how many things tasks have done so far; what a repeated task did counts again."""
-        return sum(path.stat().st_size for path in (self.root / TALLY_FOLDER).iterdir())
+        """Return the number of clusters or dumps that tasks have done; the work of a repeated task counts again."""
+        return sum(path.stat().st_size for path in (self.root / COUNT_FOLDER).iterdir())
 
     def keep(self, table: Table, written: Iterable[Written]) -> int:
         """Give the files of `table` their final names, in the order of tasks; return the number of rows."""
@@ -141,7 +138,7 @@ class StagedRun:
         return sum(one.row_count for one in kept)
 
     def publish(self, table: Table) -> None:
-        """Put a table that is kept where it belongs."""
+        """Move a kept table from the hidden folder to its place."""
         fresh, stale = self.root / table.name, self.root / f"{table.name}.old"
         place = table_path(self.out, table)
         if place.exists():
@@ -154,7 +151,7 @@ class StagedRun:
 def staged_run(
     tables: Sequence[Table], work: Sequence[Table], out: Path, *, overwrite: bool, name: str = RUN_FOLDER
 ) -> Iterator[StagedRun]:
-    """Open a run that makes `tables`, and `work`, which is gone when the block ends, in the hidden folder `name`.
+    """Open a run of `tables` in the hidden folder `name`; the tables of `work` are gone when the block ends.
 
     Raises `UsageError` at once when the place of one of `tables` is taken, as `write_table` does.
     """
@@ -166,7 +163,7 @@ def staged_run(
     try:
         for table in (*tables, *work):
             (root / table.name).mkdir(parents=True)
-        (root / TALLY_FOLDER).mkdir()
+        (root / COUNT_FOLDER).mkdir()
         yield StagedRun(root, out)
     finally:
         shutil.rmtree(root, ignore_errors=True)
@@ -195,18 +192,18 @@ def spark_schema(table: Table) -> StructType:
 def write_table(frame: DataFrame, table: Table, out: Path, *, overwrite: bool = False) -> int:
     """Write `frame` as `table` under `out`; return the number of rows.
 
-    Raises `UsageError` when columns differ from the schema, when a null stands where none may,
-    or when the place is taken: by something else, or by an earlier run without `overwrite`.
-    One task sorts all rows by all columns and writes them: small tables only.
+    Raises `UsageError` when columns differ from the schema, when a null stands in a column that may not be null, or
+    when the place is taken: by something else, or by an earlier run without `overwrite`. One task sorts all rows by all
+    columns and writes them: small tables only.
     """
     _check_columns(frame.schema, table)
     rows = frame.coalesce(1).sortWithinPartitions(*frame.columns)
     with staged_run((table,), (), out, overwrite=overwrite, name=f".{table.name}") as run:
-        told = rows.mapInArrow(_partition_writer(str(run.root), table), _TOLD).toArrow().to_pylist()
-        faults = sorted(one["fault"] for one in told if one["fault"])
+        results = rows.mapInArrow(_partition_writer(str(run.root), table), _RESULT_COLUMNS).toArrow().to_pylist()
+        faults = sorted(one["fault"] for one in results if one["fault"])
         if faults:
             raise UsageError(faults[0])
-        written = (Written(table.name, one["file"], one["row_count"]) for one in told if one["row_count"])
+        written = (Written(table.name, one["file"], one["row_count"]) for one in results if one["row_count"])
         row_count = run.keep(table, written)
         run.publish(table)
     return row_count
@@ -215,7 +212,7 @@ def write_table(frame: DataFrame, table: Table, out: Path, *, overwrite: bool = 
 def arrow_to_table(rows: pa.Table, table: Table, out: Path, *, overwrite: bool = False) -> int:
     """Write `rows`, made on the driver, as `table` under `out`, in their order; return the number of rows.
 
-    Raises as `write_table` does.
+    Raises the errors of `write_table`.
     """
     _check_columns(from_arrow_schema(rows.schema), table)
     with staged_run((table,), (), out, overwrite=overwrite, name=f".{table.name}") as run:
@@ -225,9 +222,9 @@ def arrow_to_table(rows: pa.Table, table: Table, out: Path, *, overwrite: bool =
 
 
 def read_table(out: Path, table: Table, *, columns: Sequence[str] | None = None, where: Any = None) -> pa.Table:
-    """Read `table` back: only `columns`, if given, and only the rows that the pyarrow expression `where` keeps.
+    """Return `table` as it was written: only `columns`, if given, and only the rows for which `where` is true.
 
-    Raises `InputError` when there is no such table under `out`, or not one of these columns.
+    Raises `InputError` when `out` has no such table, or the table lacks one of these columns.
     """
     folder = table_path(out, table)
     parts = _parts(folder)

@@ -51,6 +51,8 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("*/cli/*.py", frozenset({"click", "rich"})),
     ("*/progress.py", frozenset({"click", "rich"})),
     ("*/terminal.py", frozenset({"click", "rich"})),
+    # Shows how another engine reads the tables.
+    ("spark_analysis/examples/with_duckdb.py", frozenset({"duckdb"})),
 )
 
 IO_MODULES: Final = frozenset(

@@ -15,6 +15,8 @@ HELD = (
     "broker.__main__",
     "broker.clock",
     "broker.compiled",
+    "broker.diagrams",
+    "broker.drawing",
     "broker.draws",
     "broker.entropy",
     "broker.error_codes",
@@ -34,6 +36,7 @@ HELD = (
     "replication.retention",
     "replication.scenarios",
     "replication.simulation",
+    "spark_analysis",
 )
 """Packages, rooms, modules and commands without a failure; a name is added when its last one is mended."""
 

@@ -21,7 +21,7 @@ from spark_analysis.tables import schemas
 from spark_analysis.tables.write import read_table
 from spark_analysis.tasks import fleet_task
 from tests.spark_analysis.fleet.test_fleet import recipe
-from tests.spark_analysis.test_tasks import DESCRIBE, run_root, told, written
+from tests.spark_analysis.test_tasks import DESCRIBE, results_of, run_root, written
 
 QUIET = functools.partial(progress, quiet=True)
 MULTIREGION = Path(__file__).parents[1] / "real_data" / "multiregion"
@@ -51,7 +51,7 @@ def test_a_fleet_is_the_same_rows_whatever_the_partitioning(tmp_path: Path) -> N
         rows_of_tasks = []
         for place, task in enumerate(tasks):
             root = run_root(tmp_path / f"{name}{place}")
-            told(fleet_task(fleet, root), *task)
+            results_of(fleet_task(fleet, root), *task)
             rows_of_tasks.append({table.name: written(root, table) for table in (*OF_CLUSTERS, *schemas.WORK)})
         made.append({key: [row for task_rows in rows_of_tasks for row in task_rows[key]] for key in rows_of_tasks[0]})
         # What is made of the sums is sorted: they stand by scope and quantity, of as many clusters as a task held.
@@ -101,10 +101,10 @@ def test_both_placers_placed_the_same_topics(fleet_out: Path) -> None:
     assert sorted(of_placer["classic"]) == sorted(of_placer["striped"]) != []
 
 
-def test_the_multiregion_story_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_multiregion_dumps_are_compared(spark: SparkSession, tmp_path: Path) -> None:
     """Six dumps of one cluster: baseline, a broker lost, a region lost, an unclean election, moved, restored."""
     paths = sorted(MULTIREGION.glob("?-*.txt"))
-    inputs = [DumpInput(str(path), name=path.stem, series="story") for path in paths]
+    inputs = [DumpInput(str(path), name=path.stem, series="moments") for path in paths]
     analyse_dumps(spark, inputs, None, tmp_path, progress=QUIET)
     clusters = sorted(rows(tmp_path, schemas.CLUSTERS), key=lambda row: row["cluster_id"])
     assert [row["cluster"] for row in clusters] == [path.stem for path in paths]

@@ -28,7 +28,7 @@ from spark_analysis.tables import schemas
 from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.staging import ClusterRows, Shares, TaskWriter
 from spark_analysis.tables.view_rows import count_pairs, describe_view
-from spark_analysis.tables.write import TALLY_FOLDER
+from spark_analysis.tables.write import COUNT_FOLDER
 from spark_analysis.tasks import TaskFunction, dumps_task, fleet_task
 from tests.spark_analysis.fleet.test_fleet import RACKS, SEEDS, recipe
 
@@ -73,12 +73,12 @@ def numbers(*values: int) -> list[pa.RecordBatch]:
 
 def run_root(path: Path) -> Path:
     """A folder such as tasks write to."""
-    for name in (*(table.name for table in (*schemas.TABLES, *schemas.WORK)), TALLY_FOLDER):
+    for name in (*(table.name for table in (*schemas.TABLES, *schemas.WORK)), COUNT_FOLDER):
         (path / name).mkdir(parents=True)
     return path
 
 
-def told(function: TaskFunction, *values: int) -> list[dict[str, Any]]:
+def results_of(function: TaskFunction, *values: int) -> list[dict[str, Any]]:
     return [row for batch in function(numbers(*values)) for row in batch.to_pylist()]
 
 
@@ -164,20 +164,20 @@ def test_a_null_where_none_may_stand_is_refused() -> None:
 
 
 def test_rows_stand_in_order_of_cluster_and_placer(tmp_path: Path) -> None:
-    told(fleet_task(Fleet.of(recipe(5)), run_root(tmp_path)), *range(6))
+    results_of(fleet_task(Fleet.of(recipe(5)), run_root(tmp_path)), *range(6))
     for table in (schemas.BROKERS, schemas.TOPICS, schemas.FACTS):
         keys = [(row["cluster_id"], row["placer"]) for row in written(tmp_path, table)]
         assert keys == sorted(keys) != []
 
 
-def test_each_cluster_done_is_a_byte_of_the_tally(tmp_path: Path) -> None:
-    told(fleet_task(Fleet.of(recipe(5)), run_root(tmp_path)), *range(6))
-    assert sum(path.stat().st_size for path in (tmp_path / TALLY_FOLDER).iterdir()) == 6
+def test_each_cluster_done_is_a_byte_of_the_count_file(tmp_path: Path) -> None:
+    results_of(fleet_task(Fleet.of(recipe(5)), run_root(tmp_path)), *range(6))
+    assert sum(path.stat().st_size for path in (tmp_path / COUNT_FOLDER).iterdir()) == 6
 
 
 def test_a_fault_of_a_task_is_a_row_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "place_cluster", refusing)
-    (row,) = told(fleet_task(Fleet.of(recipe(5)), run_root(tmp_path)), 0)
+    (row,) = results_of(fleet_task(Fleet.of(recipe(5)), run_root(tmp_path)), 0)
     assert (row["fault"], row["file"]) == ("no such placer", None)
 
 
@@ -191,7 +191,7 @@ def test_the_dumps_task_tells_the_rows_of_each_input_and_what_changed(tmp_path: 
         path.write_text(text, encoding="utf-8")
     inputs = [(index, DumpInput(str(path), name=path.stem, series="s")) for index, path in enumerate(paths)]
     root = run_root(tmp_path / "run")
-    assert {row["failure"] for row in told(dumps_task([inputs], root, None, 2), 0)} == {None}
+    assert {row["failure"] for row in results_of(dumps_task([inputs], root, None, 2), 0)} == {None}
     accounts = written(root, schemas.INPUTS)
     assert [(row["rows_in"], row["rows_analysed"], row["cluster_count"]) for row in accounts] == [(2, 2, 1)] * 2
     found = written(root, schemas.CHANGES)
@@ -208,7 +208,7 @@ def test_inputs_of_no_series_are_not_compared(tmp_path: Path) -> None:
     path.write_text(DESCRIBE.format(1, "1,2"), encoding="utf-8")
     inputs = [[(0, DumpInput(str(path)))], [(1, DumpInput(str(path)))]]
     root = run_root(tmp_path / "run")
-    assert "changes" not in {row["table"] for row in told(dumps_task(inputs, root, None, None), 0, 1)}
+    assert "changes" not in {row["table"] for row in results_of(dumps_task(inputs, root, None, None), 0, 1)}
     assert [row["cluster_id"] for row in written(root, schemas.FACTS)] == [0, 1]
 
 
@@ -217,7 +217,7 @@ def test_an_input_of_no_known_format_is_a_failure_that_says_why(tmp_path: Path, 
     path = tmp_path / "bad.txt"
     path.write_text(text, encoding="utf-8")
     root = run_root(tmp_path / "run")
-    (row,) = told(dumps_task([[(4, DumpInput(str(path)))]], root, None, None), 0)
+    (row,) = results_of(dumps_task([[(4, DumpInput(str(path)))]], root, None, None), 0)
     assert row["failure"]["input_index"] == 4
     assert row["failure"]["source"] == str(path)
     assert row["failure"]["what"]
@@ -230,7 +230,9 @@ def test_an_answer_of_a_known_format_that_holds_nothing_is_accounted_for(tmp_pat
     path.write_text('{"errorMessage": "not ready"}', encoding="utf-8")
     root = run_root(tmp_path / "run")
     (failure,) = (
-        row["failure"] for row in told(dumps_task([[(0, DumpInput(str(path)))]], root, None, None), 0) if row["failure"]
+        row["failure"]
+        for row in results_of(dumps_task([[(0, DumpInput(str(path)))]], root, None, None), 0)
+        if row["failure"]
     )
     assert failure["is_recognised"]
     (reject,) = written(root, schemas.REJECTS)

@@ -10,8 +10,8 @@ from broker.cli import run
 from spark_analysis.cli.commands import brokerside
 from spark_analysis.sources.inputs import dump_inputs
 
-STORY = Path(__file__).parents[2] / "real_data" / "multiregion"
-RACKS = STORY.parent / "multiregion-racks.csv"
+MULTIREGION = Path(__file__).parents[2] / "real_data" / "multiregion"
+RACKS = MULTIREGION.parent / "multiregion-racks.csv"
 
 
 def test_a_dump_takes_the_name_of_its_file_or_the_one_given() -> None:

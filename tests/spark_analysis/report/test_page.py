@@ -295,8 +295,8 @@ def test_the_bytes_do_not_depend_on_the_process(fleet_out: Path, fleet_page: str
 
 def test_the_report_is_made_without_spark() -> None:
     code = "import sys, spark_analysis.report.write, spark_analysis.report.terminal; print('pyspark' in sys.modules)"
-    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert told.stdout == "False\n"
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert result.stdout == "False\n"
 
 
 def test_the_title_is_other_peoples_too(fleet: Report) -> None:

@@ -176,9 +176,9 @@ def test_a_kernels_error_is_told_in_one_line_and_its_trace_in_a_note(spark: Spar
 
     with pytest.raises(PythonException) as caught:
         spark.range(1).mapInArrow(broken, "id long").toArrow()
-    told = job_error(caught.value)
-    assert str(told) == "a Spark job failed: LookupError: no such rack"
-    assert "Traceback" in told.__notes__[0]
+    failure = job_error(caught.value)
+    assert str(failure) == "a Spark job failed: LookupError: no such rack"
+    assert "Traceback" in failure.__notes__[0]
 
 
 def test_a_plans_error_is_told_in_one_line(spark: SparkSession) -> None:

@@ -17,7 +17,7 @@ from spark_analysis.tables import schemas
 from spark_analysis.tasks import dumps_task
 from tests.log.metadata.made import REAL, REAL_LOG, broker, fenced, log_file
 from tests.log.samples import write_sample
-from tests.spark_analysis.test_tasks import run_root, told, written
+from tests.spark_analysis.test_tasks import results_of, run_root, written
 
 SEGMENT = REAL_LOG / "00000000000000000000.log"
 SNAPSHOT = REAL_LOG / "00000000000000000208-0000000001.checkpoint"
@@ -118,7 +118,7 @@ def test_a_directory_without_a_log_is_said_before_spark_starts(tmp_path: Path) -
 def test_the_moments_of_one_log_are_compared(tmp_path: Path) -> None:
     given = DumpInput(str(REAL_LOG), name="c", moments=BY_BROKERS)
     root = run_root(tmp_path / "run")
-    assert {row["failure"] for row in told(dumps_task([[(0, given)]], root, None, None), 0)} == {None}
+    assert {row["failure"] for row in results_of(dumps_task([[(0, given)]], root, None, None), 0)} == {None}
     facts = written(root, schemas.FACTS)
     assert [row["cluster_id"] for row in facts] == list(range(7))
     assert [row["fenced_broker_count"] for row in facts] == [0, 1, 0, 1, 2, 1, 0]

@@ -1,0 +1,43 @@
+"""The shipped examples read the tables of a run, each with its own engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_analysis.examples.with_duckdb import distances
+from spark_analysis.examples.with_pandas import first_clusters
+from spark_analysis.examples.with_spark import overloaded_brokers
+from spark_analysis.tables.write import TABLES_FOLDER
+from tests.spark_analysis.report import samples
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rows = samples.fleet_rows(4, pairs_of=0, brokers_max=12)
+    return samples.write_tables(tmp_path_factory.mktemp("examples"), rows)
+
+
+def test_pandas_finds_the_clusters_of_the_best_ranks(out: Path) -> None:
+    found = first_clusters(out, 2)
+    assert found["rank"].tolist() == [1, 2]
+    assert found["placer"].tolist() == ["striped", "classic"]
+    assert (found["moves_share"] <= 1).all()
+
+
+def test_duckdb_finds_the_median_share_to_move_of_each_placer(out: Path) -> None:
+    found = distances(out)
+    assert [(placer, quantity, count) for placer, quantity, count, _ in found] == [
+        (placer, quantity, 4) for quantity in ("bytes", "leaders", "replicas") for placer in ("classic", "striped")
+    ]
+
+
+@pytest.mark.spark
+def test_spark_finds_the_brokers_above_their_share(out: Path, spark: SparkSession) -> None:
+    assert (out / TABLES_FOLDER / "brokers").is_dir()
+    found = [row.asDict() for row in overloaded_brokers(spark, out, times=1.1).collect()]
+    assert found
+    assert all(row["times_the_mean"] >= 1.1 for row in found)
+    assert found == sorted(found, key=lambda row: (-row["times_the_mean"], row["cluster_id"], row["placer"]))
