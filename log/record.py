@@ -10,7 +10,13 @@ How: bytes are `log.batches.batch_v2`'s and `log.batches.legacy`'s business. A c
 and type int16; an end-transaction marker's value is version int16 and coordinator epoch int32. Types that this
 version does not know are UNKNOWN, as in Kafka: a log written by a newer broker stays readable.
 
-Example: key 00 00 00 01 and value 00 00 00 00 00 0b is a COMMIT by a coordinator of epoch 11.
+Example: the control record of a commit by a coordinator of epoch 11.
+
+    >>> marker = EndTransactionMarker(ControlType.COMMIT, 11)
+    >>> marker.key().hex(), marker.value().hex()
+    ('00000001', '00000000000b')
+    >>> marker_of(Record(Offset(0), TimeMs(0), marker.key(), marker.value())) == marker
+    True
 
 Left out: the contents of KRaft's control records (leader change, snapshot header and footer, versions, voters).
 

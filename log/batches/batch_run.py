@@ -1,9 +1,9 @@
 """Define BatchRun, consecutive batches in memory that a log appends with one write.
 
-What it decides: nothing; it carries many batches from whoever encodes them to the segment that takes them.
+What it decides: nothing; it carries many batches from an encoder to a segment.
 
-Constraints: whole batches of magic 2, offsets ascending. The bytes may be a buffer that is used again: whoever made
-the run says until when they hold.
+Constraints: whole batches of magic 2, offsets ascending. The bytes may be a buffer that is used again: the
+function that yields the run says how long they are valid.
 
 Example: two batches of 80 and 90 bytes: ends are 80 and 170.
 

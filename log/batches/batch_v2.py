@@ -222,7 +222,7 @@ class BatchV2(RecordBatch):
             raise self.placed(error) from None
 
     def _is_empty(self) -> bool:
-        """Whether it has no records: then nobody looks at what follows the header."""
+        """Return whether the batch has no records; then the bytes after the header are not read."""
         return self.record_count == 0 and len(self.data) >= HEADER.size
 
 

@@ -10,7 +10,12 @@ Constraints: what Kafka refuses is refused before any byte is made (`log.batches
 How: base timestamp is the first record's, or the delete horizon, from which times are then counted, backwards
 too; the maximum is the records', or the time of the append. Everything but the header's first 21 bytes is checked.
 
-Example: a marker of the end of a transaction has 78 bytes.
+Example:
+
+    >>> from log.record import ControlType
+    >>> spec = BatchSpec(7, producer_id=1, producer_epoch=0)
+    >>> len(build_marker(spec, EndTransactionMarker(ControlType.COMMIT, 0), 1_000))
+    78
 
 Source: org.apache.kafka.common.record.{MemoryRecordsBuilder,DefaultRecord,DefaultRecordBatch}, 4.0.
 """

@@ -1,15 +1,14 @@
 """Encode columns of keys and values as many batches of magic 2.
 
-What it decides: the same bytes as `log.batches.build.build_batch`, made for whole columns: for whoever has records as
-arrays, such as a job that writes segment files. Only zstd's bytes are others: it compresses the same records at
-once, where the other does it as Java's stream does.
+What it decides: the same bytes as `log.batches.build.build_batch`, made for whole columns, for callers with
+records as arrays, such as a job that writes segment files. Only zstd's bytes differ: records are compressed in one call
+here, as a stream there and in Java.
 
 Constraints: all batches share the spec; the offsets of all records follow one another; records have no headers.
 
 How: one pass computes sizes and so where each batch goes. Then as many batches as make two mebibytes are encoded at
-once, headers first, and compressed and checksummed one by one. They lie in one buffer, a run, so that whoever
-appends them pays for one write. The buffer is used again and again: memory that is new costs more to touch than the
-records do to encode.
+once, headers first, and compressed and checksummed one by one. They lie in one buffer, a run, which is
+appended with one write. The buffer is reused: touching new memory costs more than encoding the records.
 
 Example: 250 records by 100 make batches of 100, 100 and 50.
 
@@ -91,7 +90,7 @@ def build_batches(spec: BatchSpec, records: PlainColumns, records_per_batch: int
 def each_run(spec: BatchSpec, records: PlainColumns, records_per_batch: int) -> Iterator[BatchRun]:
     """Return an iterator over runs of batches of up to `records_per_batch` records.
 
-    A run's bytes are overwritten by the next one: use or copy them before that is asked for. Offsets and, of a
+    A run's bytes are overwritten by the next one: use or copy them before iterating further. Offsets and, of a
     producer, sequences go on from batch to batch. Raises UsageError, at once, for a spec that Kafka refuses, for
     positions outside `data`, for magic 0 and 1, and for batches that are too large.
     """
@@ -125,7 +124,7 @@ def each_run(spec: BatchSpec, records: PlainColumns, records_per_batch: int) -> 
 
 @attrs.frozen(eq=False)
 class _Planned:
-    """What is to be written where: `plan` as `encode_batches` takes it, where each batch ends, and what it says."""
+    """A layout of batches: `plan` as `encode_batches` takes it, and end, offsets and times of each batch."""
 
     data: ByteArray
     fields: Fields
@@ -137,11 +136,11 @@ class _Planned:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes all batches have, not compressed."""
+        """Return the uncompressed size of all batches in bytes."""
         return int(self.ends[-1]) if len(self.ends) else 0
 
     def parts(self) -> list[tuple[int, int]]:
-        """Return the batches to be encoded at a time: one at least, and no more than make `RUN_BYTES`."""
+        """Return the ranges of batches to encode together: at least one batch, at most `RUN_BYTES`."""
         found = []
         low = 0
         while low < len(self.ends):
@@ -157,7 +156,7 @@ class _Planned:
 
 
 def _encoded(planned: _Planned) -> Iterator[BatchRun]:
-    """Yield runs of batches whose checksums are missing; if they are to be compressed, that is yet to be done."""
+    """Yield runs of batches without checksums; compression, if any, is still to be done."""
     parts = planned.parts()
     starts, ends = planned.plan[:, 2], planned.ends
     raw = planned.headers.view(np.uint8).reshape(len(ends), HEADER.size)
@@ -199,7 +198,7 @@ def _compressed_runs(spec: BatchSpec, planned: _Planned) -> Iterator[BatchRun]:
 
 @attrs.define
 class _Packed:
-    """Compressed batches one after the other, and where each ends."""
+    """Compressed batches one after the other, and the end of each."""
 
     out: memoryview
     ends: list[int] = attrs.field(factory=list)
@@ -210,18 +209,18 @@ class _Packed:
 
     @property
     def data(self) -> memoryview:
-        """All of them."""
+        """Return the bytes of all batches."""
         return self.out[: self._end]
 
     @property
     def room(self) -> memoryview:
-        """Where the next one's records may be put."""
+        """Return the free rest of the buffer, for the next batch's records."""
         return self.out[self._end + HEADER.size :]
 
     def add(self, header: memoryview, payload: int | BytesLike) -> bool:
-        """Add a batch: its header, and its records or how many bytes of them are in `room`.
+        """Add a batch: its header, and its records or the number of their bytes already in `room`.
 
-        Tell whether there was room; the first one is always taken. Length and checksum are computed.
+        Return whether there was room; the first batch is always taken. Length and checksum are computed.
         """
         start = self._end
         if not isinstance(payload, int):

@@ -4,7 +4,10 @@ What it decides: the bytes that brokers before 0.11 kept, to be byte-identical w
 
 How: see `log.batches.legacy`. With LogAppendTime each message, inner ones too, gets the append time and says so.
 
-Example: a plain message of magic 0 with neither key nor value has 26 bytes.
+Example: a plain message of magic 0 with neither key nor value.
+
+    >>> len(build_messages(BatchSpec(magic=0), [Record(0, -1, None, None)]))
+    26
 
 Source: org.apache.kafka.common.record.{MemoryRecordsBuilder,LegacyRecord}, 4.0.
 """

@@ -5,7 +5,12 @@ What it decides: the fields that a writer chooses, beside the records, and the r
 Constraints: what Kafka's builder refuses is refused, before any byte is made: transactions need a producer id, a
 producer id needs an epoch and a sequence, offsets ascend, the older formats know neither headers nor zstd.
 
-Example: BatchSpec(base_offset=Offset(7), codec=Codec.LZ4) is a plain batch from offset 7 on, compressed.
+Example: a transaction needs a producer id.
+
+    >>> check_spec(BatchSpec(base_offset=Offset(7), codec=Codec.LZ4))
+    >>> check_spec(BatchSpec(is_transactional=True))
+    Traceback (most recent call last):
+    broker.errors.UsageError: Cannot write transactional messages without a valid producer ID
 
 Source: org.apache.kafka.common.record.MemoryRecordsBuilder, 4.0.
 """

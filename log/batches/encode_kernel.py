@@ -99,7 +99,7 @@ def measure_batches(fields: Fields, data_size: int, per_batch: int, ends: Int64A
 def encode_batches(data: ByteArray, fields: Fields, headers: ByteArray, plan: Int64Array, out: ByteArray) -> None:
     """Write the header and records of each batch to `out`.
 
-    `plan` int64[B, 3] says of each batch: first record, end, position (of which the first one's is taken off);
+    `plan` int64[B, 3] holds for each batch: first record, end record, position (relative to the first batch's);
     `data` uint8[M] holds keys and values, `headers` uint8[B, H] what stands before the records.
     """
     timestamps, key_starts, key_sizes, value_starts, value_sizes = fields

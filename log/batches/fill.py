@@ -33,7 +33,7 @@ RECORD_BYTES_MIN: Final = 7  # Length, attributes, two deltas, two sizes and a c
 
 @attrs.define(eq=False)
 class ColumnFill:
-    """Reads the records of batches of magic 2, whose payloads stand in one buffer, chunk by chunk."""
+    """Reads the records of batches of magic 2 chunk by chunk; one buffer holds all payloads."""
 
     data: ByteArray
     batches: HeaderColumns
@@ -44,17 +44,17 @@ class ColumnFill:
 
     @property
     def is_done(self) -> bool:
-        """Whether no batch is left to read."""
+        """Return whether no batch is left to read."""
         return int(self.state[kernel.BATCH]) >= len(self.batches)
 
     @property
     def broken_batch(self) -> int | None:
-        """The row of the batch that does not add up and at which reading stopped, if it did."""
+        """Return the row of the damaged batch at which reading stopped, if any."""
         is_broken = not self.is_done and self.state[kernel.NEXT_POSITION] == kernel.BROKEN
         return int(self.state[kernel.BATCH]) if is_broken else None
 
     def skip_broken(self) -> None:
-        """Go on with the batch after the broken one."""
+        """Continue with the batch after the damaged one."""
         assert self.broken_batch is not None
         self.state[:] = (self.state[kernel.BATCH] + 1, 0, 0)
 

@@ -1,7 +1,7 @@
 """Walk over batch headers with the kernel, and name the columns of its table.
 
-What it decides: how the kernel that reads headers (`log.batches.headers_kernel`) is driven, and in which words it is
-told what stopped the walk.
+What it decides: how the kernel that reads headers (`log.batches.headers_kernel`) is driven, and which message says
+what stopped the walk.
 
 Constraints: one walk covers a bounded piece of the file and a bounded number of batches.
 

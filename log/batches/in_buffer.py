@@ -9,7 +9,13 @@ cannot be a size is damage.
 How: offset int64, size int32, and the magic 16 bytes in. The file reader wants more than 17 bytes and takes any magic,
 all from 2 on for a 2 and all below for a message; the memory reader refuses a magic other than 0, 1, 2.
 
-Example: 17 bytes left over: the file reader ends, the memory reader looks at the size and the magic first.
+Example: 17 bytes are left over; the memory reader looks at size and magic before it ends.
+
+    >>> list(batches_in(bytes(17)))
+    []
+    >>> list(batches_in(bytes(17), reader=BatchReader.MEMORY))
+    Traceback (most recent call last):
+    log.errors.CorruptBatchError: at byte 0: Record size 0 is less than the minimum record overhead (14)
 
 Source: org.apache.kafka.common.record.{FileLogInputStream,ByteBufferLogInputStream}, 4.0.
 """
@@ -57,8 +63,8 @@ def batches_in(
 ) -> Iterator[RecordBatch]:
     """Yield the batches that begin in `data` from `start_position` to before `end_position` (default: its end).
 
-    An incomplete batch at the end ends the iteration silently, as in Kafka. Checksums are not asked: call
-    `ensure_valid`. Raises CorruptBatchError (with the position) for a size that no batch can have.
+    An incomplete batch at the end ends the iteration silently, as in Kafka. Checksums are not verified:
+    call `ensure_valid`. Raises CorruptBatchError (with the position) for a size that no batch can have.
     """
     view, position = memoryview(data), start_position
     end = len(view) if end_position is None else end_position

@@ -53,7 +53,7 @@ class Payloads:
     def add(self, payload: int | BytesLike) -> bool:
         """Add a batch's records: the number of bytes already put into `room`, or the records themselves.
 
-        Tell whether there was room for them; the first ones are always taken.
+        Return whether there was room for them; the first batch's are always taken.
         """
         if isinstance(payload, int):
             self._size_bytes += payload

@@ -5,8 +5,16 @@ What it decides: which numbers are kept of each batch and each record, and how t
 Constraints: keys and values are not copied; rows tell where they stand. Sizes of -1 are null. All rows of one chunk
 point into one buffer: the file itself where its batches are not compressed, else one that holds their records.
 
-Example: with columns of three records, columns.value(2) is the third value, and
-columns.value_size[columns.value_size >= 0].sum() what all values weigh.
+Example: with columns of three records, the third value, and the bytes of all values.
+
+    >>> from log.batches.build import build_batch
+    >>> from log.batches.build_spec import BatchSpec
+    >>> from log.batches.scan import scan
+    >>> values = [b"a", None, b"ccc"]
+    >>> data = build_batch(BatchSpec(), [Record(offset, 1_000, None, value) for offset, value in enumerate(values)])
+    >>> (columns,) = scan(data)
+    >>> columns.value(2), int(columns.value_size[columns.value_size >= 0].sum())
+    (b'ccc', 4)
 
 Source: ours.
 """

@@ -8,7 +8,18 @@ it was and a producer's last sequence is not forgotten.
 How: survivors are written anew: base timestamp is the first survivor's, or the delete horizon. An empty batch has
 neither codec nor horizon, and no base timestamp.
 
-Example: a batch of offsets 10..19 of which 13 survives still covers 10..19; its base timestamp is that of 13.
+Example: of offsets 10..12 only 11 survives; the batch still covers 10..12, and its base timestamp is that of 11.
+
+    >>> import numpy as np
+    >>> from log.batches.build import build_batch
+    >>> from log.batches.build_spec import BatchSpec
+    >>> from log.batches.in_buffer import batches_in
+    >>> from log.record import Record
+    >>> data = build_batch(BatchSpec(10), [Record(offset, offset * 100, b"key", None) for offset in (10, 11, 12)])
+    >>> (batch,) = batches_in(data)
+    >>> (rebuilt,) = batches_in(rebuild(batch, np.array([False, True, False])))
+    >>> rebuilt.base_offset, rebuilt.last_offset, rebuilt.record_count, rebuilt.base_timestamp
+    (10, 12, 1, 1100)
 
 Left out: many batches at once, in `log.compaction`.
 

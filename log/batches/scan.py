@@ -10,11 +10,18 @@ time, beside about `header_table.CHUNK_BYTES`. Rows come in the order of the fil
 anybody holds it or a part of it; then its memory is used again.
 
 How: a walk over headers, then the checksum of each batch, then records to columns. Uncompressed batches are read where
-they stand; of compressed ones a piece is decompressed into one buffer, with what stands uncompressed between them. When
-told to keep going, damage is stepped over: by the batch's size if what follows looks like a batch, else by a search for
+they stand; of compressed ones a piece is decompressed into one buffer, with what stands uncompressed between them. With
+`keep_going`, damage is stepped over: by the batch's size if what follows looks like a batch, else by a search for
 the next batch whose checksum is right.
 
-Example: sum(len(columns) for columns in scan(data)) counts records.
+Example: count the records of a file.
+
+    >>> from log.batches.build import build_batch
+    >>> from log.batches.build_spec import BatchSpec
+    >>> from log.record import Record
+    >>> data = build_batch(BatchSpec(), [Record(offset, 1_000, b"key", None) for offset in range(3)])
+    >>> sum(len(columns) for columns in scan(data))
+    3
 
 Left out: threads; run several scans instead. A search for messages of magic 0 and 1 after damage.
 
@@ -78,9 +85,9 @@ def scan(
     """Yield the records as columns, a bounded number at a time.
 
     Raises CorruptDataError (a subclass with `kafka_class`, position and `source`) at the first damage, after all that
-    stands before it was yielded; with `keep_going` never: `damages` of a chunk tell what was skipped before it, and a
-    last chunk without rows what was skipped at the end. An incomplete batch at the end is no error, as in Kafka, but
-    stands in the last chunk's `damages`.
+    stands before it was yielded. With `keep_going` nothing is raised: `damages` of a chunk lists the damage skipped
+    before it, and a last chunk without rows the damage at the end. An incomplete batch at the end is no error, as in
+    Kafka, but is listed in the last chunk's `damages`.
     """
     array = as_array(data)
     end = len(array) if end_position is None else end_position
@@ -100,7 +107,7 @@ def scan(
 
 @attrs.define(eq=False)
 class _Scan:
-    """One scan: what is read, how, and how much may still be searched after damage."""
+    """One scan: its input, its options, and how many bytes may still be searched after damage."""
 
     array: ByteArray
     end: int
@@ -126,7 +133,7 @@ class _Scan:
             position = damage.position + damage.size_bytes
 
     def _good_count(self, headers: HeaderColumns) -> int:
-        """Return how many batches stand before the first whose checksum is wrong."""
+        """Return how many batches precede the first one with a wrong checksum."""
         view, is_legacy = self.array.data, headers.magic < 2
         starts = headers.position + np.where(is_legacy, CHECKED_POSITION_LEGACY, CHECKED_POSITION)
         columns = (starts, headers.position + headers.size_bytes, headers.crc, is_legacy)
@@ -136,7 +143,7 @@ class _Scan:
         return len(headers)
 
     def _damaged(self, headers: HeaderColumns, row: int) -> Damage:
-        """Return the damage that a batch with a wrong checksum is; its size goes to where reading can go on."""
+        """Return the damage of a batch with a wrong checksum, up to where reading can continue."""
         position, size = int(headers.position[row]), int(headers.size_bytes[row])
         error = self._error_of(position, is_checksum=True)
         resume = position + size
@@ -145,14 +152,14 @@ class _Scan:
         return Damage(error, position, resume - position, int(headers.base_offset[row]))
 
     def _stopped(self, damage: Damage) -> Damage:
-        """Return what stopped the walk over headers, up to where reading can go on."""
+        """Return the damage that stopped the walk over headers, up to where reading can continue."""
         error = CorruptBatchError(damage.what, source=self.source, position=damage.position)
         resume = self._search(damage.position + 1) if self.options.keep_going else self.end
         is_torn_tail = damage.is_torn_tail and resume == self.end
         return Damage(error, damage.position, resume - damage.position, damage.base_offset, is_torn_tail)
 
     def _is_credible(self, position: int) -> bool:
-        """Return whether what stands at `position` looks like a batch, so that the size before it may be believed."""
+        """Return whether a batch seems to begin at `position`, which confirms the size before it."""
         following = walk(self.array, position, self.end, is_file_reader=False)
         if len(following) == 0:
             return False
@@ -162,7 +169,7 @@ class _Scan:
         )
 
     def _search(self, position: int) -> int:
-        """Return where the next batch of magic 2 with the right checksum stands, else the end."""
+        """Return the position of the next batch of magic 2 with a right checksum, else the end."""
         while True:  # Each turn moves on by a byte at least.
             position = find_candidate(self.array, position, self.end)
             if position >= self.end:
@@ -181,7 +188,7 @@ class _Scan:
         return batch
 
     def _error_of(self, position: int, *, is_checksum: bool = False) -> CorruptDataError:
-        """Return what the careful reader has to say of a batch that a kernel refused."""
+        """Return the error that the plain reader raises for a batch that a kernel refused."""
         batch = self._batch(position)
         try:
             batch.ensure_valid() if is_checksum else batch.records()
@@ -234,7 +241,7 @@ class _Scan:
                 yield from self._read_messages(run.rows(row, row + 1))
 
     def _read_compressed(self, run: HeaderColumns) -> Iterator[RecordColumns | Damage]:
-        """Yield the records of batches, decompressed into one buffer as long as that is not large."""
+        """Yield the records of batches, decompressed into one buffer while it has room."""
         payloads, first = Payloads(self.memory), 0
         data, bytes_max = self.array.data, self.options.decompressed_bytes_max
         # Nobody looks into a batch without records.
@@ -259,7 +266,7 @@ class _Scan:
         yield from self._filled(payloads.fill(run.rows(first, len(run))))
 
     def _filled(self, fill: ColumnFill) -> Iterator[RecordColumns | Damage]:
-        """Yield the rows of a fill, and the batches that do not add up."""
+        """Yield the rows of a fill, and damages for its malformed batches."""
         while not fill.is_done:  # Each turn reads a row, or skips a batch, or ends.
             columns = fill.next_columns()
             if len(columns) > 0 or fill.is_done:
@@ -270,5 +277,5 @@ class _Scan:
                 fill.skip_broken()
 
     def _unreadable(self, run: HeaderColumns, row: int, error: CorruptDataError) -> Damage:
-        """Return the damage that a batch is whose checksum is right, so that its size may be believed."""
+        """Return the damage of a batch with a right checksum, whose size can be trusted."""
         return Damage(error, int(run.position[row]), int(run.size_bytes[row]), int(run.base_offset[row]))

@@ -12,7 +12,10 @@ How: gzip is zlib's, one or more members, bytes after them ignored; snappy and l
 (`log.codecs.snappy_stream`, `log.codecs.lz4_frame`); zstd is one or more frames, with or without the content's
 size. A zstd context costs more to make than a small batch to decompress, so each thread keeps its own.
 
-Example: decompress(Codec.ZSTD, compress(Codec.ZSTD, b"abc")) == b"abc"
+Example:
+
+    >>> decompress(Codec.ZSTD, compress(Codec.ZSTD, b"abc"))
+    b'abc'
 
 Left out: being byte-identical to the Java compressors; their output is theirs.
 
@@ -41,7 +44,7 @@ from log.codecs.snappy_stream import compress_stream, decompress_stream
 from log.errors import DecompressionError, UnknownCodecError
 
 DECOMPRESSED_BYTES_MAX: Final = 64 * MIB
-"""How far one batch may grow: 64 times what a producer with default settings puts into one (max.request.size)."""
+"""The largest decompressed batch: 64 times a producer's default max.request.size."""
 
 CODEC_MASK: Final = 0x07
 GZIP_LEVEL: Final = -1  # zlib's default, as Java's.
@@ -122,8 +125,8 @@ def compress(codec: Codec, data: bytes | memoryview, *, magic: int = 2, level: i
 def compress_into(codec: Codec, data: memoryview, room: memoryview, *, level: int | None = None) -> int | BytesLike:
     """Compress records into `room` and return their size in bytes, or return the compressed bytes.
 
-    The room is used where that spares a copy and where it cannot be too small. zstd compresses at once, not as Java's
-    stream: what knows how much there is takes tables of the right size, and a sixth less time; the bytes are others.
+    The codec writes into `room` if that saves a copy and `room` is certainly large enough. zstd compresses in one call,
+    not as a stream, as Java does: knowing the size it takes a sixth less time, but its bytes differ from Java's.
     """
     if codec is _LZ4 and len(room) >= frame_bytes_max(len(data)):
         return compress_frame_into(data, room, magic=2)
@@ -148,7 +151,7 @@ def decompress(codec: Codec, data: BytesLike, *, magic: int = 2, bytes_max: int 
 def decompress_into(codec: Codec, data: memoryview, room: memoryview, *, bytes_max: int) -> int | BytesLike:
     """Decompress records into `room` and return their size in bytes, or return the decompressed bytes.
 
-    The room is used where that spares a copy and where it cannot be too small. Raises DecompressionError.
+    The codec writes into `room` if that saves a copy and `room` is certainly large enough. Raises DecompressionError.
     """
     if codec is _LZ4:
         size = decompress_frame_into(data, room, magic=2, bytes_max=bytes_max)
@@ -194,7 +197,7 @@ def _unzstd(data: BytesLike, bytes_max: int) -> BytesLike:
 
 
 def _zstd_frame_end(data: memoryview) -> int:
-    """Return where the first frame ends, by the sizes of its blocks; the wheel does not say, and frames may follow."""
+    """Return where the first frame ends, by its block sizes: the library does not say, and frames may follow."""
     position = zstandard.frame_header_size(data)
     is_last = False
     while not is_last and position + 3 <= len(data):

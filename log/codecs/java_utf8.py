@@ -4,7 +4,11 @@ What it decides: how many U+FFFD stand for bytes that are not UTF-8. Java and Py
 and not on how many belong together: Java takes a surrogate's three bytes as one, and the first two if the third is
 missing.
 
-Example: decode_java_utf8(b"\\xed\\xa0\\x80") == "\\ufffd", where Python's own replacement gives three.
+Example: Java replaces a surrogate's three bytes by one character, Python by three.
+
+    >>> surrogate = bytes.fromhex("eda080")
+    >>> len(decode_java_utf8(surrogate)), len(surrogate.decode("utf-8", "replace"))
+    (1, 3)
 
 Source: java.lang.String's UTF-8 decoder (malformed3, malformed4), OpenJDK 17.
 """
@@ -29,7 +33,7 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 
 
 def _malformed_length(data: bytes) -> int:
-    """Return how many bytes one replacement stands for, `data` beginning with what is not UTF-8."""
+    """Return how many bytes of `data`, which begins malformed, one replacement character stands for."""
     first = data[0]
     if 0xE0 <= first <= 0xEF:
         wanted = 3
@@ -46,7 +50,7 @@ def _malformed_length(data: bytes) -> int:
 
 
 def _may_follow(first: int, second: int) -> bool:
-    """Tell whether Java counts `second` in with a lead byte: not if it makes the character overlong or too large."""
+    """Return whether Java accepts `second` after a lead byte: not for an overlong or too large character."""
     lowest = {0xE0: 0xA0, 0xF0: 0x90}.get(first, 0x80)
     highest = 0x8F if first == 0xF4 else 0xBF
     return lowest <= second <= highest

@@ -12,7 +12,10 @@ header checksum; then blocks of size int32 little-endian (top bit: stored as is)
 Magic 0 hashes the wrong bytes for the header checksum (the frame's magic too): such a writer is matched, and readers of
 magic 0 do not look at the byte (KAFKA-3160).
 
-Example: the 15 bytes 04224d18 60 40 82 00000000 … are Kafka's header and the end mark: an empty content.
+Example: an empty content is Kafka's header and the end mark.
+
+    >>> bytes(compress_frame(b"", magic=2)).hex(" ")
+    '04 22 4d 18 60 40 82 00 00 00 00'
 
 Left out: dictionaries and dependent blocks, which Kafka refuses. Writing blocks other than 64 KiB. Levels: the wheel
 has the fast compressor only, which is what Kafka uses by default; what it writes reads the same.
@@ -65,7 +68,7 @@ def frame_bytes_max(size_bytes: int) -> int:
 
 
 class _Scratch(threading.local):
-    """Where one thread puts blocks, packed or not: making a new buffer costs as much as filling it."""
+    """The reused buffer of one thread for blocks: a new buffer costs as much as filling it."""
 
     def __init__(self) -> None:
         self.buffer = bytearray(BLOCK_SIZE_BYTES)
@@ -78,7 +81,7 @@ _SCRATCH: Final = _Scratch()
 def compress_frame(data: bytes | memoryview, *, magic: int) -> memoryview:
     """Return `data` as one LZ4 frame; the thread's next call may overwrite it, so use or copy it before.
 
-    `magic` is the messages', for the header checksum of magic 0.
+    `magic` is the message format: magic 0 has another header checksum.
     """
     size_bytes_max = frame_bytes_max(len(data))
     frame = _SCRATCH.frame
@@ -122,7 +125,7 @@ def decompress_frame(data: memoryview, *, magic: int, bytes_max: int) -> bytes |
 
 
 def decompress_frame_into(data: memoryview, room: memoryview, *, magic: int, bytes_max: int) -> int | None:
-    """Write a frame's content into `room` and return its size; None if it may not fit; raise as above."""
+    """Write a frame's content into `room`; return its size, None if it may not fit; raise DecompressionError."""
     used = 0
     if len(room) >= BLOCK_SIZE_BYTES and _is_single_block(data):
         used = _decompress_into(data[_BEGINNING.size : -len(END_MARK)], room[:BLOCK_SIZE_BYTES])
@@ -143,7 +146,7 @@ def decompress_frame_into(data: memoryview, room: memoryview, *, magic: int, byt
 
 
 def _is_single_block(data: memoryview) -> bool:
-    """Whether it is what most batches are: Kafka's header, one compressed block, the end mark, and nothing else."""
+    """Return whether a frame is Kafka's header, one compressed block and the end mark, as most batches are."""
     if len(data) < _BEGINNING.size + len(END_MARK):
         return False
     header, size = _BEGINNING.unpack_from(data)

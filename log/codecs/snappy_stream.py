@@ -9,7 +9,10 @@ announcement is held against the limit before memory is taken.
 How: header 82 "SNAPPY" 00 and two int32 versions of 1; then blocks: int32 length, raw snappy of at most 32 KiB content.
 Streams may follow one another. Without the header all of it is one raw block, as some clients wrote it.
 
-Example: 82534e41505059 00 00000001 00000001 is an empty stream.
+Example: an empty stream is its header.
+
+    >>> bytes(compress_stream(b"")).hex(" ", 4)
+    '82534e41 50505900 00000001 00000001'
 
 Source: org.xerial.snappy.{SnappyInputStream,SnappyOutputStream} 1.1.10, which Kafka 4.0 uses.
 """

@@ -3,10 +3,14 @@
 What it decides: whether an LZ4 frame's descriptor and, where the frame has them, its blocks are intact. Kafka writes
 frames with a descriptor checksum only, but checks blocks' checksums where another client wrote them.
 
-How: four lanes of 32 bits eat 16 bytes a step, then words of 4 bytes, then single bytes; an avalanche ends it.
+How: four lanes of 32 bits take 16 bytes a step, then words of 4 bytes, then single bytes; an avalanche ends it.
 Descriptors are hashed by the plain Python function (`xxh32.__wrapped__`), as they have at most 14 bytes.
 
-Example: of no bytes 0x02cc5d05, of b"a" 0x550d7456 (the specification's own values).
+Example: the specification's own values, of no bytes and of b"a".
+
+    >>> import numpy as np
+    >>> [hex(xxh32(np.frombuffer(data, np.uint8))) for data in (b"", b"a")]
+    ['0x2cc5d05', '0x550d7456']
 
 Source: the xxHash specification, Yann Collet, 0.1.1.
 """

@@ -7,8 +7,17 @@ Constraints: those of `log.indexes.index_file`. An entry has 8 bytes: the offset
 base, and the position, both signed 32-bit numbers. Offsets only grow; one that does not is refused with
 InvalidOffsetError.
 
-Example: base offset 100, entries 110 → 0 … 130 → 4096. A look-up of 125 gives (110, 0), of 105 (100, 0), of 130 (130,
-4096).
+Example: base offset 100, entries 110 → 0 and 130 → 4096.
+
+    >>> from broker.clock import ManualClock
+    >>> from broker.units import TimeMs
+    >>> from log.storage.memory import MemoryStorage
+    >>> storage = MemoryStorage(ManualClock(TimeMs(0)))
+    >>> index = OffsetIndex.open(storage, "100.index", 100, size_bytes_max=80)
+    >>> index.append(110, 0)
+    >>> index.append(130, 4096)
+    >>> [(found.offset, found.position) for found in map(index.lookup, (105, 125, 130))]
+    [(100, 0), (110, 0), (130, 4096)]
 
 Source: Kafka storage/org.apache.kafka.storage.internals.log.OffsetIndex, 4.0.
 """

@@ -8,7 +8,17 @@ Constraints: those of `log.indexes.index_file`. An entry has 12 bytes: the times
 number, and the offset relative to the segment's base, a signed 32-bit number. Timestamps only grow: one that does not
 exceed the last is passed over. The last place is kept for the entry that is added when the segment is rolled.
 
-Example: base offset 0, entries (1000, 4), (1500, 9). A look-up of 1499 gives (1000, 4), of 999 (-1, 0).
+Example: base offset 0, entries (1000, 4) and (1500, 9).
+
+    >>> from broker.clock import ManualClock
+    >>> from broker.units import TimeMs
+    >>> from log.storage.memory import MemoryStorage
+    >>> storage = MemoryStorage(ManualClock(TimeMs(0)))
+    >>> index = TimeIndex.open(storage, "0.timeindex", 0, size_bytes_max=120)
+    >>> index.maybe_append(1000, 4)
+    >>> index.maybe_append(1500, 9)
+    >>> [(found.timestamp, found.offset) for found in map(index.lookup, (999, 1499))]
+    [(-1, 0), (1000, 4)]
 
 Source: Kafka storage/org.apache.kafka.storage.internals.log.TimeIndex, 4.0.
 """
@@ -65,7 +75,7 @@ class TimeIndex(IndexFile):
     def maybe_append(self, timestamp: int, offset: int, *, skip_full_check: bool = False) -> None:
         """Add an entry in 12 bytes, unless `timestamp` equals the last entry's.
 
-        Raises IllegalArgumentError when full, unless told not to check; InvalidOffsetError if `offset` is below the
+        Raises IllegalArgumentError when full, unless `skip_full_check`; InvalidOffsetError if `offset` is below the
         last entry's, IllegalStateError if `timestamp` is; IndexOffsetOverflowError if `offset` is too far from the
         base.
         """

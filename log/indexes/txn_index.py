@@ -8,12 +8,22 @@ Goals, most important first:
 2. A log without aborted transactions pays nothing: the file is made at the first entry.
 
 Constraints: an entry has 34 bytes, big-endian: version (16 bits, 0), producer id, first offset, last offset (that of
-the marker) and last stable offset after it (64 bits each). Last offsets grow. An entry whose version is not known
-stops whoever comes to it; as in Kafka, that is read from the upper byte alone. Bytes behind the last whole entry
-are passed over.
+the marker) and last stable offset after it (64 bits each). Last offsets grow. Reading an entry
+of unknown version raises CorruptTransactionIndexError; as in Kafka, only the version's upper byte is read. Bytes behind
+the last whole entry are ignored.
 
-Example: entries (producer 7, 10..25, stable 26) and (8, 12..40, stable 41). Offsets 30..35 meet the second only, and
-the answer is complete, as the second was decided beyond 35.
+Example: producer 7 aborted 10..25, producer 8 aborted 12..40. Offsets 30..35 meet the
+second only, and the answer is complete, as the second was decided beyond 35.
+
+    >>> from broker.clock import ManualClock
+    >>> from broker.units import TimeMs
+    >>> from log.storage.memory import MemoryStorage
+    >>> index = TransactionIndex.open(MemoryStorage(ManualClock(TimeMs(0))), "0.txnindex", 0)
+    >>> index.append(AbortedTransaction(ProducerId(7), Offset(10), Offset(25), Offset(26)))
+    >>> index.append(AbortedTransaction(ProducerId(8), Offset(12), Offset(40), Offset(41)))
+    >>> found = index.collect(30, 36)
+    >>> [aborted.producer_id for aborted in found.transactions], found.is_complete
+    ([8], True)
 
 Left out: nothing.
 
@@ -40,7 +50,7 @@ assert ENTRY_SIZE_BYTES == 34
 
 @attrs.frozen
 class AbortedTransaction:
-    """An entry of the index; `last_offset` is the abort marker's, `last_stable_offset` is the one after it."""
+    """An aborted transaction; `last_offset` is its marker's, `last_stable_offset` the log's after that marker."""
 
     producer_id: ProducerId
     first_offset: Offset

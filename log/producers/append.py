@@ -1,13 +1,13 @@
 """Decide whether a producer may append a batch to a log.
 
-What it decides: what is refused of an idempotent or transactional producer, and what its state is after what is not.
+What it decides: which batches of an idempotent or transactional producer are refused, and its state after the others.
 
 Goals, most important first:
-1. Refused is what Kafka refuses, with its class and its reason.
-2. Nothing is changed by asking: an append is prepared beside the state, and taken over when the log has it.
+1. The refused batches are those that Kafka refuses, with its exception and its reason.
+2. A check changes nothing: the new state is prepared beside the old one, and applied when the log has the batches.
 
-Constraints: how much is checked depends on who appends. Of a client, epoch and sequence; of a coordinator, which has
-no sequence numbers, the epoch; what comes by replication was checked before and is believed.
+Constraints: how much is checked depends on who appends. A client's epoch and sequence are checked; of a
+coordinator, which has no sequence numbers, the epoch; replicated batches not again, as the leader checked them.
 
 How:
 In order of a batch: an epoch below the last seen is refused. In the same epoch a batch has to begin at the sequence

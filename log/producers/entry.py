@@ -7,6 +7,10 @@ Constraints: a batch of another epoch clears the memory. Sequence numbers run fr
 
 Example: after batches of sequences 0..4 and 5..9, a batch 5..9 of the same epoch is a duplicate, one of 5..8 is not.
 
+    >>> known = [BatchMetadata(4, Offset(4), 4, TimeMs(1_000)), BatchMetadata(9, Offset(9), 4, TimeMs(1_000))]
+    >>> found_by_sequence(known, 5, 9) == known[1], found_by_sequence(known, 5, 8)
+    (True, None)
+
 Left out: nothing.
 
 Source: Kafka storage/org.apache.kafka.storage.internals.log.{ProducerStateEntry, BatchMetadata}, 4.0 (KIP-98).

@@ -10,7 +10,12 @@ Constraints: big-endian: version (16 bits, 1), CRC-32C of all that follows it, c
 producer: id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch, first offset of the open
 transaction or -1. Only the last batch is kept: after a restart an older duplicate is out of order instead.
 
-Example: no producers are 10 bytes: 0001, the CRC of 00000000, and 00000000.
+Example: a snapshot without producers is a version, the CRC of a count, and that count: 0.
+
+    >>> bytes(encode_snapshot([])).hex(" ", -2)
+    '0001 4867 4bc7 0000 0000'
+    >>> parse_snapshot(encode_snapshot([]))
+    ()
 
 Left out: nothing.
 

@@ -1,6 +1,6 @@
 """Track the producers of a log and its undecided transactions.
 
-What it decides: what an append is to the producers in it (news, a duplicate, refused), how far readers of committed
+What it decides: whether an append is new, a duplicate or refused for its producers, how far readers of committed
 records may read, and from which snapshot the state is rebuilt.
 
 Goals, most important first:
@@ -13,8 +13,8 @@ high watermark has passed the marker; the first offset of any of them is unstabl
 came from it for the expiration time, unless its transaction is open.
 
 How:
-Snapshots are files named by the offset up to which they speak. Truncation goes back to the newest that is left in
-range, and whoever owns the log replays what follows.
+Snapshots are files named by the offset up to which they speak. Truncation goes back to the newest snapshot left
+in range, and the caller replays the log from there.
 
 Example: a transaction of producer 7 from 10, its abort marker at 25: `first_unstable_offset` is 10, also after
 `complete`, until `on_high_watermark_updated(26)`.
@@ -120,7 +120,7 @@ class ProducerState:
     def analyze(self, batches: Iterable[RecordBatch], origin: AppendOrigin) -> AppendAnalysis:
         """Check an append and return its effects on the producers, without changing the state.
 
-        Of a client's, the first batch that is in the log already ends the analysis. Raises what `ProducerAppend.append`
+        A client's first duplicate batch ends the analysis. Raises what `ProducerAppend.append`
         raises.
         """
         appends: dict[ProducerId, ProducerAppend] = {}
@@ -208,8 +208,8 @@ class ProducerState:
     def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now_ms: TimeMs) -> None:
         """Reload the newest snapshot within the log, unless the state ends at the log's end.
 
-        Snapshots outside the log are removed, damaged ones too. What the log holds from `map_end_offset` on is for the
-        caller to replay.
+        Snapshots outside the log are removed, damaged ones too. The caller replays the log from
+        `map_end_offset` on.
         """
         self._snapshots.remove_outside(log_start_offset, log_end_offset)
         if log_end_offset == self.map_end_offset:

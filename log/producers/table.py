@@ -7,7 +7,13 @@ Constraints: a table has 16 bins at first. It doubles when more than three quart
 when a ninth one comes to one bin of fewer than 64. It never shrinks. A producer goes to the bin that the low bits of
 its scrambled id name, behind those that are there.
 
-Example: ids 17, 2 and 1 in a table of 16 bins are walked as 17, 1, 2.
+Example: of 16 bins, ids 17 and 1 share one.
+
+    >>> table = ProducerTable()
+    >>> for producer_id in (17, 2, 1):
+    ...     table.put(ProducerEntry(ProducerId(producer_id)))
+    >>> [entry.producer_id for entry in table.entries()]
+    [17, 1, 2]
 
 Left out: bins of more than eight producers in larger tables, which Java keeps as trees and may order otherwise inside.
 

@@ -1,7 +1,7 @@
 """Find the batches for many offsets or times in one segment.
 
-Decides, for many offsets or times at once, what `Segment.translate_offset` decides for one: the batch that holds an
-offset, or the batch in which the first record as late as a time can be.
+What it decides: for many offsets or times at once, which batch holds an offset (`Segment.translate_offset` answers for
+one offset), or which batch may hold the first record at or after a time.
 
 Goals, most important first: the same answers as one by one, at less than a microsecond each.
 
@@ -53,7 +53,7 @@ def find_offsets(segment: Segment, offsets: npt.ArrayLike) -> BatchPlaces:
 
 
 def find_timestamps(segment: Segment, timestamps: npt.ArrayLike, starting_offset: Offset) -> BatchPlaces:
-    """Return for each time the first batch at or after that time, from `starting_offset` on; raise as above."""
+    """Return for each time the first batch not older, from `starting_offset` on; raise CorruptBatchError."""
     targets = np.asarray(timestamps, dtype=np.int64)
     indexed = np.maximum(segment.time_index.lookup_many(targets).offsets, starting_offset)
     positions = segment.offset_index.lookup_many(indexed).positions

@@ -1,14 +1,15 @@
 """Decide when a log rolls its active segment, and the base offset of the next one.
 
-Decides, before each append, whether the record set still goes into the active segment, and where the next one begins.
+What it decides: before each append, whether the record set still goes into the active segment, and where the next
+segment begins.
 
 Goals, most important first:
 1. Every offset of a segment can be written in its indexes: at most 2^31 - 1 above the base.
 2. No segment grows beyond segment.bytes; one that is exactly full is not rolled before the next append.
-3. A topic that sleeps is not rolled for its age: age is counted in the records' own time where they have one.
+3. An idle topic is not rolled for its age: age is counted in the records' own time where they have one.
 
-Constraints: an empty segment is never rolled for its age. The order of the questions does not matter; each is strict
-or not exactly as Kafka has it.
+Constraints: an empty segment is never rolled for its age. The order of the comparisons does not matter; each is
+strict or not as in Kafka.
 
 Example: 900 bytes of 1000 filled, 100 more: fits. 101 more: rolled.
 
@@ -125,6 +126,6 @@ def fits_relative(base_offset: Offset, offset: Offset) -> bool:
 def new_base_offset(first_offset: Offset | None, last_offset: Offset) -> Offset:
     """Return the base offset of the next segment; before magic 2 the append's first offset may be unknown.
 
-    Then the least base is taken that can still hold `last_offset`.
+    If unknown, the result is the least base offset from which `last_offset` can be indexed.
     """
     return Offset(last_offset - RELATIVE_OFFSET_MAX) if first_offset is None else first_offset

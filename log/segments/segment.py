@@ -12,7 +12,7 @@ Constraints:
 - An index entry is written per append (a set of batches), never for the first one: when more than
   index.interval.bytes were appended since the last entry. It points to where the append begins and holds the last
   offset of the whole set. The time index gets the largest timestamp so far with it, if that has grown.
-- A refusal by an index comes after the bytes are written, as in Kafka; whoever owns the segment rolls before that.
+- A refusal by an index comes after the bytes are written, as in Kafka; the log rolls before that.
 
 How: `log.segments.segment_files` names and opens the files; what is searched is in `log.segments.search`, what
 rebuilds the indexes in `log.partition.segment_recovery`. The largest timestamp and the first append's are kept beside
@@ -282,7 +282,7 @@ class Segment(SegmentFiles):
     def close(self) -> None:
         """Write the last entry of the time index, trim the indexes that were used, sync and close all files.
 
-        An entry that the index refuses is left out, as in Kafka: a log that was opened is closed.
+        An index entry that is refused is dropped, as in Kafka, so that every open log can be closed.
         """
         if self._max_timestamp is not None:
             with suppress(RefusedError):

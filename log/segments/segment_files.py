@@ -3,8 +3,8 @@
 What it decides: where the log file and the three indexes of a segment are, and when each of them is there.
 
 Goals, most important first:
-1. A crash while files are renamed or removed leaves what an opener can tell apart (`log.partition.recovery`).
-2. A segment that nobody looks anything up in opens one file: the two indexes wait until they are asked for.
+1. A crash while files are renamed or removed leaves a state that recovery can tell apart (`log.partition.recovery`).
+2. A segment without look-ups opens one file: both indexes are opened at their first use.
 
 Constraints: a segment in use has the suffix "", and is never removed. The log file is renamed first.
 

@@ -5,9 +5,9 @@ What it decides: which states of a tree of files power loss may leave, given wha
 
 Goals, most important first:
 1. Nothing that a sync has promised is ever lost; everything that no sync has promised may be.
-2. The states are complete for what is allowed below, and none comes twice, as long as few operations are pending.
+2. The states are complete under the constraints below, and none comes twice, as long as few operations are pending.
 
-What is allowed, and why
+Constraints:
 - What was synced is there: a file's content by `sync`, the names in a directory by `sync_directory`. Neither covers the
   other: a synced file whose name was not synced may be missing (POSIX says no more, whatever ext4 does).
 - The names in one directory change in the order in which they were changed, so that a crash leaves a beginning of the
@@ -250,7 +250,7 @@ def _image(disk: Disk, change_counts: dict[Inode, int], content_of: Callable[[Fi
 
 
 def _tree(disk: Disk, change_counts: dict[Inode, int]) -> tuple[dict[str, Inode], frozenset[str]]:
-    """Return the files, by path, and the directories that are found after so many changes of each directory."""
+    """Return the files by path, and the directories, after so many changes of each directory."""
     files: dict[str, Inode] = {}
     directories: set[str] = set()
     waiting = [("", ROOT_INODE)]

@@ -1,6 +1,7 @@
 """Compute the contents that one file may have after power loss; `log.storage.crash` states the rules.
 
-Decides, for one choice of how far its size came and of which bytes of each write arrived, the content of the file.
+What it decides: the content of the file, for one choice of how far its size came and of which bytes of each write
+arrived.
 
 Constraints: contents are made in one order, the same for the same changes, none twice.
 

@@ -6,8 +6,8 @@ Goals, most important first: one fault at a time, named by what an operator woul
 fault) pairs is a table.
 
 Constraints: a path matches a pattern as a shell's would; the file that `replace` writes first counts as the one that it
-replaces. A fault strikes once, at the first operation of its kind on a path that matches, after those that it lets
-pass. Whoever does not ask for faults pays nothing: this goes around a storage.
+replaces. A fault strikes once, at the first operation of its kind on a path that matches, after `passed_count`
+others. Without faults there is no cost: the faulty storage wraps another one.
 
 How:
 - TORN_WRITE: the first half of a write arrives, then the disk fails (StorageError).
@@ -20,7 +20,18 @@ How:
 
 A lost tail and writes out of order show after power loss only: `log.storage.crash.{lost_tail, reordered_writes}`.
 
-Example: FaultyStorage(storage, Fault("*.index", FaultKind.BIT_FLIP)).
+Example: the first write to an index finds the disk full.
+
+    >>> from broker.clock import ManualClock
+    >>> from broker.units import TimeMs
+    >>> from log.storage.memory import MemoryStorage
+    >>> inner = MemoryStorage(ManualClock(TimeMs(0)))
+    >>> storage = FaultyStorage(inner, Fault("*.index", FaultKind.NO_SPACE))
+    >>> storage.open("0.index", create=True).append(b"entry")
+    Traceback (most recent call last):
+    log.errors.StorageError: cannot write 0.index: no space left
+    >>> storage.open("0.index").append(b"entry")
+    0
 
 Source: Ganesan et al., Redundancy Does Not Imply Fault Tolerance (FAST 2017); Rebello et al. (USENIX ATC 2020).
 """

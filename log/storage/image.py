@@ -2,7 +2,15 @@
 
 What it decides: nothing; it is what a crash leaves, and what a storage in memory can begin with.
 
-Example: image_of(MemoryStorage(clock)) == DiskImage({}, frozenset()).
+Example:
+
+    >>> from broker.clock import ManualClock
+    >>> from broker.units import TimeMs
+    >>> from log.storage.memory import MemoryStorage
+    >>> storage = MemoryStorage(ManualClock(TimeMs(0)))
+    >>> storage.make_directory("topic-0")
+    >>> image_of(storage)
+    DiskImage(files={}, directories=frozenset({'topic-0'}))
 """
 
 from __future__ import annotations

@@ -13,6 +13,17 @@ one, so that views already taken keep what they show, and lie in bytes that are 
 
 Times of modification come from the clock, at each change of content.
 
+Example: a view keeps what it shows after the file is cut.
+
+    >>> from broker.clock import ManualClock
+    >>> file = MemoryStorage(ManualClock(TimeMs(0))).open("0.log", create=True)
+    >>> file.append(b"abcdef")
+    0
+    >>> view = file.view()
+    >>> file.truncate(2)
+    >>> bytes(view), bytes(file.view())
+    (b'abcdef', b'ab')
+
 Left out: a capacity. A full disk is one of the faults of `log.storage.faults`.
 """
 

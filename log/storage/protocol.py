@@ -4,7 +4,7 @@ What it decides: what the rest of `log` may assume of a disk. Two storages keep 
 files and `MemoryStorage` in memory; `FaultyStorage` and `RecordedStorage` go around either or the latter.
 
 Goals, most important first:
-1. The two storages are the same to whoever uses them, so that a simulation in memory tells something about disks.
+1. The two storages behave alike, so that a simulation in memory is valid for disks.
 2. Nothing outside the root is ever touched, whatever a path says.
 3. The cheap path is cheap: appending a small batch in memory costs about a microsecond.
 
@@ -18,9 +18,8 @@ Constraints:
   renamed or removed) by `sync_directory` of the directory that holds it.
 - A view never dies: it shows the bytes that the file had when it was taken, also after the file has grown, was cut,
   renamed or removed. Only `write_at` below its end may show through.
-
-Errors: `MissingFileError` for what is not there (nothing was done), `StorageError` for what the disk refuses (whether
-it was done is not known), `UsageError` for a path that cannot be one.
+- `MissingFileError` means that a file or directory is missing and nothing was done; `StorageError` that the disk
+  failed, and whether the operation took effect is unknown; `UsageError` that a path is invalid.
 
 Left out: locks, permissions, links, and more than one user of a storage at a time.
 

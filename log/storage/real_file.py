@@ -7,14 +7,14 @@ Goals, most important first:
 2. Reads copy nothing: a view is a mapping of the file.
 
 How:
-`view` maps the file and keeps the mapping until the file has outgrown it; older mappings live as long as something
-looks at them. Bytes of a mapping that lie behind the end of its file must not be touched: the system answers with a
-signal that ends the process. So a cut first asks whether anybody looks. If nobody does, the file is cut in place; else
-what is kept is copied to `NAME.tmp`, synced, and renamed over the file: the views keep the old one.
+`view` maps the file and keeps the mapping until the file has outgrown it; older mappings live as long as a view
+uses them. Bytes of a mapping that lie behind the end of its file must not be touched: the system answers with a
+signal that ends the process. So a cut first checks for views. Without any, the file is cut in place; else the rest
+is copied to `NAME.tmp`, synced, and renamed over the file: the views keep the old one.
 
 Example: a view of 100 bytes is held; after truncate(40) it still shows 100, and a new one shows 40.
 
-Left out: two open files of one name at a time, of which one cuts; a file that somebody else cuts while it is mapped.
+Left out: two open files of one name at a time, of which one cuts; a file that another process cuts while it is mapped.
 
 Source: Kafka's FileRecords and FileLock, 4.0.
 """
@@ -191,7 +191,7 @@ class RealFile:
         self._mapping = self._over = None
 
     def _is_put_over(self, position: int, end: int, data: Buffer) -> bool:
-        """Write over what is there through memory; tell whether that could be done."""
+        """Overwrite bytes through memory; return whether that was possible."""
         over = self._over
         if over is None or end > over.size_bytes:
             over = self._over = Overwriting(self._descriptor, self._size_bytes)
@@ -201,7 +201,7 @@ class RealFile:
         return True
 
     def _is_looked_at(self) -> bool:
-        """Tell whether a view is in use, and unmap what nobody uses."""
+        """Return whether a view is in use, and unmap unused mappings."""
         self._mapping = None
         for mapping in tuple(self._mappings):
             try:
@@ -211,7 +211,7 @@ class RealFile:
         return False
 
     def _continue_in_copy(self, size_bytes: int) -> None:
-        """Go on with a copy of the first `size_bytes` bytes under the same name; the views keep the file as it was."""
+        """Replace the file by a copy of its first `size_bytes` bytes; views keep the old file."""
         real = self._storage.real_path(self.path)
         temporary = real + TEMPORARY_SUFFIX
         copy = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | OPEN_FLAGS, 0o644)
@@ -233,7 +233,7 @@ class RealFile:
 
 
 def _write_fully(descriptor: int, data: Buffer, position: int) -> None:
-    """Write all of `data`, however little the system takes at a time."""
+    """Write all of `data`, in as many system calls as needed."""
     written = os.pwrite(descriptor, data, position)
     while written < len(data):
         more = os.pwrite(descriptor, memoryview(data)[written:], position + written)

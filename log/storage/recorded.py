@@ -2,8 +2,8 @@
 
 What it decides: what counts as a change, and in which order changes came.
 
-Goals, most important first: whoever does not ask for a record pays nothing, as the recorder goes around a storage;
-the record is a value.
+Goals, most important first: without a recording there is no cost, as the recorder wraps a storage; a recording is a
+value.
 
 Constraints: every change is written down when it has happened: bytes written, sizes set, names made, moved and removed,
 and what was synced, or failed to be. Of a write that failed half-way, what arrived is written down.
@@ -73,7 +73,7 @@ class Link:
 
 @attrs.frozen
 class Unlink:
-    """A name removed."""
+    """A name removed from a directory."""
 
     directory: Inode
     name: str
