@@ -14,12 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, printable
+from broker.cli import EXIT_REFUSED, printable, takes
 from broker.cluster import BrokerView, ClusterView
 from broker.entropy import JavaRandom
 from broker.errors import InputError, UsageError
@@ -53,6 +53,26 @@ class TopicRequest:
         if self.replication_factor is None:
             raise UsageError(f"topic {self.name!r} needs a replication factor; {TOPIC_FORM}")
         return PlacementSpec(0, self.partition_count, self.replication_factor)
+
+
+@attrs.frozen(kw_only=True)
+class AssignOptions:
+    """The arguments and options of `brokerside assign`; None is what was not given."""
+
+    topics: tuple[str, ...]
+    partitions: int | None
+    replication_factor: int | None
+    ids: str | None
+    dump: Path | None
+    racks: Path | None
+    fenced: str | None
+    placer_name: str
+    seed: int
+    start_index: int | None
+    grow: Path | None
+    manual: str | None
+    output: str
+    checked: bool
 
 
 def parse_broker_list(text: str) -> tuple[BrokerId, ...]:
@@ -100,18 +120,18 @@ def _read_view(path: Path) -> ClusterView:
     return view
 
 
-def _brokers(ids: str | None, dump: Path | None, racks: Path | None, fenced: str | None) -> tuple[BrokerView, ...]:
-    if (ids is None) == (dump is None):
+def _brokers(options: AssignOptions) -> tuple[BrokerView, ...]:
+    if (options.ids is None) == (options.dump is None):
         raise UsageError("name the brokers by --brokers LIST or by --from DUMP, one of the two")
-    if dump is not None:
-        brokers = _read_view(dump).brokers
+    if options.dump is not None:
+        brokers = _read_view(options.dump).brokers
     else:
-        assert ids is not None
-        brokers = tuple(BrokerView(id=each) for each in parse_broker_list(ids))
-    if racks is not None:
-        rack_of = dict(read_racks(racks.read_bytes(), source=racks.name).for_cluster(""))
+        assert options.ids is not None
+        brokers = tuple(BrokerView(id=each) for each in parse_broker_list(options.ids))
+    if options.racks is not None:
+        rack_of = dict(read_racks(options.racks.read_bytes(), source=options.racks.name).for_cluster(""))
         brokers = tuple(attrs.evolve(broker, rack=rack_of.get(broker.id, broker.rack)) for broker in brokers)
-    out = set(parse_broker_list(fenced)) if fenced else set()
+    out = set(parse_broker_list(options.fenced)) if options.fenced else set()
     unknown = sorted(out - {broker.id for broker in brokers})
     if unknown:
         raise UsageError(f"--fenced names broker {unknown[0]}, which is not among the brokers")
@@ -138,32 +158,26 @@ def grown(
     return Assignment.of_topic(topic.name, matrix, start_partition=count)
 
 
-def _assignment(
-    topics: Sequence[str],
-    brokers: Sequence[BrokerView],
-    *,
-    partitions: int | None,
-    replication_factor: int | None,
-    placer_name: str,
-    seed: int,
-    start_index: int | None,
-    grow: Path | None,
-    manual: str | None,
-) -> Assignment:
-    if manual is not None:
+def _assignment(options: AssignOptions, brokers: Sequence[BrokerView]) -> Assignment:
+    topics = options.topics
+    if options.manual is not None:
         if len(topics) != 1:
             raise UsageError(f"--replica-assignment places one topic; {len(topics)} are named")
-        return Assignment.of_topic(topics[0], validate_manual_assignment(parse_replica_assignment(manual), brokers))
-    asked = [parse_topic(text, partition_count=partitions, replication_factor=replication_factor) for text in topics]
-    placer = load_placer(placer_name)
-    if start_index is not None:
+        manual = validate_manual_assignment(parse_replica_assignment(options.manual), brokers)
+        return Assignment.of_topic(topics[0], manual)
+    asked = [
+        parse_topic(text, partition_count=options.partitions, replication_factor=options.replication_factor)
+        for text in topics
+    ]
+    placer = load_placer(options.placer_name)
+    if options.start_index is not None:
         if not isinstance(placer, ClassicPlacer):
-            raise UsageError(f"--start-index is for the classic placer; the placer is {placer_name}")
-        placer = ClassicPlacer(fixed_start_index=start_index)
-    if grow is None:
-        return place_topics(asked, brokers, placer, seed)
-    now = _read_view(grow)
-    return concatenate(grown(topic, now, brokers, placer, seed) for topic in asked)
+            raise UsageError(f"--start-index is for the classic placer; the placer is {options.placer_name}")
+        placer = ClassicPlacer(fixed_start_index=options.start_index)
+    if options.grow is None:
+        return place_topics(asked, brokers, placer, options.seed)
+    now = _read_view(options.grow)
+    return concatenate(grown(topic, now, brokers, placer, options.seed) for topic in asked)
 
 
 def table_lines(assignment: Assignment, brokers: Iterable[BrokerView]) -> Iterator[str]:
@@ -227,30 +241,22 @@ def broken_lines(assignment: Assignment, brokers: Sequence[BrokerView]) -> list[
     help="kafka-reassign-partitions JSON, or a table for people.",
 )
 @click.option("--check", "checked", is_flag=True, help="Also check the constraints; exit status 1 when one is broken.")
-def assign(
-    topics: tuple[str, ...],
-    ids: str | None,
-    dump: Path | None,
-    racks: Path | None,
-    fenced: str | None,
-    output: str,
-    checked: bool,
-    **how: Any,
-) -> int:
+@takes(AssignOptions)
+def assign(options: AssignOptions) -> int:
     """Print where Kafka would place TOPICs, in the order given, as one controller would.
 
     \b
     brokerside assign orders:12:3 audit:6:3 --brokers 0-5 --racks racks.csv --seed 7
     brokerside assign orders:24 --grow today.txt --from today.txt --placer classic
     """
-    brokers = _brokers(ids, dump, racks, fenced)
-    assignment = _assignment(topics, brokers, **how)
-    if output == "json":
+    brokers = _brokers(options)
+    assignment = _assignment(options, brokers)
+    if options.output == "json":
         click.echo(write_reassignment(assignment))
     else:
         for line in table_lines(assignment, brokers):
             click.echo(line)
-    broken = broken_lines(assignment, brokers) if checked else []
+    broken = broken_lines(assignment, brokers) if options.checked else []
     for line in broken:
         click.echo(line, err=True)
     return EXIT_REFUSED if broken else 0

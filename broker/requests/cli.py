@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from broker.cli import takes
 from broker.config.setting import Scope
 from broker.config.settings import Settings
 from broker.entropy import SplitMix64, derive
@@ -26,6 +27,43 @@ from broker.units import DurationMs
 
 LOADS_DEFAULT: Final = (25, 50, 75, 90, 100, 110)
 _POSITIVE: Final = click.IntRange(min=1)
+
+
+@attrs.frozen(kw_only=True)
+class RequestsOptions:
+    """The options of `brokerside requests`: the loads, and the threads and clients of the broker under them."""
+
+    loads: tuple[int, ...]
+    rates: tuple[int, ...]
+    seconds: int
+    seed: int
+    connections: int
+    network_threads: int | None
+    io_threads: int | None
+    queue: int | None
+    slow_handlers: int
+    slow_factor: int
+    as_json: bool
+
+    def request_path(self) -> RequestPathOptions:
+        """Return the broker's threads and queue; what is not given is Kafka's default."""
+        given = {
+            "num.network.threads": self.network_threads,
+            "num.io.threads": self.io_threads,
+            "queued.max.requests": self.queue,
+        }
+        texts = {name: str(value) for name, value in given.items() if value is not None}
+        return RequestPathOptions.of(Settings.parse(Scope.BROKER, texts))
+
+    def load(self, requests_per_second: int) -> Load:
+        """Return the load of one run."""
+        return Load(
+            requests_per_second=requests_per_second,
+            duration_ms=DurationMs(self.seconds * 1000),
+            connection_count=self.connections,
+            slow_handler_count=self.slow_handlers,
+            slow_factor=self.slow_factor,
+        )
 
 
 @click.command(name="requests")
@@ -43,9 +81,8 @@ _POSITIVE: Final = click.IntRange(min=1)
 @click.option("--slow-handlers", type=click.IntRange(min=0), default=0, help="Handlers that are slow.")
 @click.option("--slow-factor", type=_POSITIVE, default=100, show_default=True, help="How many times slower they are.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything measured as JSON.")
-def requests_command(
-    loads: Sequence[int], rates: Sequence[int], seconds: int, seed: int, as_json: bool, **how: Any
-) -> int:
+@takes(RequestsOptions)
+def requests_command(options: RequestsOptions) -> int:
     """Simulate produce, fetch and metadata requests through a broker's threads and queues, at several loads.
 
     \b
@@ -54,38 +91,18 @@ def requests_command(
       brokerside requests --load 80 --slow-handlers 1 --slow-factor 200
       brokerside requests --rate 20000 --io-threads 4 --json
     """
-    options = _options(how)
-    capacity = capacity_per_second(options, REQUEST_KINDS)
-    asked = rates or [max(1, capacity * percent // 100) for percent in loads]
+    path = options.request_path()
+    capacity = capacity_per_second(path, REQUEST_KINDS)
+    rates = options.rates or [max(1, capacity * percent // 100) for percent in options.loads]
     reports = [
-        RequestPath(
-            options,
-            Load(
-                requests_per_second=rate,
-                duration_ms=DurationMs(seconds * 1000),
-                connection_count=how["connections"],
-                slow_handler_count=how["slow_handlers"],
-                slow_factor=how["slow_factor"],
-            ),
-            SplitMix64(derive(seed, index)),
-        ).run()
-        for index, rate in enumerate(asked)
+        RequestPath(path, options.load(rate), SplitMix64(derive(options.seed, index))).run()
+        for index, rate in enumerate(rates)
     ]
-    if as_json:
+    if options.as_json:
         click.echo(json.dumps([_as_json(report) for report in reports], indent=2))
     else:
         Console(soft_wrap=True).print(_table(reports, capacity))
     return 0
-
-
-def _options(how: dict[str, Any]) -> RequestPathOptions:
-    names = {
-        "network_threads": "num.network.threads",
-        "io_threads": "num.io.threads",
-        "queue": "queued.max.requests",
-    }
-    texts = {name: str(how[option]) for option, name in names.items() if how[option] is not None}
-    return RequestPathOptions.of(Settings.parse(Scope.BROKER, texts))
 
 
 def _table(reports: Sequence[PathReport], capacity: int) -> Table:

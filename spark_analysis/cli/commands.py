@@ -52,7 +52,7 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
         "assign": Joined(
             "placement.cli",
             "assign",
-            "Print where Kafka would place TOPICs: one controller's life, topics in the order given.",
+            "Print where Kafka would place TOPICs, in the order given, as one controller would.",
         ),
         "config": Joined(
             "broker.__main__",
