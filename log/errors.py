@@ -83,7 +83,7 @@ class CorruptSnapshotError(CorruptDataError):
 
 
 class CheckpointError(CorruptDataError):
-    """A checkpoint or metadata file that Kafka refuses; `kafka_class` is what Kafka throws for this fault."""
+    """A checkpoint or metadata file that Kafka refuses; `kafka_class` names the exception that Kafka throws."""
 
     kafka_class: str = "org.apache.kafka.common.errors.KafkaStorageException"
 

@@ -150,7 +150,7 @@ class _Planned:
         return found
 
     def run(self, data: memoryview, ends: Int64Array, low: int) -> BatchRun:
-        """Return batches from the number `low` on, written to `data`, as a run."""
+        """Return the batches from number `low` on, encoded into `data`, as a run."""
         high = low + len(ends)
         return BatchRun(data, ends, self.last_offsets[low:high], self.max_timestamps[low:high])
 

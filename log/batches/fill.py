@@ -59,7 +59,7 @@ class ColumnFill:
         self.state[:] = (self.state[kernel.BATCH] + 1, 0, 0)
 
     def next_columns(self, rows_max: int = ROWS_MAX) -> RecordColumns:
-        """Return the next rows; they end before a broken batch, or where the columns are full."""
+        """Return the next rows, up to a damaged batch or until the columns are full."""
         row_count = self._row_count(rows_max)
         wide = self.memory.int64_table(kernel.WIDE_COUNT, row_count)
         narrow = self.memory.int32_table(kernel.NARROW_COUNT, row_count)

@@ -65,7 +65,7 @@ def walk(
 
 
 def named(rows: Int64Array, end_position: int, damage: Damage | None) -> HeaderColumns:
-    """Return int64[ROW_COUNT, B] as columns."""
+    """Return the table int64[ROW_COUNT, B] as named columns."""
     return HeaderColumns(
         position=rows[kernel.POSITION],
         size_bytes=rows[kernel.SIZE_BYTES],

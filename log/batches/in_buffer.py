@@ -3,8 +3,8 @@
 What it decides: where one batch ends and the next begins, and when there is none. Kafka has two readers, over files
 and over memory, which differ at the edges; recovery's outcome depends on which one reads, so both are here.
 
-Constraints: what is incomplete ends the iteration in silence, since a file that is being written ends so. What
-cannot be a size is damage.
+Constraints: an incomplete batch ends the iteration silently, since a file that is being written ends so. An
+impossible size is damage.
 
 How: offset int64, size int32, and the magic 16 bytes in. The file reader wants more than 17 bytes and takes any magic,
 all from 2 on for a 2 and all below for a message; the memory reader refuses a magic other than 0, 1, 2.

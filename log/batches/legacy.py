@@ -1,7 +1,7 @@
 """Read messages of magic 0 and 1, plain or compressed in a wrapper message.
 
 What it decides: what old log files say. A message is an entry of its own; a compressed set of messages is the value of
-a wrapper message without key. Both answer what a batch answers, so nothing else needs to know of them.
+a wrapper message without key. Both implement RecordBatch, so few other modules know of them.
 
 Constraints: a wrapper's last offset is its own; its base offset is known only by looking inside. Inner messages
 are not compressed again. Their checksums are not looked at, as in Kafka; the wrapper's covers them.

@@ -3,8 +3,8 @@
 What it decides: when an array may be written over. The system hands out new memory page by page, each with a fault and
 four kibibytes of zeros: a scan that takes new memory for each chunk spends more on that than on the records.
 
-Constraints: what was handed out stays as it is for as long as anybody holds it, or a slice, a view or a memoryview of
-it. No more than `KEPT_MAX` buffers are kept; with a caller that keeps every chunk, all memory is new.
+Constraints: an array stays unchanged while a reference to it exists, or to a slice, a view or a memoryview of it. No
+more than `KEPT_MAX` buffers are kept; with a caller that keeps every chunk, all memory is new.
 
 How: arrays are views of buffers of bytes, and a view holds its buffer; CPython counts who does.
 

@@ -2,8 +2,8 @@
 
 What it decides: in which pieces a file is read, what is checked, and what happens at damage.
 
-Goals, most important first: what is handed out is what Kafka's reader would hand out; any file is read in bounded
-memory; every record costs tens of nanoseconds. Damage costs what lies in it, and no more, when asked to keep going.
+Goals, most important first: the records are those that Kafka's reader returns; any file is read in bounded memory;
+every record costs tens of nanoseconds; with `keep_going`, damage loses only the bytes it covers.
 
 Constraints: at most one batch's decompressed records (`decompressed_bytes_max`) and `fill.ROWS_MAX` rows are held at a
 time, beside about `header_table.CHUNK_BYTES`. Rows come in the order of the file. A chunk stays as it is for as long as
@@ -82,7 +82,7 @@ def scan(
     options: ScanOptions = DEFAULT_OPTIONS,
     source: str = "",
 ) -> Iterator[RecordColumns]:
-    """Yield the records as columns, a bounded number at a time.
+    """Yield the records of a file as columns, a bounded number at a time.
 
     Raises CorruptDataError (a subclass with `kafka_class`, position and `source`) at the first damage, after all that
     stands before it was yielded. With `keep_going` nothing is raised: `damages` of a chunk lists the damage skipped

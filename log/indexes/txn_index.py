@@ -1,6 +1,6 @@
 """Store the aborted transactions of a segment, and find those that a read-committed fetch must skip.
 
-What it decides: what a reader of committed records must leave out: `collect` gives the aborted transactions that
+What it decides: which records a read-committed fetch must skip: `collect` returns the aborted transactions that
 overlap a range of offsets.
 
 Goals, most important first:

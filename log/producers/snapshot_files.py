@@ -1,7 +1,7 @@
 """Find, write and remove the producer snapshot files of a partition's directory.
 
-What it decides: which of them are kept: those that stand at the base of a segment, and one that stands beyond them
-all, which is what a shutdown leaves.
+What it decides: which snapshots are kept: those at the base offset of a segment, and one above all of them, as a
+shutdown leaves it.
 
 Constraints: a file is known by its offset; one that is gone when it should be removed is no fault.
 

@@ -1,7 +1,7 @@
 """Name a partition's files, and read offsets and kinds from their names.
 
 What it decides: which file belongs to which segment: 20 digits of its base offset (the first offset it may hold),
-then what it is, then how far on its way it is.
+then the file's kind, then its stage (such as .swap).
 
 Constraints: a name that is not ours has no offset; it is left alone, never guessed at.
 

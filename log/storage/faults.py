@@ -68,8 +68,7 @@ WRITE_FAULTS: Final = frozenset(
 
 @attrs.frozen
 class Fault:
-    """A fault at the paths that match `pattern` (as in a shell), after `passed_count` operations that it could
-    strike."""
+    """A fault at paths that match a shell pattern, after `passed_count` operations that the fault could strike."""
 
     pattern: str
     kind: FaultKind
