@@ -210,27 +210,29 @@ def broken_lines(assignment: Assignment, brokers: Sequence[BrokerView]) -> list[
 
 @click.command()
 @click.argument("topics", nargs=-1, required=True, metavar="TOPIC[:PARTITIONS[:FACTOR]]...")
-@click.option("--partitions", type=int, help="Partitions of topics that do not say.")
-@click.option("--replication-factor", type=int, help="Replicas of topics that do not say.")
-@click.option("--brokers", "ids", metavar="LIST", help="Ids and ranges of the brokers, such as 0-5,7.")
-@click.option("--from", "dump", type=_FILE, help="Take the brokers from a dump of the cluster, in any format known.")
+@click.option("--partitions", type=int, help="Number of partitions of topics that give none.")
+@click.option("--replication-factor", type=int, help="Replication factor of topics that give none.")
+@click.option("--brokers", "ids", metavar="LIST", help="Broker ids and ranges of ids, such as 0-5,7.")
+@click.option("--from", "dump", type=_FILE, help="Take the brokers from a dump of the cluster, in any known format.")
 @click.option("--racks", type=_FILE, help='Racks of the brokers: JSON such as {"0": "az1"}, or CSV lines broker,rack.')
-@click.option("--fenced", metavar="LIST", help="Brokers that are fenced.")
+@click.option("--fenced", metavar="LIST", help="Ids of the brokers that are fenced (default: none).")
 @click.option(
     "--placer",
     "placer_name",
     default="striped",
     show_default=True,
-    help="striped (KRaft), classic (before KRaft), or one that a package offers.",
+    help="Placer: striped (KRaft), classic (before KRaft), or one that a package offers.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of java.util.Random, as in Kafka's placer.")
-@click.option("--start-index", type=click.IntRange(0), help="Classic placer: fixed start index instead of drawn ones.")
-@click.option("--grow", type=_FILE, help="Dump that shows the topics now; print the partitions that growing them adds.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of java.util.Random; equal seeds place alike."
+)
+@click.option("--start-index", type=click.IntRange(0), help="Start index of the classic placer (default: drawn).")
+@click.option("--grow", type=_FILE, help="Dump of the present topics; print only the partitions added to them.")
 @click.option(
     "--replica-assignment",
     "manual",
     metavar="LIST",
-    help="Check and print this assignment instead, as kafka-topics takes it: 1:2,2:3 for two partitions.",
+    help="Check and print this assignment, in the form of kafka-topics: 1:2,2:3 for two partitions.",
 )
 @click.option(
     "--format",
@@ -238,9 +240,11 @@ def broken_lines(assignment: Assignment, brokers: Sequence[BrokerView]) -> list[
     type=click.Choice(["json", "table"]),
     default="json",
     show_default=True,
-    help="kafka-reassign-partitions JSON, or a table for people.",
+    help="Output format: kafka-reassign-partitions JSON, or a table.",
 )
-@click.option("--check", "checked", is_flag=True, help="Also check the constraints; exit status 1 when one is broken.")
+@click.option(
+    "--check", "checked", is_flag=True, help="Check the constraints too; exit with status 1 when one is broken."
+)
 @takes(AssignOptions)
 def assign(options: AssignOptions) -> int:
     """Print where Kafka would place TOPICs, in the order given, as one controller would.

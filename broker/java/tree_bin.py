@@ -64,6 +64,7 @@ class TreeBin:
         """Insert a key. Cost: n, to find its place in the iteration order."""
         parent = self._insert(key)
         assert parent is not None, "a tree bin is never empty"
+        # putTreeVal links a new node into the list right behind its parent in the tree, not at the end.
         self.order.insert(self.order.index(parent.key) + 1, key)
         self._move_root_to_front()
 
@@ -73,6 +74,8 @@ class TreeBin:
         self.order.remove(key)
         assert self.root is not None
         left, right = self.root.children
+        # removeTreeNode: a tree this small goes back to a list (untreeify). Java looks before it removes the node
+        # from the tree, so the test is on the tree that still holds the key.
         if left is None or right is None or left.children[0] is None:
             return False
         if node.children[0] is not None and node.children[1] is not None:
@@ -117,17 +120,20 @@ class TreeBin:
             sibling = parent.children[1 - side]
             assert sibling is not None, "the other side has a black node more"
             if sibling.red:
+                # The sibling is made black by a rotation first; the cases below need a black one.
                 sibling.red, parent.red = False, True
                 self._rotate(parent, side)
                 sibling = parent.children[1 - side]
                 assert sibling is not None, "a red node's children are black nodes"
             near, far = sibling.children[side], sibling.children[1 - side]
             if not (near is not None and near.red) and not (far is not None and far.red):
+                # Nobody can lend a red node: the loss moves one level up.
                 sibling.red = True
                 node = parent
                 continue
             if far is None or not far.red:
                 assert near is not None
+                # Only the near nephew is red: a rotation makes it the far one.
                 near.red, sibling.red = False, True
                 self._rotate(sibling, 1 - side)
                 sibling, far = near, sibling
@@ -138,11 +144,12 @@ class TreeBin:
 
     def _move_root_to_front(self) -> None:
         assert self.root is not None
+        # moveRootToFront: the bin's first node has to be the root, or look-ups would begin in the wrong place.
         self.order.remove(self.root.key)
         self.order.insert(0, self.root.key)
 
     def _insert(self, key: TreeKey) -> TreeNode | None:
-        """Insert the key below the node where its search ends, rebalance, and return that node."""
+        """Insert the key, rebalance, and return the node that became its parent; None for an empty tree."""
         parent, below = None, self.root
         while below is not None:
             parent, below = below, below.children[key > below.key]
@@ -157,11 +164,13 @@ class TreeBin:
             parent, grandparent = node.parent, node.parent.parent
             side = int(grandparent.children[1] is parent)
             uncle = grandparent.children[1 - side]
+            # Both parents of this level are red: recolour, and the conflict moves two levels up.
             if uncle is not None and uncle.red:
                 parent.red = uncle.red = False
                 grandparent.red = True
                 node = grandparent
                 continue
+            # An inner grandchild is turned into an outer one first.
             if parent.children[1 - side] is node:
                 self._rotate(parent, side)
                 node, parent = parent, node

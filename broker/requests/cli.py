@@ -69,18 +69,28 @@ class RequestsOptions:
 @click.command(name="requests")
 @click.option(
     "--load", "loads", type=click.IntRange(1, 1000), multiple=True, default=LOADS_DEFAULT, show_default=True,
-    metavar="PERCENT", help="Load, in percent of what the threads can carry; may be given several times.",
+    metavar="PERCENT", help="Load in percent of the threads' capacity; may be given several times.",
 )  # fmt: skip
-@click.option("--rate", "rates", type=_POSITIVE, multiple=True, help="Requests a second, instead of --load.")
-@click.option("--seconds", type=click.IntRange(1, 3600), default=2, show_default=True, help="Simulated time of a run.")
-@click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same run.")
-@click.option("--connections", type=_POSITIVE, default=1000, show_default=True, help="Clients' connections.")
-@click.option("--network-threads", type=_POSITIVE, help="num.network.threads; Kafka's default if not given.")
-@click.option("--io-threads", type=_POSITIVE, help="num.io.threads; Kafka's default if not given.")
-@click.option("--queue", type=_POSITIVE, help="queued.max.requests; Kafka's default if not given.")
-@click.option("--slow-handlers", type=click.IntRange(min=0), default=0, help="Handlers that are slow.")
-@click.option("--slow-factor", type=_POSITIVE, default=100, show_default=True, help="How many times slower they are.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything measured as JSON.")
+@click.option("--rate", "rates", type=_POSITIVE, multiple=True, help="Load in requests per second, instead of --load.")
+@click.option(
+    "--seconds",
+    type=click.IntRange(1, 3600),
+    default=2,
+    show_default=True,
+    help="Simulated duration of a run, in seconds.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random generator.")
+@click.option("--connections", type=_POSITIVE, default=1000, show_default=True, help="Number of client connections.")
+@click.option("--network-threads", type=_POSITIVE, help="num.network.threads (default: Kafka's).")
+@click.option("--io-threads", type=_POSITIVE, help="num.io.threads (default: Kafka's).")
+@click.option("--queue", type=_POSITIVE, help="queued.max.requests (default: Kafka's).")
+@click.option(
+    "--slow-handlers", type=click.IntRange(min=0), default=0, show_default=True, help="Number of slow handlers."
+)
+@click.option(
+    "--slow-factor", type=_POSITIVE, default=100, show_default=True, help="Factor by which slow handlers are slower."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print all measures as JSON.")
 @takes(RequestsOptions)
 def requests_command(options: RequestsOptions) -> int:
     """Simulate produce, fetch and metadata requests through a broker's threads and queues, at several loads.

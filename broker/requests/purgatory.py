@@ -103,6 +103,7 @@ class Purgatory(Generic[Key]):
             return True
         for key in keys:
             self._watched.setdefault(key, []).append(waiting)
+        # Watched first and tried once more: an event between the first try and the watching would otherwise be missed.
         self._estimated_count += bool(keys)
         if waiting.try_complete():
             return True

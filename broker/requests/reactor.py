@@ -186,6 +186,7 @@ class RequestPath:
         """Give an idle processor its next work: a response to send if there is one, else a request to read."""
         if processor.is_busy:
             return
+        # Kafka's processor handles new responses before it polls for requests.
         if processor.responses:
             request = processor.responses.popleft()
             request.sending_us = self.now_us
@@ -209,6 +210,8 @@ class RequestPath:
         request.connection.waiting.popleft()
         request.connection.take(ChannelInput.REQUEST_RECEIVED)
         if len(self.queue) >= self.options.queued_requests_max:
+            # RequestChannel.sendRequest blocks: while the queue is full, this network thread serves none of its
+            # connections.
             processor.stuck = request
             self.stuck.append(processor)
             self.stuck_processors.change(1, self.now_us)
@@ -232,6 +235,7 @@ class RequestPath:
             slowness = self.load.slow_factor if handler < self.load.slow_handler_count else 1
             cost_us = exponential(self.entropy, request.kind.handle_us * slowness)
             self._after(cost_us, lambda handler=handler, request=request: self._handled(handler, request))  # type: ignore[misc]  # mypy does not infer lambda defaults.
+            # The queue has room for one request again. It belongs to whoever waited longest.
             if self.stuck:
                 self._unstick(self.stuck.popleft())
 

@@ -102,6 +102,8 @@ class _Wheel(Generic[Task]):
         tick = entry.expiration_ms // self.tick_ms
         bucket = self.buckets[tick % len(self.buckets)]
         entry.put(bucket)
+        # Only a bucket that is new in this round enters the queue (Kafka's DelayQueue): one entry per bucket, not per
+        # task.
         if bucket.expiration_ms != tick * self.tick_ms:
             bucket.expiration_ms = tick * self.tick_ms
             heapq.heappush(self.used, (bucket.expiration_ms, id(bucket), bucket))

@@ -54,15 +54,15 @@ class Answer:
     "name",
     default="range",
     show_default=True,
-    help=f"{', '.join(KAFKAS)}, or one that a package offers.",
+    help=f"Assignor: {', '.join(KAFKAS)}, or one that a package offers.",
 )
 @click.option(
-    "--previous", type=_FILE, help="What members held: JSON, or what kafka-consumer-groups --describe printed."
+    "--previous", type=_FILE, help="Former assignment: JSON, or the output of kafka-consumer-groups --describe."
 )
-@click.option("--compare", is_flag=True, help="All of Kafka's assignors side by side, and the one named.")
-@click.option("--corrected", is_flag=True, help="Sticky assignors without the known defects of Kafka's.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of assignors that draw; Kafka's never do.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with all moves; it can be a --previous.")
+@click.option("--compare", is_flag=True, help="Compare all of Kafka's assignors, and the one named.")
+@click.option("--corrected", is_flag=True, help="Use the sticky assignors without Kafka's known defects.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of assignors that draw; Kafka's never draw.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with all moves; --previous reads it back.")
 def assign_command(
     spec: Path, name: str, previous: Path | None, compare: bool, corrected: bool, seed: int, as_json: bool
 ) -> int:

@@ -113,6 +113,7 @@ def level(table: Int64Array, may_hold: BoolTable) -> None:
         giver = int(np.where(settled, -1, sizes).argmax())
         chain = _chain_to_least(table, may_hold, giver)
         if chain is None:
+            # Nothing reachable has two fewer, and later moves only bring sizes closer: this member stays as it is.
             settled[giver] = True
             continue
         for source, topic, target in chain:
@@ -127,6 +128,7 @@ def _chain_to_least(table: Int64Array, may_hold: BoolTable, giver: int) -> list[
     queue = [giver]
     for member in queue:
         for topic in np.flatnonzero((table[member] > 0) & ~topics_seen).tolist():
+            # A topic's subscribers are reached all at once, so each topic is followed once: the search is linear.
             topics_seen[topic] = True
             for target in np.flatnonzero(may_hold[:, topic]).tolist():
                 if target not in came:

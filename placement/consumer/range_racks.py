@@ -92,10 +92,13 @@ def assign_with_racks(group: Group, subscribers: Ragged, aware: NDArray[np.bool_
         if any(group.member_racks[member] for member in state.members):
             alike.setdefault((tuple(state.members), len(state.racks)), []).append(topic)
     for together in alike.values():
+        # Topics with the same subscribers and as many partitions are co-partitioned: equal numbers go to one member,
+        # even where no single topic asks for racks.
         if len(together) > 1:
             _match_together(group, [states[topic] for topic in together], owners)
         elif aware[together[0]]:
             _deal(group, states[together[0]], owners, matching=True)
+    # What found no rack is dealt in ranges, as without racks.
     for state in states.values():
         _deal(group, state, owners, matching=False)
     return owners

@@ -218,6 +218,7 @@ def _places(spec: PlacementSpec, ring: Ring, start: ClassicStart) -> Iterator[li
     first = max(0, spec.start_partition)
     for partition in range(first, first + spec.partition_count):
         if partition > 0 and partition % size == 0:
+            # Once round the ring, the shift grows: the brokers that share partitions with a leader change.
             shift = _java_int(shift + 1)
         leader = _java_place(_java_int(partition + start.start_index), size)
         row = [leader]
@@ -238,6 +239,7 @@ def _is_eligible(place: int, row: list[int], ring: Ring) -> bool:
     if ring.racks is None:
         return True
     racks_used = {int(ring.racks[used]) for used in row}
+    # A rack is used twice only when every rack has a replica.
     rack_is_free = int(ring.racks[place]) not in racks_used or len(racks_used) == ring.rack_count
     return rack_is_free and place not in row
 

@@ -227,6 +227,8 @@ def readable_rows(spec: PlacementSpec, layout: StripeLayout, entropy: RandomSour
     rows = np.empty((spec.partition_count, spec.replication_factor), dtype=np.int32)
     unfenced_count = layout.unfenced_count
     for row in rows:
+        # A round is over: every unfenced broker has led once. New orders keep the same brokers from always
+        # following each other.
         if layout.epoch == unfenced_count > 1:
             _shuffle(layout, entropy)
         row[:] = _partition(layout, spec.replication_factor)
@@ -244,11 +246,13 @@ def _partition(layout: StripeLayout, replication_factor: int) -> list[int]:
         for rack in ring_from_offset:
             if len(replicas) == replication_factor:
                 return replicas
+            # The leader's rack has its replica: it is passed over once, and may give another when the ring comes round.
             if rack == leader_rack and not leader_rack_passed:
                 leader_rack_passed = True
                 continue
             group = layout.groups[rack]
             position = group.unfenced.next(layout.epoch)
+            # A fenced broker follows only where its rack has no unfenced one left in this epoch.
             if position == NOTHING_LEFT:
                 position = group.fenced.next(layout.epoch)
             if position != NOTHING_LEFT:

@@ -222,6 +222,8 @@ class ClassicCoordinator:
         member.update(request)
         self._expect_heartbeat(member, member.session_timeout_ms)
         if group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name:
+            # KIP-345: the restarted process keeps its assignment without a rebalance, so the record with its new member
+            # id has to be stored before the answer.
             assignments = {other.member_id: other.assignment for other in group.ordered()}
             self._outbox.store(assignments, lambda error: self._replacement_stored(request, old, old_leader_id, error))
         elif group.state is GroupState.PREPARING_REBALANCE:
@@ -236,6 +238,7 @@ class ClassicCoordinator:
         group, instance_id = self.group, old.instance_id
         assert instance_id is not None
         member = group.members.get(group.static_members.get(instance_id, UNKNOWN_MEMBER))
+        # Replaced again, or gone, while the record was being stored.
         if member is None or member.join_ticket != request.ticket:
             return
         member.join_ticket = None
@@ -275,12 +278,14 @@ class ClassicCoordinator:
     def _prepare(self) -> None:
         group = self.group
         if group.state is GroupState.COMPLETING_REBALANCE:
+            # Members that wait for an assignment must join again: the one that is awaited will never come.
             self._hand_out({}, ErrorCode.REBALANCE_IN_PROGRESS)
         group.pending_syncs.clear()
         self._timers.cancel(_SYNC)
         is_initial = group.state is GroupState.EMPTY
         group.move(GroupInput.REBALANCE, self.now_ms)
         if is_initial:
+            # group.initial.rebalance.delay.ms: consumers that start together share the first rebalance.
             delay_ms = self.options.initial_delay_ms
             self._wait_for_more(delay_ms, DurationMs(max(group.rebalance_timeout_ms - delay_ms, 0)))
         elif group.have_all_joined:
@@ -304,6 +309,7 @@ class ClassicCoordinator:
         group = self.group
         self._timers.cancel(_JOIN)
         for member in group.ordered():
+            # Dynamic members that did not join in time go; static ones stay until their session expires.
             if member.join_ticket is None and member.instance_id is None:
                 self._departed.append((member, Departure.JOIN))
                 group.remove(member.member_id)

@@ -46,9 +46,14 @@ class Balancing:
     def _one_pass(self, partitions: Sequence[int]) -> bool:
         topics, counts, moved = self.holdings.group.partition_topics, self.holdings.counts, False
         for partition in partitions:
+            # Kafka asks isBalanced before each partition. With sound claims the answer cannot stop a pass early, and
+            # asking costs more than the pass; with unsound ones isBalanced may throw, so it has to be asked where Kafka
+            # asks.
             if self.unsound and is_balanced(self.holdings):
                 break
             member = self.holdings.owner[partition]
+            # Kafka prefers the owner of an older generation (prevAssignment), if that makes sizes more even, to
+            # the least loaded subscriber.
             older = self.older.get(partition)
             if older is not None and counts[member] > self._count_of(older) + 1:
                 self._move(partition, older)
@@ -69,6 +74,7 @@ class Balancing:
         count = self.holdings.counts[member]
         if self.unsound:
             return any(count > self._count_of(other) + 1 for other in self.holdings.potential[topic])
+        # The least count among a topic's subscribers changes only when something moves: kept until `_move` clears it.
         if topic not in self.floors:
             self.floors[topic] = int(self.holdings.counts[self.holdings.candidates[topic]].min())
         return bool(count > self.floors[topic] + 1)
@@ -80,7 +86,10 @@ class Balancing:
 
     def _move(self, partition: int, target: int) -> None:
         source = self.holdings.owner[partition]
+        # If a partition of the topic went the other way before, that one goes back in place of this one:
+        # two moves become none.
         actual = self.movements.instead_of(partition, source, target)
+        # The partition that really moves may have another owner than the one that was to give.
         source = self.holdings.owner[actual]
         self.movements.record(actual, source, target)
         self.holdings.take(actual)
@@ -92,11 +101,14 @@ def is_balanced(holdings: Holdings) -> bool:
     """Return whether no partition can go to an active subscriber with at least two fewer; raise as Kafka does."""
     group, counts = holdings.group, holdings.counts
     active = np.flatnonzero(holdings.active)
+    # Sizes that differ by one at most cannot be improved, whoever subscribes to what.
     if counts[active].min() >= counts[active].max() - 1:
         return True
     order = [member for member in holding_order(group).tolist() if holdings.active[member]]
     owner = {partition: member for member in order for partition in holdings.lists[member]}
     starts = group.partition_starts.tolist()
+    # From the least loaded on: Kafka looks for one more partition that such a member could take from a member
+    # with at least two more.
     for member in sorted(order, key=lambda one: (counts[one], group.member_ranks[one])):
         held = set(holdings.lists[member])
         for topic in holdings.topics_of(member) if counts[member] != holdings.most_of(member) else ():
@@ -130,12 +142,17 @@ def assign_general(
     initial = not holdings.counts.any()
     holdings.assign_free(free)
     holdings.set_aside()
+    # balance() keeps a copy: reassignments that do not lower the score are undone, so that a rebalance never moves
+    # partitions for nothing.
     before = [list(held) for held in holdings.lists]
     score = holdings.score()
     balancing = Balancing(holdings, older, _unsound(group, older), Movements(group))
+    # First only the partitions just assigned may move, so that members keep what they hold if that suffices. After
+    # revocations Kafka leaves this pass out.
     if not revoked:
         balancing.passes(_shared(holdings, free))
     moved = balancing.passes(_shared(holdings, ordered))
+    # A first assignment has nothing to stick to: it is never undone.
     if moved and not initial and holdings.score() >= score:
         return Ragged.of(before)
     return Ragged.of(holdings.lists)

@@ -77,10 +77,13 @@ class Quotas:
     def keep(self, member: int, held: Sequence[int]) -> None:
         """Let a member keep partitions that it holds, up to its quota."""
         for partition in held:
+            # The next owner must wait until this member has revoked it (maybeRevokedPartitions).
             if self.racks.mismatch(member, partition):
                 self.revoked_from[partition] = member
         numbers, topics = self.group.partition_numbers, self.group.partition_topics
         kept = [one for one in held if one not in self.contested and not self.racks.mismatch(member, one)]
+        # Kafka sorts what a member owned by (partition, topic) before it cuts the list at the quota: which partitions
+        # leave depends on it.
         kept.sort(key=lambda one: (numbers[one], topics[one]))
         size = self.waiting.kept_size(member, len(kept))
         self.lists[member].extend(kept[:size])
@@ -91,6 +94,7 @@ class Quotas:
         left = []
         turn = 0
         for partition in partitions:
+            # Members below minQuota come before members that wait for one partition more.
             place = self.racks.next_match(partition, self.waiting.below, turn)
             if place is not None:
                 member = self.waiting.below[place]
@@ -101,6 +105,7 @@ class Quotas:
                     left.append(partition)
                     continue
                 member = self.waiting.at_least[place]
+                # Once the expected number of members is over minQuota, nobody else may exceed it.
                 if len(self.lists[member]) + 1 == self.waiting.most:
                     del self.waiting.at_least[place]
                     self.waiting.one_more_is_over()
@@ -134,6 +139,8 @@ class Quotas:
             self.give(partition, member)
             count = len(self.lists[member])
             if count == self.waiting.least:
+                # The member has minQuota: it leaves the round, and the iterator of Kafka's list stands before its
+                # successor.
                 turn -= 1
                 del self.waiting.below[turn]
                 self.waiting.at_least.append(member)
@@ -142,6 +149,8 @@ class Quotas:
 
     def give(self, partition: int, member: int) -> None:
         """Append a partition to a member's list."""
+        # A partition that another member owns, or that several claim, is in partitionsTransferringOwnership:
+        # cooperative-sticky withholds it until the former owner has let it go.
         self.lists[member].append(partition)
         if partition in self.contested or self.revoked_from.get(partition, member) != member:
             self.transfers[partition] = member

@@ -119,6 +119,8 @@ class Holdings:
         for partition in partitions if self.racks.looked_at else ():
             members = self.candidates[topics[partition]].tolist()
             fitting = [member for member in members if not self.racks.mismatch(member, partition)]
+            # Kafka keeps subscribers sorted by (size, member id); `candidates` are in order of id, and min keeps the
+            # first.
             if fitting:
                 self.give(partition, min(fitting, key=self.counts.__getitem__))
             else:
@@ -129,6 +131,7 @@ class Holdings:
     def set_aside(self) -> None:
         """Set aside members that hold all they can and nothing that another could hold (Kafka's fixed assignments)."""
         topics = self.group.partition_topics
+        # canParticipateInReassignment: a member that can neither take nor give would only weigh in the score.
         for member, held in enumerate(self.lists):
             shared = any(len(self.potential[topics[one]]) > 1 for one in held)
             self.active[member] = len(held) < self.most_of(member) or shared
@@ -140,6 +143,7 @@ class Holdings:
     def most_of(self, member: int) -> int:
         """Return Kafka's bound on how many partitions a member can hold."""
         mine, counts = self.topics_of(member), self.group.partition_counts
+        # Kafka takes a member that subscribes to as many topics as there are to subscribe to all of them.
         if len(mine) == sum(1 for topic, members in enumerate(self.potential) if members and counts[topic] > 0):
             return int(
                 sum(counts[topic] for topic, members in enumerate(self.potential) if members and counts[topic] > 0)
@@ -148,6 +152,8 @@ class Holdings:
 
     def score(self) -> int:
         """Return Kafka's balance score: the sum of size differences over all pairs of active members, as a Java int."""
+        # Sorted sizes: in the sum over pairs, the size at place i counts i times plus and n - 1 - i times minus. Java
+        # adds in 32 bits, so that very large groups overflow; the result is compared, so the overflow has to be kept.
         counts = np.sort(self.counts[self.active])
         weights = 2 * np.arange(len(counts)) - len(counts) + 1
         return int(np.int64((counts * weights).sum()).astype(np.int32))

@@ -37,13 +37,17 @@ class Movements:
     def instead_of(self, partition: int, source: int, target: int) -> int:
         """Return the partition to move in place of `partition` (Kafka's getTheActualPartitionToBeMoved)."""
         topic = int(self.group.partition_topics[partition])
+        # A partition that has moved already counts as moving from its first owner (partitionMovements keep the origin).
         opposite = self.moved.get((topic, target, self.source_of.get(partition, source)))
+        # Kafka takes the first of a HashSet: any would undo a move, but which one is part of the answer.
         return partition if opposite is None else self.partition_of[opposite.first()]
 
     def record(self, partition: int, source: int, target: int) -> None:
         """Record that `partition` moves from `source` to `target`."""
         topic = int(self.group.partition_topics[partition])
         if partition in self.source_of:
+            # A second move of one partition replaces the first: origin to the new target, and none at all if it is back
+            # home.
             first_source = self.source_of.pop(partition)
             pair = (topic, first_source, self.target_of.pop(partition))
             self.moved[pair].remove(self._key(partition))
