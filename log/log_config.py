@@ -1,4 +1,4 @@
-"""What a log runs with: Kafka's topic settings, as numbers in one value.
+"""Hold the topic settings of a log as numbers in one value.
 
 What it decides: nothing by itself; every rule of a log takes the one number it needs from here. Names follow the
 project's habit (units last, maxima last); `NAMES` says which setting of Kafka's each field is.
@@ -44,7 +44,7 @@ _FORMAT_VERSIONS: Final = ((11, 2), (10, 1))  # Since 0.11 batches of magic 2 ar
 
 @attrs.frozen(kw_only=True)
 class LogConfig:
-    """The settings of one log. Sizes in bytes, durations in ms; -1 keeps everything where a retention is meant."""
+    """The settings of one log: sizes in bytes, durations in ms, retention -1 for no limit."""
 
     segment_size_bytes: SizeBytes = attrs.field(default=SizeBytes(GIB))
     segment_ms: DurationMs = attrs.field(default=DurationMs(7 * DAY_MS))
@@ -74,12 +74,12 @@ class LogConfig:
 
     @property
     def segment_ms_max(self) -> DurationMs:
-        """Age at which a segment is rolled: a compacted log also rolls in time for its records to be cleaned."""
+        """Age in ms at which a segment is rolled; in a compacted log max.compaction.lag.ms may lower it."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms
 
     @property
     def stamps_log_append_time(self) -> bool:
-        """Whether the leader's clock, not the producer's, stamps the records."""
+        """Whether the leader's clock stamps the records (LogAppendTime), not the producer."""
         return self.timestamp_type == LOG_APPEND_TIME
 
     @classmethod
@@ -89,7 +89,7 @@ class LogConfig:
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> LogConfig:
-        """Return the config that Kafka's setting names give; what is not named has Kafka's default.
+        """Return the config of settings by Kafka's names; settings not named have Kafka's defaults.
 
         Raises UsageError for a name that no log reads.
         """

@@ -1,4 +1,4 @@
-"""A broker's whole log directory, loaded, run and left as Kafka's log manager does it.
+"""Load, run and shut down a broker's log directory as Kafka's LogManager does.
 
 What it decides: which logs there are, whether they must be recovered, what the checkpoints say of them, and when a
 deleted log's directory goes.
@@ -62,14 +62,14 @@ NO_BROKER_EPOCH: Final = BrokerEpoch(-1)
 
 
 class DuplicateLogError(UsageError):
-    """Two directories hold the same partition in the same role."""
+    """Two directories contain the same partition in the same role."""
 
     kafka_class: ClassVar[str] = "java.lang.IllegalStateException"
 
 
 @attrs.frozen(kw_only=True)
 class LogDirOptions:
-    """What a log directory is loaded with: topic settings, and which loaded logs are not this broker's any more."""
+    """Options for loading a log directory: topic settings, and the test for stray logs."""
 
     config: LogConfig = attrs.field(factory=LogConfig)
     topic_configs: Mapping[str, LogConfig] = attrs.field(factory=dict)
@@ -82,7 +82,7 @@ class LogDirOptions:
 
 @attrs.frozen
 class LogToDelete:
-    """A log whose directory has been renamed for deletion, and when that was."""
+    """A log whose directory has been renamed for deletion, and the time of the renaming."""
 
     log: PartitionLog
     since_ms: TimeMs
@@ -107,7 +107,7 @@ class LogDir:
     def open(
         cls, storage: Storage, options: LogDirOptions | None = None, *, now_ms: TimeMs, entropy: RandomSource
     ) -> LogDir:
-        """Load every partition below the storage's root, cleanly if the marker is there, else by recovery.
+        """Load every partition below the storage's root; recover the logs if the clean-shutdown marker is missing.
 
         Raises LockedError while another process uses the directory, UnexpectedDirectoryError, DuplicateLogError,
         StorageError, or CorruptDataError where Kafka's broker would not start either.
@@ -122,28 +122,28 @@ class LogDir:
 
     @property
     def logs(self) -> Mapping[TopicPartition, PartitionLog]:
-        """The logs in use."""
+        """The current logs, by partition."""
         return MappingProxyType(self._logs)
 
     @property
     def future_logs(self) -> Mapping[TopicPartition, PartitionLog]:
-        """The logs that are being copied here, to be used when they have caught up."""
+        """The future logs: replicas that are being copied into this directory."""
         return MappingProxyType(self._future_logs)
 
     @property
     def stray_logs(self) -> Mapping[TopicPartition, PartitionLog]:
-        """The logs that are not this broker's any more; nobody deletes them."""
+        """The logs of replicas that this broker no longer hosts; nothing deletes them."""
         return MappingProxyType(self._stray_logs)
 
     @property
     def logs_to_delete(self) -> tuple[LogToDelete, ...]:
-        """The logs whose directories `run_scheduled` will remove, in that order."""
+        """The logs whose directories `run_scheduled` will remove, in order of removal."""
         return tuple(self._to_delete)
 
     def create_log(
         self, partition: TopicPartition, *, now_ms: TimeMs, topic_id: str | None = None, future: bool = False
     ) -> PartitionLog:
-        """Return the partition's log, made empty if there is none; raise InconsistentTopicIdError for another topic."""
+        """Return the partition's log, created if missing; raise InconsistentTopicIdError for a different topic id."""
         kept = self._future_logs if future else self._logs
         log = kept.get(partition)
         if log is None:
@@ -157,9 +157,10 @@ class LogDir:
         return log
 
     def promote_future(self, partition: TopicPartition, *, high_watermark: Offset | None = None) -> PartitionLog:
-        """Make the future log the partition's log in this directory; the one used so far, in another, is its owner's.
+        """Make the future log the current log of its partition in this directory.
 
-        Raises UsageError if there is no future log, or a log in use here.
+        A current log in another directory is left to that directory's LogDir. Raises UsageError if this directory has
+        no future log of the partition, or has a current one.
         """
         if partition not in self._future_logs or partition in self._logs:
             raise UsageError(f"{partition} needs a future log, and no other, in this directory")
@@ -173,9 +174,9 @@ class LogDir:
     def delete_log(
         self, partition: TopicPartition, *, now_ms: TimeMs, future: bool = False, stray: bool = False
     ) -> str | None:
-        """Take a log out of use and return its directory's new name, None if there is no such log.
+        """Rename a log's directory for deletion and return the new name; None if there is no such log.
 
-        Its files go file.delete.delay.ms later; those of a stray one stay.
+        `run_scheduled` deletes the directory file.delete.delay.ms later; that of a stray log stays.
         """
         log = (self._future_logs if future else self._logs).pop(partition, None)
         if log is None:
@@ -193,7 +194,7 @@ class LogDir:
         return log.directory
 
     def truncate_to(self, offsets: Mapping[TopicPartition, Offset], *, now_ms: TimeMs) -> None:
-        """Truncate the logs in use that are named, and write the recovery points if any was cut."""
+        """Truncate the named logs to their offsets, and write the recovery points if a log was cut."""
         was_cut = False
         for partition in sorted(offsets):
             if partition in self._logs:
@@ -202,7 +203,7 @@ class LogDir:
             self.checkpoint_recovery_points()
 
     def delete_old_segments(self, *, now_ms: TimeMs) -> int:
-        """Do one round of retention over the logs that are not compacted; return how many segments went."""
+        """Apply retention once to the logs that are not compacted; return the count of deleted segments."""
         count = 0
         for partition, log in sorted(self._logs.items()):
             if not log.config.compacts:
@@ -212,7 +213,7 @@ class LogDir:
         return count
 
     def run_scheduled(self, now_ms: TimeMs) -> None:
-        """Do what is due: each log's own work, and removing the directories of deleted logs."""
+        """Run the due tasks of each log, and remove the directories of deleted logs that are due."""
         for log in self._checkpointed().values():
             log.run_scheduled(now_ms)
         delay_ms = self.options.config.file_delete_delay_ms
@@ -220,7 +221,7 @@ class LogDir:
             self._to_delete.popleft().log.delete(now_ms=now_ms)
 
     def checkpointed_high_watermark(self, partition: TopicPartition) -> Offset:
-        """Return what replication-offset-checkpoint says, 0 where it does not know the partition."""
+        """Return the partition's offset in replication-offset-checkpoint, 0 if it has none."""
         return self._checkpoint(REPLICATION_FILE).get(partition, Offset(0))
 
     def checkpoint_recovery_points(self) -> None:
@@ -228,7 +229,7 @@ class LogDir:
         self._write(RECOVERY_POINT_FILE, {key: log.recovery_point for key, log in self._checkpointed().items()})
 
     def checkpoint_log_start_offsets(self) -> None:
-        """Write log-start-offset-checkpoint: only of logs that start above their first segment's base."""
+        """Write log-start-offset-checkpoint, with the logs that start above their first segment's base."""
         self._write(LOG_START_FILE, self._raised_starts())
 
     def checkpoint_high_watermarks(self) -> None:
@@ -236,7 +237,7 @@ class LogDir:
         self._write(REPLICATION_FILE, {key: log.high_watermark for key, log in self._checkpointed().items()})
 
     def shut_down(self, *, now_ms: TimeMs, broker_epoch: BrokerEpoch = NO_BROKER_EPOCH) -> None:
-        """Flush and close every log, write recovery points and start offsets, and leave the clean-shutdown marker.
+        """Flush and close every log, write recovery points and start offsets, then the clean-shutdown marker.
 
         High watermarks are checkpointed before by whoever replicates: see `checkpoint_high_watermarks`.
         """
@@ -253,7 +254,7 @@ class LogDir:
         self._lock.release()
 
     def check_invariants(self) -> None:
-        """Raise AssertionError unless every log is filed under its own name, and the marker is gone."""
+        """Raise AssertionError unless every log is filed under its own partition and the marker is absent."""
         for kept, role in ((self._logs, DirectoryRole.CURRENT), (self._future_logs, DirectoryRole.FUTURE)):
             for partition, log in kept.items():
                 held = parse_directory_name(log.directory)
@@ -328,7 +329,7 @@ class LogDir:
 
 
 def partition_directories(storage: Storage) -> tuple[PartitionDirectory, ...]:
-    """Return the directories that hold a partition, sorted by name; raises UnexpectedDirectoryError for another one."""
+    """Return the partition directories, sorted by name; raise UnexpectedDirectoryError for any other directory."""
     names = [name for name in storage.list(ROOT) if name != REMOTE_INDEX_CACHE and storage.is_directory(name)]
     found = (parse_directory_name(name) for name in names)
     return tuple(each for each in found if each.partition.topic != METADATA_TOPIC)

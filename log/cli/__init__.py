@@ -1,1 +1,1 @@
-"""The command line: `brokerside log`, one module a command; `main` has the group."""
+"""Define the commands of `brokerside log`, one module per command; `main` holds the group."""

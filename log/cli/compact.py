@@ -5,6 +5,8 @@ Source: ours.
 
 from __future__ import annotations
 
+from pathlib import Path as Path  # The inherited constructor's annotations name it; the API reference looks here.
+
 import attrs
 import click
 
@@ -18,7 +20,7 @@ from log.tools.rework_plan import Rework
 
 @attrs.frozen(kw_only=True)
 class CompactCommand(ReworkOptions):
-    """What is compacted, and how much memory that may take."""
+    """Options of `brokerside log compact`: the partitions, the active segment, and the memory of the offset map."""
 
     include_active: bool
     map_size: str

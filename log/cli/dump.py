@@ -35,7 +35,7 @@ TableWriter: TypeAlias = Callable[[Sequence[SourceFolder], Path, Problems, Advan
 
 @attrs.frozen(kw_only=True)
 class DumpCommand(DumpOptions):
-    """What is dumped, and where to."""
+    """Options of `brokerside log dump`: the files to read, their decoding, and the output."""
 
     paths: tuple[Path, ...]
     as_json: bool

@@ -16,7 +16,7 @@ from broker.errors import CorruptDataError
 from log.cli.options import JSON, KEEP_GOING
 from log.cli.output import print_error, print_lines
 from log.metadata.durations import ClusterHistory
-from log.metadata.reading import Aside
+from log.metadata.reading import RejectedRecords
 from log.metadata.replay import Replay
 from log.tools.history_text import event_line, event_row, summary_lines, summary_row
 from log.tools.sources import metadata_files
@@ -24,7 +24,7 @@ from log.tools.sources import metadata_files
 
 @attrs.frozen(kw_only=True)
 class HistoryCommand:
-    """What is read, and which events are printed; no topics mean all."""
+    """Options of `brokerside log history`: the metadata log and the topics to print (none named: all topics)."""
 
     path: Path
     topics: tuple[str, ...]
@@ -55,8 +55,8 @@ def command(options: HistoryCommand) -> int:
     brokerside log history /var/lib/kafka/__cluster_metadata-0
     brokerside log history 00000000000000000000.log --topic orders --json
     """
-    aside = Aside() if options.keep_going else None
-    replay = Replay(metadata_files(options.path), aside=aside)
+    rejected = RejectedRecords() if options.keep_going else None
+    replay = Replay(metadata_files(options.path), rejected=rejected)
     history = ClusterHistory(replay)
     events = (event for event in history.events() if not options.topics or event.topic in options.topics)
     lines = (
@@ -70,7 +70,7 @@ def command(options: HistoryCommand) -> int:
         return EXIT_REFUSED
     summary = history.summary()
     print_lines([json.dumps(summary_row(summary), ensure_ascii=False)] if options.as_json else summary_lines(summary))
-    problems = [*replay.disagreements, *map(str, () if aside is None else aside.errors)]
+    problems = [*replay.disagreements, *map(str, () if rejected is None else rejected.errors)]
     for line in problems:
         print_error(line)
     return EXIT_REFUSED if problems else 0

@@ -1,4 +1,4 @@
-"""The options that several commands share.
+"""Define the options that several commands of `brokerside log` share.
 
 Source: ours.
 """
@@ -29,12 +29,12 @@ NOW = click.option(
 
 
 def time_ms(now_ms: int | None) -> TimeMs:
-    """Return the time that an option gives, this machine's if it is not given."""
+    """Return the time given with `--now-ms`, or the time of this machine's clock if the option is not given."""
     return TimeMs(time.time_ns() // 1_000_000 if now_ms is None else now_ms)
 
 
 def check_out(paths: Sequence[Path], out: Path) -> None:
-    """Raise UsageError if `out` lies in one of the directories that are read."""
+    """Raise UsageError if the output directory `out` lies in one of the directories that the command reads."""
     for path in paths:
         if path.is_dir() and out.resolve().is_relative_to(path.resolve()):
             raise UsageError(f"--out {out} lies in {path}, which is only read")

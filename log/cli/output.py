@@ -1,4 +1,4 @@
-"""Print lines and show progress, for all commands.
+"""Print lines and progress for all commands of `brokerside log`.
 
 Constraints: other people's strings are printed escaped. A progress bar goes to standard error, and only to a terminal.
 
@@ -27,7 +27,7 @@ LINES_PER_WRITE: Final = 1000
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines, many at a time; the lines before an error are printed."""
+    """Print lines in blocks; if the iterator raises an error, print the lines before the error first."""
     held: list[str] = []
     try:
         for line in lines:
@@ -47,7 +47,7 @@ def print_error(line: str) -> None:
 
 @contextmanager
 def progress(title: str, size_bytes: int, *, quiet: bool) -> Iterator[Advance]:
-    """Yield the function that moves the progress bar; without a terminal or for little data there is no bar."""
+    """Yield a function that advances the progress bar; print no bar without a terminal or for little data."""
     if quiet or size_bytes < BAR_SIZE_BYTES_MIN or not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -5,6 +5,8 @@ Source: ours.
 
 from __future__ import annotations
 
+from pathlib import Path as Path  # The inherited constructor's annotations name it; the API reference looks here.
+
 import attrs
 import click
 
@@ -16,7 +18,7 @@ from log.tools.rework_plan import Rework
 
 @attrs.frozen(kw_only=True)
 class RecoverCommand(ReworkOptions):
-    """What is recovered, and from which offset; None is the checkpoint's."""
+    """Options of `brokerside log recover`: the partitions and the recovery point (None: the checkpoint's)."""
 
     recovery_point: int | None
 

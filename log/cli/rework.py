@@ -1,4 +1,4 @@
-"""What `compact` and `recover` share: their options, the plan that is shown first, and the confirmation.
+"""Define the options, the printed plan and the confirmation of `brokerside log compact` and `recover`.
 
 Constraints: without `--out` or `--in-place` nothing is done. Files are changed in place only after the plan was shown
 and confirmed, and never while a broker runs on the log directory.
@@ -28,7 +28,7 @@ from log.tools.sources import expand_all
 
 @attrs.frozen(kw_only=True)
 class ReworkOptions:
-    """Which partitions are worked on, where, and under which settings."""
+    """Options of both commands: partitions, place of the output, topic settings, current time."""
 
     paths: tuple[Path, ...]
     out: Path | None
@@ -41,7 +41,7 @@ class ReworkOptions:
 
 
 def rework_options(command: Callable[..., int]) -> Callable[..., Any]:
-    """Give a command the options for the fields of `ReworkOptions`."""
+    """Add the options for the fields of `ReworkOptions` to a command."""
     options = (
         click.option(
             "--out",
@@ -75,7 +75,7 @@ def rework_options(command: Callable[..., int]) -> Callable[..., Any]:
 
 
 def run_rework(rework: Rework, options: ReworkOptions) -> int:
-    """Show what would be done, do it if it is confirmed, and return the exit status."""
+    """Print the plan, carry it out once the user confirms it, and return the exit status."""
     out = options.out
     if (out is None) == (not options.in_place):
         raise UsageError("say where to work: --out DIR for a copy, or --in-place, one of the two")

@@ -1,4 +1,4 @@
-"""`brokerside log stats`: measure the contents of logs, and what compaction would save.
+"""`brokerside log stats`: measure the contents of logs and estimate the bytes that compaction would save.
 
 Source: ours.
 """
@@ -29,7 +29,7 @@ from log.tools.stats_rows import compaction_json, compaction_row, segment_json, 
 
 @attrs.frozen(kw_only=True)
 class StatsCommand:
-    """What is measured and printed."""
+    """Options of `brokerside log stats`: the files to measure and the form of the output."""
 
     paths: tuple[Path, ...]
     total_only: bool
@@ -50,7 +50,7 @@ class StatsCommand:
 @QUIET
 @takes(StatsCommand)
 def command(options: StatsCommand) -> int:
-    """Measure the contents of logs, and what compaction would save.
+    """Measure the contents of logs and estimate the bytes that compaction would save.
 
     It prints codecs, keys, batches, times and transactions.
 

@@ -22,7 +22,7 @@ from log.tools.verify import verify
 
 @attrs.frozen(kw_only=True)
 class VerifyCommand:
-    """What is checked, and how findings are printed."""
+    """Options of `brokerside log verify`: the files to check and the form of the output."""
 
     paths: tuple[Path, ...]
     keep_going: bool

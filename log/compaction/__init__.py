@@ -1,4 +1,4 @@
-"""Compaction: of each key only the latest record stays."""
+"""Compact a log: keep only the latest record of each key."""
 
 from __future__ import annotations
 

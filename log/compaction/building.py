@@ -1,14 +1,14 @@
-"""Build the batches that stay of a chunk: copied, emptied, or with fewer records.
+"""Build the bytes of the batches that a cleaning pass keeps: copied, emptied, or with fewer records.
 
-What it decides: for each batch of a chunk, the bytes that stand in its place in the new segment, and what the indexes
-of that segment have to know of it.
+What it decides: for each batch of a chunk, its bytes in the new segment, and the offsets and timestamp that the indexes
+of that segment store for it. Which records stay is decided before, by `log.compaction.filter`.
 
-Constraints: as Kafka's builder: same codec at its default level, base offset, last offset, base sequence, producer,
-leader epoch and timestamp type; the count, the base timestamp (the first record's, or the delete horizon) and, unless
-the log stamped them, the largest timestamp are those of the records that stay.
+Constraints: a rebuilt batch is that of Kafka's MemoryRecordsBuilder. It keeps codec (default level), base offset, last
+offset, base sequence, producer, leader epoch and timestamp type. Count, base timestamp (of the first record, or
+the delete horizon) and, with CreateTime, largest timestamp are those of the retained records.
 
-How: batches of magic 2 are written by a kernel, all rows in one go, then compressed one by one and given their size and
-checksum. What the kernel does not write (see there) and the wrappers of older messages are `log.batches.rewrite`'s.
+How: a kernel writes all batches of magic 2 in one call; then each is compressed and gets its size and checksum. Batches
+that the kernel refuses and compressed messages of magic 0 and 1 are built by `log.batches.rewrite`.
 
 The cost is linear in the bytes.
 
@@ -54,10 +54,11 @@ NO_HORIZON: Final = -1
 
 
 class Building:
-    """What the batches of a chunk become, one a row; those that are not built are gone.
+    """The output of one chunk, one row per batch; a batch that is not built is discarded and has no bytes.
 
-    `pieces` are the bytes, `max_timestamp` the largest of each and `timestamp_offset` the offset that the time index
-    gets for it, `max_offset` the last offset of a batch, or of the records that are left in one built anew.
+    `pieces` are the bytes of the batches, `max_timestamp` their largest timestamps, and `timestamp_offset` the offsets
+    that the time index stores for these. `max_offset` is the last offset of a batch copied or emptied, but that of the
+    last retained record in a batch built anew.
     """
 
     def __init__(self, chunk: RecordColumns, first: Int64Array, kept: NDArray[np.bool_], source: SourceLog) -> None:
@@ -66,20 +67,22 @@ class Building:
         self._kept = kept
         self._source = source
         headers = chunk.batches
+        # Right for copied and emptied batches, whose headers keep these values; `build` overwrites the rest. The time
+        # index gets a batch's last offset even if that record is gone: in magic 2 the header keeps it, as in Kafka.
         self.pieces: list[Buffer] = [b""] * len(headers)
         self.max_timestamp = headers.max_timestamp.copy()
         self.max_offset = headers.last_offset.copy()
         self.timestamp_offset = headers.last_offset.copy()
 
     def copy(self, rows: Int64Array) -> None:
-        """Take the batches of `rows` as they are."""
+        """Copy the batches of `rows` byte for byte."""
         starts = self._chunk.batches.position[rows]
         ends = starts + self._chunk.batches.size_bytes[rows]
         for row, start, end in zip(rows.tolist(), starts.tolist(), ends.tolist(), strict=True):
             self.pieces[row] = self._source.data[start:end]
 
     def empty(self, rows: Int64Array) -> None:
-        """Leave an empty batch for each of `rows`; raises IllegalStateError for older messages, which have none."""
+        """Write an empty batch for each of `rows`; raise IllegalStateError for magic 0 and 1, which have none."""
         for row in rows.tolist():
             batch = self._source.batch_at(int(self._chunk.batches.position[row]))
             if batch.magic < MAGIC_V2:
@@ -87,7 +90,9 @@ class Building:
             self.pieces[row] = emptied(batch)
 
     def build(self, rows: Int64Array, horizon_ms: Int64Array) -> None:
-        """Build the batches of `rows` anew, of magic 2, with what is kept of them and these delete horizons or -1."""
+        """Build the batches of `rows`, of magic 2, from their retained records; `horizon_ms` -1 sets no horizon."""
+        # The kernel stops before a batch that Kafka's builder would refuse. `_rebuild` then takes that batch, to raise
+        # Kafka's error or to write what the kernel does not know, and the kernel goes on behind it.
         while len(rows):
             written = self._write(rows, horizon_ms)
             rows, horizon_ms = rows[written:], horizon_ms[written:]
@@ -96,13 +101,17 @@ class Building:
                 rows, horizon_ms = rows[1:], horizon_ms[1:]
 
     def build_wrappers(self, rows: Int64Array) -> None:
-        """Build the wrappers of `rows` anew, of magic 0 or 1; plain messages hold one record, and so are never cut."""
+        """Build the compressed messages of `rows`, of magic 0 or 1, from their retained records.
+
+        A message without compression holds one record, so it is copied or discarded and never comes here.
+        """
         for row in rows.tolist():
             self._rebuild(row, TimeMs(NO_HORIZON))
+            # A wrapper's offset is that of its last inner message, so it moves down with the retained records.
             self.timestamp_offset[row] = self.max_offset[row]
 
     def _rebuild(self, row: int, horizon_ms: TimeMs) -> None:
-        """Build one batch the careful way; raises what Kafka would raise."""
+        """Build one batch with `log.batches.rewrite`; raises the error that Kafka's builder would raise."""
         batch = self._source.batch_at(int(self._chunk.batches.position[row]))
         start, end = int(self._first[row]), int(self._first[row + 1])
         kept = self._kept[start:end]
@@ -113,7 +122,7 @@ class Building:
         self.max_offset[row] = self._chunk.offset[start:end][kept].max()
 
     def _write(self, rows: Int64Array, horizon_ms: Int64Array) -> int:
-        """Build the batches of `rows` up to the first that the kernel leaves; return how many."""
+        """Build the batches of `rows` up to the first that the kernel refuses; return their count."""
         chunk, headers = self._chunk, self._chunk.batches
         starts, ends = self._first[rows], self._first[rows + 1]
         batches = WrittenBatches(
@@ -123,7 +132,9 @@ class Building:
         records = KeptRecords(
             chunk.data, chunk.record_position, chunk.record_size, chunk.offset, chunk.timestamp, self._kept
         )
-        # At least one record of each stays, so each has one.
+        # The output is sized before the kernel runs, which cannot allocate: the records' bytes without compression, a
+        # header each, and the bytes by which a record's varints can grow. `filter_chunk` sends only batches that retain
+        # a record, so `ends - 1` is a record of the batch.
         payload_sizes = chunk.record_position[ends - 1] + chunk.record_size[ends - 1] - chunk.record_position[starts]
         size_max = (payload_sizes + HEADER.size + GROWTH_BYTES_MAX * (ends - starts)).sum()
         out = np.empty(int(size_max), np.uint8)
@@ -137,6 +148,7 @@ class Building:
         codecs = (headers.attributes[rows[:count]] & CODEC_MASK).tolist()
         for row, codec, (start, end) in zip(rows[:count].tolist(), codecs, pairwise(bounds), strict=True):
             piece = written[start:end]
+            # Compress before the checksum: it covers the compressed bytes. The size field is outside it.
             if codec:
                 piece = _compressed(piece, codec)
             CRC.pack_into(piece, CRC_POSITION, crc32c(piece[CHECKED_POSITION:]))
@@ -145,7 +157,7 @@ class Building:
 
 
 def _compressed(batch: memoryview, codec: int) -> memoryview:
-    """Return a batch with its records compressed, and its size; the checksum is still to come."""
+    """Return a batch with its records compressed and its size set; the caller sets the checksum."""
     made = memoryview(bytearray(batch[: HEADER.size]) + compress(Codec(codec), bytes(batch[HEADER.size :])))
     LENGTH.pack_into(made, LENGTH_POSITION, len(made) - LENGTH_BYTES)
     return made

@@ -1,4 +1,4 @@
-"""One pass of the cleaner over one log.
+"""Clean one log once: build the offset map, then rewrite the segments without superseded records.
 
 What it decides: the order of the work. The dirty part is read once to learn the latest offset of each key, as far as
 the map goes; then the log is written anew from its beginning up to there, group of segments by group, and each new
@@ -57,7 +57,7 @@ NO_CLEAN_SEGMENT_HORIZON_MS: Final = TimeMs(0)
 
 @attrs.frozen(kw_only=True)
 class CleanerOptions:
-    """What a cleaner may use: log.cleaner.dedupe.buffer.size and .io.buffer.size, as one thread gets them."""
+    """Memory of one cleaner thread: log.cleaner.dedupe.buffer.size and log.cleaner.io.buffer.size."""
 
     map_slot_count: int = SLOT_COUNT
     map_load_factor: float = LOAD_FACTOR
@@ -70,7 +70,7 @@ DEFAULTS: Final = CleanerOptions()
 
 @attrs.frozen(kw_only=True)
 class Cleaned:
-    """What a pass did, and where it ended, which becomes the cleaner's checkpoint."""
+    """The result of a cleaning pass: its statistics, and its end offset, which becomes the cleaner checkpoint."""
 
     end_offset: Offset
     stats: CleanerStats
@@ -81,7 +81,7 @@ class Cleaned:
 
 
 def clean(target: LogToClean, *, now_ms: TimeMs, options: CleanerOptions = DEFAULTS) -> Cleaned:
-    """Clean a log once and return where the pass ended; delayed deletions are left to the log's schedule.
+    """Clean a log once and return the result; the log's schedule deletes the old files later.
 
     Raises UsageError for a target without anything dirty, CorruptDataError at damage and RefusedError for what Kafka's
     cleaner refuses; the groups of segments that were done by then stay done, the others are as they were.
@@ -105,7 +105,7 @@ def clean(target: LogToClean, *, now_ms: TimeMs, options: CleanerOptions = DEFAU
 
 
 def source_of(segment: Segment) -> SourceLog:
-    """Return the log file of a segment for the cleaner."""
+    """Return the log file of a segment as the cleaner reads it."""
     return SourceLog(segment.records.view(), segment.place.path(LOG))
 
 
@@ -183,7 +183,7 @@ class _Rewrite:
 
 
 def last_of_producers(log: PartitionLog) -> dict[int, LastOfProducer]:
-    """Return the last that the log knows of each active producer."""
+    """Return the last data offset and epoch of each active producer, by producer id."""
     return {
         entry.producer_id: LastOfProducer(
             entry.last_data_offset if entry.last_data_offset >= 0 else None, entry.producer_epoch

@@ -17,7 +17,7 @@ NOTHING: Final = SizeBytes(0)
 
 @attrs.frozen(kw_only=True)
 class CleanerStats:
-    """Sums over the batches and records of a walk; records of batches that go whole without a look are not read."""
+    """Counts of bytes, batches and records of a pass; records of batches discarded unread are not read."""
 
     bytes_read: SizeBytes = NOTHING
     bytes_written: SizeBytes = NOTHING
@@ -27,7 +27,7 @@ class CleanerStats:
     """Records dropped for having no key."""
 
     def plus(self, batches: FilteredBatches) -> CleanerStats:
-        """Return the sums with one more chunk."""
+        """Return these counts plus those of one more chunk."""
         return CleanerStats(
             bytes_read=SizeBytes(self.bytes_read + batches.bytes_read),
             bytes_written=SizeBytes(self.bytes_written + batches.bytes_kept),

@@ -1,4 +1,4 @@
-"""How much one pass of the cleaner would save, without changing a file.
+"""Estimate the bytes and records that one cleaning pass would leave, without changing a file.
 
 What it decides: how many bytes and records of some segments would be left if all of them were compacted now: what the
 cleaner would write, to the byte, as it is built by the same code and thrown away.
@@ -39,7 +39,7 @@ NO_END_OFFSET: Final = Offset(-1)
 
 @attrs.frozen(kw_only=True)
 class CompactionEstimate:
-    """What one pass of the cleaner over everything would read and leave."""
+    """Bytes and records that one pass over all segments would read and leave."""
 
     stats: CleanerStats
     """Bytes and records read and left; `keyless_count` are records that a cleaner drops for having no key."""
@@ -50,7 +50,7 @@ class CompactionEstimate:
 
     @property
     def bytes_saved(self) -> int:
-        """How many bytes fewer the segments would have; tombstones may make it negative, by their horizons."""
+        """Bytes removed by the pass; negative if delete horizons make batches larger."""
         return self.stats.bytes_read - self.stats.bytes_written
 
 
@@ -62,7 +62,7 @@ def estimate_compaction(
     delete_retention_ms: DurationMs = DELETE_RETENTION_MS,
     map_slot_count: int = SLOT_COUNT,
 ) -> CompactionEstimate:
-    """Return what compacting `segments`, consecutive ones of a partition in order, would leave; no file is changed.
+    """Return the estimate for `segments`, consecutive segments of one partition in order; change no file.
 
     Reads everything twice. `aborted` are the entries of the segments' transaction indexes. Raises CorruptDataError at
     the first damage, UsageError for a map of no more than one slot (one slot is 24 bytes).

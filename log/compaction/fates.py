@@ -1,4 +1,4 @@
-"""Decide the fate of each batch of a cleaning pass, before its records are read.
+"""Decide for each batch whether a cleaning pass discards it, keeps it, or filters its records by key.
 
 What it decides: for each batch, in the order of the log,
 - whether its records are judged by their keys, all stay (a marker that is still needed) or all go (of an aborted
@@ -44,7 +44,7 @@ from log.record import ControlType, control_type
 
 @attrs.frozen
 class LastOfProducer:
-    """An active producer's last data offset, None if it has written none, and its epoch."""
+    """The last data offset (None if it has written no data) and the epoch of an active producer."""
 
     data_offset: int | None
     producer_epoch: int
@@ -52,7 +52,7 @@ class LastOfProducer:
 
 @attrs.frozen
 class Fate:
-    """The fate of one batch; `records` is SKIP, BY_KEY or KEEP_ALL."""
+    """The decision on one batch; `records` is SKIP (discard all), BY_KEY or KEEP_ALL."""
 
     records: int = BY_KEY
     is_read: bool = True
@@ -62,7 +62,7 @@ class Fate:
 
 @attrs.frozen(eq=False)
 class ManyFates:
-    """The fates of several batches, one a row: uint8 and three times bool."""
+    """The decisions on several batches, one array element per batch: uint8 and three times bool."""
 
     records: NDArray[np.uint8]
     is_read: NDArray[np.bool_]
@@ -70,14 +70,14 @@ class ManyFates:
     is_stamped: NDArray[np.bool_]
 
     def rows(self, start: int, end: int) -> ManyFates:
-        """Return the rows from `start` to before `end`, as views."""
+        """Return views of the rows from `start` to before `end`."""
         return ManyFates(
             self.records[start:end], self.is_read[start:end], self.keeps_empty[start:end], self.is_stamped[start:end]
         )
 
 
 class Fates:
-    """Decides the fates of the batches of one pass, which must come in the order of the log.
+    """Decides on the batches of one pass; the caller must pass them in the order of the log.
 
     A batch that ends right below `end_offset` is the last of the pass. `producers` are the active ones.
     """
@@ -90,7 +90,7 @@ class Fates:
         self._now_ms = now_ms
 
     def of_headers(self, headers: HeaderColumns, source: SourceLog) -> ManyFates:
-        """Return the fate of each of the next batches."""
+        """Return the decisions on the next batches."""
         count = len(headers)
         fates = ManyFates(
             np.full(count, BY_KEY, np.uint8),
@@ -105,7 +105,7 @@ class Fates:
         return fates
 
     def fate_of(self, batch: RecordBatch) -> Fate:
-        """Return the fate of the next batch."""
+        """Return the decision on the next batch."""
         may_go, retained = discards(self.transactions, batch)
         if retained is not None:
             self._retained.append(retained)
@@ -126,7 +126,7 @@ class Fates:
         )
 
     def take_retained(self) -> tuple[AbortedTransaction, ...]:
-        """Return the aborted transactions whose markers stay, since the last call; the new index gets them."""
+        """Return the aborted transactions whose markers stayed since the last call, for the new transaction index."""
         retained = tuple(self._retained)
         self._retained.clear()
         return retained
@@ -150,7 +150,7 @@ class Fates:
 
 
 def discards(transactions: CleanedTransactions, batch: RecordBatch) -> tuple[bool, AbortedTransaction | None]:
-    """Return whether the transactions allow discarding the next batch, and the aborted one still to be indexed."""
+    """Return whether the transactions allow discarding the next batch, and the aborted transaction to index."""
     if batch.is_control:
         return transactions.end(batch.producer_id, batch.last_offset, _control_type(batch))
     if batch.is_transactional:
@@ -161,7 +161,7 @@ def discards(transactions: CleanedTransactions, batch: RecordBatch) -> tuple[boo
 def mapped_fates(
     headers: HeaderColumns, transactions: CleanedTransactions, source: SourceLog
 ) -> tuple[NDArray[np.uint8], Int32Array]:
-    """Return how the walk that fills the offset map treats each batch, and how many records each counts for.
+    """Return for each batch its treatment while the offset map is filled, and the records that it counts for.
 
     Markers and the batches of aborted transactions have no keys to offer; a marker counts as one, even when emptied.
     """
@@ -177,7 +177,7 @@ def mapped_fates(
 
 
 def is_transactional_or_control(headers: HeaderColumns) -> NDArray[np.bool_]:
-    """Return a mask of the transactional and the control batches; before magic 2 there are none."""
+    """Return a mask of transactional and control batches; magic 0 and 1 have none."""
     bits = headers.attributes & np.int16(TRANSACTIONAL_BIT | CONTROL_BIT)
     mask: NDArray[np.bool_] = np.logical_and(bits != 0, headers.magic >= 2)
     return mask

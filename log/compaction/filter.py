@@ -1,25 +1,24 @@
-"""Filter the batches of a chunk by key and tombstone, and return the bytes of what stays.
+"""Decide which records compaction keeps, by key and tombstone, and return the bytes of the new batches.
 
-What it decides: the survivors of each batch, and the batch that is written with them.
-- A record stays if the map knows no later one of its key and it has a value, or is a tombstone whose time has not
-  come. In magic 2 the batch of a tombstone gets a delete horizon in the first pass that keeps it, and the tombstone
-  goes in a pass at or after the horizon; before magic 2 it goes when its segment is old enough. A record without key
-  goes. What lies beyond the map stays.
-- A batch that keeps all its records and gets no horizon is copied byte for byte; one that keeps some is built anew; one
-  that keeps none goes, or leaves an empty batch where `log.compaction.fates` says so.
+What it decides: which records of each batch stay, as Kafka's Cleaner.shouldRetainRecord does, and the bytes of the
+batch that holds them.
+- A record stays if the offset map has no later record of its key, and it has a value or is a tombstone that has not
+  expired. A record without key is dropped. A record above the last offset of the map stays, as its key is not known.
+- A tombstone of magic 2 expires at its batch's delete horizon, now + delete.retention.ms of the first pass that keeps
+  it; a tombstone of magic 0 or 1 expires when its segment is old enough.
+- A batch that keeps all its records and gets no horizon is copied byte for byte; a batch that keeps some is rebuilt; a
+  batch that keeps none is discarded, or becomes an empty batch if `log.compaction.fates` demands one.
+Whole batches are decided before, by transactions and producers, in `log.compaction.fates`.
 
-Constraints: offsets never change, nor does their order. An empty batch exists in magic 2 only, so a pass over a
-log of older messages fails, as Kafka's does, where it would have to leave one.
+Constraints: offsets and their order never change. Empty batches exist in magic 2 only, so a pass over a log of magic 0
+or 1 fails, as Kafka's does, if it would have to leave one.
 
-How: masks over the columns of a scan; batches of magic 2 are built in a kernel, which leaves size, checksum and
-compression to be done here; wrappers of older messages are built by `log.batches.rewrite`.
+How: masks over the columns of a scan, one element per record or batch; `log.compaction.building` makes the bytes.
 
-Example: a batch with keys a, b, a at offsets 4, 5, 6 becomes one of the same offsets with b at 5 and a at 6.
+Example: a batch with keys a, b, a at offsets 4, 5, 6 becomes a batch of offsets 4 to 6 with b at 5 and a at 6.
 
-Left out: batches of older messages whose wrapper is of another magic than its contents (KAFKA-4298), which Kafka
-rewrites in passing, stay as they are. Names of headers that are not UTF-8 are copied; Kafka's would be U+FFFD.
-
-The cost is linear in the bytes.
+Left out: compressed messages whose wrapper has a different magic from its contents (KAFKA-4298), which Kafka rewrites
+in passing, stay as they are. Names of headers that are not UTF-8 are copied; Kafka's would be U+FFFD.
 
 Source: kafka.log.Cleaner.shouldRetainRecord, org.apache.kafka.common.record.MemoryRecords.
 filterTo, trunk 1eb7644 (2024-10); KIP-534 for the horizon.
@@ -51,7 +50,7 @@ _HORIZON_BIT: Final = np.int16(DELETE_HORIZON_BIT)
 
 @attrs.frozen(kw_only=True)
 class TombstoneRule:
-    """The times that decide on tombstones in one segment of a pass."""
+    """The times that decide on the tombstones in one segment of a pass."""
 
     now_ms: TimeMs
     horizon_ms: TimeMs
@@ -61,14 +60,14 @@ class TombstoneRule:
 
     @classmethod
     def of_pass(cls, now_ms: TimeMs, delete_retention_ms: DurationMs) -> TombstoneRule:
-        """Return the rule of a pass; a horizon beyond Java's long is negative there, which means none."""
+        """Return the rule of a pass; a delete horizon beyond Java's long is stored as -1, no horizon."""
         horizon_ms = now_ms + delete_retention_ms
         return cls(now_ms=now_ms, horizon_ms=TimeMs(horizon_ms if horizon_ms <= INT64_MAX else NO_HORIZON))
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class FilteredBatches:
-    """The batches of a chunk after filtering, one a row; a discarded batch has an empty piece, and -1 elsewhere."""
+    """The batches of a chunk after filtering, one row per batch; discarded ones have no bytes and -1 elsewhere."""
 
     end_position: Int64Array
     """Where each batch ended in the file it was read from."""
@@ -88,27 +87,27 @@ class FilteredBatches:
 
 
 def key_columns(chunk: RecordColumns) -> KeyColumns:
-    """Return the hashed keys of a chunk, to look them up in the offset map."""
+    """Return the hashed keys of a chunk, for the look-up in the offset map."""
     return hashed(chunk.data, chunk.key_position, chunk.key_size, chunk.offset)
 
 
 def first_records(chunk: RecordColumns) -> Int64Array:
-    """Return int64[B + 1]: where in the chunk each batch's records begin, and where the last one's end."""
+    """Return int64[B + 1]: the row of each batch's first record, then the row after the last record."""
     return np.searchsorted(chunk.batch_index, np.arange(len(chunk.batches) + 1)).astype(np.int64)
 
 
 def filter_source(
     source: SourceLog, fates: Fates, offset_map: OffsetMap, rule: TombstoneRule
 ) -> Iterator[FilteredBatches]:
-    """Yield the filtered batches of a file, chunk by chunk; `fates` must be at the file's first batch.
+    """Yield the filtered batches of a log file, chunk by chunk; `fates` must be at the file's first batch.
 
     Raises CorruptDataError at damage, and IllegalStateError where an older message would have to be left empty.
     """
     for headers in source.headers():
         of_batches = fates.of_headers(headers, source)
-        # A batch whose keys are all superseded is recognised by its offsets alone, and is not read.
-        # Not so transactional ones: whether they are aborted may be known now and not when the map was filled, or the
-        # other way round. Nor older messages: their header has the last offset only.
+        # A batch of which every record is superseded is recognised by its offsets alone, and is never decompressed.
+        # Not a transactional batch: its abort may be known now and not when the map was filled, or the other way
+        # round. Nor one of magic 0 or 1: its header has the last offset only.
         is_plain = (headers.magic >= MAGIC_V2) & ~is_transactional_or_control(headers)
         is_superseded = is_plain & offset_map.superseded(headers.base_offset, headers.last_offset)
         of_batches.records[is_superseded] = SKIP
@@ -119,17 +118,18 @@ def filter_source(
 def filter_chunk(
     chunk: RecordColumns, fates: ManyFates, offset_map: OffsetMap, rule: TombstoneRule, source: SourceLog
 ) -> FilteredBatches:
-    """Return the filtered batches of a chunk; raises IllegalStateError where an older message would be left empty."""
+    """Return the filtered batches of a chunk; raise IllegalStateError if magic 0 or 1 would need an empty batch."""
     headers = chunk.batches
     first = first_records(chunk)
     batches = BatchColumns(first, headers.base_offset, headers.last_offset, headers.record_count, fates.records)
+    # First by key (Kafka's isLatestRecordForKey), then by tombstone: from here on `latest.kept` is final.
     latest = offset_map.latest(key_columns(chunk), batches)
-    # After this `latest.kept` says of each record whether it stays.
     has_tombstone = _drop_tombstones(chunk, fates, latest, offset_map.latest_offset, rule)
     kept_count = latest.kept_count
     is_v2 = headers.magic >= MAGIC_V2
     has_horizon = is_v2 & (headers.attributes & _HORIZON_BIT != 0)
-    # A horizon is given once, by the first pass that keeps a tombstone or a superfluous marker (KIP-534).
+    # A horizon is set once, by the first pass that keeps a tombstone or the marker of an emptied transaction (KIP-534):
+    # a later pass must not extend the time in which consumers can see it.
     is_stamped = is_v2 & ~has_horizon & (has_tombstone | fates.is_stamped)
     is_whole = (kept_count == np.diff(first)) & ~is_stamped
     horizon_ms = np.where(is_stamped, rule.horizon_ms, np.where(has_horizon, headers.base_timestamp, NO_HORIZON))
@@ -171,6 +171,7 @@ def _drop_tombstones(
     if len(tombstones):
         batch_index = chunk.batch_index[tombstones]
         drops = (fates.records == BY_KEY) & _drops_tombstones(chunk.batches, rule)
+        # Above `latest_offset` records stay unjudged, tombstones too: the next pass maps them.
         goes = drops[batch_index] & (chunk.offset[tombstones] <= latest_offset)
         latest.kept[tombstones[goes]] = False
         np.subtract.at(latest.kept_count, batch_index[goes], 1)

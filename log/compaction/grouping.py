@@ -30,7 +30,7 @@ from log.segments.segment import Segment
 def group_segments(
     segments: Sequence[Segment], first_uncleanable_offset: Offset, config: LogConfig
 ) -> tuple[tuple[Segment, ...], ...]:
-    """Return `segments` cut into the groups that become one segment each, all in the order given."""
+    """Return `segments` split, in their order, into the groups of which each becomes one segment."""
     groups: list[list[Segment]] = []
     for index, segment in enumerate(segments):
         is_last = index + 1 == len(segments)

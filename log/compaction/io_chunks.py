@@ -1,4 +1,4 @@
-"""How the survivors of a segment are cut into appends.
+"""Cut the retained batches of a segment into appends of the size that Kafka's cleaner appends.
 
 What it decides: which batches are appended to the new segment together. An append is what an index entry can point
 to, so the indexes of a cleaned segment are Kafka's only if the appends are.
@@ -37,7 +37,7 @@ MESSAGE_SIZE_BYTES_MAX: Final = SizeBytes(MIB + 12)  # Kafka's message.max.bytes
 
 @attrs.frozen(kw_only=True)
 class IoLimits:
-    """The cleaner's buffer: what it begins with, and how far the settings let it grow.
+    """The size limits of the cleaner's I/O buffer: its first size, and the largest messages it grows for.
 
     The message limits are message.max.bytes of the broker and max.message.bytes of the topic.
     """
@@ -47,7 +47,7 @@ class IoLimits:
     topic_message_size_bytes_max: SizeBytes = MESSAGE_SIZE_BYTES_MAX
 
     def grown(self, buffer_size_bytes: int, batch_size_bytes: int) -> int:
-        """Return the size of a buffer that has grown until it holds a batch."""
+        """Return the size of the buffer in bytes after it has doubled until a batch fits."""
         while buffer_size_bytes < batch_size_bytes:
             limit = self.topic_message_size_bytes_max
             limit = SizeBytes(batch_size_bytes) if buffer_size_bytes >= limit else limit
@@ -56,7 +56,7 @@ class IoLimits:
 
 
 class Appender:
-    """Appends what stays of one old segment to a new one, in Kafka's portions; `finish` appends the last."""
+    """Appends the retained batches of an old segment to a new one in Kafka's portions; `finish` appends the last."""
 
     def __init__(self, destination: Segment, limits: IoLimits) -> None:
         self._destination = destination
@@ -71,7 +71,7 @@ class Appender:
         self._max_timestamp = NO_TIMESTAMP_OFFSET
 
     def feed(self, batches: FilteredBatches) -> None:
-        """Take the next batches of the old segment."""
+        """Take the next retained batches of the old segment, and append each full portion."""
         ends = batches.end_position
         written = np.cumsum(batches.size_bytes)
         row = 0
@@ -93,7 +93,7 @@ class Appender:
                 self._buffer_size_bytes = self._limits.grown(self._buffer_size_bytes, batch_size_bytes)
 
     def finish(self) -> None:
-        """Append what is left."""
+        """Append the last portion."""
         self._append(self._end_position)
 
     def _take(self, batches: FilteredBatches, row: int, row_end: int) -> None:

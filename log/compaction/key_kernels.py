@@ -1,4 +1,4 @@
-"""Keys, compiled: hash them, keep the latest offset of each, and ask whether a record is the latest of its key.
+"""Hash keys, store the latest offset of each, and mark the latest records, in compiled loops.
 
 They do what `log.compaction.offset_map` promises. Nothing outside the arrays is read, as the columns come from a scan
 that has checked them.
@@ -45,7 +45,7 @@ DONE, FULL, GROW = range(3)
 
 
 class KeyColumns(NamedTuple):
-    """Records, one a row: the hash of the key, its size (-1 for none, then the hash means nothing) and the offset."""
+    """Keys of records, one row per record: hash, key size (-1: no key, and the hash is undefined), and offset."""
 
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
@@ -54,9 +54,9 @@ class KeyColumns(NamedTuple):
 
 
 class BatchColumns(NamedTuple):
-    """Batches, one a row: `first_record` int64[B + 1] delimits their records, `fate` says what is done with these.
+    """Batches, one row each: `first_record` int64[B + 1] delimits their records, `fate` is SKIP, BY_KEY or KEEP_ALL.
 
-    `record_count` is what a batch to SKIP counts for. Offsets are those that the headers tell.
+    `record_count` is the count that a SKIP batch adds. Offsets are those in the headers.
     """
 
     first_record: Int64Array
@@ -67,7 +67,7 @@ class BatchColumns(NamedTuple):
 
 
 def little_endian(data: ByteArray, position: np.uint64, size: int) -> np.uint64:
-    """Return up to eight bytes from `position` as a number, lowest byte first."""
+    """Return up to eight bytes from `position` on as a little-endian number."""
     value = np.uint64(0)
     for index in range(size):
         value |= np.uint64(data[position + np.uint64(index)]) << np.uint64(8 * index)
@@ -75,18 +75,18 @@ def little_endian(data: ByteArray, position: np.uint64, size: int) -> np.uint64:
 
 
 def scrambled(value: np.uint64, first: np.uint64, turn: int, second: np.uint64) -> np.uint64:
-    """Return `value` times `first`, turned left by `turn` bits, times `second`."""
+    """Return `value` times `first`, rotated left by `turn` bits, times `second`."""
     value *= first
     return ((value << np.uint64(turn)) | (value >> np.uint64(64 - turn))) * second
 
 
 def mixed(value: np.uint64, turn: int, addend: np.uint64, constant: np.uint64) -> np.uint64:
-    """Return one half of the hash after a block."""
+    """Return one half of the MurmurHash3 state after a block."""
     return (((value << np.uint64(turn)) | (value >> np.uint64(64 - turn))) + addend) * np.uint64(5) + constant
 
 
 def finished(value: np.uint64) -> np.uint64:
-    """Return `value` with every bit spread over all of them."""
+    """Return `value` after MurmurHash3's final mixing (fmix64)."""
     value = (value ^ (value >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     value = (value ^ (value >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     return value ^ (value >> np.uint64(33))
@@ -124,14 +124,14 @@ def hash_of(data: ByteArray, start: int, size: int) -> tuple[np.uint64, np.uint6
 def hash_keys(
     data: ByteArray, position: Int64Array, size: Int32Array, low: NDArray[np.uint64], high: NDArray[np.uint64]
 ) -> None:
-    """Write the hash of each key to `low` and `high`; rows of size -1 have none, and are left alone."""
+    """Write the hash of each key to `low` and `high`; skip rows of size -1, which have no key."""
     for row in range(position.shape[0]):
         if size[row] >= 0:
             low[row], high[row] = hash_of(data, position[row], size[row])
 
 
 def place_of(table: HashTable, low: np.uint64, high: np.uint64) -> np.uint64:
-    """Return where in `table` the hash stands, or the free place where it would go."""
+    """Return the slot of the hash in `table`, or the free slot in which to insert it."""
     width, end = np.uint64(PLACE_WIDTH), np.uint64(table.shape[0])
     # The upper half of the low word, scaled to the number of places: cheaper than a remainder.
     place = width * (((low >> np.uint64(32)) * (end // width)) >> np.uint64(32))
@@ -143,7 +143,7 @@ def place_of(table: HashTable, low: np.uint64, high: np.uint64) -> np.uint64:
 
 
 def put_keys(keys: KeyColumns, start: int, end: int, table: HashTable, state: Int64Array) -> bool:
-    """Put a range of records; False before the first one with a key when the map holds all it may."""
+    """Put the keys of a range of records; return False before the first key for which the map is full."""
     start_offset, count_max = state[START_OFFSET], state[ENTRY_COUNT_MAX]
     count, latest_offset = state[ENTRY_COUNT], state[LATEST_OFFSET]
     odd_count = 0
@@ -174,11 +174,11 @@ def put_keys(keys: KeyColumns, start: int, end: int, table: HashTable, state: In
 def map_keys(
     keys: KeyColumns, batches: BatchColumns, first_batch: int, table: HashTable, state: Int64Array
 ) -> tuple[int, int]:
-    """Put the keys of the batches from `first_batch` on; return where it stopped and why: DONE, FULL or GROW.
+    """Put the keys of the batches from `first_batch` on; return the batch at which it stopped, and DONE, FULL or GROW.
 
-    GROW stands before a batch for which `table` has to be made larger. Batches to SKIP count their records only.
-    ODD_COUNT grows with what no broker writes: records without key, and offsets that do not ascend or that their
-    batch's header does not hold.
+    GROW: the caller must make `table` larger before the batch. The records of SKIP batches are only counted.
+    ODD_COUNT counts records that no broker writes into a compacted log: without key, or with an offset that does not
+    ascend or lies outside the range in the batch header.
     """
     for batch in range(first_batch, batches.last_offset.shape[0]):
         start, end = batches.first_record[batch], batches.first_record[batch + 1]
@@ -200,7 +200,7 @@ def map_keys(
 def mark_by_key(
     keys: KeyColumns, start: int, end: int, latest_offset: int, table: HashTable, kept: NDArray[np.bool_]
 ) -> tuple[int, int]:
-    """Mark a range of records; return how many stay, and how many have no key."""
+    """Mark the latest records in a range; return the counts of retained records and of records without key."""
     kept_count = keyless_count = 0
     for row in range(start, end):
         stays = keys.offset[row] > latest_offset
@@ -223,10 +223,11 @@ def mark_latest(
     table: HashTable,
     marks: tuple[NDArray[np.bool_], Int64Array],
 ) -> int:
-    """Mark the records of which the map knows no later one, and return how many have no key.
+    """Mark the records that have no later record of the same key in the map; return the count of those without key.
 
-    Those without a key go, except above `latest_offset`, up to which the map knows all keys. Of batches that are not
-    BY_KEY either all are marked or none. `marks` are of records whether they stay, and of batches how many of them.
+    Records without a key are dropped, except above `latest_offset`, up to which the map knows all keys. In batches that
+    are not BY_KEY all records are marked (KEEP_ALL) or none (SKIP). `marks` receives a mask of the retained records and
+    their count per batch.
     """
     kept, kept_count = marks
     keyless_count = 0
@@ -246,7 +247,7 @@ def mark_latest(
 
 @compiled_with(place_of, allocates=False)
 def refill(old: HashTable, table: HashTable) -> None:
-    """Put all entries of `old` into `table`, which is empty and larger."""
+    """Copy all entries of `old` into `table`, which is empty and larger."""
     for place in range(0, old.shape[0], PLACE_WIDTH):
         if old[place + 2] != 0:
             new_place = place_of(table, old[place], old[place + 1])

@@ -1,4 +1,4 @@
-"""The cleaner of a log directory: which of its logs is cleaned next, and where cleaning has got to.
+"""Choose the log of a log directory to clean next, and store its cleaner checkpoint.
 
 What it decides: of the compacted logs of one directory, the dirtiest that is due is cleaned; where the pass ended is
 written to `cleaner-offset-checkpoint` for the next one.
@@ -40,7 +40,7 @@ from log.storage.protocol import Storage
 
 @attrs.frozen
 class CleanedLog:
-    """A log that was cleaned: what the pass started from and what it did."""
+    """A cleaned log: the dirty range that the pass started from, and the result of the pass."""
 
     partition: TopicPartition
     target: LogToClean
@@ -65,7 +65,7 @@ class CleanerManager:
         self.uncleanable: dict[TopicPartition, CorruptDataError | RefusedError] = {}
 
     def candidates(self, *, now_ms: TimeMs) -> dict[TopicPartition, LogToClean]:
-        """Return what cleaning each compacted log would start from; checkpoints outside their logs are corrected."""
+        """Return the cleanable range of each compacted log; correct checkpoints outside their logs."""
         checkpoints = self.checkpoints()
         found: dict[TopicPartition, LogToClean] = {}
         for partition in sorted(self._logs):
@@ -78,7 +78,7 @@ class CleanerManager:
         return found
 
     def clean_filthiest(self, *, now_ms: TimeMs) -> CleanedLog | None:
-        """Clean the dirtiest log that is due; return None if none is.
+        """Clean the log with the largest dirty share that is due; return None if no log is due.
 
         Raises CorruptDataError or RefusedError if that log cannot be cleaned, which is then left alone.
         """
@@ -97,7 +97,7 @@ class CleanerManager:
         return CleanedLog(partition, target, cleaned)
 
     def checkpoints(self) -> Mapping[TopicPartition, Offset]:
-        """Return where the last pass over each log ended; none where nothing was cleaned yet."""
+        """Return the offset at which the last pass over each log ended; logs never cleaned are absent."""
         if not self._storage.exists(CLEANER_FILE):
             return {}
         return read_offset_checkpoint(self._storage, CLEANER_FILE)

@@ -1,4 +1,4 @@
-"""Filling the offset map from a log file.
+"""Fill the offset map from a log file.
 
 What it decides: which records offer their keys. Those of aborted transactions do not, or a later write that never
 happened would drop an earlier one that did; nor do markers, whose keys are not keys.
@@ -29,7 +29,7 @@ def map_source(
     start_offset: Offset = LOG_START,
     start_position: int = 0,
 ) -> bool:
-    """Take the keys from `start_offset` on into the map; return False if it was full before the end of the file.
+    """Put the keys from `start_offset` on into the map; return False if the map was full before the end of the file.
 
     `transactions` know the aborted ones that reach into the file. Raises CorruptDataError at damage.
     """

@@ -1,15 +1,14 @@
-"""The latest offset of each key, in bounded memory.
+"""Store the latest offset of each key in bounded memory.
 
 What it decides: how many different keys one pass can tell apart, and which records of a log are superseded.
 
 Constraints:
 - Memory is 24 bytes a slot, 16 for the hash of a key and 8 for its offset; of the slots only a part, the load factor,
-  may be taken, so that searches stay short. While it grows, half as much again is in use for a moment; so is a third,
-  from when whole batches are asked for.
+  may be taken, so that searches stay short. Growing takes half as much again for a moment; `superseded` takes a third
+  more from its first call on.
 - Filling ends at the first record with a key after the last free slot was taken, be its key new or not, also in the
-  middle of a batch. `latest_offset` is how far the map knows all keys: records above it are not judged.
-
-- The answer for a batch by its offsets alone is the one that asking for each of its records would give.
+  middle of a batch. Up to `latest_offset` the map knows all keys: records above it are not judged.
+- `superseded`, which sees offsets only, answers as `latest` would for each record of the batch.
 
 How: kernels in `log.compaction.key_kernels`, over columns of records. The table begins small, since one that fits the
 processor's cache is several times as fast as one of 128 MiB that is nearly empty, and doubles when half full, up to
@@ -51,7 +50,7 @@ SLOT_COUNT_MAX: Final = 2**31 // SLOT_SIZE_BYTES  # Kafka's map is one Java arra
 
 @attrs.frozen(eq=False)
 class LatestRecords:
-    """Which records stay (bool[N]), how many of each batch (int64[B]), and how many go for having no key."""
+    """A mask of the latest records (bool[N]), their count per batch (int64[B]), the count of records without key."""
 
     kept: NDArray[np.bool_]
     kept_count: Int64Array
@@ -59,9 +58,9 @@ class LatestRecords:
 
 
 class OffsetMap:
-    """Keys and their latest offsets; empty at first.
+    """A hash table from keys to their latest offsets; empty at first.
 
-    Raises UsageError if `slot_count` times `load_factor` is 1 or less: then no pass would get anywhere.
+    Raises UsageError if `slot_count` times `load_factor` is 1 or less: no pass could make progress.
     """
 
     def __init__(self, slot_count: int, load_factor: float = LOAD_FACTOR) -> None:
@@ -85,16 +84,16 @@ class OffsetMap:
 
     @property
     def latest_offset(self) -> Offset:
-        """The last offset up to which all keys are known; -1 at first."""
+        """The last offset up to which the map knows all keys; -1 at first."""
         return Offset(int(self._state[key_kernels.LATEST_OFFSET]))
 
     @property
     def record_count(self) -> int:
-        """How many records were looked at while filling."""
+        """Count of the records read to fill the map."""
         return int(self._state[key_kernels.RECORD_COUNT])
 
     def put(self, keys: KeyColumns, batches: BatchColumns, start_offset: Offset) -> bool:
-        """Take in records from `start_offset` on, batch by batch; return False if the map was full before the end.
+        """Put the records from `start_offset` on, batch by batch; return False if the map was full before the end.
 
         `latest_offset` becomes that of each batch in turn, also of those to SKIP, or of the last record taken in.
         """
@@ -109,22 +108,22 @@ class OffsetMap:
         return reason == key_kernels.DONE
 
     def move_to(self, offset: Offset) -> None:
-        """Say that all keys are known up to `offset`, where the log has no records."""
+        """Set `latest_offset` to `offset`; the log has no further records up to there."""
         self._state[key_kernels.LATEST_OFFSET] = offset
 
     def latest(self, keys: KeyColumns, batches: BatchColumns) -> LatestRecords:
-        """Return which records are not superseded, as far as their batches are judged by keys."""
+        """Return a mask of the records that are not superseded; only batches that are BY_KEY are judged."""
         kept = np.empty(len(keys.offset), np.bool_)
         kept_count = np.empty(len(batches.last_offset), np.int64)
         keyless = key_kernels.mark_latest(keys, batches, self.latest_offset, self._table, (kept, kept_count))
         return LatestRecords(kept, kept_count, int(keyless))
 
     def superseded(self, base_offset: Int64Array, last_offset: Int64Array) -> NDArray[np.bool_]:
-        """Tell of which batches no record is the latest of its key, by their offsets alone: bool[B].
+        """Return a mask (bool[B]) of the batches of which every record is superseded, from offsets alone.
 
-        So it is when the map was filled with the whole batch, and no key's latest offset is among the batch's. Where
-        records were mapped that no broker writes into a compacted log (see `map_keys`) no batch is answered for.
-        The batches must have been judged by key then as they will be now.
+        A batch is superseded if the map was filled with all of it and no key's latest offset lies in it. If the map has
+        taken records that no broker writes into a compacted log (see `map_keys`), every answer is False. The batches
+        must be those that were judged by key when the map was filled.
         """
         if self._known_from is None or self._state[key_kernels.ODD_COUNT]:
             return np.zeros(len(base_offset), np.bool_)
@@ -138,7 +137,7 @@ class OffsetMap:
         return superseded
 
     def check_invariants(self) -> None:
-        """Raise AssertionError if the table is not as it should be."""
+        """Raise AssertionError if the hash table is not sound."""
         places = self._table.reshape(-1, key_kernels.PLACE_WIDTH)
         taken = places[places[:, 2] != 0]
         assert len(taken) == len(self) <= self.key_count_max < self.slot_count + 1, len(self)
@@ -162,7 +161,7 @@ class OffsetMap:
 
 
 def hashed(data: ByteArray, position: Int64Array, size: Int32Array, offset: Int64Array) -> KeyColumns:
-    """Return the keys of records for the map: `size` bytes of `data` from `position` on, -1 for none."""
+    """Return the hashed keys of records: `size` bytes of `data` from `position` on, size -1 for no key."""
     low, high = np.empty((2, len(offset)), np.uint64)
     key_kernels.hash_keys(data, position, size, low, high)
     return KeyColumns(low, high, size, offset)

@@ -1,14 +1,17 @@
-"""Batches of magic 2 with some of their records, compiled.
+"""Write batches of magic 2 that hold only the retained records, in compiled loops.
 
-How: it writes the records that stay of each batch as a batch of its own, uncompressed, as Kafka's builder
-would: the header that was there with a new count, largest timestamp and base timestamp, and each record with its
-offset and time written anew, relative to those; keys, values and headers are copied as they are.
+What it decides: the uncompressed bytes of a rebuilt batch: the old header with a new count, base timestamp and largest
+timestamp; then each retained record with new deltas of offset and timestamp. Keys, values and headers are copied.
 
-Left out: what the caller does: the checksum in the header; and of records that are compressed then, the size.
+Constraints: the bytes are those of `log.batches.rewrite.rebuild`, which does the same batch by batch in readable form.
+A batch that Kafka's builder refuses (timestamps below -1, offsets that do not ascend) is not written; the caller hands
+it to `rebuild`, which raises Kafka's error. The cost is linear in the bytes written.
 
-The readable twin is `log.batches.rewrite.rebuild`; what Kafka refuses to write (times below -1, offsets that do not
-ascend) is left to it. The cost is linear in the bytes written. Source: org.apache.kafka.common.record.MemoryRecords.
-buildRetainedRecordsInto and MemoryRecordsBuilder, trunk 1eb7644 (2024-10).
+Left out: compression and the checksum, both done by the caller (`log.compaction.building`), and the size field of a
+batch that is compressed then.
+
+Source: org.apache.kafka.common.record.MemoryRecords.buildRetainedRecordsInto and MemoryRecordsBuilder, trunk 1eb7644
+(2024-10).
 """
 
 from __future__ import annotations
@@ -25,18 +28,21 @@ from log.record import TIMESTAMP_TYPE_BIT
 
 HEADER_SIZE_BYTES: Final = 61
 GROWTH_BYTES_MAX: Final = 14
-"""A record can grow by nine bytes of time, when its batch gets a horizon, and by as many of its length as it takes."""
+"""Bytes by which one record can grow: nine of the timestamp delta, which gets large when the delete horizon becomes the
+base timestamp, and up to five of the length, a varint too."""
 
-# Results for each batch written: where it ends in the output, its largest time, the offset of its last record.
+# Columns of the result, one row per batch: its end in the output, its largest timestamp, its last retained offset.
 OUT_END, MAX_TIMESTAMP, MAX_OFFSET = range(3)
 RESULT_WIDTH: Final = 3
 
-ATTRIBUTES_MASK: Final = 0x3F  # Codec, timestamp type, transactional, control: what a builder can say.
+# Codec, timestamp type, transactional, control. Kafka's builder computes attributes from these alone, so an old delete
+# horizon bit does not survive by itself: it is set again if the batch still has a horizon.
+ATTRIBUTES_MASK: Final = 0x3F
 HORIZON_BIT: Final = 0x40
 
 
 class KeptRecords(NamedTuple):
-    """Records, one a row: their bytes in `data`, from the length on, and whether they stay."""
+    """Records, one row each: their bytes in `data`, from the length field on, and whether they are retained."""
 
     data: ByteArray
     position: Int64Array
@@ -47,7 +53,7 @@ class KeptRecords(NamedTuple):
 
 
 class WrittenBatches(NamedTuple):
-    """Batches to write, one a row: their headers in `headers`, their records, and the delete horizon or -1."""
+    """Batches to write, one row each: their old headers, their records, and the delete horizon or -1."""
 
     headers: ByteArray
     position: Int64Array
@@ -60,18 +66,18 @@ class WrittenBatches(NamedTuple):
 
 
 def put_number(out: ByteArray, position: int, value: int, size: int) -> None:
-    """Write the lowest `size` bytes of `value`, highest first."""
+    """Write the lowest `size` bytes of `value`, big-endian."""
     for index in range(size):
         out[position + index] = np.uint8((value >> (8 * (size - 1 - index))) & 0xFF)
 
 
 def zigzag(value: int) -> np.uint64:
-    """Return the unsigned number whose bytes a varint is."""
+    """Return the zigzag encoding of a signed number: the unsigned number that a varint stores."""
     return np.uint64((value << 1) ^ (value >> 63))
 
 
 def put_varint(out: ByteArray, position: int, value: int) -> int:
-    """Write `value` as a varint and return where it ends."""
+    """Write `value` as a varint and return the position after its last byte."""
     left = zigzag(value)
     while left >= np.uint64(0x80):
         out[position] = np.uint8((left & np.uint64(0x7F)) | np.uint64(0x80))
@@ -82,7 +88,7 @@ def put_varint(out: ByteArray, position: int, value: int) -> int:
 
 
 def varint_size(value: int) -> int:
-    """Return how many bytes `value` takes as a varint."""
+    """Return the size of `value` as a varint, in bytes."""
     left = zigzag(value)
     size = 1
     while left >= np.uint64(0x80):
@@ -92,19 +98,20 @@ def varint_size(value: int) -> int:
 
 
 def varint_end(data: ByteArray, position: int) -> int:
-    """Return where the varint at `position` ends."""
+    """Return the position after the varint at `position`."""
     while data[position] >= 0x80:
         position += 1
     return position + 1
 
 
 def put_record(out: ByteArray, position: int, data: ByteArray, start: int, end: int, deltas: tuple[int, int]) -> int:
-    """Write the record that stands in `data` with other deltas of time and offset; return where it ends."""
-    # Its length, a byte of attributes, and the deltas that it had.
+    """Copy the record at `data[start:end]` with new deltas of time and offset; return the position after it."""
+    # The body, key to headers, does not depend on the batch. Skip the fields before it: the length, one byte of
+    # attributes, and the two old deltas.
     body = varint_end(data, varint_end(data, varint_end(data, start) + 1))
     size = 1 + varint_size(deltas[0]) + varint_size(deltas[1]) + end - body
     position = put_varint(out, position, size)
-    out[position] = 0
+    out[position] = 0  # Record attributes: unused, Kafka always writes 0.
     position = put_varint(out, position + 1, deltas[0])
     position = put_varint(out, position, deltas[1])
     for index in range(end - body):
@@ -115,10 +122,11 @@ def put_record(out: ByteArray, position: int, data: ByteArray, start: int, end: 
 def put_batch(
     out: ByteArray, start: int, batches: WrittenBatches, row: int, records: KeptRecords, result: Int64Array
 ) -> bool:
-    """Write one batch at `start`; False if Kafka would refuse to."""
+    """Write one batch at `start`; return False if Kafka's builder would refuse a record."""
     horizon_ms, base_offset = batches.horizon_ms[row], batches.base_offset[row]
     position = start + HEADER_SIZE_BYTES
     count, last_offset = 0, -1
+    # A batch with a delete horizon stores it in the base timestamp field (KIP-534), and the deltas count from there.
     base_timestamp, max_timestamp = int(horizon_ms), -1
     for record in range(batches.start_record[row], batches.end_record[row]):
         if not records.kept[record]:
@@ -134,10 +142,15 @@ def put_batch(
         end = records.position[record] + records.size[record]
         deltas = (timestamp - base_timestamp, offset - base_offset)
         position = put_record(out, position, records.data, records.position[record], end, deltas)
+    # With LogAppendTime every record has the batch's time, whichever records stay.
     if batches.attributes[row] & TIMESTAMP_TYPE_BIT:
         max_timestamp = int(batches.max_timestamp[row])
+    # The last offset delta (byte 23) stays as it was: followers and the producer's next sequence rely on the batch's
+    # old range of offsets, even if its last record is gone.
     for index in range(HEADER_SIZE_BYTES):
         out[start + index] = batches.headers[batches.position[row] + index]
+    # Byte positions of magic 2: length 8, attributes 21, base timestamp 27, largest timestamp 35, count 57. The length
+    # counts from after itself.
     put_number(out, start + 8, position - start - 12, 4)
     put_number(
         out, start + 21, (batches.attributes[row] & ATTRIBUTES_MASK) | (HORIZON_BIT if horizon_ms >= 0 else 0), 2
@@ -151,9 +164,9 @@ def put_batch(
 
 @compiled_with(put_number, zigzag, put_varint, varint_size, varint_end, put_record, put_batch, allocates=False)
 def write_batches(batches: WrittenBatches, records: KeptRecords, out: ByteArray, result: Int64Array) -> int:
-    """Write the batches one after the other to `out`; return the row that Kafka would refuse, their number if none.
+    """Write batches one after the other to `out`; return the first row that Kafka would refuse, or their count.
 
-    `result` int64[B, RESULT_WIDTH] gets the end of each. Each has at least one record that stays.
+    `result` int64[B, RESULT_WIDTH] receives a row per batch. Each batch must retain at least one record.
     """
     position = 0
     for row in range(batches.position.shape[0]):

@@ -1,4 +1,4 @@
-"""Which part of a log can be cleaned now, and which log is cleaned next.
+"""Choose the range of a log that can be cleaned now, and the log to clean next.
 
 What it decides: the range of dirty offsets that a pass may read, how dirty a log is, and the dirtiest of many.
 
@@ -40,7 +40,7 @@ BEFORE_LOG: Final = Offset(-1)
 
 @attrs.frozen(kw_only=True)
 class LogToClean:
-    """What a pass over `log` would start from: its dirty range and its bytes on both sides of it."""
+    """The dirty range of `log`, and the bytes of its clean and its cleanable dirty segments."""
 
     log: PartitionLog
     first_dirty_offset: Offset
@@ -57,19 +57,19 @@ class LogToClean:
 
     @property
     def cleanable_ratio(self) -> float:
-        """Dirty share, 0.0 to 1.0; NaN of a log without bytes, as in Java."""
+        """Dirty bytes over all cleanable bytes, 0.0 to 1.0; NaN for a log without bytes, as in Java."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else math.nan
 
     @property
     def is_due(self) -> bool:
-        """Whether the log is to be cleaned; never one without bytes."""
+        """Whether the log is due for cleaning; False for a log without bytes."""
         overdue = self.is_overdue and self.cleanable_bytes > 0
         return overdue or self.cleanable_ratio > self.log.config.min_cleanable_dirty_ratio
 
 
 def log_to_clean(log: PartitionLog, checkpoint: Offset | None, *, now_ms: TimeMs) -> LogToClean:
-    """Return what cleaning `log` now would start from; `checkpoint` is where the last pass ended, if any did."""
+    """Return the cleanable range of `log` now; `checkpoint` is the end of the last pass, None if there was none."""
     first_dirty = log.log_start_offset if checkpoint is None else checkpoint
     resets = not log.log_start_offset <= first_dirty <= log.log_end_offset
     if resets:
@@ -91,7 +91,7 @@ def log_to_clean(log: PartitionLog, checkpoint: Offset | None, *, now_ms: TimeMs
 
 
 def filthiest(candidates: Iterable[LogToClean]) -> LogToClean | None:
-    """Return the dirtiest log that is due, the first of equals; None if none is due."""
+    """Return the due log with the largest dirty share, the first of equals; None if no log is due."""
     due = [candidate for candidate in candidates if candidate.is_due]
     return max(due, key=lambda candidate: candidate.cleanable_ratio, default=None)
 

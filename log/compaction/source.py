@@ -1,4 +1,4 @@
-"""A segment's file as the cleaner reads it.
+"""Read a segment's log file as the cleaner does, headers first.
 
 What it decides: how the bytes are read, and that a cleaner does not stop in silence. Lengths and magics are held
 against the rules of Kafka's in-memory reader, as a cleaner reads through buffers; checksums are not asked, as Kafka
@@ -47,7 +47,7 @@ UNPACKED_BYTES_MAX: Final = 16 * MIB
 
 @attrs.frozen(eq=False)
 class Chunk:
-    """The records of consecutive batches: rows `start_row` to before `end_row` of some headers."""
+    """The records of consecutive batches: rows `start_row` to before `end_row` of the headers."""
 
     start_row: int
     end_row: int
@@ -63,17 +63,17 @@ class SourceLog:
 
     @property
     def array(self) -> ByteArray:
-        """The bytes as an array, not copied."""
+        """The bytes as a NumPy array, without a copy."""
         return as_array(self.data)
 
     def batch_at(self, position: int) -> RecordBatch:
-        """Return the batch that begins at `position`, where a walk over the headers has found one."""
+        """Return the batch that begins at `position`, a position that the headers name."""
         batch = batch_at(self.data, position, reader=BatchReader.MEMORY, source=self.name)
         assert batch is not None, position
         return batch
 
     def headers(self, start_position: int = 0) -> Iterator[HeaderColumns]:
-        """Yield the headers from a position on, piece by piece; raises CorruptBatchError at damage."""
+        """Yield the batch headers from a position on, piece by piece; raise CorruptBatchError at damage."""
         array, position = self.array, start_position
         while position < len(array):  # Each piece ends behind where it began, or with damage.
             headers = walk(array, position, len(array), is_file_reader=False)
@@ -84,9 +84,9 @@ class SourceLog:
             position = headers.end_position
 
     def records(self, headers: HeaderColumns, wanted: NDArray[np.bool_]) -> Iterator[Chunk]:
-        """Yield the records of the batches that are `wanted` (bool[B]); the others come without theirs.
+        """Yield the batches chunk by chunk, with the records of those that are `wanted` (bool[B]) only.
 
-        Raises CorruptDataError, and what stood before has come then.
+        Raises CorruptDataError at damage, after the batches before it.
         """
         kinds = np.where(headers.magic < 2, 2, headers.attributes & CODEC_MASK != 0)
         bounds = [0, *(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist(), len(headers)]

@@ -29,7 +29,7 @@ from log.record import ControlType
 
 
 class CleanedTransactions:
-    """The transactions that are open at one place of the walk; the decisions change it."""
+    """The transactions that are open at the current batch of the walk; each decision updates them."""
 
     def __init__(self) -> None:
         # A heap by first offset; the count keeps equal offsets in the order in which they were added.
@@ -40,7 +40,7 @@ class CleanedTransactions:
         self._committed: set[int] = set()
 
     def add_aborted(self, transactions: Iterable[AbortedTransaction]) -> None:
-        """Take in aborted transactions of the segments to come."""
+        """Add the aborted transactions of the segments to come."""
         for transaction in transactions:
             self._added_count += 1
             heapq.heappush(self._waiting, (transaction.first_offset, self._added_count, transaction))
@@ -59,10 +59,10 @@ class CleanedTransactions:
     def end(
         self, producer_id: int, last_offset: int, kind: ControlType | None
     ) -> tuple[bool, AbortedTransaction | None]:
-        """Process a control batch; `kind` is None for one that an earlier pass has emptied.
+        """Process a control batch; `kind` is None for a batch that an earlier pass has emptied.
 
-        Returns whether it may be discarded, and the aborted transaction that is still needed in the index because
-        its marker has to stay.
+        Returns whether the batch may be discarded, and the aborted transaction that the new index still needs because
+        its marker stays.
         """
         self._walk_to(last_offset)
         if kind is None:

@@ -1,3 +1,3 @@
-"""The small files beside the segments: checkpoints, properties, names of directories, the lock."""
+"""Read and write the small files beside the segments: checkpoints, properties, directory names, the lock."""
 
 __all__: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The offset checkpoints of a log directory, and the leader epochs of a partition.
+"""Read and write the offset checkpoints of a log directory and the leader epochs of a partition.
 
 What it decides: what Kafka writes into these files, and what it makes of one that somebody has touched.
 
@@ -60,19 +60,19 @@ def encode_offset_checkpoint(offsets: Mapping[TopicPartition, Offset]) -> bytes:
 
 
 def parse_offset_checkpoint(data: Buffer, *, source: str = "") -> dict[TopicPartition, Offset]:
-    """Return the offsets, in the file's order; of a partition named twice the last. Raises CheckpointError."""
+    """Return the offsets in the file's order; the last line of a partition counts. Raises CheckpointError."""
     return dict(_parse(data, source, _offset_entry))
 
 
 def read_offset_checkpoint(storage: Storage, path: str) -> dict[TopicPartition, Offset]:
-    """Return the offsets in a file; a missing one has none. Raises CheckpointError, StorageError."""
+    """Return the offsets in a file, none if it is missing. Raises CheckpointError, StorageError."""
     if not storage.exists(path):
         return {}
     return parse_offset_checkpoint(storage.read(path, size_bytes_max=OFFSET_CHECKPOINT_BYTES_MAX), source=path)
 
 
 def write_offset_checkpoint(storage: Storage, path: str, offsets: Mapping[TopicPartition, Offset]) -> None:
-    """Write the offsets, in one step."""
+    """Replace the checkpoint by one with these offsets, atomically."""
     storage.replace(path, encode_offset_checkpoint(offsets))
 
 
@@ -82,24 +82,24 @@ def encode_epoch_checkpoint(entries: Iterable[EpochEntry]) -> bytes:
 
 
 def parse_epoch_checkpoint(data: Buffer, *, source: str = "") -> tuple[EpochEntry, ...]:
-    """Return the entries, as they stand in the file. Raises CheckpointError."""
+    """Return the entries in the file's order. Raises CheckpointError."""
     return tuple(_parse(data, source, _epoch_entry))
 
 
 def read_epoch_checkpoint(storage: Storage, path: str) -> tuple[EpochEntry, ...]:
-    """Return the entries in a file; a missing one has none. Raises CheckpointError, StorageError."""
+    """Return the entries in a file, none if it is missing. Raises CheckpointError, StorageError."""
     if not storage.exists(path):
         return ()
     return parse_epoch_checkpoint(storage.read(path, size_bytes_max=EPOCH_CHECKPOINT_BYTES_MAX), source=path)
 
 
 def write_epoch_checkpoint(storage: Storage, path: str, entries: Iterable[EpochEntry]) -> None:
-    """Write the entries, in one step."""
+    """Replace the checkpoint by one with these entries, atomically."""
     storage.replace(path, encode_epoch_checkpoint(entries))
 
 
 def decode_text(data: Buffer, *, source: str) -> str:
-    """Return UTF-8 `data` as text; raise CheckpointError."""
+    """Return UTF-8 `data` as text; raise CheckpointError if it is not UTF-8."""
     try:
         return bytes(data).decode("utf-8")
     except UnicodeDecodeError as damage:
@@ -107,7 +107,7 @@ def decode_text(data: Buffer, *, source: str) -> str:
 
 
 def malformed(line: str, source: str) -> CheckpointError:
-    """Return the error for a line that says nothing we know."""
+    """Return the error for a line that is not an entry."""
     return CheckpointError(f"malformed line {shorten(line)!r}", source=source)
 
 

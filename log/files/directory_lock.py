@@ -1,4 +1,4 @@
-"""A log directory for one process at a time.
+"""Lock a log directory for one process at a time.
 
 What it decides: who may write to a log directory: whoever has the lock on its file `.lock`, as every broker does while
 it runs. So a command that changes files is refused where a broker runs, and a broker where the command does.
@@ -28,7 +28,7 @@ LOCK_FILE: Final = ".lock"
 
 
 class DirectoryLock:
-    """The lock on the root of a storage, held from the start."""
+    """The lock on a storage's root directory, taken by the constructor."""
 
     def __init__(self, storage: Storage) -> None:
         """Take the lock; raises LockedError if another process has it, StorageError if the file cannot be made."""
@@ -41,10 +41,10 @@ class DirectoryLock:
             raise
 
     def release(self) -> None:
-        """Remove the file and give the lock back."""
+        """Remove the file `.lock` and release the lock."""
         self._storage.remove(LOCK_FILE)
         self._file.close()
 
     def abandon(self) -> None:
-        """Give the lock back and leave the file, as a broker does that fails."""
+        """Release the lock and leave the file, as a broker that fails does."""
         self._file.close()

@@ -39,7 +39,7 @@ _PARTITION: Final = re.compile(r"\+?\d{1,255}", re.ASCII)  # What Java's Integer
 
 
 class DirectoryRole(Enum):
-    """What a partition's directory is kept for; the value is the suffix of its name."""
+    """The role of a partition's directory; the value is the suffix of its name."""
 
     CURRENT = ""
     FUTURE = "-future"
@@ -48,7 +48,7 @@ class DirectoryRole(Enum):
 
 
 class UnexpectedDirectoryError(UsageError):
-    """A log directory holds a directory that no partition can have; Kafka does not start then."""
+    """A log directory contains a directory that is no partition's; Kafka's broker does not start then."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.common.KafkaException"
 
@@ -59,7 +59,7 @@ class UnexpectedDirectoryError(UsageError):
 
 @attrs.frozen
 class PartitionDirectory:
-    """A directory's name, the partition it holds, and in what role."""
+    """A directory's name, its partition and its role."""
 
     name: str
     partition: TopicPartition
@@ -67,7 +67,7 @@ class PartitionDirectory:
 
 
 def parse_directory_name(name: str) -> PartitionDirectory:
-    """Return what the directory `name` holds; raises UnexpectedDirectoryError where Kafka refuses the name."""
+    """Return the partition and role of the directory `name`; raise UnexpectedDirectoryError as Kafka does."""
     role = next((each for each in DirectoryRole if each.value and name.endswith(each.value)), DirectoryRole.CURRENT)
     if role is not DirectoryRole.CURRENT and _UNIQUE.fullmatch(name.removesuffix(role.value)) is None:
         raise UnexpectedDirectoryError(name)
@@ -79,7 +79,7 @@ def parse_directory_name(name: str) -> PartitionDirectory:
 
 
 def directory_name(partition: TopicPartition, role: DirectoryRole, entropy: RandomSource | None = None) -> str:
-    """Return a name for the directory of `partition` in `role`; every role but CURRENT draws an id from `entropy`."""
+    """Return a directory name for `partition` in `role`; roles other than CURRENT draw an id from `entropy`."""
     if role is DirectoryRole.CURRENT:
         return str(partition)
     assert entropy is not None

@@ -1,4 +1,4 @@
-"""Java's properties files: `key=value` lines with escapes.
+"""Read and write Java's properties files: `key=value` lines with escapes.
 
 What it decides: what `meta.properties` says to Java, which reads it as Latin-1 with escapes.
 
@@ -34,7 +34,7 @@ _ILLEGAL_ARGUMENT: Final = "java.lang.IllegalArgumentException"
 
 
 def parse_properties(data: Buffer, *, source: str = "") -> dict[str, str]:
-    """Return the properties in the file's order; raise CheckpointError for an escape that is none."""
+    """Return the properties in the file's order; raise CheckpointError for a malformed escape."""
     found = {}
     for line in _logical_lines(bytes(data).decode("latin-1")):
         key = _KEY.match(line)
@@ -44,7 +44,7 @@ def parse_properties(data: Buffer, *, source: str = "") -> dict[str, str]:
 
 
 def encode_properties(properties: Mapping[str, str]) -> bytes:
-    """Return the file, in the order given, as UTF-8 like Kafka's writer."""
+    """Return the properties file in the order given, in UTF-8 as Kafka writes it."""
     lines = [f"{_escaped(key, is_key=True)}={_escaped(value)}\n" for key, value in properties.items()]
     return "".join(["#\n", *lines]).encode("utf-8")
 

@@ -33,13 +33,13 @@ _UUID_TEXT_LENGTH_MAX: Final = 24  # Kafka's own bound: 22 digits and padding.
 
 
 def lines_of(text: str) -> tuple[str, ...]:
-    """Return the lines as `readLine` yields them: ended by CR, LF or both; none after the last end."""
+    """Return the lines as Java's `readLine` returns them: ended by CR, LF or both."""
     lines = _LINE_END.split(text)
     return tuple(lines[:-1] if lines[-1] == "" else lines)
 
 
 def split_fields(line: str, separator: re.Pattern[str] = _WHITE_SPACE) -> tuple[str, ...]:
-    """Return `line` split as `String.split` does: empty fields at the end go, one at the start stays."""
+    """Return `line` split as Java's `String.split` does: without empty fields at the end, with those at the start."""
     fields = separator.split(line)
     if len(fields) == 1:
         return (line,)
@@ -49,7 +49,7 @@ def split_fields(line: str, separator: re.Pattern[str] = _WHITE_SPACE) -> tuple[
 
 
 def parse_number(text: str, *, bits: int) -> int | None:
-    """Return the signed number of 32 or 64 `bits` that Java's parseInt or parseLong reads, None where it throws."""
+    """Return the signed number of 32 or 64 `bits` that parseInt or parseLong returns; None where Java throws."""
     match = _NUMBER.fullmatch(text)
     if match is None or any(sign > "\uffff" for sign in text):  # Java looks at UTF-16 units, and knows no such digit.
         return None
@@ -64,13 +64,13 @@ def parse_number(text: str, *, bits: int) -> int | None:
 
 
 def encode_uuid(uuid: bytes) -> str:
-    """Return the 22 letters by which Kafka shows an id of 16 bytes."""
+    """Return the 22 characters that Kafka prints for an id of 16 bytes."""
     assert len(uuid) == UUID_SIZE_BYTES, uuid
     return urlsafe_b64encode(uuid).decode("ascii").rstrip("=")
 
 
 def decode_uuid(text: str) -> bytes | None:
-    """Return the 16 bytes of an id, None where Kafka's `Uuid.fromString` throws."""
+    """Return the 16 bytes of an id; None where Kafka's `Uuid.fromString` throws."""
     if len(text) > _UUID_TEXT_LENGTH_MAX or _BASE64_URL.fullmatch(text) is None:
         return None
     digits = text.rstrip("=")

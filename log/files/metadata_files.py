@@ -1,4 +1,4 @@
-"""The small files that say whose a directory is: partition.metadata, meta.properties, the clean-shutdown marker.
+"""Read and write partition.metadata, meta.properties and the clean-shutdown marker.
 
 What it decides: which topic a partition's directory belongs to, which broker and cluster a log directory belongs to,
 and whether the broker that used it last ended in order.
@@ -52,7 +52,7 @@ _RUNTIME: Final = "java.lang.RuntimeException"
 
 @attrs.frozen
 class PartitionMetadata:
-    """Which topic a partition's directory belongs to; the id in Kafka's 22 letters."""
+    """The topic id in a partition's directory, in Kafka's 22 characters."""
 
     topic_id: str
     version: int = 0
@@ -60,7 +60,7 @@ class PartitionMetadata:
 
 @attrs.frozen
 class MetaProperties:
-    """Whose a log directory is. Ids of directories in Kafka's 22 letters."""
+    """The cluster, node and directory ids in a log directory; directory ids in Kafka's 22 characters."""
 
     version: int
     cluster_id: str | None = None
@@ -74,7 +74,7 @@ def encode_partition_metadata(metadata: PartitionMetadata) -> bytes:
 
 
 def parse_partition_metadata(data: Buffer, *, source: str = "") -> PartitionMetadata:
-    """Return what `partition.metadata` says; labels are not looked at, as in Kafka. Raises CheckpointError."""
+    """Return the content of `partition.metadata`; labels are ignored, as in Kafka. Raises CheckpointError."""
     lines = lines_of(decode_text(data, source=source))
     version_text = _after_label(lines, 0, source)
     version = parse_number(version_text, bits=32)
@@ -96,19 +96,19 @@ def parse_partition_metadata(data: Buffer, *, source: str = "") -> PartitionMeta
 
 
 def read_partition_metadata(storage: Storage, path: str) -> PartitionMetadata | None:
-    """Return what the file says, None if it is missing. Raises CheckpointError, StorageError."""
+    """Return the content of the file, None if it is missing. Raises CheckpointError, StorageError."""
     if not storage.exists(path):
         return None
     return parse_partition_metadata(storage.read(path, size_bytes_max=METADATA_BYTES_MAX), source=path)
 
 
 def write_partition_metadata(storage: Storage, path: str, metadata: PartitionMetadata) -> None:
-    """Write the file, in one step."""
+    """Replace `partition.metadata` atomically."""
     storage.replace(path, encode_partition_metadata(metadata))
 
 
 def encode_meta_properties(properties: MetaProperties) -> bytes:
-    """Return the content of `meta.properties`, in the order in which Java's hash table yields the keys."""
+    """Return the content of `meta.properties`, keys in the order of Java's hash table."""
     fields = {
         "node.id" if properties.version else "broker.id": properties.node_id,
         "directory.id": properties.directory_id,
@@ -119,7 +119,7 @@ def encode_meta_properties(properties: MetaProperties) -> bytes:
 
 
 def parse_meta_properties(data: Buffer, *, source: str = "") -> MetaProperties:
-    """Return what `meta.properties` says. Raises CheckpointError."""
+    """Return the properties in `meta.properties`. Raises CheckpointError."""
     found = parse_properties(data, source=source)
     version = parse_number(found.get("version", "0").strip(_TRIMMED), bits=32)
     if version not in (0, 1):
@@ -152,14 +152,14 @@ def parse_meta_properties(data: Buffer, *, source: str = "") -> MetaProperties:
 
 
 def read_meta_properties(storage: Storage, path: str) -> MetaProperties | None:
-    """Return what the file says, None if it is missing. Raises CheckpointError, StorageError."""
+    """Return the content of the file, None if it is missing. Raises CheckpointError, StorageError."""
     if not storage.exists(path):
         return None
     return parse_meta_properties(storage.read(path, size_bytes_max=METADATA_BYTES_MAX), source=path)
 
 
 def write_meta_properties(storage: Storage, path: str, properties: MetaProperties) -> None:
-    """Write the file, in one step."""
+    """Replace `meta.properties` atomically."""
     storage.replace(path, encode_meta_properties(properties))
 
 
@@ -169,7 +169,7 @@ def encode_clean_shutdown(broker_epoch: BrokerEpoch) -> bytes:
 
 
 def parse_clean_shutdown(data: Buffer) -> BrokerEpoch | None:
-    """Return the broker epoch in a marker, None where it names none: the marker counts all the same."""
+    """Return the broker epoch in a marker; None if it names none, which is a clean shutdown too."""
     text = bytes(data).decode("utf-8", "replace")
     try:
         content, _ = json.JSONDecoder().raw_decode(text.lstrip())  # What follows the object is not looked at.
@@ -182,7 +182,7 @@ def parse_clean_shutdown(data: Buffer) -> BrokerEpoch | None:
 
 
 def write_clean_shutdown(storage: Storage, path: str, broker_epoch: BrokerEpoch) -> None:
-    """Write the marker and make its content durable."""
+    """Write the marker and flush it to disk."""
     file = storage.open(path, create=True)
     try:
         file.truncate(0)
@@ -193,7 +193,7 @@ def write_clean_shutdown(storage: Storage, path: str, broker_epoch: BrokerEpoch)
 
 
 def read_clean_shutdown(storage: Storage, path: str) -> BrokerEpoch | None:
-    """Return the broker epoch in the marker; None if it is missing or names none. Raises StorageError."""
+    """Return the broker epoch in the marker; None if the file is missing or names none. Raises StorageError."""
     if not storage.exists(path):
         return None
     return parse_clean_shutdown(storage.read(path, size_bytes_max=METADATA_BYTES_MAX))

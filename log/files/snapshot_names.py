@@ -1,4 +1,4 @@
-"""Names of the metadata log's snapshots: NNNNNNNNNNNNNNNNNNNN-EEEEEEEEEE.checkpoint.
+"""Parse the names of the metadata log's snapshots: NNNNNNNNNNNNNNNNNNNN-EEEEEEEEEE.checkpoint.
 
 What it decides: which end offset (20 digits) and epoch (10 digits) a name says.
 
@@ -31,18 +31,18 @@ _NAME: Final = re.compile(rf"(\d{{{OFFSET_DIGITS}}})-(\d{{{_EPOCH_DIGITS}}}){re.
 
 @attrs.frozen
 class SnapshotId:
-    """A snapshot's end offset, up to which it holds everything, and the epoch of the last record before it."""
+    """The end offset of a snapshot (exclusive), and the epoch of the last record before it."""
 
     end_offset: Offset
     epoch: LeaderEpoch
 
 
 def snapshot_id(name: str) -> SnapshotId | None:
-    """Return the end offset and epoch in the name of a snapshot; None if it is no such name."""
+    """Return the end offset and epoch in the name of a snapshot; None for any other name."""
     match = _NAME.fullmatch(name)
     return None if match is None else SnapshotId(Offset(int(match[1])), LeaderEpoch(int(match[2])))
 
 
 def is_metadata_file(name: str) -> bool:
-    """Tell whether a file of this name in a metadata log's directory is part of it: a segment or a snapshot."""
+    """Return whether a file name in a metadata log's directory is that of a segment or a snapshot."""
     return snapshot_id(name) is not None or (kind_of(name) == LOG and base_offset_of(name) is not None)

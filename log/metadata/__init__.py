@@ -1,4 +1,4 @@
-"""The KRaft metadata log: its records, played to the cluster that they describe, at any moment.
+"""Read the KRaft metadata log and replay its records to the cluster's metadata at any offset or time.
 
 `decode_record` and `decode_control` read one record; `arrange` takes the files of a directory; `Replay` plays them;
 `view_of` tells a moment as a ClusterView.
@@ -12,7 +12,7 @@ from log.metadata.image import BrokerImage, MetadataImage, PartitionImage, Resou
 from log.metadata.json_text import control_json, record_json
 from log.metadata.moments import END, Moment, images_at, live_moments
 from log.metadata.play_order import MetadataFile, MetadataFiles, arrange
-from log.metadata.reading import Aside, MetadataEntry, UnreadableEntryError, entries_of, looks_like_metadata
+from log.metadata.reading import MetadataEntry, RejectedRecords, UnreadableEntryError, entries_of, looks_like_metadata
 from log.metadata.records import MetadataRecord, decode_record
 from log.metadata.replay import Replay, Step
 from log.metadata.schemas import RecordType
@@ -21,7 +21,6 @@ from log.metadata.view import FORMAT, view_of
 __all__ = (
     "END",
     "FORMAT",
-    "Aside",
     "BrokerImage",
     "ControlRecord",
     "MetadataEntry",
@@ -32,6 +31,7 @@ __all__ = (
     "Moment",
     "PartitionImage",
     "RecordType",
+    "RejectedRecords",
     "Replay",
     "Resource",
     "SnapshotId",

@@ -1,4 +1,4 @@
-"""How a record makes and changes a broker.
+"""Apply registration records to a broker's image.
 
 What it decides: what a registration says of a broker, and what a change of one leaves of it: the numbers of a change
 have three meanings (yes, no, as before), and directories that it does not name are those of before.
@@ -66,7 +66,7 @@ def changed(before: BrokerImage, data: Fields) -> BrokerImage:
 
 
 def in_order(structures: Sequence[Fields]) -> tuple[Fields, ...]:
-    """Return structures in the order of their names."""
+    """Return structures sorted by their names."""
     return tuple(sorted(structures, key=lambda each: str(each["name"])))
 
 

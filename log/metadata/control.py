@@ -1,4 +1,4 @@
-"""The records that KRaft writes for itself: who leads, who votes, where a snapshot begins and ends.
+"""Decode KRaft's control records: leader changes, voters, headers and footers of snapshots.
 
 What it decides: what a control record of the metadata log says. Its key is a version and a type, as every control
 record's; its value is a structure that begins with its own version.
@@ -68,7 +68,7 @@ CONTROL_SCHEMAS: Final[Mapping[ControlType, Schema]] = {
 
 @attrs.frozen
 class ControlRecord:
-    """One control record; `data` is empty for a type that has no fields here."""
+    """One control record; `data` is empty for a type without a schema here."""
 
     type: ControlType
     data: Fields
@@ -78,13 +78,13 @@ class ControlRecord:
         return _KEY.pack(CONTROL_VERSION, self.type)
 
     def value(self) -> bytes:
-        """Return the value of the record in the log; raises UsageError for fields that are not there."""
+        """Return the value of the record in the log; raise UsageError for unknown fields."""
         schema = CONTROL_SCHEMAS[self.type]
         return encode_fields(schema.fields, version_read(schema, self.data.get("version", 0)), self.data)
 
 
 def decode_control(record: Record) -> ControlRecord:
-    """Return what a control record says; raises CorruptDataError."""
+    """Return the fields of a control record; raise CorruptDataError at damage."""
     kind = control_type(record.key)
     schema = CONTROL_SCHEMAS.get(kind)
     if schema is None:
@@ -95,5 +95,5 @@ def decode_control(record: Record) -> ControlRecord:
 
 
 def version_read(schema: Schema, version: int) -> int:
-    """Return the version that a structure is read as which says that it is `version`."""
+    """Return the schema version used to read a record that declares `version`."""
     return max(0, min(version, schema.version_max))

@@ -1,4 +1,4 @@
-"""What one record changed: before and after, for whoever reports it.
+"""Define the change that one metadata record makes, with the state before and after it.
 
 Constraints: what is None was not there. A record that changes nothing gives no delta.
 
@@ -27,7 +27,7 @@ class BrokerDelta:
 
 @attrs.frozen
 class TopicDelta:
-    """A topic was created, or deleted with so many partitions."""
+    """A topic was created, or deleted with `partition_count` partitions."""
 
     id: TopicId
     name: str
@@ -37,7 +37,7 @@ class TopicDelta:
 
 @value
 class PartitionDelta:
-    """A partition appeared, changed, or went with its topic."""
+    """A partition was created, changed, or deleted with its topic."""
 
     topic: str
     partition: PartitionId
@@ -47,7 +47,7 @@ class PartitionDelta:
 
 @attrs.frozen
 class ConfigDelta:
-    """A setting of a resource was set, changed or taken away."""
+    """A setting of a resource was set, changed or removed."""
 
     resource: Resource
     name: str
@@ -57,7 +57,7 @@ class ConfigDelta:
 
 @attrs.frozen
 class FeatureDelta:
-    """A feature's level; 0 is none."""
+    """The level of a feature changed; 0 means the feature is off."""
 
     name: str
     before: int
@@ -66,7 +66,7 @@ class FeatureDelta:
 
 @attrs.frozen
 class ControllerDelta:
-    """Another controller leads the quorum, or the same one in a new epoch."""
+    """A controller was elected leader of the quorum, perhaps the same one in a new epoch."""
 
     leader: BrokerId
     epoch: LeaderEpoch
@@ -74,7 +74,7 @@ class ControllerDelta:
 
 @attrs.frozen
 class OtherDelta:
-    """A quota, an access rule, a credential or a token came, changed or went; `subject` names it, without secrets."""
+    """A quota, ACL, credential or token was added, changed or removed; `subject` names it, without secrets."""
 
     type: RecordType
     subject: str

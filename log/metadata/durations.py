@@ -1,22 +1,25 @@
-"""How long partitions were badly off, and how often brokers were: sums over a metadata log.
+"""Sum up how long partitions were leaderless or under-replicated, and how often brokers were fenced.
 
-Decides, for each partition, for how long it had no leader, fewer replicas in sync than min.insync.replicas, or
-fewer than replicas; how often its ISR shrank; for each broker, how often and how long it was fenced.
+What it decides: for each partition, the time in ms for which it was leaderless, under min ISR or under-replicated, and
+the count of its ISR shrinks; for each broker, the count and the time in ms of its fencings. The three states are those
+of `placement.balance.audit`:
+- leaderless: the partition has no leader;
+- under min ISR: leaderless, or the ISR is smaller than min.insync.replicas;
+- under-replicated: the ISR is smaller than the replica list without the replicas being added.
 
-Definitions, as `placement.balance.audit` has them at one moment: leaderless, there is no leader; under min ISR,
-leaderless or ISR smaller than min.insync.replicas; under-replicated, ISR smaller than the replicas less those being
-added. A new broker counts as fenced only once it has been unfenced, one of a snapshot at once. min.insync.replicas
-may change on the way: what holds at each time counts.
+Constraints:
+- Time runs from the first record (or a snapshot's time) to the last; a state that lasts at the end counts up to there.
+- A deleted partition keeps its sums under its name; a partition created again under that name adds to them.
+- A newly registered broker counts as fenced only after its first unfencing, a fenced broker of a snapshot at once.
+- min.insync.replicas may change in between: each interval is judged by the value in force at that time.
 
-Constraints: time counts from the first record (or a snapshot's time) to the last; what lasts at the end counts up
-to there. A partition that was deleted keeps its sums, under its name; one made again under that name adds to them.
-
-How: one look at a partition when it changes, not at every record; of all partitions of a topic, or of all topics,
-only when a min.insync.replicas changes.
+How: a partition is looked at when it changes, not at every record; all partitions of a topic, or of all topics, only
+when min.insync.replicas changes.
 
 Example: leaderless from 1,000 to 4,000 ms and again from 9,000 ms to the end at 10,000 ms is 4,000 ms.
 
-Left out: time between two records of which nobody knows; the controller writes one at least every half second.
+Left out: changes between two records, which the log does not show; the controller writes a record at least every half
+second.
 
 Source: ours.
 """
@@ -70,7 +73,7 @@ class _Since:
 
 @attrs.frozen
 class PartitionTimes:
-    """One partition's sums: for how long it was in each state, and how often its ISR shrank."""
+    """Sums of one partition: its time in each state in ms, and its count of ISR shrinks."""
 
     topic: str
     partition: PartitionId
@@ -83,7 +86,7 @@ class PartitionTimes:
 
 @attrs.frozen
 class BrokerTimes:
-    """One broker's sums: how often and for how long it was fenced since it was first unfenced."""
+    """Sums of one broker: count and duration in ms of its fencings after its first unfencing."""
 
     broker: BrokerId
     fenced_count: int
@@ -92,7 +95,7 @@ class BrokerTimes:
 
 @attrs.frozen
 class Summary:
-    """The whole log in numbers; lists are worst first, those that never were in a bad state left out."""
+    """The sums over the whole log; lists are sorted worst first, without entries that are all zero."""
 
     start_ms: TimeMs
     end_ms: TimeMs
@@ -110,19 +113,19 @@ class ClusterHistory:
         self._durations = Durations(replay.state)
 
     def events(self) -> Iterator[Event]:
-        """Yield every event, in the order of the log; raises what `Replay.steps` raises."""
+        """Yield every event in the order of the log; raise the errors of `Replay.steps`."""
         for step in self._replay.steps():
             events = tuple(self._history.events(step))
             self._durations.add(step, events)
             yield from events
 
     def summary(self) -> Summary:
-        """Return the summary of the events that were read."""
+        """Return the summary of the events read so far."""
         return self._durations.summary()
 
 
 class Durations:
-    """Sums up while a log is played."""
+    """Sums up the states of partitions and brokers while a log is replayed."""
 
     def __init__(self, state: MetadataState) -> None:
         self._state = state
@@ -135,7 +138,7 @@ class Durations:
         self._end_ms = TimeMs(0)
 
     def add(self, step: Step, events: tuple[Event, ...]) -> None:
-        """Add one step and its events."""
+        """Add one step of the replay and its events."""
         if self._start_ms is None:
             self._start_ms = step.time_ms
         self._end_ms = TimeMs(max(self._end_ms, step.time_ms))

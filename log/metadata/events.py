@@ -1,4 +1,4 @@
-"""Define the events of a cluster's history: their kinds, and one event.
+"""Define the kinds of events in a cluster's history, and one event.
 
 What it decides: which changes are worth a line, and what each is called.
 
@@ -24,7 +24,7 @@ from broker.values import value
 
 
 class What(enum.Enum):
-    """What happened; the value is how people read it."""
+    """The kind of an event; the value is the text printed for it."""
 
     LEADER_ELECTED = "leader elected"
     """Another broker leads."""
@@ -82,7 +82,7 @@ class What(enum.Enum):
 
 @value
 class Event:
-    """One thing that happened: where in the log, when, what, to whom, and before and after in words."""
+    """One event: its offset, its time, its kind, its subject, and the state before and after as text."""
 
     offset: Offset
     time_ms: TimeMs

@@ -1,13 +1,11 @@
-"""What a schema is made of: fields with a kind, the versions that have them, a tag, a default.
+"""Define the parts of a record schema: fields with a kind, versions, a tag and a default.
 
-What it decides: how the tables of `log.metadata.schemas` are written down: one `Field` a line, in the order of the
-wire.
+What it decides: the form of the tables in `log.metadata.schemas`, one `Field` per line in wire order; and the
+Python types of field values: whole numbers are int, `float64` is float, `uuid` is the 22 characters that Kafka prints,
+arrays are tuples, structures are mappings by the field's name in Kafka's JSON.
 
-Constraints: every version is flexible (KIP-482), as all of the metadata log's are: lengths are unsigned varints, one
-more than the size, 0 for null, and every structure ends with tagged fields.
-
-Values: whole numbers are int, `float64` is float, `uuid` is the 22 letters by which Kafka shows it, arrays are
-tuples, structures are mappings by the field's name in Kafka's JSON.
+Constraints: every version is flexible (KIP-482), as in all records of the metadata log: a length is an unsigned varint
+of the size plus one, 0 for null, and every structure ends with tagged fields.
 
 Example: Field("isr", Kind.INT32, is_array=True, tag=0, is_nullable=True, default=None) may be left out of a record,
 which means None.
@@ -32,7 +30,7 @@ UUID_ZERO: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class Kind(enum.Enum):
-    """What one value is on the wire."""
+    """The wire type of one value."""
 
     BOOL = "bool"
     """One byte, 0 for false."""
@@ -74,7 +72,7 @@ def _default(field: Field) -> Any:
 
 @attrs.frozen
 class Field:
-    """One field. `since` is the first version that has it; with a `tag` it may be left out, which means `default`."""
+    """One field. `since` is its first version; a field with a `tag` may be absent, which means `default`."""
 
     name: str
     kind: Kind

@@ -49,7 +49,7 @@ _ACCESS: Final = {
 
 @attrs.define
 class StepEvents:
-    """Turns steps into events. It keeps since when things have been as they are, to tell how long they lasted."""
+    """Derives events from replay steps, and remembers the start of each lasting state to report durations."""
 
     _fenced_since: dict[BrokerId, TimeMs] = attrs.field(factory=dict)
     _leaderless_since: dict[tuple[str, PartitionId], TimeMs] = attrs.field(factory=dict)
@@ -59,7 +59,7 @@ class StepEvents:
     """The time that the log's snapshot is of: what is so since then was so before, too."""
 
     def events(self, step: Step) -> Iterator[Event]:
-        """Yield what happened in a step, in order."""
+        """Yield the events of a step, in order."""
         for delta in step.deltas:
             found = self._of(delta, step)
             if not step.from_snapshot:

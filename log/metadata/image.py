@@ -1,4 +1,4 @@
-"""What the metadata log says of a cluster after some offset: a value, every part of it.
+"""Hold a cluster's metadata after one offset of the metadata log as an immutable value.
 
 What it decides: how a cluster's metadata is held: brokers, controllers, topics by id, settings by resource, features,
 and the rest by its records' own keys.
@@ -46,7 +46,7 @@ _PROVENANCE: Final = ("offset", "epoch", "time_ms")
 
 @attrs.frozen(order=True)
 class Resource:
-    """What a setting belongs to: Kafka's number of its type, and its name."""
+    """The owner of a setting: Kafka's config resource type as a number, and its name."""
 
     type: int
     name: str
@@ -54,7 +54,7 @@ class Resource:
 
 @value
 class PartitionImage:
-    """One partition as the controller sees it; `recovering` from an unclean election until its leader says it has."""
+    """One partition in the metadata; `recovering` lasts from an unclean election until its leader has recovered."""
 
     replicas: tuple[BrokerId, ...]
     isr: tuple[BrokerId, ...]
@@ -80,7 +80,7 @@ class TopicImage:
 
 @attrs.frozen
 class Endpoint:
-    """Where a node listens."""
+    """One listener of a node: host, port and security protocol."""
 
     name: str
     host: str
@@ -90,7 +90,7 @@ class Endpoint:
 
 @attrs.frozen(kw_only=True)
 class BrokerImage:
-    """One registered broker; `directories` are those of its log directories that are online."""
+    """One registered broker; `directories` are the ids of its online log directories."""
 
     id: BrokerId
     epoch: BrokerEpoch
@@ -110,7 +110,7 @@ QuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]
 
 @attrs.frozen(kw_only=True)
 class MetadataImage:
-    """Everything that the log says. `offset` is the last that is contained; -1 for none, and for no epoch or time."""
+    """The metadata up to and with `offset`; -1 stands for no offset, no epoch and no time."""
 
     offset: Offset
     epoch: LeaderEpoch
@@ -131,7 +131,7 @@ class MetadataImage:
         return next((topic.id for topic in self.topics.values() if topic.name == name), None)
 
     def differences(self, other: MetadataImage) -> Iterator[str]:
-        """Yield where two images say different things, in words; where they came from does not count."""
+        """Yield the differences of two images as text; offset, epoch and time are not compared."""
         for field in attrs.fields(MetadataImage):
             if field.name in _PROVENANCE:
                 continue

@@ -1,4 +1,4 @@
-"""Records as the JSON that Kafka's tools print.
+"""Print metadata records as the JSON of Kafka's tools.
 
 What it decides: the text of a record: fields in the order of the schema, tagged ones only where they are not their
 default, ids in their 22 letters, bytes in Base64, no spaces.
@@ -45,19 +45,19 @@ _PLAIN_EXPONENT_MAX: Final = 6
 
 
 def record_json(record: MetadataRecord) -> str:
-    """Return the record in one line: type, version, data."""
+    """Return the record as one line of JSON: type, version, data."""
     data = fields_json(SCHEMAS[record.type].fields, record.version, record.data)
     return f'{{"type":"{record.type.name}","version":{record.version},"data":{data}}}'
 
 
 def control_json(record: ControlRecord) -> str:
-    """Return the fields of a control record that has a schema, in one line."""
+    """Return the fields of a control record that has a schema as one line of JSON."""
     schema = CONTROL_SCHEMAS[record.type]
     return fields_json(schema.fields, version_read(schema, record.data["version"]), record.data)
 
 
 def fields_json(fields: tuple[Field, ...], version: int, values: Fields) -> str:
-    """Return a structure."""
+    """Return the fields of a structure as JSON."""
     shown = (
         f'"{field.name}":{_value_json(field, version, values[field.name])}'
         for field in fields
@@ -87,7 +87,7 @@ def _one_json(field: Field, version: int, value: Any) -> str:
 
 
 def double_text(value: float) -> str:
-    """Return what Java's Double.toString gives."""
+    """Return the text that Java's Double.toString returns."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     sign, digits, exponent = Decimal(repr(value)).as_tuple()

@@ -1,18 +1,18 @@
-"""Which moments of a metadata log are shown, and how the cluster stood at each.
+"""Choose the moments of a metadata log to show, and return the cluster's metadata at each.
 
-What it decides: what "at" means. At an offset: that record and all before it count. At a time: all records that were
-appended at or before it. A moment beyond the end is the end; one before the beginning is refused.
+What it decides: which records a moment includes. An offset includes its record and all before it; a time includes all
+records appended at or before it. A moment beyond the end means the end; a moment before the beginning is refused.
+If the user names no moments, `live_moments` chooses them: the last offset before each change of the set of live brokers
+(registered and not fenced), and the end of the log.
 
-Without moments named, a log is told by its brokers: each time the set of live ones (registered, not fenced)
-changes, how things stood at the end of the time before, and how they stand in the end. At the end, as a change of
-brokers takes some seconds to settle.
+Constraints:
+- A chosen moment never shows half of a change. The controller fences a broker and moves its leaders in one append, so
+  the moment before the change is the end of the append before, not the record before.
+- Offsets that the user names are taken as they are, even in the middle of an append.
+- A snapshot at the beginning of a log counts as an append of its own, unless the first append has the same time.
 
-Constraints: no moment that is found so shows half of a change: the controller moves the leaders off a broker in the
-append that fences it, so the moment before is the end of the append before. Offsets that are asked for are taken as
-they are. A snapshot that a log begins with is the moment before the first append behind it, unless that has its time.
-
-How: two passes over the log, the first of which only looks for moments: an image costs as much as the cluster is
-large.
+How: two passes over the log. The first only looks for moments and builds no image, since the cost of an image grows
+with the cluster.
 
 Example: images_at(replay, (Moment(time_ms=TimeMs(1_700_000_000_000)),))
 
@@ -38,7 +38,7 @@ LIVE_MOMENTS_MAX: Final = 24  # What a report shows side by side.
 
 @attrs.frozen(kw_only=True)
 class Moment:
-    """An offset or a time, one of the two."""
+    """A moment in a metadata log: either an offset or a time."""
 
     offset: Offset | None = None
     time_ms: TimeMs | None = None
@@ -48,7 +48,7 @@ class Moment:
             raise UsageError("a moment is an offset or a time, one of the two")
 
     def is_past(self, place: Placed) -> bool:
-        """Tell whether the moment lies before a place in the log."""
+        """Return whether the moment lies before a record of the log."""
         if self.offset is not None:
             return place.offset > self.offset
         assert self.time_ms is not None
@@ -63,9 +63,9 @@ END: Final = Moment(offset=Offset(INT64_MAX))
 
 
 def images_at(replay: Replay, moments: Sequence[Moment]) -> Iterator[MetadataImage]:
-    """Yield the image at each moment, in the order given; no moment may lie before the one before it.
+    """Yield the image at each moment; the moments must ascend.
 
-    Raises UsageError for a moment that does, or that lies before the beginning, and what `Replay.steps` raises.
+    Raises UsageError for a moment before the previous one or before the beginning, and the errors of `Replay.steps`.
     """
     for moment in moments:
         for _ in replay.steps(until=moment.is_past):
@@ -76,9 +76,9 @@ def images_at(replay: Replay, moments: Sequence[Moment]) -> Iterator[MetadataIma
 
 
 def live_moments(replay: Replay) -> tuple[Moment, ...]:
-    """Return the last moments before the set of live brokers changed, at most 24 with the end, which comes last.
+    """Return the moments right before the set of live brokers changed, and the end: the last 24 of them.
 
-    Only times are looked at in which there was a topic. Raises what `Replay.steps` raises.
+    Changes while no topic exists are ignored. Raises the errors of `Replay.steps`.
     """
     live: frozenset[BrokerId] = frozenset()
     found: list[Moment] = []

@@ -1,4 +1,4 @@
-"""How a record makes and changes a partition.
+"""Apply PartitionRecord, PartitionChangeRecord and ClearElrRecord to a partition's image.
 
 What it decides: the merge of a PartitionChangeRecord into what was known, the rule that all readers of the log must
 share:
@@ -79,7 +79,7 @@ def merged(before: PartitionImage, data: Fields) -> PartitionImage:
 
 
 def without_elr(before: PartitionImage) -> PartitionImage:
-    """Return the partition without eligible leaders, as a ClearElrRecord leaves it: a change, so the epoch rises."""
+    """Return the partition as a ClearElrRecord leaves it: no eligible leaders, partition epoch plus one."""
     return merged(before, _CLEARING)
 
 

@@ -35,7 +35,7 @@ from log.segments.file_names import base_offset_of
 
 @attrs.frozen(eq=False)
 class MetadataFile:
-    """One file: its name, as `source` shows it to people, and its bytes."""
+    """One file: its name, its name as shown to users (`source`), and its bytes."""
 
     name: str
     source: str
@@ -44,7 +44,7 @@ class MetadataFile:
 
 @attrs.frozen(eq=False)
 class MetadataFiles:
-    """The files in the order of playing: `start`, a snapshot or None, then segments; `checks` are later snapshots."""
+    """The files in replay order: `start`, a snapshot or None, then segments; `checks` are later snapshots."""
 
     start: MetadataFile | None
     segments: tuple[MetadataFile, ...]
@@ -53,7 +53,7 @@ class MetadataFiles:
 
 
 def arrange(files: Sequence[MetadataFile]) -> MetadataFiles:
-    """Return how to play the files of one directory, or one file given alone.
+    """Return the replay order of the files of one directory, or of one file given alone.
 
     Raises InputError if there are none, or the beginning is missing.
     """

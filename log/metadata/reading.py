@@ -1,10 +1,9 @@
-"""A metadata log's file, or a snapshot, as entries: one record after another with its place.
+"""Read a segment or snapshot of the metadata log as records with offset, epoch and time.
 
-What it decides: what is read of a file's bytes: every record, those of KRaft itself included, with offset, epoch and
-time.
+What it decides: the records in the bytes of a file, KRaft's control records included, each with offset, epoch and time.
 
 Goals, most important first:
-1. A record that cannot be read is reported with file, offset and type, or put aside when asked to keep going.
+1. A record that cannot be read is reported with file, offset and type, or its error collected in `RejectedRecords`.
 2. Memory is bounded by a piece of the file, as `log.batches.scan` reads it.
 
 Constraints: a file is recognised by what it holds, not by its name: a batch of magic 2 at its beginning.
@@ -36,13 +35,13 @@ from log.metadata.records import MetadataRecord, decode_record
 from log.record import ControlType
 
 HEAD_SIZE_BYTES: Final = 61  # Of a batch: its header, which every batch of magic 2 has whole.
-ASIDE_MAX: Final = 100_000  # Some 100 MB of Python objects.
+REJECTED_MAX: Final = 100_000  # Some 100 MB of Python objects.
 _MAGIC: Final = 2
 _SIZE_AT: Final = slice(8, 12)
 
 
 class UnreadableEntryError(CorruptDataError):
-    """A record that cannot be read or contradicts the ones before it; `offset` is where it stands in the log."""
+    """A record at `offset` of the log cannot be read, or contradicts the records before it."""
 
     def __init__(self, what: str, *, source: str, offset: Offset) -> None:
         self.offset = offset
@@ -51,7 +50,7 @@ class UnreadableEntryError(CorruptDataError):
 
 @value
 class MetadataEntry:
-    """One record of the log and its place; in a snapshot offsets count from 0 and mean nothing else."""
+    """One record with its offset, epoch and time; in a snapshot offsets only count the records from 0."""
 
     offset: Offset
     epoch: LeaderEpoch
@@ -60,47 +59,47 @@ class MetadataEntry:
 
 
 @attrs.define
-class Aside:
-    """What could not be read and was passed over: in `errors`, one each, in order; not more than memory bears."""
+class RejectedRecords:
+    """The errors of records and batches that a reader has skipped, in order, at most `REJECTED_MAX`."""
 
     errors: list[CorruptDataError] = attrs.field(factory=list)
 
     def add(self, error: CorruptDataError) -> None:
-        """Put one aside; raises it if there are too many: a file with more is no metadata log with some damage."""
-        if len(self.errors) >= ASIDE_MAX:
+        """Add the error of a skipped record or batch; raise it if the list is full."""
+        if len(self.errors) >= REJECTED_MAX:
             raise error
         self.errors.append(error)
 
 
-def entries_of(data: BytesLike, *, source: str, aside: Aside | None = None) -> Iterator[MetadataEntry]:
+def entries_of(data: BytesLike, *, source: str, rejected: RejectedRecords | None = None) -> Iterator[MetadataEntry]:
     """Yield the records of one file.
 
-    Raises CorruptDataError at damage and UnreadableEntryError at a record that cannot be read; with `aside` both are
-    put there, and reading goes on. A torn end is no damage, as the file may still be written to.
+    Raises CorruptDataError at damage and UnreadableEntryError at a record that cannot be read; with `rejected` their
+    errors are added there, and reading goes on. A torn end is no damage: the file may still be written to.
     """
-    for columns in scan(data, options=ScanOptions(keep_going=aside is not None), source=source):
+    for columns in scan(data, options=ScanOptions(keep_going=rejected is not None), source=source):
         for place in _places(columns):
             try:
                 yield MetadataEntry(place.offset, place.epoch, place.time_ms, _record(columns, place))
             except CorruptDataError as error:
                 unreadable = UnreadableEntryError(error.what, source=source, offset=place.offset)
-                if aside is None:
+                if rejected is None:
                     raise unreadable from None
-                aside.add(unreadable)
+                rejected.add(unreadable)
         for damage in columns.damages:
-            if aside is not None and not damage.is_torn_tail:
-                aside.add(damage.error)
+            if rejected is not None and not damage.is_torn_tail:
+                rejected.add(damage.error)
 
 
 def looks_like_metadata(head: bytes) -> bool:
-    """Tell whether a file that begins with `head` (61 bytes suffice) can be a segment or a snapshot: no text can."""
+    """Return whether a file that begins with `head` (61 bytes suffice) can be a segment or snapshot."""
     if len(head) < HEAD_SIZE_BYTES or head[MAGIC_POSITION] != _MAGIC or head[0] & 0x80:
         return False
     return int.from_bytes(head[_SIZE_AT], "big", signed=True) >= SIZE_MIN and b"\0" in head[:16]
 
 
 def is_snapshot(data: BytesLike, *, source: str) -> bool:
-    """Tell whether a file is a snapshot: its first record says so."""
+    """Return whether a file is a snapshot: its first record is a SnapshotHeaderRecord."""
     try:
         first = next(entries_of(data, source=source), None)
     except CorruptDataError:  # Told when it is read as what it is taken for then, a segment.

@@ -1,4 +1,4 @@
-"""One metadata record: its frame, its type and version, its fields.
+"""Decode and encode one metadata record: its frame, type, version and fields.
 
 What it decides: what the value of a record of `__cluster_metadata` says. The frame is three unsigned varints: frame
 version 1, type, version; the fields follow, and nothing after them.
@@ -38,7 +38,7 @@ class MetadataRecord:
     data: Fields
 
     def to_bytes(self) -> bytes:
-        """Return the value of the record in the log; raises UsageError for fields or a version that are not there."""
+        """Return the value of the record in the log; raise UsageError for unknown fields or versions."""
         schema = SCHEMAS[self.type]
         if not 0 <= self.version <= schema.version_max:
             raise UsageError(f"{self.type.name} has versions 0 to {schema.version_max}, not {self.version}")
@@ -47,7 +47,7 @@ class MetadataRecord:
 
 
 def decode_record(data: bytes) -> MetadataRecord:
-    """Return the record that `data` is; raises CorruptDataError, with the position in `data`."""
+    """Return the record encoded in `data`; raise CorruptDataError with the position in `data`."""
     reader = FieldReader(data)
     frame_version = _int16(reader, "frame version")
     if frame_version == 0:
@@ -79,7 +79,7 @@ def decode_record(data: bytes) -> MetadataRecord:
 
 
 class RecordFieldsError(CorruptDataError):
-    """A record of a known type whose fields cannot be read; `kafka_message` is what Kafka says of it."""
+    """The fields of a record of a known type cannot be read; `kafka_message` is Kafka's error message."""
 
     def __init__(self, kind: RecordType, error: CorruptDataError) -> None:
         self.kafka_message = f"Failed to deserialize record with type {int(kind)}"

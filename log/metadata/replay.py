@@ -1,15 +1,15 @@
-"""A metadata log played from its beginning: what changed at every offset, and the image at any moment.
+"""Replay a metadata log from its beginning: the change at every offset, and the image at any moment.
 
-What it decides: when a record counts. Outside of a transaction it counts at once; records between BeginTransaction and
-EndTransaction count when it ends, those before AbortTransaction never. A snapshot counts whole.
+What it decides: when a record is applied: outside a transaction at once, between BeginTransactionRecord and
+EndTransactionRecord at the end, before AbortTransactionRecord never. A snapshot is applied as a whole.
 
 Goals, most important first:
-1. The image at an offset is the one that a broker has that has read up to there.
-2. Where a snapshot and the records before it disagree, it is said.
+1. The image at an offset is that of a broker that has read the log up to this offset.
+2. A snapshot that disagrees with the records before its end is reported.
 3. One pass in bounded memory, whatever the log's length.
 
-Constraints: a record that contradicts what stands before it is an error that names its offset and type; with
-`aside` it is put there and passed over.
+Constraints: a record that contradicts the records before it raises an error that names its offset and type; with
+`rejected` the error is added there and the record is skipped.
 
 How: `steps` yields a step for each record that counts, and `image` may be asked between two steps.
 
@@ -39,7 +39,7 @@ from log.metadata.control import ControlRecord
 from log.metadata.deltas import ControllerDelta, Delta
 from log.metadata.image import MetadataImage
 from log.metadata.play_order import MetadataFile, MetadataFiles
-from log.metadata.reading import Aside, MetadataEntry, UnreadableEntryError, entries_of
+from log.metadata.reading import MetadataEntry, RejectedRecords, UnreadableEntryError, entries_of
 from log.metadata.records import MetadataRecord
 from log.metadata.schemas import RecordType
 from log.metadata.state import NONE, MetadataState
@@ -51,7 +51,7 @@ _ENDS: Final = (RecordType.END_TRANSACTION_RECORD, RecordType.ABORT_TRANSACTION_
 
 
 class Placed(Protocol):
-    """Whatever has a place in the log."""
+    """Anything that has an offset and a time in the log."""
 
     @property
     def offset(self) -> Offset:
@@ -59,12 +59,12 @@ class Placed(Protocol):
 
     @property
     def time_ms(self) -> TimeMs:
-        """When it was appended."""
+        """The time of the append in ms."""
 
 
 @value
 class Step:
-    """One record that counts: its place, and what it changed. `from_snapshot` if it only says how things stood."""
+    """One applied record: its offset and time, and its changes; `from_snapshot` if a snapshot holds the record."""
 
     offset: Offset
     time_ms: TimeMs
@@ -73,11 +73,11 @@ class Step:
 
 
 class Replay:
-    """Plays files once. `offset`, `epoch` and `time_ms` are of the last record that counts, -1 for none."""
+    """Replays files once. `offset`, `epoch` and `time_ms` are those of the last applied record, -1 for none."""
 
-    def __init__(self, files: MetadataFiles, *, aside: Aside | None = None) -> None:
+    def __init__(self, files: MetadataFiles, *, rejected: RejectedRecords | None = None) -> None:
         self._files = files
-        self._aside = aside
+        self._rejected = rejected
         self._transaction: list[MetadataEntry] | None = None
         self._checks = list(files.checks)
         self._entries: Iterator[tuple[MetadataEntry, str]] = self._all_entries()
@@ -93,13 +93,13 @@ class Replay:
         """Where a later snapshot says something else than the records before its end."""
 
     def image(self) -> MetadataImage:
-        """Return how things stand after the last step. Cost: linear in what there is."""
+        """Return the image after the last step. Cost: linear in topics, partitions and settings."""
         return self.state.image(offset=self.offset, epoch=self.epoch, time_ms=self.time_ms)
 
     def steps(self, until: Callable[[Placed], bool] | None = None) -> Iterator[Step]:
-        """Yield what every record changed, in order, up to before the first for which `until` says true.
+        """Yield the changes of every record in order; stop before the first record for which `until` is true.
 
-        Called again, it goes on from there. Raises CorruptDataError of some kind unless there is `aside`.
+        The next call continues there. Raises CorruptDataError, or UnreadableEntryError, unless `rejected` is given.
         """
         if not self._has_begun and self._files.start is not None:
             yield from self._snapshot(self._files.start)
@@ -120,7 +120,7 @@ class Replay:
 
     def _all_entries(self) -> Iterator[tuple[MetadataEntry, str]]:
         for segment in self._files.segments:
-            for entry in entries_of(segment.data, source=segment.source, aside=self._aside):
+            for entry in entries_of(segment.data, source=segment.source, rejected=self._rejected):
                 yield entry, segment.source
 
     def _play(self, entry: MetadataEntry, source: str) -> Iterator[Step]:
@@ -173,9 +173,9 @@ class Replay:
 
     def _refuse(self, what: str, entry: MetadataEntry, source: str) -> None:
         error = UnreadableEntryError(what, source=source, offset=entry.offset)
-        if self._aside is None:
+        if self._rejected is None:
             raise error
-        self._aside.add(error)
+        self._rejected.add(error)
 
     def _snapshot(self, file: MetadataFile) -> Iterator[Step]:
         """Begin with what a snapshot holds: all of it stands at the last offset that it is of, and at that one's time.
@@ -184,7 +184,7 @@ class Replay:
         """
         found, time_ms, header_ms = self._files.start_id, TimeMs(-1), None
         offset, epoch = (NO_OFFSET, LeaderEpoch(-1)) if found is None else (Offset(found.end_offset - 1), found.epoch)
-        for entry in snapshot_entries(file, self._aside):
+        for entry in snapshot_entries(file, self._rejected):
             self.entry_count += 1
             if isinstance(entry.record, MetadataRecord):
                 step = self._count(entry, file.source)
@@ -199,7 +199,7 @@ class Replay:
         """Compare with the snapshots that end at or before the next record to count."""
         while self._checks and self._checks[0][0].end_offset <= next_offset:
             found, file = self._checks.pop(0)
-            other = Replay(MetadataFiles(file, (), (), found), aside=self._aside)
+            other = Replay(MetadataFiles(file, (), (), found), rejected=self._rejected)
             for _ in other.steps():
                 pass
             differences = "; ".join(self.image().differences(other.image()))
@@ -209,15 +209,15 @@ class Replay:
                 )
 
 
-def snapshot_entries(file: MetadataFile, aside: Aside | None) -> Iterator[MetadataEntry]:
-    """Yield a snapshot's records; raises CorruptDataError, at the end where the header or footer is missing."""
+def snapshot_entries(file: MetadataFile, rejected: RejectedRecords | None) -> Iterator[MetadataEntry]:
+    """Yield a snapshot's records; raise CorruptDataError at the end if header or footer is missing."""
     missing = [ControlType.SNAPSHOT_HEADER, ControlType.SNAPSHOT_FOOTER]
-    for entry in entries_of(file.data, source=file.source, aside=aside):
+    for entry in entries_of(file.data, source=file.source, rejected=rejected):
         if isinstance(entry.record, ControlRecord) and entry.record.type in missing:
             missing.remove(entry.record.type)
         yield entry
     for kind in missing:
         error = CorruptDataError(f"a snapshot without {kind.name}; it was not written to its end", source=file.source)
-        if aside is None:
+        if rejected is None:
             raise error
-        aside.add(error)
+        rejected.add(error)

@@ -1,13 +1,15 @@
-"""The records of the metadata log: one table a record type, with the versions that Kafka has.
+"""Define the schemas of the metadata records: one table per record type, with its versions.
 
-What it decides: which records are known, and what stands in each. Numbers are the `apiKey`s of Kafka's schemas; names
-are those that its tools print.
+What it decides: the known record types and the fields of each version. Numbers are the `apiKey`s of Kafka's schemas;
+names are those that Kafka's tools print.
 
-Constraints: a type that is not here is refused, as Kafka refuses it; so is a version above `version_max`.
+Constraints: an unknown type is refused, as Kafka refuses it; so is a version above `version_max`.
 
-How versions grew: RegisterBroker 1 controlled shutdown, 2 migration from ZooKeeper (KIP-866), 3 directories
-(KIP-858); Partition and PartitionChange 1 directories, 2 eligible leaders (KIP-966); BrokerRegistrationChange 1
-controlled shutdown, 2 directories; ClearElr came with 4.0.
+How: `Field.since` is the first version with a field. Versions added these fields:
+- RegisterBrokerRecord: 1 controlled shutdown, 2 migration from ZooKeeper (KIP-866), 3 directories (KIP-858);
+- PartitionRecord and PartitionChangeRecord: 1 directories, 2 eligible leaders (KIP-966);
+- BrokerRegistrationChangeRecord: 1 controlled shutdown, 2 directories;
+- ClearElrRecord came with 4.0.
 
 Example: SCHEMAS[RecordType.TOPIC_RECORD].fields[0].name == "name"
 
@@ -26,7 +28,7 @@ from log.metadata.fields import Field, Kind, Schema
 
 
 class RecordType(enum.IntEnum):
-    """What a record is about; the number is on the wire."""
+    """The type of a metadata record; the value is its `apiKey` on the wire."""
 
     REGISTER_BROKER_RECORD = 0
     UNREGISTER_BROKER_RECORD = 1

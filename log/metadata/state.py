@@ -1,4 +1,4 @@
-"""A cluster's metadata while records are played: one record after another changes it.
+"""Apply metadata records one after another to a cluster's metadata.
 
 What it decides: what every type of record does to the metadata, with Kafka's rules, and what it changed.
 
@@ -66,7 +66,7 @@ class _Topic:
 
 
 class MetadataState:
-    """What is known so far. `apply` changes it, `image` keeps it."""
+    """The metadata after the records applied so far; `image` returns an immutable copy."""
 
     def __init__(self) -> None:
         self.brokers: dict[BrokerId, BrokerImage] = {}
@@ -82,22 +82,22 @@ class MetadataState:
         self._next_producer_id = -1
 
     def apply(self, record: MetadataRecord) -> tuple[Delta, ...]:
-        """Take one record in, and return what it changed; raises CorruptDataError for one that contradicts."""
+        """Apply one record and return its changes; raise CorruptDataError for a contradicting record."""
         method = _METHODS.get(record.type)
         return NONE if method is None else method(self, record.data)
 
     def partitions(self, topic: str) -> Mapping[PartitionId, PartitionImage]:
-        """Return the partitions of the topic of this name as they are now; none if there is no such topic."""
+        """Return the current partitions of the topic of this name; none if there is no such topic."""
         topic_id = self._topic_ids.get(topic)
         return {} if topic_id is None else self._topics[topic_id].partitions
 
     @property
     def has_topics(self) -> bool:
-        """Whether there is a topic."""
+        """Whether any topic exists."""
         return bool(self._topics)
 
     def image(self, *, offset: Offset, epoch: LeaderEpoch, time_ms: TimeMs) -> MetadataImage:
-        """Return all of it as a value that stays. Cost: linear in topics, partitions and settings."""
+        """Return an immutable copy. Cost: linear in topics, partitions and settings."""
         topics = self._topics.values()
         return MetadataImage(
             offset=offset,

@@ -1,4 +1,4 @@
-"""A metadata image as a ClusterView: the value that every measure and every report takes.
+"""Convert a metadata image to a ClusterView, the input of every measure and every report.
 
 What it decides: how the controller's state becomes a ClusterView of `broker.cluster`.
 
@@ -99,14 +99,14 @@ def view_of(image: MetadataImage, *, name: str, source: str) -> ClusterView:
 
 
 def min_insync_replicas(configs: Mapping[Resource, Mapping[str, str]], topic: str) -> int:
-    """Return what holds for a topic: its own setting, else the cluster's default, else Kafka's."""
+    """Return the min.insync.replicas of a topic: its own, else the cluster's default, else Kafka's."""
     own = configs.get(Resource(RESOURCE_TOPIC, topic), {}).get(MIN_ISR)
     default = configs.get(Resource(RESOURCE_BROKER, CLUSTER_DEFAULT), {}).get(MIN_ISR)
     return effective_min_isr(own, default)
 
 
 def effective_min_isr(own: str | None, default: str | None) -> int:
-    """Return the first of two settings that is there and is a number, else Kafka's default."""
+    """Return the first of two settings that is present and a number, else Kafka's default."""
     for text in (own, default):
         number = None if text is None else parse_number(text, bits=32)
         if number is not None:
@@ -115,7 +115,7 @@ def effective_min_isr(own: str | None, default: str | None) -> int:
 
 
 def offline_replicas(image: MetadataImage, partition: PartitionImage) -> tuple[BrokerId, ...]:
-    """Return the replicas of a partition that cannot serve, in the order of replicas."""
+    """Return the offline replicas of a partition, in the order of its replicas."""
     directories = partition.directories or (MIGRATING,) * len(partition.replicas)
     return tuple(
         broker_id

@@ -1,4 +1,4 @@
-"""Values to bytes and back, as a schema says: Kafka's flexible encoding.
+"""Encode and decode the fields of a schema in Kafka's flexible encoding.
 
 What it decides: how a structure is read and written. A structure is its fields in order, the untagged ones; then the
 number of tagged fields, each with tag, size and value, tags ascending.
@@ -40,7 +40,7 @@ _NUMBERS: Final[Mapping[Kind, struct.Struct]] = {
 
 
 class FieldReader:
-    """Takes values off the front of `data`; raises CorruptDataError with the byte's position in it."""
+    """Reads values from the front of `data`; raises CorruptDataError with the byte position in `data`."""
 
     __slots__ = ("_data", "_end", "_position")
 
@@ -51,11 +51,11 @@ class FieldReader:
 
     @property
     def left(self) -> int:
-        """How many bytes have not been taken."""
+        """Count of the bytes not read yet."""
         return self._end - self._position
 
     def take(self, size_bytes: int) -> bytes:
-        """Return the next bytes."""
+        """Read the next bytes."""
         start, end = self._position, self._position + size_bytes
         if not start <= end <= self._end:
             raise self.corrupt(f"a field of {size_bytes} bytes does not fit into the {self.left} that are left")
@@ -63,7 +63,7 @@ class FieldReader:
         return self._data[start:end]
 
     def unsigned_varint(self) -> int:
-        """Take a whole number of at most 32 bits."""
+        """Read an unsigned varint of at most 32 bits."""
         data, position = self._data, self._position
         if position < self._end and (byte := data[position]) < 0x80:
             self._position += 1
@@ -77,19 +77,19 @@ class FieldReader:
         raise self.corrupt(f"a number takes more than {VARINT_BYTES_MAX} bytes")
 
     def length(self) -> int:
-        """Take a length; -1 is null."""
+        """Read a length in bytes or elements; -1 is null."""
         length = self.unsigned_varint() - 1
         if length > self.left:  # Whatever it counts takes a byte at least.
             raise self.corrupt(f"a length of {length} does not fit into the {self.left} bytes that are left")
         return length
 
     def corrupt(self, what: str) -> CorruptDataError:
-        """Return the error that says `what` is wrong here."""
+        """Return a CorruptDataError with the message `what` at the current position."""
         return CorruptDataError(what, position=self._position)
 
 
 def read_fields(reader: FieldReader, fields: tuple[Field, ...], version: int) -> dict[str, Any]:
-    """Take a structure; fields that `version` has not are left out. Raises CorruptDataError."""
+    """Read a structure without the fields that `version` lacks. Raises CorruptDataError."""
     plain, tagged, values = _plan(fields, version)
     values = dict(values)
     for name, read in plain:
@@ -168,7 +168,7 @@ def _ensure_nullable(reader: FieldReader, field: Field) -> None:
 
 
 def encode_fields(fields: tuple[Field, ...], version: int, values: Fields) -> bytes:
-    """Return a structure as bytes; what `values` leaves out is the default. Raises UsageError for a value of no use.
+    """Return a structure as bytes; absent `values` are defaults. Raises UsageError for a value that does not fit.
 
     As in Kafka, a tagged field that is its default is not written, and a field that `version` has not must be its
     default.
@@ -194,7 +194,7 @@ def encode_fields(fields: tuple[Field, ...], version: int, values: Fields) -> by
 
 
 def unsigned_varint(number: int) -> bytes:
-    """Return a whole number of at most 32 bits in as few bytes as it needs."""
+    """Return an unsigned number of at most 32 bits as a varint."""
     assert 0 <= number < 1 << 32, number
     out = bytearray()
     while number > 0x7F:

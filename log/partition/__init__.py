@@ -1,1 +1,1 @@
-"""One partition's log: append, read, recover, retain."""
+"""Append to, read, recover, truncate and retain one partition's log."""

@@ -55,7 +55,7 @@ _REPLICATION: Final = AppendOrigin.REPLICATION
 
 @value(kw_only=True)
 class AppendInfo:
-    """The outcome of an append. A duplicate was not written: its offsets are those that it has in the log already.
+    """The outcome of an append. A duplicate was not written: its offsets are those already in the log.
 
     `max_timestamp` is that of the set appended; `log_append_time_ms` is -1 unless the leader's clock stamps.
     """
@@ -80,7 +80,7 @@ class Appending:
     def as_leader(
         self, records: Buffer, *, leader_epoch: LeaderEpoch, now_ms: TimeMs, origin: AppendOrigin
     ) -> AppendInfo:
-        """Append a record set, giving it offsets, epoch and perhaps times; a client's retry is recognised, not written.
+        """Append a record set and assign its offsets and leader epoch; do not write a producer's retry again.
 
         Raises RefusedError, CorruptBatchError, as `log.partition.record_set`, `log.partition.leader_rules`,
         `log.producers.state` do.
@@ -164,7 +164,7 @@ class Appending:
             self._flushing.flush(now_ms=now_ms)
 
     def columns(self, spec: BatchSpec, records: PlainColumns, records_per_batch: int, *, now_ms: TimeMs) -> AppendInfo:
-        """Append records as a follower appends one by one the batches that `build_batches` makes of them.
+        """Append records as a follower that appends the batches of `build_batches` one by one.
 
         Many batches are written at once, where the outcome is the same. Raises what `build_batches` raises, and then
         nothing is written; or what `append_as_follower` raises, and then the batches before the refused one are in the

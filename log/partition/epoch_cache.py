@@ -1,4 +1,4 @@
-"""Keep which leader epoch wrote which offsets of a log.
+"""Store the start offset of each leader epoch of a log.
 
 What it decides: where two logs part: asked for an epoch, the cache says where the last epoch up to it ended.
 
@@ -39,7 +39,7 @@ UNDEFINED_EPOCH: Final = LeaderEpoch(-1)
 
 @attrs.frozen
 class EpochEndOffset:
-    """An epoch and the offset after its last record."""
+    """A leader epoch and the offset after its last record."""
 
     epoch: LeaderEpoch
     end_offset: Offset
@@ -72,7 +72,7 @@ class LeaderEpochCache:
 
     @property
     def entries(self) -> tuple[EpochEntry, ...]:
-        """All entries, by epoch; the same object as long as nothing changes, as that is asked at every append."""
+        """All entries, by epoch; every append reads them, so the tuple is kept until an entry changes."""
         if self._shown is None:
             self._shown = tuple(self._entries)
         return self._shown
@@ -89,11 +89,11 @@ class LeaderEpochCache:
 
     @property
     def latest_epoch(self) -> LeaderEpoch | None:
-        """The latest epoch that has records, as far as is known."""
+        """The latest epoch in the cache, None if it is empty."""
         return self._entries[-1].epoch if self._entries else None
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Say that `epoch` starts at `start_offset`, and write the file if that is news.
+        """Record that `epoch` starts at `start_offset`; write the file if the entry is new.
 
         Raises IllegalArgumentError if either is negative.
         """
@@ -101,7 +101,7 @@ class LeaderEpochCache:
             self._write()
 
     def previous_epoch(self, epoch: int | None = None) -> LeaderEpoch | None:
-        """Return the largest epoch below `epoch`; below the latest one if none is named."""
+        """Return the largest epoch below `epoch`, or below the latest one if `epoch` is None."""
         if epoch is None:
             return self._entries[-2].epoch if len(self._entries) > 1 else None
         place = bisect_right(self._entries, epoch - 1, key=_epoch_of)
@@ -113,9 +113,9 @@ class LeaderEpochCache:
         return self._entries[place - 1].epoch if place else None
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEndOffset | None:
-        """Return the largest epoch up to `epoch` and where it ends; None where Kafka answers (-1, -1).
+        """Return the largest epoch up to `epoch` and its end offset; None where Kafka answers (-1, -1).
 
-        The latest epoch ends at the log's end; one below the first entry is said to end where that starts.
+        The latest epoch ends at the log's end; an epoch below the first entry ends at that entry's start offset.
         """
         if epoch == UNDEFINED_EPOCH:
             return None
@@ -128,7 +128,7 @@ class LeaderEpochCache:
         return EpochEndOffset(found, self._entries[place].start_offset)
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Drop the entries that start at `end_offset` or later; `flush` is due if there were any."""
+        """Drop the entries that start at `end_offset` or later; a later `flush` writes the file."""
         if end_offset < 0 or not self._entries or self._entries[-1].start_offset < end_offset:
             return
         while self._entries and self._entries[-1].start_offset >= end_offset:
@@ -137,7 +137,7 @@ class LeaderEpochCache:
         self.is_flush_due = True
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Drop the entries before the one that holds `start_offset`, which is moved up to it; `flush` is due then."""
+        """Drop the epochs that end at or before `start_offset`, and start the next one there; `flush` writes."""
         place = bisect_right(self._entries, start_offset, key=_start_offset_of)
         if place:
             self._entries[:place] = [EpochEntry(self._entries[place - 1].epoch, Offset(start_offset))]
@@ -151,13 +151,13 @@ class LeaderEpochCache:
         self._write()
 
     def flush(self) -> None:
-        """Write what was cut, unless the partition's directory is gone."""
+        """Write the file after a truncation, unless the partition's directory is gone."""
         if self.is_flush_due and self._storage.is_directory(parent_of(self.path)):
             self._write()
         self.is_flush_due = False
 
     def check_invariants(self) -> None:
-        """Assert what always holds."""
+        """Assert that epochs and start offsets ascend."""
         for before, after in zip(self._entries, self._entries[1:], strict=False):
             assert before.epoch < after.epoch, (before, after)
             assert before.start_offset < after.start_offset, (before, after)

@@ -1,4 +1,4 @@
-"""Begin new segments, and make what was written durable.
+"""Roll new segments, and flush written data to disk.
 
 What it decides: what a roll and a flush write, and up to where the recovery point moves.
 
@@ -36,7 +36,7 @@ class Flushing:
         self._log = log
 
     def roll(self, *, now_ms: TimeMs, expected_next_offset: Offset = AT_LOG_END) -> Segment:
-        """Begin a new active segment and return it; the schedule flushes the one before."""
+        """Begin a new active segment and return it; the schedule flushes the rolled one later."""
         log = self._log
         segment = log.local.roll(expected_next_offset, now_ms=now_ms)
         log.producers.update_map_end_offset(segment.base_offset)
@@ -52,7 +52,7 @@ class Flushing:
         return segment
 
     def flush(self, *, now_ms: TimeMs, include_active_end: bool = False) -> None:
-        """Make the log durable up to its end; with `include_active_end` an empty active segment too."""
+        """Flush the log up to its end; with `include_active_end` an empty active segment too."""
         end_offset = self._log.log_end_offset
         self._flush_to(end_offset, end_offset=Offset(end_offset + include_active_end), now_ms=now_ms)
 

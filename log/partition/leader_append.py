@@ -50,7 +50,7 @@ _NO_CODEC: Final = Codec.NONE
 
 
 def assigned(records: RecordSet, append: LeaderAppend) -> RecordSet:
-    """Return `records` with the leader's offsets, epoch and times; its batches may be others than before.
+    """Return `records` with the leader's offsets, epoch and timestamps; batches may be rebuilt.
 
     Raises InvalidAppendError, RecordValidationError and UnsupportedForMessageFormatError.
     """

@@ -1,4 +1,4 @@
-"""Which records a leader lets into its log.
+"""Decide which records a leader accepts into its log.
 
 What it decides: for each batch of a set, before anything is written, whether all of it may enter, under the rules of
 the log and for whom it comes.
@@ -46,7 +46,7 @@ _LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
 
 @value(kw_only=True)
 class LeaderAppend:
-    """Under which rules a leader takes a set, from which offset on, in which epoch, and when."""
+    """The leader's side of one append: log settings, first offset, leader epoch and time."""
 
     config: LogConfig
     origin: AppendOrigin
@@ -57,17 +57,17 @@ class LeaderAppend:
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """The type that the log writes."""
+        """The timestamp type of the log, CreateTime or LogAppendTime."""
         return _LOG_APPEND_TIME if self.config.stamps_log_append_time else _CREATE_TIME
 
     def stamp(self, last_offset: int, largest_timestamp: int) -> Stamp:
-        """Return what is written into a batch that ends at `last_offset`, its records' largest time being given."""
+        """Return the header fields to write into a batch with this last offset and largest timestamp."""
         if self.config.stamps_log_append_time:
             return Stamp(Offset(last_offset), self.leader_epoch, _LOG_APPEND_TIME, self.now_ms)
         return Stamp(Offset(last_offset), self.leader_epoch, _CREATE_TIME, TimeMs(largest_timestamp))
 
     def target_codec(self, source: Codec) -> Codec:
-        """Return the codec in which records that came with `source` are stored."""
+        """Return the codec in which records compressed with `source` are stored."""
         name = self.config.compression_type
         if name == PRODUCER_COMPRESSION:
             return source
@@ -75,7 +75,7 @@ class LeaderAppend:
 
 
 def only_batch(records: RecordSet) -> RecordBatch:
-    """Return the first batch; raise if there are more where only one may be."""
+    """Return the first batch; raise if there are several where only one is allowed."""
     first = records.batches[0]
     if len(records.batches) > 1 and (first.magic >= 2 or records.codec is not Codec.NONE):
         raise InvalidAppendError(f"a record set of magic {first.magic} has more than one batch")
@@ -83,7 +83,7 @@ def only_batch(records: RecordSet) -> RecordBatch:
 
 
 def checked_timestamps(first: RecordBatch, batch: RecordBatch, append: LeaderAppend) -> Sequence[int]:
-    """Return the timestamps of all records of a batch, which comes in one set with `first`.
+    """Return the timestamps of all records of a valid batch; `first` is the first batch of its set.
 
     Raises InvalidAppendError, UnsupportedForMessageFormatError, and RecordValidationError for single records.
     """

@@ -1,4 +1,4 @@
-"""The segments of one partition on one disk: rolling, cutting, replacing, flushing, and deleting with a delay.
+"""Keep the segments of one partition on one disk: roll, truncate, replace, flush, and delete with a delay.
 
 What it decides: which files a log consists of. What the bytes mean to producers and consumers is
 `log.partition.partition_log`'s.
@@ -43,7 +43,7 @@ from log.storage.protocol import Storage
 
 
 class LocalLog:
-    """A partition's segments; without any until `log.partition.recovery` has loaded or made them."""
+    """A partition's segments; empty until `log.partition.recovery` has loaded or created them."""
 
     def __init__(
         self, storage: Storage, directory: str, config: LogConfig, *, now_ms: TimeMs, entropy: RandomSource | None
@@ -59,21 +59,21 @@ class LocalLog:
         self._entropy = entropy
 
     def place(self, base_offset: Offset, suffix: str = "") -> SegmentPlace:
-        """Return where the segment at `base_offset` is kept."""
+        """Return the file paths of the segment at `base_offset`."""
         return SegmentPlace(self.storage, self.directory, base_offset, suffix)
 
     def open_segment(self, base_offset: Offset, *, now_ms: TimeMs, suffix: str = "") -> Segment:
-        """Open a segment, new or not, and draw its jitter; it is not in `segments` yet."""
+        """Open a segment, new or not, and draw its roll jitter; do not add it to `segments`."""
         place = self.place(base_offset, suffix)
         return Segment(place, self.config, now_ms=now_ms, jitter_ms=self._draw_jitter_ms())
 
     def new_cleaned_segment(self, base_offset: Offset, *, now_ms: TimeMs) -> Segment:
-        """Make an empty `.cleaned` segment; one that a broken-off pass has left is removed."""
+        """Create an empty `.cleaned` segment; replace one that an aborted pass left behind."""
         self.place(base_offset, CLEANED).remove_files()
         return self.open_segment(base_offset, now_ms=now_ms, suffix=CLEANED)
 
     def set_end_offset(self, offset: Offset) -> None:
-        """Move the log's end; what is no longer there is not flushed either."""
+        """Set the log's end; lower the recovery point to it if it is above."""
         self.end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
 
@@ -99,7 +99,7 @@ class LocalLog:
         return segment
 
     def truncate_to(self, offset: Offset, *, now_ms: TimeMs) -> tuple[Segment, ...]:
-        """Cut the log at `offset`, which lies in it; return the segments that went."""
+        """Truncate the log to `offset`, which lies in it; return the deleted segments."""
         gone = tuple(segment for segment in self.segments if segment.base_offset > offset)
         self.remove_and_delete(gone, now_ms=now_ms)
         self.segments.active.truncate_to(offset, now_ms=now_ms)
@@ -107,7 +107,7 @@ class LocalLog:
         return gone
 
     def truncate_fully_and_start_at(self, offset: Offset, *, now_ms: TimeMs) -> tuple[Segment, ...]:
-        """Delete everything and begin anew at `offset`; return the segments that went."""
+        """Delete everything and begin anew at `offset`; return the deleted segments."""
         gone = self.segments.all
         self.remove_and_delete(gone[:-1], now_ms=now_ms)
         self._replace_last(gone[-1], offset, now_ms=now_ms)
@@ -115,7 +115,7 @@ class LocalLog:
         return gone
 
     def flush(self, offset: Offset) -> None:
-        """Make everything below `offset` durable, from the recovery point on; the point itself stays."""
+        """Flush the segments from the recovery point to `offset`; do not move the recovery point."""
         segments = self.segments.between(self.recovery_point, offset) if self.recovery_point <= offset else ()
         for segment in segments:
             segment.flush()
@@ -130,20 +130,20 @@ class LocalLog:
             self.flushed_ms = now_ms
 
     def remove_and_delete(self, segments: Sequence[Segment], *, now_ms: TimeMs) -> None:
-        """Take segments out of the log and delete their files after file.delete.delay.ms."""
+        """Remove segments from the log and delete their files after file.delete.delay.ms."""
         for segment in segments:
             self.segments.remove(segment.base_offset)
         self.delete_files(segments, now_ms=now_ms)
 
     def delete_files(self, segments: Sequence[Segment], *, now_ms: TimeMs) -> None:
-        """Rename the files of segments that are out of the log to `.deleted`, and remove them after the delay."""
+        """Rename the files of removed segments to `.deleted`, and delete them after file.delete.delay.ms."""
         for segment in segments:
             if segment.suffix != DELETED:
                 segment.change_suffix(DELETED)
             self.schedule.add(TimeMs(now_ms + self.config.file_delete_delay_ms), _remover(segment))
 
     def replace_segments(self, new: Sequence[Segment], old: Sequence[Segment], *, now_ms: TimeMs) -> list[Segment]:
-        """Put `.cleaned` segments in the place of old ones; return the old ones whose base offset is gone."""
+        """Replace old segments by `.cleaned` ones; return the old ones whose base offset no new one has."""
         assert new, "nothing to put in their place"
         assert all(segment.suffix == CLEANED for segment in new), new
         in_order = sorted(new, key=lambda segment: segment.base_offset)
@@ -167,7 +167,7 @@ class LocalLog:
         return [segment for segment in replaced if segment.base_offset not in bases]
 
     def rename_directory(self, directory: str) -> None:
-        """Give the directory another name; open files stay open."""
+        """Rename the log's directory; open files stay open."""
         self.storage.rename(self.directory, directory)
         self.directory = directory
         for segment in self.segments:

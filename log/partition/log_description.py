@@ -19,7 +19,7 @@ from log.record import TimestampOffset
 
 @attrs.frozen
 class SegmentState:
-    """One segment: sizes, entries, and the largest timestamp with the offset it is filed under; (-1, base) without."""
+    """One segment: sizes, entries, and its largest timestamp with that record's offset; (-1, base) without."""
 
     base_offset: Offset
     size_bytes: SizeBytes
@@ -30,7 +30,7 @@ class SegmentState:
 
 @attrs.frozen
 class ProducerView:
-    """What a log knows of one producer; numbers that are not known are -1, no open transaction is None."""
+    """The state of one producer in a log; unknown numbers are -1, no open transaction is None."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -43,13 +43,13 @@ class ProducerView:
 
     @classmethod
     def of(cls, entry: ProducerEntry) -> ProducerView:
-        """Return what `entry` says now."""
+        """Return the current state of `entry`."""
         return cls(*(getattr(entry, field.name) for field in attrs.fields(cls)))
 
 
 @attrs.frozen(kw_only=True)
 class LogDescription:
-    """A log at one moment; `log_end_offset` is the next offset to be written.
+    """A log at one moment; `log_end_offset` is the offset of the next record.
 
     `leader_epochs` is None where none are kept: in a log that writes magic 0 or 1.
     """
@@ -65,7 +65,7 @@ class LogDescription:
 
 
 def describe(log: LogOffsets) -> LogDescription:
-    """Return what can be seen of `log` at this moment."""
+    """Return the current description of `log`."""
     return LogDescription(
         log_start_offset=log.log_start_offset,
         log_end_offset=log.log_end_offset,

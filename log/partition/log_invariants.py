@@ -27,7 +27,7 @@ from log.segments.segment import Segment
 
 
 def check_offsets(state: LogDescription) -> None:
-    """Assert that the offsets of a log agree."""
+    """Assert that a log's start, high watermark, last stable offset, recovery point and end are in order."""
     assert state.log_start_offset <= state.high_watermark <= state.log_end_offset, state
     assert state.last_stable_offset <= state.high_watermark, state
     assert state.recovery_point <= state.log_end_offset, state
@@ -36,7 +36,7 @@ def check_offsets(state: LogDescription) -> None:
 
 
 def check_segments(segments: tuple[Segment, ...], end_offset: Offset) -> None:
-    """Assert that the segments of a log that ends at `end_offset` follow one another, with sound indexes."""
+    """Assert that the segments of a log that ends at `end_offset` do not overlap, and that their indexes are sound."""
     for segment, following in pairwise(segments):
         assert segment.base_offset < following.base_offset, (segment, following)
     for index, segment in enumerate(segments):
@@ -61,7 +61,7 @@ def check_segment(segment: Segment, end_offset: Offset) -> None:
 
 
 def check_indexes(segment: Segment, last_offset_by_position: dict[int, int]) -> None:
-    """Assert that each index entry ascends and points to a batch at or before the one that has its offset."""
+    """Assert that index entries ascend, and that each points to the batch of its offset or an earlier one."""
     entries = segment.offset_index.entries()
     previous = (segment.base_offset - 1, -1)
     for offset, position in zip(entries.offsets.tolist(), entries.positions.tolist(), strict=True):

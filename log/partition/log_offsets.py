@@ -1,4 +1,4 @@
-"""The offsets of a log, with the parts on which they depend: files, producers, leader epochs.
+"""Hold the offsets of a log, with its segments, producers and leader epochs.
 
 What it decides: where a log starts and ends, up to where it is replicated, stable and on disk; and what a new log
 start or high watermark changes in the leader epochs and producers.
@@ -24,7 +24,7 @@ from log.storage.protocol import Storage
 
 
 class LogOffsets:
-    """A log's files, producers and leader epochs, and its offsets; `epochs` is None where it writes magic 0 or 1."""
+    """The offsets, segments, producers and leader epochs of a log; `epochs` is None for magic 0 or 1."""
 
     def __init__(self, local: LocalLog, producers: ProducerState, epochs: LeaderEpochCache | None) -> None:
         self.local = local
@@ -40,7 +40,7 @@ class LogOffsets:
 
     @property
     def storage(self) -> Storage:
-        """Where the log is kept."""
+        """The storage that holds the log."""
         return self.local.storage
 
     @property
@@ -50,12 +50,12 @@ class LogOffsets:
 
     @property
     def log_end_offset(self) -> Offset:
-        """The next offset to be written."""
+        """The offset of the next record."""
         return self.local.end_offset
 
     @property
     def last_stable_offset(self) -> Offset:
-        """All below this offset is replicated, and no transaction in it is undecided."""
+        """The offset below which everything is replicated and every transaction is decided."""
         unstable = self._first_unstable_offset
         return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
 
@@ -67,7 +67,7 @@ class LogOffsets:
         return self.high_watermark
 
     def increment_log_start_offset(self, offset: Offset) -> bool:
-        """Raise the log start to `offset`; return False if it is there or above already.
+        """Raise the log start to `offset`; return False if it is already at or above `offset`.
 
         Raises OffsetOutOfRangeError above the high watermark.
         """
@@ -86,15 +86,15 @@ class LogOffsets:
         return True
 
     def assign_epoch_start(self, leader_epoch: LeaderEpoch, start_offset: Offset) -> None:
-        """Record that `leader_epoch` begins at `start_offset`, before its leader has appended anything."""
+        """Record that `leader_epoch` begins at `start_offset`, before its leader has appended a batch."""
         if self.epochs is not None:
             self.epochs.assign(leader_epoch, start_offset)
 
     def update_first_unstable_offset(self) -> None:
-        """Look up the first offset of an undecided transaction, which holds back the last stable offset.
+        """Update the first offset of the open transactions, which bounds the last stable offset.
 
-        A transaction that began below the log start holds it back from the log start on; if no batch is left there,
-        the log's end takes its place.
+        An open transaction that began below the log start counts from the log start; if no batch is left there, from
+        the log's end.
         """
         # Kafka keeps the answer too, and not only for speed: a truncation does not ask again, so the old answer holds
         # until the next append or high watermark.

@@ -1,4 +1,4 @@
-"""Open a log: its segments, producers, leader epochs and topic id, recovered where they were not closed properly.
+"""Open a log: segments, producers, leader epochs and topic id; recover after an unclean shutdown.
 
 Constraints: a directory that is missing is made, and its name is made durable, before anything is written into it.
 
@@ -63,7 +63,7 @@ def open_log(local: LocalLog, last_shutdown: LastShutdown, *, now_ms: TimeMs, to
 
 
 def open_epochs(storage: Storage, directory: str, config: LogConfig) -> LeaderEpochCache | None:
-    """Return the leader epochs of a log; None, with their file removed, if it writes magic 0 or 1."""
+    """Return the leader epochs of a log; for magic 0 or 1 remove their file and return None."""
     path = f"{directory}/{LEADER_EPOCH_FILE}"
     if config.magic >= 2:
         return LeaderEpochCache.open(storage, path)

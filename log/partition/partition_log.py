@@ -1,4 +1,4 @@
-"""One partition's log: what leaders, followers, consumers and the broker do with it.
+"""Offer one partition's log to leaders, followers, consumers and the broker.
 
 What it decides: nothing by itself. It holds the parts of a log and hands each call to the one that does it.
 
@@ -67,7 +67,7 @@ _COMMITTED: Final = Isolation.COMMITTED  # Named once, as in `log.batches.in_buf
 
 
 class PartitionLog:
-    """One partition's log; `open` opens it. `offsets` is what its parts share."""
+    """One partition's log, made by `open`; `offsets` is the state that its parts share."""
 
     def __init__(self, offsets: LogOffsets) -> None:
         self.offsets = offsets
@@ -94,7 +94,7 @@ class PartitionLog:
         topic_id: str | None = None,
         entropy: RandomSource | None = None,
     ) -> Self:
-        """Open the log in `directory`, made if it is missing, and recover what was not closed properly.
+        """Open the log in `directory`, created if missing; recover it after an unclean shutdown.
 
         `topic_id` is written beside the log; `entropy` draws segment.jitter.ms. Raises CorruptDataError for what even
         recovery cannot read, InconsistentTopicIdError, StorageError.
@@ -106,7 +106,7 @@ class PartitionLog:
 
     @property
     def storage(self) -> Storage:
-        """The storage that keeps the log."""
+        """The storage that holds the log."""
         return self.local.storage
 
     @property
@@ -137,12 +137,12 @@ class PartitionLog:
 
     @property
     def active_segment(self) -> Segment:
-        """The segment that is appended to."""
+        """The segment to which batches are appended."""
         return self.local.segments.active
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """Bytes of all .log files."""
+        """Size of all .log files in bytes."""
         return self.local.segments.size_bytes
 
     @property
@@ -155,7 +155,7 @@ class PartitionLog:
         return describe(self.offsets)
 
     def check_invariants(self) -> None:
-        """Assert what always holds; see `log.partition.log_invariants`."""
+        """Assert the invariants of `log.partition.log_invariants`."""
         check_offsets(self.state())
         check_segments(self.segments, self.log_end_offset)
         check_epochs(self.epochs, self.log_end_offset)
@@ -169,22 +169,22 @@ class PartitionLog:
 
     @property
     def log_end_offset(self) -> Offset:
-        """The next offset to be written."""
+        """The offset of the next record."""
         return self.local.end_offset
 
     @property
     def recovery_point(self) -> Offset:
-        """All below this offset is known to be on disk."""
+        """The offset below which everything is flushed to disk."""
         return self.local.recovery_point
 
     @property
     def high_watermark(self) -> Offset:
-        """All below this offset is replicated."""
+        """The offset below which everything is replicated to the ISR."""
         return self.offsets.high_watermark
 
     @property
     def last_stable_offset(self) -> Offset:
-        """All below this offset is replicated, and no transaction in it is undecided."""
+        """The offset below which everything is replicated and every transaction is decided."""
         return self.offsets.last_stable_offset
 
     def update_high_watermark(self, offset: Offset) -> Offset:
@@ -192,14 +192,14 @@ class PartitionLog:
         return self.offsets.update_high_watermark(offset)
 
     def increment_log_start_offset(self, offset: Offset) -> bool:
-        """Raise the log start to `offset`; return False if it is there or above already.
+        """Raise the log start to `offset`; return False if it is already at or above `offset`.
 
         Raises OffsetOutOfRangeError above the high watermark.
         """
         return self.offsets.increment_log_start_offset(offset)
 
     def assign_epoch_start(self, leader_epoch: LeaderEpoch, start_offset: Offset) -> None:
-        """Record that `leader_epoch` begins at `start_offset`, before its leader has appended anything."""
+        """Record that `leader_epoch` begins at `start_offset`, before its leader has appended a batch."""
         self.offsets.assign_epoch_start(leader_epoch, start_offset)
 
     def end_offset_for_epoch(self, leader_epoch: LeaderEpoch) -> EpochEndOffset | None:
@@ -212,7 +212,7 @@ class PartitionLog:
     def append_as_leader(
         self, records: Buffer, *, leader_epoch: LeaderEpoch, now_ms: TimeMs, origin: AppendOrigin = AppendOrigin.CLIENT
     ) -> AppendInfo:
-        """Append a record set, giving it offsets, epoch and perhaps times; a client's retry is recognised, not written.
+        """Append a record set and assign its offsets and leader epoch; do not write a producer's retry again.
 
         Raises RefusedError, CorruptBatchError, as `log.partition.record_set`, `log.partition.leader_rules`,
         `log.producers.state` do.
@@ -226,7 +226,7 @@ class PartitionLog:
     def append_columns(
         self, spec: BatchSpec, records: PlainColumns, records_per_batch: int, *, now_ms: TimeMs
     ) -> AppendInfo:
-        """Append records as a follower appends one by one the batches that `build_batches` makes of them.
+        """Append records as a follower that appends the batches of `build_batches` one by one.
 
         Many batches are written at once, where the outcome is the same. Raises what `build_batches` raises, and then
         nothing is written; or what `append_as_follower` raises, and then the batches before the refused one are in the
@@ -235,7 +235,7 @@ class PartitionLog:
         return self._appending.columns(spec, records, records_per_batch, now_ms=now_ms)
 
     def take_producer_snapshot(self) -> None:
-        """Write a snapshot of the producers at the log's end, if there is none yet."""
+        """Write a snapshot of the producers at the log's end, unless there is one already."""
         self.producers.take_snapshot()
 
     # Reading.
@@ -248,7 +248,7 @@ class PartitionLog:
         isolation: Isolation = Isolation.LOG_END,
         min_one_message: bool = True,
     ) -> FetchData:
-        """Return a view of up to `max_bytes` from the batch that holds `start_offset` on.
+        """Return a view of up to `max_bytes` bytes, from the batch that contains `start_offset` on.
 
         Raises OffsetOutOfRangeError below the log start and above the log end.
         """
@@ -257,11 +257,11 @@ class PartitionLog:
 
     @property
     def end_place(self) -> OffsetPlace:
-        """The log's end, with the active segment and its size."""
+        """The log's end offset, with the base of the active segment and its size."""
         return self._reading.end_place
 
     def fetch_offset_by_timestamp(self, timestamp_ms: int) -> FoundOffset | None:
-        """Return the first record at or after a time; -1 the log's end, -2 and -4 its start, -3 the latest record.
+        """Return the first record at or after a time; -1: log end, -2 and -4: log start, -3: the latest record.
 
         Raises UnsupportedForMessageFormatError for a time in a log of magic 0.
         """
@@ -270,18 +270,18 @@ class PartitionLog:
     # Segments: rolled, flushed, truncated, deleted, compacted.
 
     def roll(self, *, now_ms: TimeMs, expected_next_offset: Offset = AT_LOG_END) -> Segment:
-        """Begin a new active segment and return it; the one before is flushed by the next `run_scheduled`."""
+        """Begin a new active segment and return it; the next `run_scheduled` flushes the rolled one."""
         return self._flushing.roll(now_ms=now_ms, expected_next_offset=expected_next_offset)
 
     def flush(self, *, now_ms: TimeMs, include_active_end: bool = False) -> None:
-        """Make the log durable; the recovery point becomes its end.
+        """Flush the log to disk; the recovery point becomes the log's end.
 
         An active segment that is still empty is flushed only with `include_active_end`, as at a shutdown.
         """
         self._flushing.flush(now_ms=now_ms, include_active_end=include_active_end)
 
     def truncate_to(self, offset: Offset, *, now_ms: TimeMs) -> bool:
-        """Truncate the log to end at `offset`; return False if it ended there or before.
+        """Truncate the log to end at `offset`; return False if its end is already at or below `offset`.
 
         A batch that `offset` lies in goes whole; the next append is at `offset` all the same. Raises
         IllegalArgumentError below 0.
@@ -291,43 +291,43 @@ class PartitionLog:
     def truncate_fully_and_start_at(
         self, offset: Offset, *, now_ms: TimeMs, log_start_offset: Offset | None = None
     ) -> None:
-        """Delete every segment and begin anew at `offset`, which is the log start too unless one is given."""
+        """Delete every segment and begin anew at `offset`, which is also the log start unless one is given."""
         self._truncation.fully_and_start_at(offset, now_ms=now_ms, log_start_offset=log_start_offset)
 
     def delete_old_segments(self, *, now_ms: TimeMs) -> int:
-        """Delete what lies before the log start, beyond retention.bytes and retention.ms; return how many segments."""
+        """Delete segments before the log start or beyond retention.bytes or retention.ms; return their count."""
         return self._retention.delete_old_segments(now_ms=now_ms)
 
     def new_cleaned_segment(self, base_offset: Offset, *, now_ms: TimeMs) -> Segment:
-        """Make an empty `.cleaned` segment for a compaction to write into."""
+        """Create an empty `.cleaned` segment for the cleaner's output."""
         return self.local.new_cleaned_segment(base_offset, now_ms=now_ms)
 
     def replace_segments(self, new: Sequence[Segment], old: Sequence[Segment], *, now_ms: TimeMs) -> None:
-        """Put `.cleaned` segments in the place of old ones, whose files go after file.delete.delay.ms."""
+        """Replace old segments by `.cleaned` ones, and delete the old files after file.delete.delay.ms."""
         self.delete_producer_snapshots(self.local.replace_segments(new, old, now_ms=now_ms), now_ms=now_ms)
 
     def delete_producer_snapshots(self, segments: Sequence[Segment], *, now_ms: TimeMs) -> None:
-        """Delete the snapshots at the bases of segments that are gone, after file.delete.delay.ms."""
+        """Delete the producer snapshots at the bases of deleted segments, after file.delete.delay.ms."""
         delete_producer_snapshots(self.local, self.producers, segments, now_ms=now_ms)
 
     # The directory.
 
     def run_scheduled(self, now_ms: TimeMs) -> None:
-        """Do what is due: remove deleted files, flush rolled segments, and all if flush.ms has gone by."""
+        """Run the due tasks: delete `.deleted` files, flush rolled segments, flush all after flush.ms."""
         self.local.schedule.run(now_ms)
         if self.epochs is not None:
             self.epochs.flush()
         self._flushing.flush_if_due(now_ms)
 
     def rename_directory(self, directory: str) -> None:
-        """Give the log's directory another name, as for a log that is to be deleted."""
+        """Rename the log's directory, for example to delete the log later."""
         self.local.rename_directory(directory)
         self.producers.rename_directory(directory)
         if self.epochs is not None:
             self.epochs.path = f"{directory}/{LEADER_EPOCH_FILE}"
 
     def close(self, *, now_ms: TimeMs) -> None:
-        """Do what is due, write a snapshot of the producers, trim and close all files.
+        """Run the due tasks, write a snapshot of the producers, trim the indexes and close all files.
 
         Deleted files whose delay is not over stay; the next `open` removes them.
         """
@@ -339,7 +339,7 @@ class PartitionLog:
             segment.close()
 
     def delete(self, *, now_ms: TimeMs) -> None:
-        """Do what is due, close all files and remove the whole directory, at once."""
+        """Run the due tasks, close all files and remove the whole directory at once."""
         self.local.schedule.run(now_ms)
         for segment in self.segments:
             segment.close()

@@ -32,7 +32,7 @@ from log.segments.segment import Segment
 
 @attrs.frozen(kw_only=True)
 class RebuildRequest:
-    """The log's bounds, magic and shutdown, which decide what a rebuild reads."""
+    """The log's bounds, magic and last shutdown, which decide what a rebuild reads."""
 
     log_start_offset: Offset
     last_offset: Offset
@@ -59,7 +59,7 @@ def rebuild_producer_state(producers: ProducerState, segments: Segments, request
 
 
 def settle(segment: Segment, producers: ProducerState, analysis: AppendAnalysis) -> None:
-    """Update `producers` with an append, and add the transactions it aborts to the segment's index."""
+    """Update `producers` with an append, and add its aborted transactions to the segment's index."""
     for append in analysis.appends:
         producers.update(append)
     for completed in analysis.completed:

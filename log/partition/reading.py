@@ -51,7 +51,7 @@ _EMPTY: Final = memoryview(b"")
 
 
 class Isolation(Enum):
-    """How far a reader may see."""
+    """The isolation of a reader: up to the log end, the high watermark, or the last stable offset."""
 
     LOG_END = "LOG_END"
     """All that is written: a follower."""
@@ -66,7 +66,7 @@ _LOG_END: Final = Isolation.LOG_END  # Named once, as in `log.batches.in_buffer`
 
 @value
 class OffsetPlace:
-    """An offset, the base of its segment and the position where its batch begins; both are -1 where not known."""
+    """An offset, the base offset of its segment and the position of its batch; -1 if these are unknown."""
 
     offset: Offset
     segment_base_offset: Offset = attrs.field(default=Offset(UNKNOWN_POSITION))
@@ -80,7 +80,7 @@ class OffsetPlace:
 
 @value
 class ReadRequest:
-    """From which offset, how many bytes, whether at least one batch, and whether aborted transactions are asked for."""
+    """A read: start offset, limit in bytes, whether one batch is the minimum, whether to list aborted transactions."""
 
     start_offset: Offset
     max_bytes: int
@@ -90,7 +90,7 @@ class ReadRequest:
 
 @value
 class FetchData:
-    """Bytes that were read: where they begin, whether the limit cut the first batch, and the transactions to leave out.
+    """The bytes read: their position, whether the limit cut the first batch, and the aborted transactions.
 
     `aborted_transactions` is None unless committed transactions were asked for.
     """
@@ -102,7 +102,7 @@ class FetchData:
 
 
 def read_log(segments: Segments, request: ReadRequest, limit: OffsetPlace, end: OffsetPlace) -> FetchData:
-    """Return what `request` gets below `limit` in a log that ends at `end`; raise OffsetOutOfRangeError."""
+    """Return the bytes for `request` below `limit` in a log that ends at `end`; raise OffsetOutOfRangeError."""
     start_offset = request.start_offset
     segment = segments.floor(start_offset)
     if start_offset > end.offset or segment is None:
@@ -122,7 +122,7 @@ def read_log(segments: Segments, request: ReadRequest, limit: OffsetPlace, end: 
 
 
 def place_of(segments: Segments, offset: Offset, end: OffsetPlace) -> OffsetPlace:
-    """Return where `offset` begins in a log that ends at `end`; without segment and position if that is not known."""
+    """Return the segment and position of `offset` in a log that ends at `end`; unknown ones are -1."""
     segment = segments.floor(offset)
     if offset > end.offset or segment is None:
         return OffsetPlace(offset)
@@ -177,7 +177,7 @@ def _aborted_transactions(
 
 
 def offset_of_max_timestamp(segments: Segments) -> FoundOffset | None:
-    """Return the first record with the largest timestamp in the log, None without timestamps or records."""
+    """Return the first record with the largest timestamp in the log; None if no record has a timestamp."""
     newest = max(segments, key=lambda segment: segment.max_timestamp.timestamp)
     largest = newest.max_timestamp
     position = newest.offset_index.lookup(largest.offset).position
@@ -191,7 +191,7 @@ def offset_of_max_timestamp(segments: Segments) -> FoundOffset | None:
 
 
 def first_offset_since(segments: Segments, timestamp_ms: int, log_start_offset: Offset) -> FoundOffset | None:
-    """Return the first record at or after `timestamp_ms`, in the first segment that has one so late."""
+    """Return the first record at or after `timestamp_ms`, in the first segment that has such a record."""
     for segment in segments:
         if segment.largest_timestamp_ms >= timestamp_ms:
             return segment.find_offset_by_timestamp(timestamp_ms, log_start_offset)
@@ -208,13 +208,13 @@ class Reading:
 
     @property
     def end_place(self) -> OffsetPlace:
-        """The log's end, with the active segment and its size."""
+        """The log's end offset, with the base of the active segment and its size."""
         local = self._log.local
         active = local.segments.active
         return OffsetPlace(local.end_offset, active.base_offset, active.size_bytes)
 
     def read(self, request: ReadRequest, isolation: Isolation) -> FetchData:
-        """Return a view of the bytes that `request` asks for, as far as `isolation` lets it see.
+        """Return a view of the bytes for `request`, bounded by `isolation`.
 
         Raises OffsetOutOfRangeError below the log start and above the log end.
         """
@@ -229,7 +229,7 @@ class Reading:
         return read_log(segments, request, limit, end)
 
     def offset_by_timestamp(self, timestamp_ms: int) -> FoundOffset | None:
-        """Return the first record at or after a time; -1 the log's end, -2 and -4 its start, -3 the latest record.
+        """Return the first record at or after a time; -1: log end, -2 and -4: log start, -3: the latest record.
 
         Raises UnsupportedForMessageFormatError for a time in a log of magic 0.
         """

@@ -1,4 +1,4 @@
-"""Check a record set that is to be appended, and read the numbers that appending needs.
+"""Check a record set before it is appended, and read its offsets, largest timestamp and codec.
 
 What it decides: which bytes of an append count (whole batches; a batch cut off at the end is left out), and refuses a
 set that no log may take, before anything is locked, rolled or written.
@@ -43,10 +43,10 @@ _MEMORY: Final = BatchReader.MEMORY
 
 @value
 class RecordSet:
-    """Whole batches one after the other, and what appending asks of them.
+    """Whole batches one after the other, and their offsets, largest timestamp and codec.
 
-    `first_offset` is None where it is unknown: before magic 2, until a leader has given offsets. `max_timestamp` is
-    the largest, with the last offset of the first batch that has it; (-1, -1) without one.
+    `first_offset` is None if unknown: in magic 0 and 1, until the leader has assigned offsets. `max_timestamp` is the
+    largest timestamp, with the last offset of the first batch that has it; (-1, -1) without timestamps.
     """
 
     data: Buffer
@@ -58,18 +58,18 @@ class RecordSet:
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """Size of all batches."""
+        """Size of all batches in bytes."""
         return SizeBytes(len(self.data))
 
     @property
     def first_known_offset(self) -> Offset:
-        """The first offset, or where that is unknown the last one of the first batch."""
+        """The first offset, or if unknown the last offset of the first batch."""
         return self.batches[0].last_offset if self.first_offset is None else self.first_offset
 
 
 @value(kw_only=True)
 class AppendLimits:
-    """What is asked of a set: who sends it, how large a batch may be (None: any), and the epoch of a Raft leader."""
+    """Limits on a record set: its origin, the largest batch in bytes (None: any), the epoch of a Raft leader."""
 
     origin: AppendOrigin
     batch_size_bytes_max: SizeBytes | None
@@ -134,7 +134,7 @@ def _check_batch(batch: RecordBatch, limits: AppendLimits) -> None:
 
 
 def too_large(size_bytes: int, size_bytes_max: int, where: str) -> RecordTooLargeError:
-    """Return the refusal of a batch above max.message.bytes."""
+    """Return the RecordTooLargeError of a batch above max.message.bytes."""
     return RecordTooLargeError(
         f"{where}: a batch of {size_bytes} bytes is larger than max.message.bytes, {size_bytes_max}"
     )

@@ -1,24 +1,25 @@
-"""Load a log from its directory: finish or undo interrupted work, load segments, recover what was not closed.
+"""Load a log after a shutdown or crash: finish or undo interrupted work, load segments, recover the unflushed.
 
-What it decides: what a directory full of files means, whatever moment the broker stopped at.
+What it decides: which files of a directory make up the log, and where the log ends, at whatever moment the broker
+stopped.
 
 Goals, most important first:
-1. The log that results is a prefix of what was written, cut between two batches, with all that was flushed.
-2. A compaction or split is either done or not done, never half.
-3. After a clean shutdown nothing is read but the ends of the segments.
+1. The loaded log is a prefix of the written one, cut between two batches, and contains everything that was flushed.
+2. A compaction or split is either complete or undone, never half done.
+3. After a clean shutdown only the ends of the segments are read.
 
-How: in this order:
-1. `.deleted` files go, and all `.cleaned` ones: their contents are not complete. So do `.swap` files at or above the
-   smallest `.cleaned` base: their pass had not renamed all of its output yet, and what they replace is still there.
-2. The other `.swap` files are complete. What lies within the offsets that they cover goes, and they get plain names.
-3. Index files without a log file go; the segments are loaded in order. One without an `.index`, or with a
-   `.txnindex` that cannot be right, is recovered. A missing `.timeindex` is made empty and stays so.
-4. Unclean: each segment from the one with the recovery point on is recovered; after the first that had to be cut, the
-   later ones are deleted. Indexes before the recovery point are taken as they are.
-5. A log that ends before its start is emptied and begins anew at the start.
-6. Leader epochs are cut to what is left, the state of producers is rebuilt.
+How: LogLoader.load in Kafka's order.
+1. Delete `.deleted` files, and all `.cleaned` files, which are incomplete. Delete `.swap` files at or above the
+   smallest `.cleaned` base too: their pass had not renamed all of its output yet, and the old segments are still there.
+2. The other `.swap` files are complete. Delete the segments in their range of offsets, and drop the suffix `.swap`.
+3. Delete index files without a log file; load the segments in order. Recover a segment without `.index` or with an
+   unsound `.txnindex`. Create a missing `.timeindex` and leave it empty.
+4. After an unclean shutdown recover each segment from the recovery point on (`log.partition.segment_recovery`); delete
+   all segments after the first that had to be cut. Indexes before the recovery point are taken as they are.
+5. Delete all segments of a log that ends before its log start offset, and begin anew at that offset.
+6. Truncate the leader epochs to the loaded range, and rebuild the state of producers.
 
-A segment whose offsets do not fit its indexes is split, and the step begins again.
+A segment with an offset that its indexes cannot store is split, and the step begins again.
 
 Example: segments 0, 100, 200, recovery point 120, a flipped bit in 100: 100 is cut before the bad batch, 200 deleted.
 
@@ -62,12 +63,12 @@ Result = TypeVar("Result")
 
 DELETED_DIRECTORY_SUFFIX: Final = "-delete"
 SPLIT_COUNT_MAX: Final = 100_000
-"""How often a step may begin again for a split; each makes one segment more, so only a bug comes here."""
+"""Limit on the restarts of a step after a split; each split adds a segment, so only a bug reaches the limit."""
 
 
 @attrs.frozen(kw_only=True)
 class LastShutdown:
-    """What the checkpoints say of a log, and whether its broker was shut down cleanly."""
+    """The checkpointed offsets of a log, and whether its broker was shut down cleanly."""
 
     clean: bool = True
     recovery_point: Offset = attrs.field(default=Offset(0))
@@ -76,7 +77,7 @@ class LastShutdown:
 
 @attrs.frozen(kw_only=True)
 class LoadedOffsets:
-    """Where a log that was loaded starts and ends, and up to where it is known to be on disk."""
+    """Log start, log end and recovery point of a loaded log."""
 
     log_start_offset: Offset
     end_offset: Offset
@@ -84,7 +85,7 @@ class LoadedOffsets:
 
 
 class _OverflowError(Exception):
-    """A segment that must be split before the step can be done."""
+    """A segment must be split before the step can succeed."""
 
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
@@ -94,20 +95,23 @@ class _OverflowError(Exception):
 def load_log(
     local: LocalLog, producers: ProducerState, epochs: LeaderEpochCache | None, last: LastShutdown, *, now_ms: TimeMs
 ) -> LoadedOffsets:
-    """Load the segments of `local` from its directory, which is there, and bring the rest up to them."""
+    """Load the segments of `local` from its existing directory, and make leader epochs and producers match."""
     loader = _Loader(local, producers, epochs, last, now_ms)
     loader.clean_up()
     loader.with_splits(loader.load_segments)
     if local.directory.endswith(DELETED_DIRECTORY_SUFFIX):
+        # The log is about to be deleted: as in Kafka nothing is recovered and nobody asks for its end.
         if not local.segments:
             local.segments.add(local.open_segment(Offset(0), now_ms=now_ms))
         end_offset = recovery_point = Offset(0)
     else:
         end_offset, recovery_point = loader.with_splits(loader.recover)
         local.segments.active.grow_indexes()
+    # The checkpoint is written when an epoch begins, before its batches: it can name offsets that recovery has cut.
     if epochs is not None:
         epochs.truncate_from_end(end_offset)
         epochs.truncate_from_start(last.log_start_offset)
+    # The checkpoint lags behind deleted segments, or leads them: DeleteRecords moves it into the first segment.
     log_start_offset = Offset(max(last.log_start_offset, local.segments.first.base_offset))
     producers.remove_stray_snapshots([segment.base_offset for segment in local.segments])
     loader.rebuild(producers, log_start_offset, end_offset, had_clean_shutdown=last.clean)
@@ -115,9 +119,11 @@ def load_log(
 
 
 def unfinished_files(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return which of the files in a directory go before anything is loaded, and which `.swap` files are complete."""
+    """Return the names of the files to delete before loading, and of the complete `.swap` files."""
     ours = [name for name in names if base_offset_of(name) is not None]
     cleaned = [name for name in ours if name.endswith(CLEANED)]
+    # A pass renames its outputs from the last to the first, so a `.cleaned` file below a `.swap` one means that the
+    # pass had not finished renaming; below all `.cleaned` files a `.swap` belongs to an earlier, complete replacement.
     lowest = min((base_offset_of(name) or 0 for name in cleaned), default=None)
     swaps = [name for name in ours if name.endswith(SWAP)]
     complete = [name for name in swaps if lowest is None or (base_offset_of(name) or 0) < lowest]
@@ -136,7 +142,10 @@ class _Loader:
     now_ms: TimeMs
 
     def with_splits(self, step: Callable[[], Result]) -> Result:
-        """Return what `step` returns, splitting segments as long as it comes to one that needs it."""
+        """Run `step` until it succeeds, splitting each segment that has an offset overflow; return its result.
+
+        Kafka's LogLoader.retryOnOffsetOverflow.
+        """
         for _ in range(SPLIT_COUNT_MAX):
             try:
                 return step()
@@ -146,18 +155,20 @@ class _Loader:
         raise AssertionError("splitting does not come to an end")
 
     def clean_up(self) -> None:
-        """Remove what is not complete, and finish the swap that is."""
+        """Delete incomplete files, and finish the replacement whose `.swap` files are complete."""
         directory, storage = self.local.directory, self.local.storage
         removed, swaps = unfinished_files(storage.list(directory))
         for name in removed:
             storage.remove(f"{directory}/{name}")
+        # Old segments in the range of the `.swap` files go first, then the suffix: a crash in between finds the `.swap`
+        # files again and repeats both.
         for start_offset, end_offset in self._swapped_range(swaps):
             for name in storage.list(directory):
                 base_offset = base_offset_of(name)
                 is_covered = base_offset is not None and start_offset <= base_offset < end_offset
                 if is_covered and not name.endswith(SWAP):
                     storage.remove(f"{directory}/{name}")
-        for name in storage.list(directory):  # Anew: an index that was missing may have been made beside its log.
+        for name in storage.list(directory):  # Listed again: opening a segment may have created a missing index.
             if name.endswith(SWAP) and base_offset_of(name) is not None:
                 storage.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP)}")
 
@@ -183,6 +194,7 @@ class _Loader:
             base_offset, kind = base_offset_of(name), kind_of(name)
             if base_offset is None:
                 continue
+            # An orphaned index: its log file was deleted, but the broker stopped before the index was.
             if kind in INDEX_FILES and local.place(base_offset).name(LOG) not in names:
                 local.storage.remove(f"{local.directory}/{name}")
             elif kind == LOG:
@@ -193,6 +205,8 @@ class _Loader:
         has_index, has_time_index = place.name(OFFSET_INDEX) in names, place.name(TIME_INDEX) in names
         segment = self.local.open_segment(base_offset, now_ms=self.now_ms)
         try:
+            # As in Kafka, LogSegment.sanityCheck: only a missing .index causes recovery; a missing .timeindex stays
+            # empty, and a look-up by time scans the segment.
             if not has_time_index:
                 segment.time_index.resize(0)
             segment.txn_index.sanity_check()
@@ -204,23 +218,25 @@ class _Loader:
         self.local.segments.add(segment)
 
     def _recover_early(self, segment: Segment) -> None:
-        """Recover a segment without usable indexes before those in front of it are known to be whole."""
+        """Recover a segment without usable indexes while the segments before it are still unchecked."""
         try:
             self._recover_segment(segment)
         except CorruptBatchError:
-            # Power loss may have taken the index of one segment and damaged the one in front, which is read for its
-            # producers here. Kafka does not start then; but both are yet to be recovered, in order, so go on.
+            # To rebuild its producers the segments before it are read, and power loss may have damaged one of them.
+            # Kafka does not start then. Here loading goes on: both lie above the recovery point, so `recover` checks
+            # them in order, cuts the damaged one and deletes this one.
             if self.last.clean or segment.base_offset < self.last.recovery_point:
                 raise
 
     def recover(self) -> tuple[Offset, Offset]:
-        """Recover what was not closed properly; return the log's end and its recovery point."""
+        """Recover the unflushed segments after an unclean shutdown; return the log's end and its recovery point."""
         local, last = self.local, self.last
         if not last.clean:
             self._recover_unflushed()
         end_offset = local.segments.active.read_next_offset() if local.segments else None
         if end_offset is not None and end_offset < last.log_start_offset:
-            # Their snapshots go at once, with the state of the producers.
+            # The log start was checkpointed (DeleteRecords) but the records up to it were lost: Kafka deletes all
+            # segments and begins at the log start. The producer snapshots are deleted at once, with their state.
             local.remove_and_delete(local.segments.all, now_ms=self.now_ms)
             if self.epochs is not None:
                 self.epochs.clear()
@@ -228,6 +244,8 @@ class _Loader:
             end_offset = None
         if not local.segments:
             local.segments.add(local.open_segment(last.log_start_offset, now_ms=self.now_ms))
+        # A clean shutdown flushes everything. After an unclean one the recovered batches may be in the page cache only,
+        # so the recovery point must not move up: the next flush moves it.
         if last.clean and end_offset is not None:
             return end_offset, end_offset
         if end_offset is None:
@@ -235,27 +253,31 @@ class _Loader:
         return end_offset, min(last.recovery_point, end_offset)
 
     def _recover_unflushed(self) -> None:
-        """Recover the segments from the recovery point on, up to and with the first that has to be cut."""
+        """Recover the segments from the recovery point on, up to and including the first that has to be cut."""
         unflushed = self.local.segments.between(self.last.recovery_point)
         for index, segment in enumerate(unflushed):
             try:
                 cut_bytes = self._recover_segment(segment)
             except InvalidOffsetError:
+                # Offsets that do not ascend: Kafka takes no batch of such a segment.
                 cut_bytes = segment.truncate_to(segment.base_offset, now_ms=self.now_ms)
             if cut_bytes > 0:
+                # Segments after a cut would leave a gap of offsets: the log must be a prefix of what was written.
                 self._delete_segments(unflushed[index + 1 :])
                 return
 
     def _recover_segment(self, segment: Segment) -> int:
-        """Recover one segment with the state of producers at its base; return how many bytes were cut."""
+        """Recover one segment with the state of producers at its base; return the count of bytes cut."""
         local = self.local
+        # A state of its own: the log's is rebuilt once at the end. Producers of the segments before must be known:
+        # the segment's markers and batches are checked against their epochs, and end their transactions.
         producers = ProducerState.open(local.storage, local.directory, name=local.directory)
         self.rebuild(producers, self.last.log_start_offset, segment.base_offset, had_clean_shutdown=False)
         try:
             cut_bytes = recover_segment(segment, producers, self.epochs)
         except SegmentOffsetOverflowError:
             raise _OverflowError(segment) from None
-        producers.take_snapshot()
+        producers.take_snapshot()  # At the segment's end: the next segment's rebuild starts from it.
         return cut_bytes
 
     def rebuild(
@@ -283,7 +305,7 @@ class _Loader:
 def delete_producer_snapshots(
     local: LocalLog, producers: ProducerState, segments: Sequence[Segment], *, now_ms: TimeMs
 ) -> None:
-    """Rename the producer snapshots at the bases of `segments` to `.deleted`, removed after file.delete.delay.ms."""
+    """Rename the snapshots at the bases of `segments` to `.deleted`, and delete them after file.delete.delay.ms."""
     for segment in segments:
         path = producers.mark_snapshot_for_deletion(segment.base_offset)
         if path is not None:

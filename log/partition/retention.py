@@ -39,7 +39,7 @@ from log.segments.segment import Segment
 
 @attrs.frozen(kw_only=True)
 class RetainedSegment:
-    """What retention asks of a segment. `end_offset` is the next one's base, or the log's end for the active one."""
+    """A segment's numbers for retention; `end_offset` is the next base, or the log's end for the active segment."""
 
     size_bytes: SizeBytes
     end_offset: Offset
@@ -52,7 +52,7 @@ Breach: TypeAlias = Callable[[RetainedSegment], bool]
 
 
 def deletable_count(segments: Iterable[RetainedSegment], *, high_watermark: Offset, breach: Breach) -> int:
-    """Return how many of the oldest segments may go. Cost: one look at each of them and at the first that stays."""
+    """Return the count of the oldest segments to delete. Cost: linear in those deleted."""
     count = 0
     for segment in segments:
         is_empty_active = segment.is_active and segment.size_bytes == 0
@@ -63,12 +63,12 @@ def deletable_count(segments: Iterable[RetainedSegment], *, high_watermark: Offs
 
 
 def before_start(log_start_offset: Offset) -> Breach:
-    """Return the question whether a segment lies wholly before the log's start; the active one never does."""
+    """Return a test whether a segment lies wholly before the log start; False for the active segment."""
     return lambda segment: not segment.is_active and segment.end_offset <= log_start_offset
 
 
 def beyond_size(log_size_bytes: SizeBytes, retention_bytes: SizeBytes) -> Breach:
-    """Return the question whether the log keeps at least `retention_bytes` without this segment and those before."""
+    """Return a test whether the log still has `retention_bytes` without a segment and all older ones."""
     excess_bytes = log_size_bytes - retention_bytes
 
     def breaches(segment: RetainedSegment) -> bool:
@@ -82,7 +82,7 @@ def beyond_size(log_size_bytes: SizeBytes, retention_bytes: SizeBytes) -> Breach
 
 
 def too_old(now_ms: TimeMs, retention_ms: DurationMs) -> Breach:
-    """Return the question whether a segment's newest record is older than `retention_ms`; equal stays."""
+    """Return a test whether a segment's newest record is older than `retention_ms`; equal is not older."""
     return lambda segment: now_ms - segment.largest_timestamp_ms > retention_ms
 
 
@@ -96,7 +96,7 @@ class Retention:
         self._flushing = flushing
 
     def delete_old_segments(self, *, now_ms: TimeMs) -> int:
-        """Delete what lies before the log start, beyond retention.bytes and retention.ms; return how many segments."""
+        """Delete segments before the log start or beyond retention.bytes or retention.ms; return their count."""
         log, config = self._log, self._log.local.config
         count = self._delete_breaching(before_start(log.log_start_offset), now_ms)
         if config.deletes and config.retention_bytes >= 0:

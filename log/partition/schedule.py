@@ -34,7 +34,7 @@ Task: TypeAlias = Callable[[TimeMs], None]
 
 
 class Schedule:
-    """Tasks by the time they are due."""
+    """A queue of tasks, ordered by the time at which they are due."""
 
     __slots__ = ("_count", "_tasks")
 
@@ -46,12 +46,12 @@ class Schedule:
         return len(self._tasks)
 
     def add(self, due_ms: TimeMs, task: Task) -> None:
-        """Have `task` run at the first `run` at or after `due_ms`. Cost: log n."""
+        """Add `task`, to run in the first `run` at or after `due_ms`. Cost: log n."""
         heapq.heappush(self._tasks, (due_ms, self._count, task))
         self._count += 1
 
     def run(self, now_ms: TimeMs) -> None:
-        """Run every task that is due, those included that the tasks themselves add."""
+        """Run every due task, including due tasks that the tasks themselves add."""
         while self._tasks and self._tasks[0][0] <= now_ms:
             _, _, task = heapq.heappop(self._tasks)
             task(now_ms)

@@ -1,19 +1,19 @@
-"""Recover one segment: read every batch, keep what is whole, and write its indexes anew.
+"""Recover one segment: check every batch, cut at the first bad one, and rebuild the indexes.
 
-What it decides: where a segment that was not closed properly ends, and what its indexes hold.
+What it decides: the end of a segment after an unclean shutdown, and the entries of its indexes.
 
 Goals, most important first:
-1. What is kept is whole: each batch has the right checksum and an offset that belongs into the segment.
-2. The state of producers and the leader epochs are those of the batches kept.
-3. As fast as checksums can be computed.
+1. Every remaining batch is whole: its checksum is right, and its offset belongs to the segment.
+2. The state of producers and the leader epochs are those of the remaining batches.
+3. The speed is that of computing checksums.
 
-Constraints: reading stops at the first batch that is damaged or incomplete; all behind it is cut off. A batch is only
-as good as its checksum, which does not cover the base offset and the leader epoch. Index entries are made per batch
-here, not per append, so an index may come out longer than the one it replaces; look-ups answer alike.
+Constraints: reading stops at the first batch that is damaged or incomplete; the segment is cut there. The checksum does
+not cover the base offset and the leader epoch. Index entries are added per batch, not per append, so an index may get
+more entries than the one it replaces; look-ups return the same.
 
-How: small files batch by batch. Of large ones the headers are scanned into columns first, if all are of magic 2 and
-their offsets grow as they should; then only checksums, index entries and the batches of producers are left to do one by
-one. Both ways end alike.
+How: small files are read batch by batch. The headers of large files are scanned into columns first, if all are of
+magic 2 with ascending offsets; then only checksums, index entries and batches with a producer id are handled one by
+one. Both ways have the same result.
 
 Example: batches of 100 bytes with an interval of 256: the entries point to positions 300, 600, ...
 
@@ -47,16 +47,17 @@ from log.segments.rolling import RELATIVE_OFFSET_MAX, fits_relative
 from log.segments.segment import Segment
 
 COLUMNS_FROM_BYTES: Final = MIB
-"""From this size on headers are scanned into columns; below, loading the compiled scan costs more than it saves."""
+"""Size from which headers are scanned into columns; for smaller files loading the compiled scan costs more time."""
 _REPLICATION: Final = AppendOrigin.REPLICATION  # Named once, as in `log.batches.in_buffer`.
-CHECKED_FROM: Final = 21  # The checksum of magic 2 covers a batch from its attributes on.
+CHECKED_FROM: Final = 21  # The checksum of magic 2 covers a batch from its attributes to its end.
 
 
 def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEpochCache | None) -> int:
-    """Rebuild the indexes of `segment` and cut it at the first bad batch; return how many bytes were cut.
+    """Rebuild the indexes of `segment` and cut it at the first bad batch; return the count of bytes cut.
 
     `producers` must be the state at the segment's base offset. Raises SegmentOffsetOverflowError, InvalidOffsetError.
     """
+    # Old index entries may point behind the cut or into a damaged batch; none of them is trusted.
     segment.reset_indexes()
     headers = _regular_headers(segment) if segment.size_bytes >= COLUMNS_FROM_BYTES else None
     if headers is None:
@@ -66,6 +67,7 @@ def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEp
     cut_bytes = segment.size_bytes - valid_bytes
     if cut_bytes > 0:
         segment.records.truncate(valid_bytes)
+    # Before the time index is trimmed it gets the last entry, of the largest timestamp, as when a segment is rolled.
     segment.offset_index.trim()
     segment.close_time_index()
     segment.time_index.trim()
@@ -73,7 +75,7 @@ def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEp
 
 
 def _recover_batches(segment: Segment, producers: ProducerState, epochs: LeaderEpochCache | None) -> int:
-    """Recover batch by batch; return how many bytes are whole."""
+    """Recover batch by batch; return the size of the whole batches in bytes."""
     valid_bytes = indexed_bytes = 0
     try:
         for batch in segment.batches():
@@ -83,17 +85,20 @@ def _recover_batches(segment: Segment, producers: ProducerState, epochs: LeaderE
                 raise SegmentOffsetOverflowError(segment.base_offset, last_offset)
             if batch.max_timestamp > segment.max_timestamp.timestamp:
                 segment.max_timestamp = TimestampOffset(batch.max_timestamp, last_offset)
-            # As in Kafka, the entry points to the first batch that begins more than the interval after the last one.
+            # As in Kafka, the entry points to the first batch that begins more than index.interval.bytes after the
+            # batch of the last entry.
             if valid_bytes - indexed_bytes > segment.index_interval_bytes:
                 segment.add_index_entry(last_offset, valid_bytes)
                 indexed_bytes = valid_bytes
             valid_bytes += batch.size_bytes
+            # Older batches have neither a leader epoch nor a producer. The epoch is taken as it stands, though no
+            # checksum covers it; only a newer one counts, since later truncations cut older entries.
             if batch.magic >= 2:
                 assign_newer(epochs, batch.partition_leader_epoch, batch.base_offset)
                 _update_producers(segment, producers, batch)
                 producers.update_map_end_offset(batch.next_offset)
     except (CorruptBatchError, InvalidRecordError):
-        pass  # The batch is damaged: the segment ends before it.
+        pass  # The batch is damaged or incomplete: the segment ends before it.
     return valid_bytes
 
 
@@ -103,13 +108,16 @@ def _update_producers(segment: Segment, producers: ProducerState, batch: RecordB
 
 
 def assign_newer(epochs: LeaderEpochCache | None, epoch: LeaderEpoch, start_offset: Offset) -> None:
-    """Assign a leader epoch to the cache if it is newer than the latest one there."""
+    """Assign a leader epoch to the cache if it is newer than the cache's latest epoch."""
     if epochs is not None and epoch >= 0 and (epochs.latest_epoch is None or epoch > epochs.latest_epoch):
         epochs.assign(epoch, start_offset)
 
 
 def _regular_headers(segment: Segment) -> HeaderColumns | None:
-    """Return the headers of a segment, None unless all are of magic 2 with offsets that grow and fit."""
+    """Return the headers of a segment; None unless all are of magic 2 with ascending offsets that the index can store.
+
+    The columns cannot raise Kafka's errors at the right batch, so any other segment is left to `_recover_batches`.
+    """
     headers = scan_headers(segment.records.view())
     relative = headers.last_offset - segment.base_offset
     is_regular = (
@@ -125,10 +133,10 @@ def _regular_headers(segment: Segment) -> HeaderColumns | None:
 def _recover_columns(
     segment: Segment, headers: HeaderColumns, producers: ProducerState, epochs: LeaderEpochCache | None
 ) -> int:
-    """Recover from scanned headers, with the same outcome as `_recover_batches`; return how many bytes are whole."""
+    """Recover from scanned headers with the result of `_recover_batches`; return the size of whole batches in bytes."""
     view = segment.records.view()
     count = _sound_count(view, headers)
-    # A damaged marker is damaged data too: the segment ends before it, as at a wrong checksum.
+    # A marker that cannot be read ends the segment too, but after its batch: Kafka adds the batch's size first.
     for row in np.flatnonzero(headers.producer_id[:count] >= 0).tolist():
         batch = batch_at(view, int(headers.position[row]))
         assert batch is not None, row
@@ -141,7 +149,7 @@ def _recover_columns(
         return 0
     _write_entries(segment, headers, count)
     newer = np.flatnonzero(np.diff(headers.partition_leader_epoch[:count], prepend=-1))
-    # One look at each change of epoch does what asking at every batch does: equal epochs in a row change nothing.
+    # Equal epochs in a row change nothing, so only the first batch of each run is looked at.
     for row in newer.tolist():
         epoch = LeaderEpoch(int(headers.partition_leader_epoch[row]))
         assign_newer(epochs, epoch, Offset(int(headers.base_offset[row])))
@@ -150,7 +158,7 @@ def _recover_columns(
 
 
 def _sound_count(view: memoryview, headers: HeaderColumns) -> int:
-    """Return how many batches come before the first with a wrong checksum."""
+    """Return the count of batches before the first with a wrong checksum."""
     starts, crcs = (headers.position + CHECKED_FROM).tolist(), headers.crc.tolist()
     ends = (headers.position + headers.size_bytes).tolist()
     for row, (start, end, crc) in enumerate(zip(starts, ends, crcs, strict=True)):
@@ -160,7 +168,7 @@ def _sound_count(view: memoryview, headers: HeaderColumns) -> int:
 
 
 def _write_entries(segment: Segment, headers: HeaderColumns, count: int) -> None:
-    """Write the index entries of the first `count` batches, and note their largest timestamp."""
+    """Write the index entries of the first `count` batches, and set the segment's largest timestamp."""
     ends = headers.position[:count] + headers.size_bytes[:count]
     data = segment.records.view()[: int(ends[-1])]
     segment.index_run(BatchRun(data, ends, headers.last_offset[:count], headers.max_timestamp[:count]), 0, 0)

@@ -1,4 +1,4 @@
-"""Split a segment that holds an offset too far from its base, which an index could not hold.
+"""Split a segment that contains an offset more than 2^31 - 1 above its base, which an index cannot store.
 
 What it decides: where the segment is cut and what the new ones are called: each begins with the first batch that does
 not fit the one before, and is named by that batch's first offset.
@@ -31,7 +31,7 @@ CHUNK_SIZE_BYTES: Final = MIB
 
 
 def split_segment(local: LocalLog, segment: Segment, *, now_ms: TimeMs) -> list[Segment]:
-    """Replace `segment` by segments that each can be indexed; return it if its base offset is gone, else nothing.
+    """Replace `segment` by segments that can be indexed; return it if no new one has its base offset, else nothing.
 
     Raises IllegalArgumentError if its last offset is not what overflows.
     """
@@ -58,7 +58,7 @@ def split_segment(local: LocalLog, segment: Segment, *, now_ms: TimeMs) -> list[
 
 
 def append_from(segment: Segment, source: Segment, position: int) -> int:
-    """Append what fits of `source` from `position` on, chunk by chunk; return how many bytes that was."""
+    """Append the batches of `source` from `position` on that fit, chunk by chunk; return their size in bytes."""
     start, capacity_bytes = position, CHUNK_SIZE_BYTES
     while position < source.size_bytes:
         size_bytes = _append_chunk(segment, source, position, capacity_bytes)

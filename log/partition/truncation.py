@@ -29,7 +29,7 @@ class Truncation:
         self._log = log
 
     def to(self, offset: Offset, *, now_ms: TimeMs) -> bool:
-        """Truncate the log to end at `offset`; return False if it ended there or before.
+        """Truncate the log to end at `offset`; return False if its end is already at or below `offset`.
 
         Raises IllegalArgumentError below 0.
         """
@@ -55,7 +55,7 @@ class Truncation:
         return True
 
     def fully_and_start_at(self, offset: Offset, *, now_ms: TimeMs, log_start_offset: Offset | None = None) -> None:
-        """Delete every segment and begin anew at `offset`, which is the log start too unless one is given."""
+        """Delete every segment and begin anew at `offset`, which is also the log start unless one is given."""
         log = self._log
         log.local.truncate_fully_and_start_at(offset, now_ms=now_ms)
         if log.epochs is not None:

@@ -1,4 +1,4 @@
-"""Read, check, measure and rework what stands on disk, without a broker and without changing what is read.
+"""Read, check, measure, compact and recover log files without a broker.
 
 Each module computes and returns; `log.cli` parses the command line and prints. `sources` is the one place that knows
 which files a path names.

@@ -1,4 +1,4 @@
-"""How many different keys there are: counted while they are few, estimated from then on.
+"""Count different keys, exactly up to a million and estimated above.
 
 What it decides: the key cardinality that `stats` tells, and says which of the two it is.
 
@@ -33,7 +33,7 @@ _ALPHA: Final = 0.7213 / (1 + 1.079 / REGISTER_COUNT)
 
 
 class Cardinality:
-    """A counter of different hashes; empty at first."""
+    """A counter of different key hashes; empty at first."""
 
     def __init__(self) -> None:
         self._seen: Hashes | None = np.zeros(0, np.uint64)
@@ -43,17 +43,17 @@ class Cardinality:
 
     @property
     def is_exact(self) -> bool:
-        """Whether `count` was counted, not estimated."""
+        """Whether `count` is exact and not an estimate."""
         return self._settled() is not None
 
     @property
     def count(self) -> int:
-        """How many different keys were taken."""
+        """The count of different keys."""
         seen = self._settled()
         return self._estimate() if seen is None else len(seen)
 
     def take(self, low: Hashes, high: Hashes) -> None:
-        """Take the hashes of some keys: two halves of each, uint64[N]."""
+        """Add the hashes of some keys: two halves of each, uint64[N]."""
         run_of_zeros = 65 - np.frexp(high.astype(np.float64))[1]
         np.maximum.at(self._registers, (low & np.uint64(REGISTER_COUNT - 1)).astype(np.intp), run_of_zeros)
         if self._seen is not None:
@@ -62,7 +62,7 @@ class Cardinality:
             self._add(taken[self._seen[places] != taken] if len(self._seen) else taken)
 
     def merge(self, other: Cardinality) -> None:
-        """Take all that `other` took."""
+        """Add all keys of `other`."""
         np.maximum(self._registers, other._registers, out=self._registers)
         seen = other._settled()
         if seen is None:

@@ -1,4 +1,4 @@
-"""A segment's indexes and producer snapshots in the words of kafka-dump-log.
+"""Print a segment's indexes and producer snapshots in the format of kafka-dump-log.
 
 What it decides: the lines for `.index`, `.timeindex`, `.txnindex` and `.snapshot`, and what of them does not fit the
 log.
@@ -42,7 +42,7 @@ NOT_FOUND: Final = -1
 
 
 def offset_index_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
-    """Yield the entries of an `.index`, comparing them with the log; raises InputError without one."""
+    """Yield the entries of an `.index`, compared with the log; raise InputError without a log file."""
     entries = offset_index_entries(file.view(), file.base_offset)
     data = _log_of(file).view()
     if len(entries.offsets) == 0:
@@ -63,7 +63,7 @@ def offset_index_lines(file: SourceFile, options: DumpOptions, problems: Problem
 
 
 def time_index_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
-    """Yield the entries of a `.timeindex`, comparing them with the log; raises InputError without one."""
+    """Yield the entries of a `.timeindex`, compared with the log; raise InputError without a log file."""
     entries = time_index_entries(file.view(), file.base_offset)
     data = _log_of(file).view()
     if options.index_sanity_check:
@@ -119,12 +119,12 @@ def snapshot_lines(file: SourceFile) -> Iterator[str]:
 
 
 def optional_long(value: int | None) -> str:
-    """Return how Java prints an OptionalLong."""
+    """Return the text that Java prints for an OptionalLong."""
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 
 def check_offset_index(file: SourceFile, entries: OffsetPositions) -> None:
-    """Raise CorruptIndexError where Kafka's broker would build the index anew when it starts."""
+    """Raise CorruptIndexError if Kafka's broker would rebuild the index at its start."""
     last_offset = int(entries.offsets[-1]) if len(entries.offsets) else file.base_offset
     if last_offset < file.base_offset:
         raise CorruptIndexError(
@@ -135,7 +135,7 @@ def check_offset_index(file: SourceFile, entries: OffsetPositions) -> None:
 
 
 def check_time_index(file: SourceFile, entries: TimestampOffsets) -> None:
-    """Raise CorruptIndexError where Kafka's broker would build the index anew when it starts."""
+    """Raise CorruptIndexError if Kafka's broker would rebuild the index at its start."""
     if len(entries.timestamps):
         first, last = int(entries.timestamps[0]), int(entries.timestamps[-1])
         if last < first:

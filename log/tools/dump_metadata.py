@@ -1,4 +1,4 @@
-"""The values of `__cluster_metadata` as `--cluster-metadata-decoder` shows them: JSON, and no keys.
+"""Print the values of `__cluster_metadata` as `--cluster-metadata-decoder` does: JSON, and no keys.
 
 Constraints: a record that cannot be read is reported in its line, with Kafka's words, and the dump goes on.
 
@@ -19,7 +19,7 @@ from log.record import Record
 
 
 def metadata_payload(record: Record) -> str:
-    """Return what stands after "payload: " in the dump of a record."""
+    """Return the text after "payload: " in the dump of a record."""
     try:
         return record_json(decode_record(record.value or b""))
     except RecordFieldsError as error:
@@ -29,7 +29,7 @@ def metadata_payload(record: Record) -> str:
 
 
 def payload_row(record: Record) -> dict[str, Any]:
-    """Return the same for programs: type, version and data, or what is wrong."""
+    """Return a record's type, version and data for a JSON row, or its error."""
     try:
         row: dict[str, Any] = json.loads(record_json(decode_record(record.value or b"")))
     except CorruptDataError as error:

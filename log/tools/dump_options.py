@@ -32,7 +32,7 @@ DECODERS: Final[Mapping[str, Callable[[bytes], str]]] = {
 
 @attrs.frozen(kw_only=True)
 class DumpOptions:
-    """What is printed. Offsets are a half-open range; `bytes_max` is where reading a segment stops."""
+    """Options of a dump: offsets are a half-open range; `bytes_max` limits the bytes read of a segment."""
 
     deep: bool = False
     print_data: bool = False
@@ -54,24 +54,24 @@ class DumpOptions:
         return self.bytes_max == INT32_MAX and self.end_offset is None
 
     def wants_batch(self, batch: RecordBatch) -> bool:
-        """Tell whether the batch reaches into the range of offsets."""
+        """Return whether the batch overlaps the range of offsets."""
         return batch.last_offset >= self.start_offset and not self.is_past(batch.base_offset)
 
     def wants_all_of(self, batch: RecordBatch) -> bool:
-        """Tell whether the whole batch is in the range of offsets."""
+        """Return whether the whole batch is in the range of offsets."""
         return self.start_offset <= batch.base_offset and not self.is_past(batch.last_offset)
 
     def wants_record(self, record: Record) -> bool:
-        """Tell whether the record is in the range of offsets."""
+        """Return whether the record is in the range of offsets."""
         return record.offset >= self.start_offset and not self.is_past(record.offset)
 
     def is_past(self, offset: int) -> bool:
-        """Tell whether the range ends before `offset`."""
+        """Return whether the range ends before `offset`."""
         return self.end_offset is not None and offset >= self.end_offset
 
 
 def wanted_batches(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[RecordBatch]:
-    """Yield the batches of a segment that reach into the range of offsets; raises CorruptDataError at damage.
+    """Yield the batches of a segment that overlap the range of offsets; raise CorruptDataError at damage.
 
     Wrong checksums and a torn tail go to `problems`. With `keep_going` so is all damage, and passed over.
     """

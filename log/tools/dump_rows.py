@@ -1,4 +1,4 @@
-"""A log's files as rows for programs: one JSON object a line.
+"""Print a log's files as JSON, one object per line.
 
 What it decides: the fields of `brokerside log dump --json`. Names are those of Kafka's tool where it has one.
 
@@ -40,7 +40,7 @@ from log.tools.sources import SMALL_FILES, SourceFile
 
 
 def file_rows(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[dict[str, Any]]:
-    """Yield the rows of one file of any kind; raises InputError for another, CorruptDataError at damage."""
+    """Yield the rows of a file; raise InputError for an unknown kind of file, CorruptDataError at damage."""
     if file.kind in (LOG, SNAPSHOT):
         rows = _log_rows(file, options, problems)
     elif file.kind == OFFSET_INDEX:

@@ -1,4 +1,4 @@
-"""A segment's file in the words of kafka-dump-log.
+"""Print a segment's files in the format of kafka-dump-log.
 
 What it decides: the lines that `brokerside log dump` prints: for batches, records, index entries, aborted
 transactions and producers the same fields in the same order as Kafka's tool, so that whoever reads its output can
@@ -48,7 +48,7 @@ RECORD_START: Final = "| "
 
 
 def file_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
-    """Yield the lines for one file of any kind; raises InputError for another, CorruptDataError at damage."""
+    """Yield the lines for a file; raise InputError for an unknown kind of file, CorruptDataError at damage."""
     yield f"Dumping {file.shown}"
     if file.kind in (LOG, SNAPSHOT):
         yield from log_lines(file, options, problems)
@@ -67,7 +67,7 @@ def file_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> It
 
 
 def log_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
-    """Yield a line for each batch of a segment and, with `deep`, for each record; raises CorruptDataError at damage."""
+    """Yield a line per batch of a segment and, with `deep`, per record; raise CorruptDataError at damage."""
     yield _heading(file)
     end_position = 0
     last_offset: int | None = None
@@ -95,7 +95,7 @@ def _heading(file: SourceFile) -> str:
 
 
 def batch_line(batch: RecordBatch) -> str:
-    """Return a batch's header in one line; raises UnknownCodecError."""
+    """Return a batch's header as one line; raise UnknownCodecError for an unknown codec."""
     start = f"offset: {batch.last_offset}"
     if batch.magic >= V2:
         horizon = optional_long(batch.delete_horizon_ms)
@@ -114,7 +114,7 @@ def batch_line(batch: RecordBatch) -> str:
 
 
 def record_lines(batch: RecordBatch, options: DumpOptions) -> Iterator[tuple[Record, str]]:
-    """Yield the records in the range of offsets, each with its line; raises CorruptDataError."""
+    """Yield the records in the range of offsets, each with its line; raise CorruptDataError at damage."""
     records, wants_all = batch.records(), options.wants_all_of(batch)
     metadata = [""] * len(records) if options.skip_record_metadata else _metadata(batch, records)
     for record, line in zip(records, metadata, strict=True):

@@ -1,4 +1,4 @@
-"""Describe damage: its file, its place, what is wrong; and count how much was read.
+"""Describe damage by file, position and cause, and count the data read and skipped.
 
 Example: Finding("t-0/…0.log", "…", position=4096, batch_offset=7).line() ==
     "t-0/…0.log: at byte 4096, batch at offset 7: …"
@@ -20,7 +20,7 @@ OFFSET_BYTES: Final = 8
 
 @attrs.frozen
 class Finding:
-    """One thing that is wrong. `more_count` like it were found in the same file and are not listed one by one."""
+    """One damage in a file; `more_count` counts those of the same kind in the file that are not listed."""
 
     file: str
     what: str
@@ -29,7 +29,7 @@ class Finding:
     more_count: int = 0
 
     def line(self) -> str:
-        """Return it as a sentence."""
+        """Return the finding as one line of text."""
         byte = "" if self.position is None else f" at byte {self.position}"
         batch = "" if self.batch_offset is None else f"{',' if byte else ''} batch at offset {self.batch_offset}"
         place = f"{byte}{batch}:" if byte or batch else ""
@@ -39,7 +39,7 @@ class Finding:
 
 @attrs.frozen
 class Checked:
-    """How much was read, and how much had to be passed over."""
+    """Counts of the data read, and of the data skipped at damage."""
 
     file_count: int = 0
     batch_count: int = 0
@@ -54,7 +54,7 @@ class Checked:
 
 
 def of_damage(file: str, damage: Damage) -> Finding:
-    """Return what a scan could not read as a finding."""
+    """Return the finding for damage that a scan has skipped."""
     what = damage.what
     if damage.is_torn_tail:
         what = f"the last {damage.size_bytes} bytes are not a whole batch"
@@ -62,33 +62,33 @@ def of_damage(file: str, damage: Damage) -> Finding:
 
 
 def of_error(file: str, error: CorruptDataError, data: memoryview | None = None) -> Finding:
-    """Return an error that reading ended with as a finding; `data` are the bytes of a segment."""
+    """Return the finding for an error that ended the reading of a segment with the bytes `data`."""
     return Finding(file, error.what, error.position, None if data is None else claimed_offset(data, error.position))
 
 
 def of_refusal(refusal: InputError) -> Finding:
-    """Return a file that cannot be read at all as a finding."""
+    """Return the finding for a file that cannot be opened or parsed."""
     return Finding(refusal.source, refusal.what)
 
 
 def of_tail(file: str, data: memoryview, position: int) -> Finding:
-    """Return the bytes from `position` to the end, less than a batch, as a finding."""
+    """Return the finding for an incomplete batch at `position`, the end of a segment."""
     what = f"the last {len(data) - position} bytes are not a whole batch"
     return Finding(file, what, position, claimed_offset(data, position))
 
 
 def claimed_offset(data: memoryview, position: int | None) -> int | None:
-    """Return the offset that stands where a batch begins, if that is known and its eight bytes are there."""
+    """Return the base offset in the first eight bytes of a batch; None if position or bytes are missing."""
     if position is None or position + OFFSET_BYTES > len(data):
         return None
     return int.from_bytes(data[position : position + OFFSET_BYTES], "big", signed=True)
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """Return a number of things in words."""
+    """Return a count with its noun as text."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def passed_over(size_bytes: int, batch_count: int) -> str:
-    """Return in words how much could not be read."""
+    """Return the amount of skipped data as text."""
     return f"passed over: {counted(size_bytes, 'byte')}, {counted(batch_count, 'batch', 'batches')}"

@@ -1,4 +1,4 @@
-"""Print a metadata log's events and summary as lines for people and rows for programs.
+"""Print a metadata log's events and summary as lines of text and as JSON rows.
 
 What it decides: the lines of `brokerside log history`: one per event, then the summary.
 
@@ -29,7 +29,7 @@ _UNITS: Final = ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, 
 
 
 def event_line(event: Event) -> str:
-    """Return one event in one line."""
+    """Return one event as one line of text."""
     detail = f": {event.detail}" if event.detail else ""
     lasted = "" if event.duration_ms is None else f" (after {duration_text(event.duration_ms)})"
     if event.duration_ms_min is not None:
@@ -38,13 +38,13 @@ def event_line(event: Event) -> str:
 
 
 def event_row(event: Event) -> dict[str, Any]:
-    """Return one event for programs; what it has not is left out."""
+    """Return one event as a JSON row without the fields that it lacks."""
     row = {"type": "event", **attrs.asdict(event), "what": event.what.value, "time": time_text(event.time_ms)}
     return {name: value for name, value in row.items() if value is not None}
 
 
 def summary_lines(summary: Summary) -> Iterator[str]:
-    """Yield the sums: what happened how often, the partitions worst off, the brokers fenced longest."""
+    """Yield the summary: counts of events, the worst partitions, the brokers fenced longest."""
     span = duration_text(DurationMs(summary.end_ms - summary.start_ms))
     yield f"{span}, from {time_text(summary.start_ms)} to {time_text(summary.end_ms)}"
     for what, count in summary.event_counts:
@@ -63,7 +63,7 @@ def summary_lines(summary: Summary) -> Iterator[str]:
 
 
 def summary_row(summary: Summary) -> dict[str, Any]:
-    """Return the sums for programs, all partitions and brokers that ever were in a bad state."""
+    """Return the summary as a JSON row, with all partitions and brokers that were in a bad state."""
     return {
         "type": "summary",
         "start_ms": summary.start_ms,
@@ -75,12 +75,12 @@ def summary_row(summary: Summary) -> dict[str, Any]:
 
 
 def time_text(time_ms: TimeMs) -> str:
-    """Return a time as 2026-11-21T18:24:23.147Z; raises nothing, whatever the number."""
+    """Return a time in ms as 2026-11-21T18:24:23.147Z; any number has a text."""
     return f"{np.datetime64(time_ms, 'ms')}Z"
 
 
 def duration_text(duration_ms: DurationMs) -> str:
-    """Return a duration in its two largest units: 1 min 20 s."""
+    """Return a duration in ms in its two largest units: 1 min 20 s."""
     for place, (size_ms, name) in enumerate(_UNITS):
         if abs(duration_ms) >= size_ms:
             count, rest = divmod(duration_ms, size_ms)

@@ -1,12 +1,11 @@
-"""Collect the problems that kafka-dump-log prints at its end.
+"""Collect the problems that kafka-dump-log prints after the dump.
 
 What it decides: the order and the words of those lines: wrong index entries, wrong time index entries, offsets that
 do not follow one another.
 
-Constraints: at most `PROBLEMS_MAX` of a kind and file are kept, as a damaged file may have as many as entries; how
-many more there were is said.
-
-Damage is gathered apart: Kafka's tool shows a wrong checksum in the batch's line only, and stops at anything worse.
+Constraints: at most `PROBLEMS_MAX` problems of a kind and file are stored, since a damaged file may have one per entry;
+a last line counts the others. Damage is collected separately: Kafka's tool prints a wrong checksum in the batch's line
+only, and stops at any other damage.
 
 Source: kafka.tools.DumpLogSegments and its TimeIndexDumpErrors, trunk 1eb7644 (2024-10).
 """
@@ -24,7 +23,7 @@ PROBLEMS_MAX: Final = 10_000
 
 
 class ProblemKind(Enum):
-    """What can be wrong, in the order of telling: heading with the file's name, line with two numbers."""
+    """Kinds of problems, in the order of printing: a heading with the file name, a line with two numbers."""
 
     INDEX_MISMATCH = ("Mismatches in :{}", "  Index offset: {}, log offset: {}")
     TIMESTAMP_MISMATCH = ("Found timestamp mismatch in :{}", "  Index timestamp: {}, log timestamp: {}")
@@ -56,7 +55,7 @@ class Problems:
         return bool(self._found)
 
     def add(self, kind: ProblemKind, file: str, first: int, second: int) -> None:
-        """Note one problem: the two numbers that its line shows."""
+        """Add one problem with the two numbers that its line prints."""
         pairs = self._found.setdefault((kind, file), [])
         if len(pairs) < PROBLEMS_MAX:
             pairs.append((first, second))
@@ -64,7 +63,7 @@ class Problems:
             self._more[kind, file] = self._more.get((kind, file), 0) + 1
 
     def damage(self, finding: Finding, *, skipped_bytes: int = 0, skipped_batches: int = 0) -> None:
-        """Note damage, and how much was passed over for it, which Kafka's tool does not tell."""
+        """Add damage and the amount of data skipped, which Kafka's tool does not print."""
         self._damage_count += 1
         self._skipped_bytes += skipped_bytes
         self._skipped_batches += skipped_batches
@@ -72,17 +71,17 @@ class Problems:
             self._damages.append(finding)
 
     def pass_over(self, file: str, damage: Damage) -> None:
-        """Note damage over which a scan of `file` has stepped."""
+        """Add damage that a scan of `file` has skipped."""
         is_batch = damage.base_offset is not None
         self.damage(of_damage(file, damage), skipped_bytes=damage.size_bytes, skipped_batches=is_batch)
 
     @property
     def has_damage(self) -> bool:
-        """Whether any was noted."""
+        """Whether any damage was added."""
         return self._damage_count > 0
 
     def damage_lines(self) -> Iterator[str]:
-        """Yield each damage, and how much was passed over."""
+        """Yield a line for each damage and the amount of data skipped."""
         yield from (finding.line() for finding in self._damages)
         if self._damage_count > PROBLEMS_MAX:
             yield f"and {self._damage_count - PROBLEMS_MAX} more"
@@ -90,7 +89,7 @@ class Problems:
             yield passed_over(self._skipped_bytes, self._skipped_batches)
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines to print at the end; nothing if all was well."""
+        """Yield the lines to print after the dump; none without a problem."""
         for kind in ProblemKind:
             heading, line = kind.value
             for place in sorted((found for found in self._found if found[0] is kind), key=lambda found: found[1]):

@@ -1,4 +1,4 @@
-"""Compact a partition, or recover one, as its broker would: on a copy, or in place.
+"""Compact or recover a partition as its broker would, on a copy or in place.
 
 What it decides: what `brokerside log compact` and `recover` do to files, and what they tell of it.
 
@@ -48,7 +48,7 @@ COPY_BYTES: Final = 4 * MIB
 
 @attrs.frozen
 class Extent:
-    """How much a partition's directory holds: headers are read, records counted from them."""
+    """Counts of segments, bytes and records in a partition's directory, from batch headers."""
 
     segment_count: int
     size_bytes: int
@@ -57,7 +57,7 @@ class Extent:
 
 @attrs.frozen
 class ReworkResult:
-    """What was done to one partition: before and after, where the log ends now, and what there is to say."""
+    """The result for one partition: its extent before and after, its log end, and remarks."""
 
     directory: str
     before: Extent
@@ -69,7 +69,7 @@ class ReworkResult:
 
 @attrs.frozen(kw_only=True)
 class CompactionRequest:
-    """When the pass is, what it may use, and whether the active segment is rolled for it."""
+    """A cleaning pass: its time, its memory, and whether to roll the active segment first."""
 
     now_ms: TimeMs
     options: CleanerOptions = attrs.field(factory=CleanerOptions)
@@ -77,7 +77,7 @@ class CompactionRequest:
 
 
 def extent(storage: Storage, directory: str) -> Extent:
-    """Return how much a directory holds."""
+    """Return the counts of segments, bytes and records in a directory."""
     names = [name for name in storage.list(directory) if name.endswith(LOG)]
     records = 0
     for name in names:
@@ -89,7 +89,7 @@ def extent(storage: Storage, directory: str) -> Extent:
 
 
 def copy_folder(folder: SourceFolder, target: Storage, directory: str, advance: Callable[[int], None]) -> None:
-    """Copy a folder's files, with their modification times, into a directory of another storage, which is made.
+    """Copy a folder's files, with their modification times, into a new directory of another storage.
 
     So are those that a broker was putting in the place of others, as it is they that hold the records then.
     """
@@ -106,7 +106,7 @@ def copy_folder(folder: SourceFolder, target: Storage, directory: str, advance: 
 
 
 def last_shutdown_of(storage: Storage, directory: str) -> LastShutdown:
-    """Return what the files beside a partition's directory say of its last shutdown."""
+    """Return the last shutdown of a log from the files beside its directory."""
     partition = parse_directory_name(directory).partition
     return LastShutdown(
         clean=storage.exists(CLEAN_SHUTDOWN_FILE),
@@ -118,7 +118,7 @@ def last_shutdown_of(storage: Storage, directory: str) -> LastShutdown:
 def compact_partition(
     storage: Storage, directory: str, config: LogConfig, last_shutdown: LastShutdown, request: CompactionRequest
 ) -> ReworkResult:
-    """Do one pass of the cleaner over a whole partition; raises CorruptDataError, RefusedError as a cleaner does."""
+    """Clean a whole partition once; raise CorruptDataError or RefusedError as a cleaner does."""
     before = extent(storage, directory)
     log = PartitionLog.open(storage, directory, config, last_shutdown, now_ms=request.now_ms)
     log.update_high_watermark(log.log_end_offset)

@@ -1,4 +1,4 @@
-"""Plan a compaction or recovery, show the plan, and carry it out.
+"""Plan a compaction or recovery, print the plan, and carry it out.
 
 What it decides: where work happens (a copy below `out`, or the files themselves) and in which words it is planned and
 reported.
@@ -53,7 +53,7 @@ FINDINGS_MAX: Final = 20
 
 @attrs.frozen(kw_only=True)
 class Rework:
-    """The work to do, and where; `out` None means the files themselves."""
+    """The options of a compaction or recovery; `out` None changes the files in place."""
 
     kind: Literal["compact", "recover"]
     config: LogConfig = attrs.field(factory=LogConfig)
@@ -67,7 +67,7 @@ class Rework:
 
 @attrs.frozen
 class Plan:
-    """One partition's directory to work on: its files, the log directory that holds it, and its name there."""
+    """One partition to work on: its files, its log directory, and its directory's name there."""
 
     folder: SourceFolder
     log_dir: Path
@@ -76,12 +76,12 @@ class Plan:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of its segments."""
+        """Size of the partition's segments in bytes."""
         return self.extent.size_bytes
 
     @classmethod
     def of(cls, folder: SourceFolder, rework: Rework) -> Iterator[Plan]:
-        """Yield the plan for a folder if the options select it; raises UsageError for what is not a partition's.
+        """Yield the plan for a folder if the options select it; raise UsageError unless it is a partition's directory.
 
         The logs to compact of a whole log directory must be named, as nothing there says which topics are compacted.
         """
@@ -103,7 +103,7 @@ class Plan:
 
 
 def plan_lines(plan: Plan, rework: Rework) -> Iterator[str]:
-    """Yield what would be done, and what is expected of it."""
+    """Yield the lines that describe the planned work and its expected result."""
     where = "changes these files" if rework.out is None else f"works on a copy, {rework.out / plan.name}"
     yield f"{plan.folder.shown}: {_extent_text(plan.extent)}; {where}"
     if rework.kind == "compact":
@@ -119,7 +119,7 @@ def plan_lines(plan: Plan, rework: Rework) -> Iterator[str]:
 
 
 def check_copies(plans: Sequence[Plan], out: Path) -> None:
-    """Raise InputError if a copy cannot go to a new directory of its own below `out`."""
+    """Raise InputError if a copy's directory below `out` exists already or is used twice."""
     names: set[str] = set()
     for name in (plan.name for plan in plans):
         if name in names:
@@ -131,7 +131,7 @@ def check_copies(plans: Sequence[Plan], out: Path) -> None:
 
 @contextmanager
 def brokers_kept_out(plans: Sequence[Plan], rework: Rework) -> Iterator[None]:
-    """Hold the locks of the log directories in which files will be changed; raises LockedError where a broker runs."""
+    """Hold the locks of the log directories to change; raise LockedError where a broker runs."""
     with ExitStack() as held:
         if rework.out is None:
             for log_dir in sorted({plan.log_dir for plan in plans}):
@@ -140,7 +140,7 @@ def brokers_kept_out(plans: Sequence[Plan], rework: Rework) -> Iterator[None]:
 
 
 def run_plans(plans: Sequence[Plan], rework: Rework, advance: Advance) -> Iterator[str]:
-    """Do what was planned, one partition after another; yield what was done."""
+    """Carry out the plans, one partition after another, and yield the results."""
     for plan in plans:
         if rework.out is None:
             change = _changed(FileStorage(plan.log_dir), plan, rework)

@@ -1,4 +1,4 @@
-"""The small files of a log directory in print: checkpoints, metadata and the clean-shutdown marker.
+"""Print the small files of a log directory: checkpoints, metadata and the clean-shutdown marker.
 
 Kafka's tool does not know them; the lines are ours, in its manner: `name: value`, one entry a line.
 
@@ -24,7 +24,7 @@ from log.tools.sources import OFFSET_CHECKPOINTS, SourceFile
 
 
 def small_file_rows(file: SourceFile) -> Iterator[dict[str, Any]]:
-    """Yield the entries of a file with a name of its own; raises CheckpointError."""
+    """Yield the entries of a checkpoint, properties or marker file as JSON rows; raise CheckpointError."""
     storage, path = file.storage, file.path
     if file.name in OFFSET_CHECKPOINTS:
         for key, offset in read_offset_checkpoint(storage, path).items():
@@ -50,6 +50,6 @@ def small_file_rows(file: SourceFile) -> Iterator[dict[str, Any]]:
 
 
 def small_file_lines(file: SourceFile) -> Iterator[str]:
-    """Yield one line an entry; raises CheckpointError."""
+    """Yield one line per entry of the file; raise CheckpointError."""
     for row in small_file_rows(file):
         yield " ".join(f"{name}: {value}" for name, value in row.items() if value is not None)

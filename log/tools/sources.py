@@ -1,4 +1,4 @@
-"""Find the files that a path names: a file, a partition's directory, a broker's log directory, or a metadata log.
+"""Find the files that a path names: a file, a partition's directory, a log directory, or a metadata log.
 
 What it decides: what the commands read when somebody hands them PATH.
 
@@ -76,7 +76,7 @@ STAGES: Final = (DELETED, CLEANED, SWAP)
 
 @attrs.frozen
 class SourceFile:
-    """One file to read; `shown` is its name for people, `path` the one in its storage."""
+    """One file to read; `shown` is its name for users, `path` its path in the storage."""
 
     storage: Storage
     path: str
@@ -84,24 +84,24 @@ class SourceFile:
 
     @property
     def name(self) -> str:
-        """The name without its directory."""
+        """The file name without its directory."""
         return self.path.rpartition("/")[2]
 
     @property
     def kind(self) -> str:
-        """The ending that says what a segment's file holds, or the whole name of a file with a name of its own."""
+        """The ending of a segment's file (.log, .index, ...), or the whole name of any other file."""
         if self.name in SMALL_FILES:
             return self.name
         return SNAPSHOT if is_snapshot_name(self.name) else kind_of(self.name).removesuffix(self.stage)
 
     @property
     def stage(self) -> str:
-        """How far on its way the file is: .swap, .cleaned or .deleted; "" if it is in use."""
+        """The suffix of an unfinished or deleted file: .swap, .cleaned or .deleted; "" for a current file."""
         return stage_of(self.name)
 
     @property
     def base_offset(self) -> int:
-        """The offset in the name; raises InputError where there is none."""
+        """The offset in the file name; raises InputError if the name has none."""
         base_offset = base_offset_of(self.name)
         if base_offset is None:
             raise InputError("its name does not begin with an offset of 20 digits", source=self.shown)
@@ -111,11 +111,11 @@ class SourceFile:
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """The size of the file."""
+        """The size of the file in bytes."""
         return self.storage.size_bytes(self.path)
 
     def view(self) -> memoryview:
-        """Return the whole content, mapped; raises InputError if the system refuses."""
+        """Return the whole content, memory-mapped; raise InputError if the system refuses."""
         try:
             file = self.storage.open(self.path)
         except StorageError as refusal:
@@ -126,13 +126,13 @@ class SourceFile:
             file.close()
 
     def sibling(self, kind: str) -> SourceFile:
-        """Return the file of the same segment that holds `kind`; it need not be there."""
+        """Return the file of the same segment with the ending `kind`, which may be missing."""
         name = self.name.partition(".")[0] + kind + self.stage
         cut = len(self.name)
         return SourceFile(self.storage, self.path[:-cut] + name, self.shown[:-cut] + name)
 
     def exists(self) -> bool:
-        """Tell whether the file is there."""
+        """Return whether the file exists."""
         return self.storage.exists(self.path)
 
 
@@ -151,7 +151,7 @@ class SourceFolder:
     """Files that a broker was putting in the place of others: it finishes or undoes that when it starts."""
 
     def of_kind(self, kind: str) -> tuple[SourceFile, ...]:
-        """Return the files that hold `kind`, in order of base offset."""
+        """Return the files of one `kind`, in order of base offset."""
         return tuple(sorted((file for file in self.files if file.kind == kind), key=lambda file: file.name))
 
     def named(self, name: str) -> SourceFile | None:
@@ -159,14 +159,14 @@ class SourceFolder:
         return next((file for file in self.files if file.name == name), None)
 
     def joined(self, other: SourceFolder) -> SourceFolder:
-        """Return what the two, which are the same directory, name together."""
+        """Return the union of two selections of files from the same directory."""
         if self.is_whole or other.is_whole:
             return self if self.is_whole else other
         return attrs.evolve(self, files=(*self.files, *(file for file in other.files if self.named(file.name) is None)))
 
 
 def expand_all(paths: Sequence[Path]) -> list[SourceFolder]:
-    """Return the folders that some paths name, each directory once; raises InputError if one of them names none."""
+    """Return the folders that the paths name, each once; raise InputError for a path that names none."""
     folders: dict[Path, SourceFolder] = {}
     for folder in (folder for path in paths for folder in expand(path)):
         place = Path(folder.shown).resolve()
@@ -176,7 +176,7 @@ def expand_all(paths: Sequence[Path]) -> list[SourceFolder]:
 
 
 def expand(path: Path) -> tuple[SourceFolder, ...]:
-    """Return the folders that `path` names, those with no known files left out; raises InputError if it names none."""
+    """Return the folders that `path` names, without folders of unknown files; raise InputError if there are none."""
     if not path.is_dir():
         file = named_file(path)
         if file.kind not in (*SMALL_FILES, *SEGMENT_KINDS, SNAPSHOT):
@@ -193,7 +193,7 @@ def expand(path: Path) -> tuple[SourceFolder, ...]:
 
 
 def metadata_files(path: Path) -> MetadataFiles:
-    """Return the metadata log that `path` names, ready to be played.
+    """Return the files of the metadata log that `path` names, in replay order.
 
     Raises InputError where there is none, its beginning is missing, or it cannot be read.
     """
@@ -215,7 +215,7 @@ def metadata_files(path: Path) -> MetadataFiles:
 
 
 def segment_folders(folders: Sequence[SourceFolder]) -> list[SourceFolder]:
-    """Return the folders with their segments only; raises UsageError if there are none."""
+    """Return the folders with only their segments; raise UsageError if there are none."""
     found = [attrs.evolve(folder, files=folder.of_kind(LOG)) for folder in folders]
     found = [folder for folder in found if folder.files]
     if not found:
@@ -225,31 +225,31 @@ def segment_folders(folders: Sequence[SourceFolder]) -> list[SourceFolder]:
 
 
 def segments_size_bytes(folders: Sequence[SourceFolder]) -> int:
-    """Return the bytes of all segments in `folders`."""
+    """Return the size of all segments in `folders` in bytes."""
     return sum(file.size_bytes for folder in folders for file in folder.of_kind(LOG))
 
 
 def named_file(path: Path) -> SourceFile:
-    """Return the file that a path names; a link to a file of the same name is followed, as its name says what it is."""
+    """Return the file that a path names; a link is followed only to a file of the same name."""
     target = path.resolve()
     folder = target.parent if target.name == path.name else path.parent
     return SourceFile(FileStorage(folder, read_only=True), path.name, str(path))
 
 
 def stage_of(name: str) -> str:
-    """Return how far on its way the file of this name is; "" if it is in use."""
+    """Return the suffix .swap, .cleaned or .deleted of a file name; "" for a current file."""
     return next((stage for stage in STAGES if name.endswith(stage)), "")
 
 
 def is_log_file(name: str) -> bool:
-    """Tell whether a file of this name is part of a log."""
+    """Return whether a file name is one that a log directory or partition directory of Kafka has."""
     if name in SMALL_FILES or is_snapshot_name(name):
         return True
     return base_offset_of(name) is not None and kind_of(name) in SEGMENT_KINDS
 
 
 def is_snapshot_name(name: str) -> bool:
-    """Tell whether a file of this name is a snapshot of the metadata log, or what a new one begins with."""
+    """Return whether a file name is that of a metadata snapshot or bootstrap.checkpoint."""
     return name == BOOTSTRAP_FILE or snapshot_id(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a log's bytes are made of: codecs, keys, batches, times, transactions.
+"""Measure the contents of a log: codecs, keys, batches, times, transactions.
 
 What it decides: the figures of `brokerside log stats`, for one segment and summed over all.
 
@@ -47,7 +47,7 @@ NOTHING_BEFORE: Final = np.iinfo(np.int64).min
 
 @attrs.define
 class CodecStats:
-    """Batches compressed in one way: how many, their records, and their bytes stored and unpacked (headers too)."""
+    """Counts for one codec: batches, records, stored bytes and uncompressed bytes (headers included)."""
 
     batch_count: int = 0
     record_count: int = 0
@@ -56,11 +56,11 @@ class CodecStats:
 
     @property
     def ratio(self) -> float:
-        """How many bytes one stored byte stands for."""
+        """Uncompressed bytes per stored byte."""
         return self.unpacked_size_bytes / self.stored_size_bytes if self.stored_size_bytes else 1.0
 
     def merge(self, other: CodecStats) -> None:
-        """Add what `other` counted."""
+        """Add the counts of `other`."""
         self.batch_count += other.batch_count
         self.record_count += other.record_count
         self.stored_size_bytes += other.stored_size_bytes
@@ -73,7 +73,7 @@ def _classes() -> Int64Array:
 
 @attrs.define(eq=False)
 class SegmentStats:
-    """The figures of one segment, or of several merged. Offsets and timestamps are None where nothing was read."""
+    """The figures of one or several segments; offsets and timestamps are None if no record was read."""
 
     size_bytes: int = 0
     batch_count: int = 0
@@ -110,7 +110,7 @@ class SegmentStats:
     _newest_ms: int = NOTHING_BEFORE
 
     def take(self, chunk: RecordColumns) -> None:
-        """Count a chunk of one file's scan; a batch may have begun in the chunk before."""
+        """Add a chunk of one file's scan; a batch may have begun in the previous chunk."""
         for damage in chunk.damages:
             self.damage_count += 1
             self.damaged_size_bytes += damage.size_bytes
@@ -236,7 +236,7 @@ _EXTREMES: Final = {"first_offset": min, "last_offset": max, "timestamp_min": mi
 
 
 def measure_segment(file: SourceFile, advance: Callable[[int], None]) -> SegmentStats:
-    """Read one segment whole; `advance` gets each number of bytes read."""
+    """Return the figures of one segment; call `advance` with each count of bytes read."""
     stats = SegmentStats(size_bytes=file.size_bytes)
     read_to = 0
     for chunk in scan(file.view(), options=ScanOptions(keep_going=True), source=file.shown):

@@ -1,4 +1,4 @@
-"""The figures of `stats` as JSON, and as rows of names and values for people.
+"""Print the figures of `brokerside log stats` as JSON, and as names and values.
 
 Source: ours.
 """
@@ -18,7 +18,7 @@ PERCENT: Final = 100
 
 
 def segment_json(stats: SegmentStats) -> dict[str, Any]:
-    """Return every figure; distributions as [from, to, count] with half-open ranges."""
+    """Return every figure as JSON; distributions are [from, to, count] with half-open ranges."""
     return {
         "sizeBytes": stats.size_bytes,
         "batches": stats.batch_count,
@@ -66,7 +66,7 @@ def segment_json(stats: SegmentStats) -> dict[str, Any]:
 
 
 def compaction_json(estimate: CompactionEstimate) -> dict[str, Any]:
-    """Return what one pass of a cleaner over everything would leave."""
+    """Return the estimate of a compaction as JSON."""
     return {
         "bytesBefore": estimate.stats.bytes_read,
         "bytesAfter": estimate.stats.bytes_written,
@@ -78,14 +78,14 @@ def compaction_json(estimate: CompactionEstimate) -> dict[str, Any]:
 
 
 def classes(counts: Int64Array) -> Iterator[tuple[int, int, int]]:
-    """Yield the classes that are not empty: from, to (not included), how many."""
+    """Yield the non-empty classes of a distribution: from, to (exclusive), count."""
     for digits, count in enumerate(counts.tolist()):
         if count:
             yield (1 << digits) >> 1, 1 << digits, count
 
 
 def segment_rows(stats: SegmentStats) -> Iterator[tuple[str, str]]:
-    """Yield each figure with its name."""
+    """Yield each figure as name and value."""
     yield "size", f"{format_size(stats.size_bytes)} ({stats.size_bytes:,} bytes)"
     yield "batches, records", f"{stats.batch_count:,}, {stats.record_count:,}"
     if stats.first_offset is not None and stats.last_offset is not None:
@@ -114,7 +114,7 @@ def segment_rows(stats: SegmentStats) -> Iterator[tuple[str, str]]:
 
 
 def compaction_row(estimate: CompactionEstimate) -> tuple[str, str]:
-    """Return what compaction would save, with its name."""
+    """Return the savings of a compaction as name and value."""
     before = estimate.stats.bytes_read
     saved = estimate.bytes_saved * PERCENT / before if before else 0
     kept = f"{estimate.stats.records_written:,} of {estimate.stats.records_read:,} records stay"

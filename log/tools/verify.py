@@ -1,4 +1,4 @@
-"""Is what lies on disk whole: segments, indexes, snapshots, checkpoints?
+"""Check segments, indexes, snapshots and checkpoints for damage.
 
 What it decides: what `brokerside log verify` reads of a folder, and what it says of each file.
 
@@ -27,7 +27,7 @@ from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_che
 from log.files.snapshot_names import SNAPSHOT
 from log.indexes.txn_index import aborted_transactions
 from log.metadata.play_order import MetadataFile
-from log.metadata.reading import Aside
+from log.metadata.reading import RejectedRecords
 from log.metadata.replay import snapshot_entries
 from log.producers.snapshot import parse_snapshot
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
@@ -110,10 +110,10 @@ def _other_file(file: SourceFile, *, is_alone: bool) -> Iterator[Finding]:
         elif file.kind == PRODUCER_SNAPSHOT:
             parse_snapshot(file.view(), source=file.shown)
         elif file.kind == SNAPSHOT:
-            aside = Aside()
-            for _ in snapshot_entries(MetadataFile(file.name, file.shown, file.view()), aside):
+            rejected = RejectedRecords()
+            for _ in snapshot_entries(MetadataFile(file.name, file.shown, file.view()), rejected):
                 pass
-            yield from (of_error(file.shown, error) for error in aside.errors)
+            yield from (of_error(file.shown, error) for error in rejected.errors)
         elif file.kind in SMALL_FILES:
             list(small_file_rows(file))
     except CorruptDataError as error:

@@ -1,4 +1,4 @@
-"""One segment, read whole: do its bytes, its offsets and its indexes hold together?
+"""Check one segment: its bytes, its offsets and its indexes.
 
 What it decides: what counts as damage of a `.log` with the `.index`, `.timeindex` and leader epochs beside it.
 
@@ -51,7 +51,7 @@ Entries = TypeVar("Entries", OffsetPositions, TimestampOffsets)
 
 @attrs.frozen
 class SegmentReport:
-    """What one segment's files came to."""
+    """The result of checking one segment's files: findings and counts."""
 
     findings: tuple[Finding, ...]
     checked: Checked
@@ -62,7 +62,7 @@ class SegmentReport:
 def verify_segment(
     file: SourceFile, epochs: Sequence[EpochEntry], *, keep_going: bool, advance: Advance
 ) -> SegmentReport:
-    """Check a `.log` and the indexes beside it; `advance` gets each number of bytes read."""
+    """Check a `.log` and its indexes; call `advance` with each count of bytes read."""
     check = _SegmentCheck(file, epochs)
     damages: list[Damage] = []
     data = file.view()

@@ -27,7 +27,17 @@ import attrs
 
 from broker.cluster import ClusterView
 from broker.errors import CorruptDataError, InputError
-from log.metadata import END, FORMAT, Aside, Moment, Replay, images_at, is_metadata_file, live_moments, view_of
+from log.metadata import (
+    END,
+    FORMAT,
+    Moment,
+    RejectedRecords,
+    Replay,
+    images_at,
+    is_metadata_file,
+    live_moments,
+    view_of,
+)
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.tools.history_text import time_text
 from log.tools.sources import metadata_files
@@ -106,9 +116,9 @@ def read_metadata(path: str, *, name: str, moments: Moments) -> ParsedDump:
     """
     try:
         files = metadata_files(Path(path))
-        at = live_moments(Replay(files, aside=Aside())) if moments.by_brokers else moments.at
-        aside = Aside()
-        replay = Replay(files, aside=aside)
+        at = live_moments(Replay(files, rejected=RejectedRecords())) if moments.by_brokers else moments.at
+        rejected = RejectedRecords()
+        replay = Replay(files, rejected=rejected)
         views = [
             view_of(image, name=f"{name} at {time_text(image.time_ms)}" if len(at) > 1 else name, source=path)
             for image in images_at(replay, at)
@@ -116,7 +126,7 @@ def read_metadata(path: str, *, name: str, moments: Moments) -> ParsedDump:
     except CorruptDataError as error:
         raise InputError(error.what, source=path) from None
     tally = RowCounts(path, FORMAT, rows_analysed=replay.entry_count, notes=list(replay.disagreements))
-    for found in aside.errors:
+    for found in rejected.errors:
         tally.reject(found.what, found.source)
     return tally.dump(tuple(_that_differ(views) if moments.by_brokers else views))
 

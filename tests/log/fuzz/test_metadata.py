@@ -10,7 +10,16 @@ from broker.errors import CorruptDataError
 from log import batches_in
 from log.batches.batch_v2 import CHECKED_POSITION, CRC_POSITION
 from log.codecs.crc import crc32c
-from log.metadata import Aside, MetadataFile, Replay, arrange, decode_record, looks_like_metadata, record_json, view_of
+from log.metadata import (
+    MetadataFile,
+    RejectedRecords,
+    Replay,
+    arrange,
+    decode_record,
+    looks_like_metadata,
+    record_json,
+    view_of,
+)
 from log.metadata.state import MetadataState
 from tests.log.fuzz.target import INPUT_COUNT, Target, fuzz
 from tests.log.metadata.drawn import image_of
@@ -67,8 +76,8 @@ def test_a_damaged_metadata_log_is_played_as_far_as_it_goes() -> None:
     def run(data: bytes) -> None:
         if not looks_like_metadata(data):
             raise CorruptDataError("no batch at its beginning")
-        aside = Aside()
-        replay = Replay(arrange([MetadataFile("any", "any", data)]), aside=aside)
+        rejected = RejectedRecords()
+        replay = Replay(arrange([MetadataFile("any", "any", data)]), rejected=rejected)
         steps = sum(1 for _ in replay.steps())
         assert steps <= replay.entry_count
         view_of(replay.image(), name="any", source="any")

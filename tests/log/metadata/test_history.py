@@ -11,11 +11,11 @@ from broker.units import TimeMs
 from log.batches.in_buffer import batches_in
 from log.metadata import (
     END,
-    Aside,
     MetadataFile,
     MetadataRecord,
     Moment,
     RecordType,
+    RejectedRecords,
     Replay,
     SnapshotId,
     arrange,
@@ -242,11 +242,11 @@ def test_a_snapshot_whose_header_is_damaged_is_of_the_time_at_which_it_was_writt
     damaged = attrs.evolve(whole, data=flipped + bytes(whole.data[header_size:]))
     written_ms = START_MS + 1000  # The header is the first append, the broker the second.
     for file, start_ms in ((whole, START_MS - 5000), (damaged, written_ms)):
-        aside = Aside()
-        history = ClusterHistory(Replay(arrange([file]), aside=aside))
+        rejected = RejectedRecords()
+        history = ClusterHistory(Replay(arrange([file]), rejected=rejected))
         assert list(history.events()) == []
         assert history.summary().start_ms == start_ms
-        assert bool(aside.errors) == (file is damaged)
+        assert bool(rejected.errors) == (file is damaged)
 
 
 def begun_with(found: SnapshotId, file: MetadataFile, *segments: MetadataFile) -> Replay:

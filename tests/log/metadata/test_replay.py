@@ -7,13 +7,13 @@ import pytest
 from broker.errors import InputError
 from broker.ids import Offset
 from log.metadata import (
-    Aside,
     MetadataFile,
     MetadataImage,
     MetadataRecord,
     Moment,
     PartitionImage,
     RecordType,
+    RejectedRecords,
     Replay,
     Resource,
     UnreadableEntryError,
@@ -43,8 +43,8 @@ ABORT = made(RecordType.ABORT_TRANSACTION_RECORD)
 START = (broker(1), broker(2), broker(3), topic(), partition(1, 2, 3))
 
 
-def image_of(*files: MetadataFile, aside: Aside | None = None) -> MetadataImage:
-    replay = Replay(arrange(files), aside=aside)
+def image_of(*files: MetadataFile, rejected: RejectedRecords | None = None) -> MetadataImage:
+    replay = Replay(arrange(files), rejected=rejected)
     for _ in replay.steps():
         pass
     return replay.image()
@@ -159,9 +159,9 @@ def test_a_record_that_contradicts_is_told_with_offset_and_type_or_put_aside(
     with pytest.raises(UnreadableEntryError) as refusal:
         image_of(file)
     assert str(refusal.value) == f"00000000000000000000.log: offset {len(records) - 1}: {message}"
-    aside = Aside()
-    image_of(file, aside=aside)
-    assert [str(error) for error in aside.errors] == [str(refusal.value)]
+    rejected = RejectedRecords()
+    image_of(file, rejected=rejected)
+    assert [str(error) for error in rejected.errors] == [str(refusal.value)]
 
 
 def test_a_log_from_its_beginning_a_snapshot_with_the_tail_and_every_snapshot_agree() -> None:
