@@ -166,7 +166,7 @@ def test_packages_offer_assignors_but_not_under_kafkas_names(monkeypatch: pytest
         for name, made in (("random", "RandomAssignor"), ("range", "RandomAssignor"))
     ]
     points.append(EntryPoint("odd", "builtins:object", registry.ASSIGNOR_GROUP))
-    monkeypatch.setattr("placement.placers.registry.entry_points", lambda group: points)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
     assert load_assignor("random") == RandomAssignor()
     assert load_assignor("range") == RangeAssignor()
     with pytest.raises(UsageError) as refusal:
