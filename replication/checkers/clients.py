@@ -1,10 +1,11 @@
 """Check the history that producers and consumers saw, against itself and against the logs at the end.
 
-What it decides: which histories are impossible: a consumer that sees offsets out of order or skips one, a value at two
-offsets, a write that certainly failed and is there, a write that was answered before another was sent and lies
-behind it.
+What it decides: which histories are impossible: a consumer sees offsets out of order or skips an offset, a value is at
+two offsets, a write that certainly failed is in the log, or a write that was answered before another was sent has the
+later offset.
 
-Constraints: only what clients saw and the final logs are used. A consumer that had to find a new place begins anew.
+Constraints: the checks use only the clients' history and the final logs. After a reset of its position a consumer is
+checked anew.
 
 Left out: cycles between transactions (Elle), aborted reads: there are no transactions.
 
@@ -69,7 +70,7 @@ class SightingView(Protocol):
 
 
 Allows = Callable[[int, int], bool]
-"""Whether something is allowed at an offset of a partition."""
+"""A function that returns whether an exception is allowed at an offset of a partition."""
 
 
 def _nothing(_partition: int, _offset: int) -> bool:
@@ -88,8 +89,8 @@ def check_history(
 ) -> list[Finding]:
     """Return the findings of a history: events that no correct cluster shows its clients.
 
-    `may_skip` says which offsets a consumer need not see, as compaction may have taken them; `is_expired` those whose
-    producers a leader need not know any more: it takes any sequence then (KIP-360).
+    `may_skip` says which offsets a consumer may skip, as compaction may have removed their records. `is_expired` says
+    which offsets' producers a leader may have forgotten, so that it accepts any sequence (KIP-360).
 
     Cost: linear in the history, but for one sort.
     """
@@ -133,7 +134,7 @@ def _reads(
 
 
 def _real_time(acked: Sequence[WriteView]) -> Iterator[str]:
-    """Yield writes that lie before one that was answered before they were sent."""
+    """Yield writes whose offset is below that of a write that was answered before they were sent."""
     answered = sorted(acked, key=lambda write: write.answered_ms)
     sent = sorted(acked, key=lambda write: write.sent_ms)
     place, last_offset = 0, -1
@@ -146,7 +147,7 @@ def _real_time(acked: Sequence[WriteView]) -> Iterator[str]:
 
 
 def _sequences(reference: ReferenceLog, is_expired: Allows) -> Iterator[str]:
-    """Yield sequences of idempotent producers that are doubled or out of order in what is committed."""
+    """Yield sequences of idempotent producers that are duplicate or out of order in the committed records."""
     last: dict[int, tuple[int, int]] = {}
     for offset, entry in enumerate(reference.committed):
         if entry.producer_id < 0:

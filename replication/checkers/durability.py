@@ -1,14 +1,14 @@
-"""Find the acknowledged records that are lost, and the event that took each of them.
+"""Find the acknowledged records that are lost, and the event that removed each of them.
 
-What it decides: for each acknowledged write whether it can still be read, whether any broker still has it, and what
-took it: which event took the last copy, and whether that event may take it.
+What it decides: for each acknowledged write whether it can still be read, whether any broker still has it, which event
+removed the last copy, and whether that event is allowed to remove records.
 
-Constraints: the logs are asked, not what ought to be in them. A record can be read if it is in the leader's log; as
-long as there is no leader, if it is in the log of somebody who may be elected cleanly. acks=1 promises only the
-leader's log; what is lost of those is told apart and is no fault.
+Constraints: the check reads the logs themselves. A record can be read if it is in the leader's log; while there is no
+leader, if it is in the log of a replica that can be elected cleanly. acks=1 promises only the leader's log; the loss of
+such a write is reported apart and is no fault.
 
-Example: value 17, acks=all, partition 0, offset 9: broker 2 was elected uncleanly at 4200 ms without it, and
-broker 0, which had the last copy, cut its log to 9 at 4950 ms.
+Example: value 17, acks=all, partition 0, offset 9: broker 2 was elected uncleanly at 4200 ms without it, and broker 0,
+which had the last copy, truncated its log to 9 at 4950 ms.
 
 Left out: acks=0, which promises nothing.
 
@@ -30,8 +30,8 @@ from replication.rules.produce import ACKS_ALL, Fate
 class LostRecord:
     """An acknowledged record that cannot be read any more.
 
-    `cause` is what may take records and took it, "" if nothing that happened explains it. `event` is what took it from
-    the broker that had it last, "" if it is still somewhere.
+    `cause` names the allowed cause of the loss, "" if no event explains it. `event` removed the record from the last
+    broker that had it, "" if a broker still has it.
     """
 
     value: int
@@ -66,7 +66,7 @@ class DurabilityReport:
 
 
 def loss_lines(lost: Sequence[LostRecord]) -> list[str]:
-    """Return one line for each group of records of a partition that the same event took."""
+    """Return one line for each group of records of a partition that the same event removed."""
     groups: dict[tuple[int, int, str, str], list[LostRecord]] = {}
     for record in lost:
         groups.setdefault((record.acks, record.partition, record.cause, record.event), []).append(record)
@@ -110,7 +110,7 @@ def account(writes: Sequence[WriteView], references: Mapping[int, ReferenceLog])
 
 
 def _readable(reference: ReferenceLog) -> set[int]:
-    """Return the values that can be read in a partition, now or as soon as somebody is elected cleanly."""
+    """Return the values that can be read in a partition, now or after a clean election."""
     state = reference.state
     if state is None:
         return set()

@@ -1,13 +1,13 @@
 """Read one replica's log from its bytes, and compare it with the committed records.
 
-What it decides: how far a replica agrees with what is committed. A observed log follows a log by reading what was
-appended and noting what was cut; it never asks the model what a log should hold.
+What it decides: how many first entries of a replica's log equal the committed records. An observed log reads the
+appended bytes and notes truncations; it never uses the model's view of the log.
 
-Constraints: reading is incremental: each record is read once on each replica. The same bytes are decoded once:
-replicas hold the same batches, and `Decoder` remembers the last ones.
+Constraints: reading is incremental: each record is read once on each replica. The same bytes are decoded once, as
+replicas hold the same batches and `Decoder` remembers the last batches.
 
-How: what is new usually lies at the end of the file that the last reading ended in; it is taken from there, else read
-through the log.
+How: new records usually lie at the end of the file in which the last reading ended, and are read from there; otherwise
+they are read through the log.
 
 Example: committed (a, b, c), log (a, b, x): `agreed` is 2.
 """
@@ -26,7 +26,7 @@ from replication.rules.partition import LeaderState
 
 CHUNK_BYTES: Final = 1 << 20
 REMEMBERED_COUNT_MAX: Final = 4_096
-"""So many batches are remembered: followers copy a batch soon after it was written."""
+"""The number of batches that a decoder remembers; followers copy a batch soon after its append."""
 
 
 @value
@@ -43,7 +43,7 @@ class Entry:
 class LogChange:
     """The change since the last reading: entries from `first_offset` on are new, `taken` are those that were truncated.
 
-    `is_first` says that it was the first reading of this log, which counts as a truncation too.
+    `is_first` says that this was the first reading of the log, which counts as a truncation too.
     """
 
     first_offset: int
@@ -108,7 +108,7 @@ def _entries_of(data: bytes) -> tuple[Entry, ...]:
 
 
 def _value_of_one(data: bytes) -> int:
-    """Return the value of the only record of a batch that is not compressed, which is what clients write here."""
+    """Return the value of the only record of an uncompressed batch, the form in which the simulated clients write."""
     _, position = _varint(data, HEADER.size)  # The record's size.
     _, position = _varint(data, position + 1)  # Its time, after the attributes.
     offset_delta, position = _varint(data, position)
@@ -119,7 +119,7 @@ def _value_of_one(data: bytes) -> int:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return a zigzag number, and where what follows it begins."""
+    """Return a zigzag number, and the position after it."""
     byte = data[position]
     raw, shift = byte & 0x7F, 7
     while byte & 0x80:
@@ -139,16 +139,16 @@ class ObservedLog:
         self.broker = broker
         self.entries: list[Entry] = []
         self.agreed = 0
-        """How many of the first entries are known to be those that are committed."""
+        """The number of first entries that are known to equal the committed records."""
         self.version = -1
         self.high_watermark = 0
         self.epochs: tuple[object, ...] | None = None
-        """The epoch cache as it was when it was last found right."""
+        """The epoch cache when it was last found correct."""
         self.claim: LeaderState | None = None
-        """What the broker claimed as a leader when it was last looked at."""
+        """The broker's state as a leader when it was last checked."""
         self.shown_epoch = -1
         self.shown = -1
-        """The epoch that it last led in, and the high watermark that it had then."""
+        """The leader epoch in which the broker last led, and its high watermark then."""
         self._former: list[Entry] = [] if former is None else former.entries
         self._segment_base = Offset(-1)
         self._position = 0

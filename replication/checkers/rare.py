@@ -1,10 +1,9 @@
 """Count the rare states of a run: states that many runs together must reach, or they prove little.
 
-What it decides: which states count as rare and worth seeing, and counts how often a run was in each. Seldom is as
-good as often, but never is a hole: the fault that would lead there is missing, or something always comes before it.
+What it decides: which states count as rare, and how often a run was in each. A state that no run reaches is a gap in
+the tests: the fault that leads to it is missing, or another event always prevents it.
 
-Constraints: seeing costs little: what is looked at is what was sent, what was written into the metadata log, and what
-was cut; none of it changes a run.
+Constraints: counting costs little and does not change a run: it reads sent messages, metadata records and truncations.
 
 Example: in 100 seeds of 10 minutes a leader came from the ELR 61 times.
 

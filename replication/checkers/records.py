@@ -1,11 +1,11 @@
 """Check the metadata log: the invariants of each record after the records before it.
 
-What it decides: from the records alone, whether epochs rise, ISR and ELR are well-formed, and an election was clean
-(I1, I2, I3, I24, I25, I26).
+What it decides: from the metadata records alone, whether epochs rise, ISR and ELR are well-formed, and each election
+was clean (I1, I2, I3, I24, I25, I26).
 
-Constraints: nothing is taken from the controller but its log; the image is kept anew here.
+Constraints: the checker reads the controller's log only, and keeps its own image.
 
-How: a leader is elected cleanly if it was in the ISR or the ELR just before.
+How: an election is clean if the leader was in the ISR or the ELR just before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from replication.rules.partition import BrokerStatus, PartitionState
 from replication.rules.settings import PartitionSettings
 
 Broken = tuple[str, int, str]
-"""Code, partition, and what was seen."""
+"""A violation: its code, its partition, and a description."""
 
 
 @attrs.frozen

@@ -1,13 +1,13 @@
 """Keep the committed records of one partition, apart from the model.
 
-What it decides: what counts as committed: what any leader's high watermark has covered, since the last unclean
-election. That is the prefix that no clean election may lose.
+What it decides: which records count as committed: the records below any leader's high watermark since the last unclean
+election. No clean election may lose this prefix.
 
-Constraints: the prefix only grows, but for an unclean election, which cuts it to what the new leader agrees with;
-what is cut is noted as lost, with its cause.
+Constraints: the prefix only grows, except at an unclean election, which truncates it to the records that the new leader
+has; the truncated records are noted as lost, with the cause.
 
-How: `matching` remembers, for each offset and leader epoch, the record and the epoch before it, whoever wrote it
-first; a second writer must agree (log matching by induction).
+How: `matching` holds, for each offset and leader epoch, the record and the epoch before it, from the first replica that
+had it; every other replica must have the same (log matching by induction).
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class ReferenceLog:
         self.appended: set[int] = set()
         self.losses: list[Loss] = []
         self.gone: dict[int, str] = {}
-        """What last took each value from a broker that had it."""
+        """The event that last removed each value from a broker."""
         self.asked: dict[BrokerId, AlterPartitionRequest | None] = {}
-        """The change of the ISR that each leader was last seen to have under way."""
+        """The pending change of the ISR that each leader was last seen with."""
         self.moved_away: dict[BrokerId, int] = {}
         """The partition epoch in which the controller last took each broker out of the replicas: its log is deleted."""
         self.dropped: dict[BrokerId, int] = {}
-        """The partition epoch of the last request that news made a leader forget."""
+        """The partition epoch of the last AlterPartition request that a leader gave up after a metadata change."""
         self.clean_from_epoch = 0
-        """Leaders of epochs below this one speak of a history that an unclean election ended."""
+        """The first leader epoch after the last unclean election; leaders of earlier epochs are not checked."""
 
     def learn(self, state: PartitionState) -> None:
         """Record the controller's new state of the partition."""

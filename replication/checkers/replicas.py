@@ -1,14 +1,14 @@
 """Check replicas: each log by itself, each leader's claims, and all replicas of a partition together.
 
-What it decides: from logs and from the truth kept in a reference log, what is complete and what is safe (I3 to I8,
-I12 to I16, I27).
+What it decides: from the logs and the reference log, whether replicas are complete and leaders' claims are true (I3 to
+I8, I12 to I16, I27).
 
-Constraints: a broker that is down, or that the controller does not know in its present life yet, is no candidate.
-After an unclean election, leaders of the epochs before it speak of a history that is over and are not looked at. A
-leader that has not heard yet that a member was moved away is not held to that member's log, which is deleted: if the
-member was moved back since, it has a new and empty one.
+Constraints: a broker that is down, or whose present incarnation the controller does not know yet, is not checked as a
+candidate. After an unclean election, leaders of earlier epochs are not checked. A leader that has not yet learned that
+a member was reassigned away is not checked against that member's log, which is deleted; a member that was reassigned
+back has a new, empty log.
 
-Example: T = 5 are committed; the ISR is (1, 2); broker 2 runs and its log ends at 4: I6.
+Example: 5 records are committed and the ISR is (1, 2); broker 2 runs and its log ends at 4, which violates I6.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def check_bounds(
 
 
 def _begins_epoch(observed: ObservedLog, first_new: int) -> bool:
-    """Whether what is new is not wholly of the epoch of the record before it."""
+    """Whether any new record is of another leader epoch than the record before the new ones."""
     entries = observed.entries
     if first_new == 0:
         return True
@@ -197,7 +197,7 @@ def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: Partiti
 
 
 def _present(cluster: CheckedCluster, reference: ReferenceLog, node: NodeView) -> ObservedLog | None:
-    """Return the log of a broker that the controller knows in its present life, as far as it has opened it."""
+    """Return the log of a broker whose present incarnation the controller knows; None if the log is not open."""
     observed = reference.observed_logs.get(node.broker)
     if observed is None or observed.life != node.life or not is_known(cluster, node):
         return None

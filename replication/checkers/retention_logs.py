@@ -1,20 +1,20 @@
 """Check one log that retention and compaction change (K1, K2, K5 to K7, and I12 as it holds there).
 
-What it decides: from the bytes of a log and from the truth kept in a reference log, whether what is gone may be gone,
-and whether what is left is what it was.
+What it decides: from the bytes of a log and the reference log, whether each missing record may be missing, and whether
+each remaining record is unchanged.
 
 What each means on a compacted log
 - K5: an offset that is not there, at or above the log's start and below its end, has a later committed record of its
   key, or is a tombstone. A log that was copied from a compacted one has its gaps from there; the later record need not
   be copied yet. So the last record of each key below the high watermark is on every replica that has got that far.
-- K6: each record that is there is what stood at its offset before cleaning; offsets rise.
-- K7: a tombstone that is the last of its key is gone only when delete.retention.ms is over since it was written. By
-  whose clock cannot be said once one has jumped: then it is not looked at.
-- I12: the cache rises in both columns and gives each record its epoch. Where records at the start of an epoch are
-  gone, a copy may begin the epoch later. Records before the cache's first offset are allowed after a crash took back
-  a log start that was not written down: the cache was, and in Kafka, too, nothing puts the entry back.
+- K6: each remaining record equals the record at its offset before the cleaning; offsets rise.
+- K7: a tombstone that is the last of its key is gone only when delete.retention.ms is over since it was written. After
+  a jump of a broker's clock K7 is not checked, as the clocks disagree.
+- I12: the cache rises in both columns and gives each record its epoch. Where records at the start of an epoch are gone,
+  a copy may begin the epoch later. Records before the cache's first offset are allowed after a crash took back a log
+  start that was not written down: the cache was, and in Kafka, too, nothing puts the entry back.
 
-Constraints: after an unclean election what is last of a key is not certain; K5 and K7 are not asked then.
+Constraints: after an unclean election the last record of a key is uncertain; K5 and K7 are not checked then.
 
 Source: Kafka core LogCleaner and its testing invariants (LogCleanerParameterizedIntegrationTest); KIP-534 for the
 horizon; KAFKA-13194 for the bound by the high watermark.
@@ -70,7 +70,7 @@ def _check_start(reference: RetainedReferenceLog, observed: RetainedObservedLog)
 
 
 def _check_cleaned(observed: RetainedObservedLog) -> Iterator[Broken]:
-    """Compare what a cleaning has left with what stood there, and note what is gone."""
+    """Compare the records that a cleaning left with the records before it, and note the missing records."""
     due = int(observed.log.log.log_start_offset)
     for batch in observed.held():
         for held in batch.records:
@@ -107,7 +107,7 @@ def early_tombstones(
 ) -> Iterator[Broken]:
     """Yield the tombstones newly found missing that were removed before delete.retention.ms was over (K7).
 
-    `cluster` is the time, and how long tombstones stay.
+    `cluster` gives the time and delete.retention.ms.
     """
     now_ms, kept_ms = cluster
     log = observed.log.log
@@ -121,7 +121,7 @@ def early_tombstones(
 
 
 def _check_epochs(observed: RetainedObservedLog, cached: tuple[EpochEntry, ...], since: int) -> Iterator[Broken]:
-    """Check the cache against the records that are there from `since` on."""
+    """Check the epoch cache against the remaining records from `since` on."""
     entries, log, broker = observed.entries, observed.log.log, observed.broker
     starts = [(entry.epoch, entry.start_offset) for entry in cached]
     for (epoch, start), (next_epoch, next_start) in pairwise(starts):

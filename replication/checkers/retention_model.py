@@ -3,8 +3,8 @@
 What it decides: what counts as held. The truth of a partition stays whole: what was once committed at an offset, for
 ever. A replica's observed log is whole, too: where its log has nothing any more, below its start or in a gap that
 compaction left, it stands for what is committed there. So all that holds of logs that only grow (`steps`, `replicas`)
-is asked of these as well: who is in sync holds all that is committed, or held it, or has copied it from a log that
-did. What is physically there is kept beside that, as gaps; whether a gap may be is another question (`kept_logs`).
+is asked of these as well: who is in sync holds all that is committed, or held it, or has copied it from a log that did.
+What is physically there is kept beside that, as gaps; `retention_logs` checks whether a gap is allowed.
 
 What the invariants mean on such a log: I4 to I7 speak of what a replica has been told, gaps included; I11 of each
 record that is there; I12 of each record that is there from the first offset of the cache on; H3 of each record that is
@@ -66,15 +66,15 @@ class RetainedReferenceLog(ReferenceLog):
     def __init__(self, partition: int) -> None:
         super().__init__(partition)
         self.known: dict[int, Held] = {}
-        """Each record by its value, as it was first seen."""
+        """The records by value, each as it was first seen."""
         self.last: dict[bytes, int] = {}
         """The last committed offset of each key."""
         self.told_start = 0
-        """The greatest start that a leader has told, or that an order has asked for."""
+        """The greatest log start that a leader has sent, or that a DeleteRecords request has named."""
         self.let_go = 0
-        """The same within the history that goes on after unclean elections: below it nothing is promised."""
+        """The greatest such log start since the last unclean election; no record below it is promised."""
         self.ordered: dict[int, tuple[Offset, dict[BrokerId, int]]] = {}
-        """Orders to delete by number: the offset, and each broker's life when its leader took the order."""
+        """DeleteRecords requests by number: the offset, and each broker's incarnation at that time."""
         self.unknown_count = 0
         self._noted = 0
 
@@ -95,7 +95,7 @@ class RetainedReferenceLog(ReferenceLog):
         """Return the records from `start` to before `end` in the history in which `following` is at `end`.
 
         The same offset and leader epoch is the same record after the same log (I11), so that each record leads to the
-        one before it. Empty if one of them was never seen.
+        one before it. Empty if one of these records was never seen.
         """
         found: list[Entry] = []
         known = self.matching.get((end, following.epoch))
@@ -195,7 +195,7 @@ class _Filling(Decoder):
         self._observed = observed
 
     def entries(self, data: bytes, base_offset: int) -> list[Entry]:
-        """Return the entries from `base_offset` on; what is not there is what it stands for, and noted as a gap."""
+        """Return the entries from `base_offset` on; each missing record is noted as a gap and filled in."""
         return self.joined(self._observed.reader.batches(data), base_offset)
 
     def joined(self, batches: Iterable[HeldBatch], base_offset: int) -> list[Entry]:
@@ -232,7 +232,7 @@ class RetainedObservedLog(ObservedLog):
         self.new_gaps: list[int] = []
         self.cleaning_count = log.cleaning_count
         self.start_max: int = former.start_max if isinstance(former, RetainedObservedLog) else 0
-        """The latest start that a log of this broker ever had."""
+        """The greatest log start that this broker's log ever had."""
         self._forgotten = 0
         self._filling = _Filling(self)
 
@@ -260,9 +260,10 @@ class RetainedObservedLog(ObservedLog):
         return super().agree(committed)
 
     def _forget_before(self, start: int) -> None:
-        """Let what lies before a log's start stand for what is committed there, whatever it was.
+        """Replace the entries before a log's start by the committed records.
 
-        Unless what follows it is of the same other history: then it is to be cut still.
+        Entries of an uncommitted history stay if the entries after them are of the same history, as they will be
+        truncated.
         """
         committed, entries = self.truth.committed, self.entries
         end = min(start, len(committed), len(entries))

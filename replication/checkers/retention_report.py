@@ -1,11 +1,11 @@
 """Count what retention and compaction removed by the end of a run, and check what consumers saw of each key.
 
-What it decides: for each acknowledged write that is not lost whether it is still there: it is, or it is expired, as
-the log begins behind it, or superseded, as compaction took it for a later record of its key. It finds consumers for
-whom a key went back (K8), and counts the records that expired before a consumer came.
+What it decides: whether each acknowledged write that is not lost can be read, is expired (the log starts behind it), or
+is superseded (compaction removed it for a later record of its key). The module also finds consumers that saw an older
+record of a key after a newer one (K8), and counts the records that expired before a consumer read them.
 
-Constraints: the logs are asked: a record is there if the leader's log has it. A reset that goes back, as after a log
-was cut, is no going back of a key.
+Constraints: a record can be read if the leader's log has it. A consumer that is reset to an earlier offset, as after a
+truncation, does not violate K8.
 
 Example: 900 acknowledged, 20 lost, 600 expired, 150 superseded: 130 can be read.
 
@@ -41,7 +41,7 @@ class RetentionReport:
 def retention_report(
     writes: Sequence[WriteView], consumed_records: Sequence[SightingView], references: Mapping[int, ReferenceLog]
 ) -> RetentionReport:
-    """Return what retention has taken. Cost: linear in writes, logs and consumed_records."""
+    """Return the counts of one run. Cost: linear in writes, logs and consumed records."""
     acked = {write.value for write in writes if write.fate is Fate.ACKED}
     expired = superseded = 0
     for _, reference in sorted(references.items()):
@@ -56,7 +56,7 @@ def retention_report(
 
 
 def _unread(consumed_records: Sequence[SightingView]) -> Iterator[int]:
-    """Yield over how many offsets each reset went on."""
+    """Yield the number of offsets that each reset skipped."""
     due: dict[tuple[int, int], int] = {}
     for seen in consumed_records:
         place = (seen.consumer, seen.partition)

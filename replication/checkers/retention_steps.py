@@ -1,11 +1,13 @@
 """Check the invariants after every event where retention and compaction change logs.
 
-What it decides: when the checks of `kept_logs` run, and holds what is said against what is there: a follower's start
-against its leader's (K3), the answer to an order to delete against the logs (K4), tombstones against time (K7).
+What it decides: when the checks of `retention_logs` run. The checker also compares a follower's log start with its
+leader's (K3), the response to DeleteRecords with the logs (K4), and the age of removed tombstones with
+delete.retention.ms (K7).
 
-Constraints: as in `steps`, of which this is a kind. A follower counts as having taken an answer when it asks on.
+Constraints: those of `steps`, whose checker this one extends. A follower counts as having used a response when it sends
+the next request.
 
-Left out: what consumers have seen, which is looked at when the run is over (`retention_report`).
+Left out: the records that consumers saw, which `retention_report` checks at the end of the run.
 
 Source: ours.
 """
@@ -111,7 +113,7 @@ class RetentionStepChecker(StepChecker):
         reference.ordered[order.number] = offset, {broker: each.life for broker, each in cluster.nodes.items()}
 
     def _check_start(self, cluster: CheckedCluster, node: NodeView, told: FetchResponse, out: Outbox) -> None:
-        """Check that a follower that has used an answer begins where its leader does, or later."""
+        """Check that the log start of a follower that has used a response is at or above its leader's."""
         answer, log = told.answer, node.logs.get(told.partition)
         if log is None or answer.error is not ErrorCode.NONE or answer.diverging is not None:
             return
@@ -122,7 +124,7 @@ class RetentionStepChecker(StepChecker):
             self._find(cluster, "K3", told.partition, what)
 
     def _check_deleted(self, cluster: CheckedCluster, node: NodeView, told: DeleteRecordsResponse) -> None:
-        """Check that an order that is answered holds on every member of the ISR that has lived through it."""
+        """Check an answered DeleteRecords on every ISR member that has not restarted since the request."""
         reference = self._kept(told.partition)
         if told.error is not ErrorCode.NONE or reference.state is None:
             return

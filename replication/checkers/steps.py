@@ -1,20 +1,20 @@
 """Check the invariants after every event.
 
-What it decides: when which check runs: after an event only what the event can have touched is looked at, so that
+What it decides: which checks run after an event: only the checks of the state that the event can have changed, so that
 checking costs less than the event itself.
 
 Goals, most important first:
-1. A break is found at the event that made it.
-2. Nothing is taken from the rules: what is committed, complete or allowed is worked out here from logs and records.
+1. A violation is found at the event that caused it.
+2. The checker calls no rule: it derives from logs and metadata records what is committed, complete or allowed.
 
-Constraints: a message of one partition touches that partition on one node; any other message may touch all of the
-node's. `check_all`, at the end, asks whether that was so.
+Constraints: a message about one partition changes that partition on one node only; any other message may change all
+partitions of the node. `check_all` verifies this at the end.
 
-How: new records of the metadata log are looked at one by one (`records`). The log that an event touched is read on
-(`observed`), and its broker's claims as a leader compared with the truth (`reference`). The checks over all replicas
-of a partition (`replicas`) run when they can say something new: when the controller changed it, when more is
-committed, when a log was cut or opened, when a leader counts others in than before. What the node sends is compared
-with the truth too.
+How: new metadata records are checked one by one (`records`). The new part of a changed log is read (`observed_log`),
+and its broker's state as a leader is compared with the committed records (`reference_log`). The checks over all
+replicas of a partition (`replicas`) run when their result can change: after a partition change, a commit, a truncation,
+the opening of a log, or a change of a leader's maximal ISR. The messages that the node sends are compared with the
+committed records too.
 
 Left out: invariants of the end of a run (`clients`, `durability`).
 """
@@ -61,13 +61,13 @@ _NONE: Final = ErrorCode.NONE
 _CHECKED_ANSWERS: Final = frozenset({ProduceResponse, ConsumerFetchResponse})
 NoteHigh = Callable[[TimeMs, int, BrokerId, int], None]
 FINDING_COUNT_MAX = 100
-"""A broken run breaks again and again: the first findings tell."""
+"""The number of findings that are kept; the first findings of a run are enough."""
 
 
 class StepChecker:
     """Keeps the reference log of every partition, and the findings.
 
-    `note_high` is called with (time, partition, broker, high watermark) whenever a leader shows another one.
+    `note_high` is called with (time, partition, broker, high watermark) whenever a leader's high watermark changes.
     """
 
     def __init__(self, settings: PartitionSettings, note_high: NoteHigh | None = None) -> None:
@@ -76,7 +76,7 @@ class StepChecker:
         self.findings: list[Finding] = []
         self.references: dict[int, ReferenceLog] = {}
         self._watched: dict[ReplicaLog, tuple[ReferenceLog, ObservedLog]] = {}
-        """What is known of each log that is open, and of its partition."""
+        """The observed log of each open log, and the reference log of its partition."""
         self.rare = RareStates()
         self._reader = records.RecordReader(settings, self.rare)
         self._decoder = Decoder()
@@ -104,7 +104,7 @@ class StepChecker:
             self._after_controller(cluster, message)
 
     def check_all(self, cluster: CheckedCluster) -> None:
-        """Check everything, whatever the events can have touched, and forget logs that were removed."""
+        """Check all partitions, also those that no event can have changed, and forget logs that were removed."""
         for reference in self.references.values():
             replicas_now = () if reference.state is None else reference.state.replicas
             reference.observed_logs = {
@@ -146,7 +146,7 @@ class StepChecker:
                 reference.give_up(keep, cluster.now_ms, election.leader_epoch, cause)
 
     def _after_own_message(self, cluster: CheckedCluster, node: NodeView, message: Message) -> None:
-        """Look at all partitions of a broker."""
+        """Check all partitions of a broker."""
         by_metadata = isinstance(message, MetadataFetchResponse)
         if isinstance(message, MetadataFetchResponse) and node.role is not None:
             known, told = cluster.controller.log, message
@@ -160,7 +160,7 @@ class StepChecker:
             self._look(cluster, node, partition, by_metadata=by_metadata)
 
     def _look(self, cluster: CheckedCluster, node: NodeView, partition: int, *, by_metadata: bool = False) -> None:
-        """Look at one partition on one broker."""
+        """Check one partition on one broker."""
         log, role = node.logs[partition], node.role
         watched = self._watched.get(log)
         reference, observed = self._watch(node, partition) if watched is None else watched
@@ -180,7 +180,7 @@ class StepChecker:
             )
 
     def _watch(self, node: NodeView, partition: int) -> tuple[ReferenceLog, ObservedLog]:
-        """Begin to watch a log in the place of the one that its broker had open before, if it is another one."""
+        """Observe a newly opened log instead of the log that the broker had open before."""
         reference, log = self._reference(partition), node.logs[partition]
         observed = reference.observed_logs.get(node.broker)
         if observed is None or observed.log is not log:
@@ -199,7 +199,7 @@ class StepChecker:
         by_metadata: bool,
         looks_at_all: bool,
     ) -> None:
-        """Look at what a leader claims, and at all replicas if that says something new."""
+        """Check a leader's state, and all replicas if the state has changed."""
         leader, partition = observed.claim, reference.partition
         assert leader is not None
         committed, shown = len(reference.committed), (observed.shown_epoch, observed.shown)
@@ -224,7 +224,7 @@ class StepChecker:
     def _read_log(
         self, cluster: CheckedCluster, reference: ReferenceLog, node: NodeView, observed: ObservedLog
     ) -> bool:
-        """Read a log on, and return whether it was cut or just opened."""
+        """Read the new part of a log, and return whether it was truncated or just opened."""
         agreed_before, high_before = observed.agreed, observed.high_watermark
         change = observed.read_on(self._decoder)
         entries = observed.entries
@@ -247,7 +247,7 @@ class StepChecker:
         return change.is_cut
 
     def _note_gone(self, cluster: CheckedCluster, reference: ReferenceLog, node: NodeView, change: LogChange) -> None:
-        """Note what took records from a broker, which perhaps had the last copy."""
+        """Note the event that removed records from a broker, which perhaps had the last copy."""
         how = f"cut its log to {change.first_offset}"
         role = None if node.role is None else node.role.roles.get(reference.partition)
         if change.is_first:
@@ -290,7 +290,7 @@ class StepChecker:
         return replicas.check_log(reference, node, observed, change, agreed_before)
 
     def _shown_in(self, records: bytes) -> Iterator[tuple[int, int]]:
-        """Yield offset and value of what a consumer is shown."""
+        """Yield offset and value of each record in a consumer's fetch response."""
         base_offset, _ = OFFSET_AND_SIZE.unpack_from(records)
         for place, entry in enumerate(self._decoder.entries(records, base_offset)):
             yield base_offset + place, entry.value
@@ -319,7 +319,7 @@ class StepChecker:
 
 
 def _claims_the_same(now: LeaderState, before: LeaderState) -> bool:
-    """Whether a leader's state differs at most in what it knows of its followers, as after most fetches."""
+    """Whether two states of a leader differ at most in the followers' fetch states, as after most fetches."""
     return (
         now.isr is before.isr
         and now.pending is before.pending

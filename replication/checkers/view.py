@@ -1,6 +1,6 @@
 """Define what the checkers see of a cluster: its nodes and its controller.
 
-What it decides: nothing. Checkers read logs, claims of leaders and the metadata log; they call no rule.
+What it decides: nothing. Checkers read logs, leaders' states and the metadata log; they call no rule.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NodeView(Protocol):
 
     @property
     def clock_ahead_ms(self) -> int:
-        """The milliseconds by which its clock is ahead."""
+        """The milliseconds by which the machine's clock is ahead."""
         ...
 
     @property

@@ -1,7 +1,8 @@
 """Run the command `explore`: search all histories within bounds for one that breaks the rules of replication.
 
-What it decides: which search the options ask for, and how its outcome is printed: progress on standard error, then
-either the number of states that hold or the shortest history that does not, one numbered sentence a step.
+What it decides: which search the options select, and how its outcome is printed: progress on standard error, then
+either the number of states, if all keep the invariant, or the shortest history to a violation, one numbered sentence a
+step.
 
 How: the exit status is 0 if the rules hold, 1 if they are broken or the search was cut short, 2 for wrong usage.
 

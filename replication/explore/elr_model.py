@@ -1,28 +1,28 @@
-"""Model 2: does every leader have every committed record when brokers are fenced and logs lose their ends?
+"""Model 2: check that every leader has all committed records when brokers are fenced and logs lose their ends.
 
-It models one partition on three brokers, with metadata that arrives at once and one request to change the ISR that
-may take its time. It checks that the rules of election, ELR, ISR and high watermark keep LeaderCompleteness: whoever
-leads has every record that any leader ever counted as committed.
+What it decides: whether the rules of election, ELR, ISR and high watermark keep LeaderCompleteness: every leader has
+all records that any leader ever committed. The model has one partition on three brokers. Metadata arrives at once; one
+AlterPartition request may be delayed.
 
 Goals, most important first:
-1. Every decision is made by the functions that the simulated roles ask, too (`decide_fetch`, `after_answer`,
-   `alter`); the model only chooses what happens next.
-2. What breaks Kafka's rules when one is missing is found within a dozen steps, and shown.
+1. Every decision is made by the functions that the simulated roles also call (`decide_fetch`, `after_answer`, `alter`);
+   the model only chooses the next event.
+2. For each rule of Kafka that is left out, the search finds and shows a violation within a dozen steps.
 
-Constraints: bounds keep the world finite: fences, restarts with and without loss, shrinks, records.
+Constraints: bounds on fences, restarts with and without loss, shrinks and records keep the number of states finite.
 
-How: in any order: the leader takes a record, a follower fetches, the leader raises its high watermark, drops a
-lagging follower (the controller agrees at once), asks for a follower to be added (the request travels, and arrives at
-any later time); a broker is fenced; a fenced broker comes back in the same incarnation, or starts again with all that
-it had, or with the end of its log lost.
+How: these events happen in any order. The leader appends a record. A follower fetches. The leader raises its high
+watermark, removes a lagging follower from the ISR (accepted at once), or sends AlterPartition to add a follower, which
+arrives at any later time. A broker is fenced. A fenced broker comes back in the same incarnation, restarts with its
+whole log, or restarts with the end of its log lost.
 
-Example: rules of 3.6 and ELR: the leader takes a record, one follower is fenced, the other dropped, the leader
-commits alone, the leader is fenced: the follower that was dropped last is elected from the ELR, without the record.
+Example: rules of 3.6 and ELR: the leader appends a record, one follower is fenced, the other removed from the ISR, the
+leader commits alone and is fenced. The follower that left the ISR last is elected from the ELR, without the record.
 
-Left out: stale leaders and late metadata (Model 1 has them), the loss of both copies at once on purpose: with
-min.insync.replicas=2 two lossy restarts lose records whatever the rules.
+Left out: stale leaders and late metadata (Model 1 has them); the loss of both copies at once, as with
+min.insync.replicas=2 two lossy restarts lose records under any rules.
 
-Source: KIP-966; Vanlightly/kafka-tlaplus, kip-966, 823615e8, 2025-01, for the property and for what may happen.
+Source: KIP-966; Vanlightly/kafka-tlaplus, kip-966, 823615e8, 2025-01, for the property and the events.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ _LEDGER_BITS: Final = 12
 class ElrScope:
     """The bounds of the model: how often each event may happen in one history.
 
-    A loss is a restart that loses the end of the log, a restart one that loses nothing; coming back in the same
-    incarnation, after a broken connection, is free.
+    A loss is a restart that loses the end of the log; a restart loses nothing. The return of a broker in the same
+    incarnation, after a broken connection, is not bounded.
     """
 
     records: int = 1
@@ -148,7 +148,7 @@ class ElrModel:
         return self._packed([disk] * len(BROKERS), self._heard(controller, none, disk), controller, ledger)
 
     def steps(self, state: int) -> list[tuple[str, int]]:
-        """Return every step of a state: its words, and the state that it leads to."""
+        """Return every step from a state: a description of the step, and the next state."""
         disks = [state >> _DISK_BITS * broker & _DISK_MASK for broker in BROKERS]
         leader = state >> _LEADER_SHIFT & _LEADER_MASK
         controller = state >> _CONTROLLER_SHIFT & _LEADER_MASK
@@ -163,7 +163,7 @@ class ElrModel:
         return found
 
     def renamed(self, state: int) -> tuple[int, int]:
-        """Return the state itself, and 1: elections go by the order of the replicas, so brokers are not alike."""
+        """Return the state itself, and 1: no two brokers are alike, as elections depend on the replicas' order."""
         return state, 1
 
     def broken(self, state: int) -> str | None:
@@ -204,7 +204,7 @@ class ElrModel:
         return packed
 
     def _broker_steps(self, disks: list[int], leader: int, controller: int, ledger: int) -> Iterator[tuple[str, int]]:
-        """Yield what happens to brokers: fenced, or back."""
+        """Yield the events of brokers: fenced, back, or restarted."""
         events = self._events.get(controller)
         if events is None:
             events = self._events[controller] = list(self._worked_out(self._controllers.values[controller]))
@@ -246,7 +246,7 @@ class ElrModel:
         ]
 
     def _heard(self, controller: int, leader: int, disk: int) -> int:
-        """Return the leader's number once it knows what the controller decided."""
+        """Return the number of the leader's state once the leader has the controller's metadata."""
         key = (controller, leader, disk)
         known = self._news.get(key)
         if known is None:
@@ -265,7 +265,7 @@ class ElrModel:
         return known
 
     def _led(self, disks: list[int], leader: int, controller: int, ledger: int) -> Iterator[tuple[str, int]]:
-        """Yield what the leader does, by itself and with its followers."""
+        """Yield the leader's own steps, and its steps with followers."""
         state, decided, books = (
             self._leaders.values[leader],
             self._controllers.values[controller],
@@ -319,7 +319,7 @@ class ElrModel:
         return self._fetched[key]
 
     def _ask(self, leader: int, disk: int, broker: int, controller: int) -> tuple[str, int, int] | None:
-        """Return what the leader does about a follower's place in the ISR: drop it, or ask to add it."""
+        """Return the leader's step that removes a follower from the ISR, or asks to add the follower."""
         key = (leader, disk, broker, controller)
         if key not in self._asked:
             state, decided = self._leaders.values[leader], self._controllers.values[controller]

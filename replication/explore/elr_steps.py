@@ -1,9 +1,9 @@
-"""Take the steps of Model 2 by the rules: one function a kind of step, values in and values out.
+"""Compute the steps of Model 2 by the rules of replication: one pure function for each kind of step.
 
-What it decides: nothing of its own: each step is a rule of replication, asked with the values that the rule takes.
+What it decides: nothing of its own. Each function calls a rule of replication with the model's values.
 
-Constraints: what no rule can tell apart is made equal, so that states which differ in it alone are one: time (who lags,
-and when the leader looks, is the environment's choice), the order of the ISR, the absolute partition epoch.
+Constraints: states that no rule can distinguish are made equal. They do not contain time (the model chooses which
+follower lags, and when the leader checks), the order of the ISR, or the absolute partition epoch.
 
 Example: `fenced` on ISR (0, 2) and broker 0 with eligible leader replicas gives ISR () and the leader from
 the ELR, or 2 alone as ISR and leader, as the rules of election say.
@@ -214,8 +214,8 @@ class ElrSteps:
 def rebased(controller: ControllerState) -> ControllerState:
     """Return the controller's state with the ISR sorted and partition epochs counted from the present one.
 
-    Rules only compare partition epochs, and whoever is alive knows the present one at once: all that matters of the
-    number is whether the request in flight was sent before the last change.
+    The rules only compare partition epochs, and every live broker knows the present epoch at once. So the epoch only
+    says whether the request in flight was sent before the last change.
     """
     partition, request = controller.partition, controller.in_flight
     if request is not None:

@@ -1,22 +1,21 @@
-"""Model 3: is a committed metadata record ever lost when voters of the KRaft quorum fail and lose their disks?
+"""Model 3: check that no committed metadata record is lost when voters of the KRaft quorum fail or lose disks.
 
-A world of a few voters, in which anything may happen at any time: a voter becomes a candidate, asks another one
-for its vote, a leader takes a record, a follower fetches, the leader raises its high watermark, a voter restarts,
-or comes back with an empty disk. It asks of the rules in `replication.explore.quorum_voter` whether there is ever a
-second leader in an epoch, and whether the leader of the latest epoch has everything that was ever committed.
+What it decides: whether the rules in `replication.explore.quorum_voter` ever allow two leaders in one epoch, or a
+leader of the latest epoch that lacks a committed record. The model has a few voters. At any time a voter may become a
+candidate, request a vote, append a record as leader, fetch, raise the high watermark, restart, or restart with an empty
+disk.
 
 Goals, most important first:
-1. Every decision is made by the functions beside it; the model only chooses what happens next.
-2. What a lost disk does without KIP-853 is found within a dozen steps.
+1. Every decision is made by the functions of `quorum_voter`; the model only chooses the next event.
+2. The search finds the effect of a lost disk without KIP-853 within a dozen steps.
 
-Constraints: bounds keep the world finite: voters, epochs, records, restarts, lost disks. Messages are asked and
-answered in one step, in any order; a leader that nobody has told of a later epoch goes on.
+Constraints: bounds on voters, epochs, records, restarts and lost disks keep the number of states finite. A request and
+its response are one step; steps happen in any order. A leader that has not learned of a later epoch continues to lead.
 
-Example: three voters, one lost disk, voters known by their id alone: the voter that lost a committed record
-gives its vote to the one that never had it.
+Example: three voters, one lost disk, voters identified by id alone: the voter that lost a committed record votes for
+the voter that never had the record.
 
-Left out: messages on their way, as a request that comes late is one that was sent
-late.
+Left out: messages in flight, as a request that arrives late is equal to a request that was sent late.
 
 Source: Vanlightly/kafka-tlaplus, kraft-kip-853 (823615e8, 2025-01), for the properties; KAFKA-14077.
 """
@@ -54,14 +53,14 @@ class Harm(enum.Enum):
     """Two voters lead in the same epoch."""
 
     LOSS = enum.auto()
-    """A leader lacks what was committed in its epoch or before."""
+    """A leader lacks a record that was committed in its epoch or before."""
 
 
 @attrs.frozen(kw_only=True)
 class QuorumScope:
-    """The bounds of the model, and the violations that are looked for.
+    """The bounds of the model, and the violations that the search looks for.
 
-    `directory_ids` says whether voters are known by their disks too (KIP-853).
+    `directory_ids` says whether a voter is identified by its directory id too (KIP-853).
     """
 
     voters: int = 3
@@ -115,7 +114,7 @@ class QuorumModel:
         return self._quorums.number(quorum)
 
     def steps(self, state: int) -> list[tuple[str, int]]:
-        """Return every step of a state: its words, and the state that it leads to."""
+        """Return every step from a state: a description of the step, and the next state."""
         quorum = self._quorums.values[state]
         found: list[tuple[str, QuorumState]] = []
         for number in range(self.scope.voters):
@@ -133,7 +132,7 @@ class QuorumModel:
         return self._quorums.number(least), len(named)
 
     def broken(self, state: int) -> str | None:
-        """Return how a state violates what is looked for, None if it does not."""
+        """Return a description of the violation in a state, None if there is none."""
         quorum = self._quorums.values[state]
         leaders = [number for number, voter in enumerate(quorum.voters) if voter.leader == number]
         epochs = [quorum.voters[number].epoch for number in leaders]
@@ -155,7 +154,7 @@ class QuorumModel:
         )
 
     def _named(self, quorum: QuorumState, order: tuple[int, ...]) -> tuple[Voter, ...]:
-        """Return the voters once voter `order[i]` is called i."""
+        """Return the voters after voter `order[i]` is renamed to i."""
         named = []
         for number in order:
             key = (quorum.voters[number], order)
@@ -191,7 +190,7 @@ class QuorumModel:
             yield f"{number} loses its disk and comes back empty", after
 
     def _between(self, quorum: QuorumState, number: int, other: int) -> Iterator[tuple[str, QuorumState]]:
-        """Yield what `number` does with regard to `other`: ask it for its vote, or fetch from it."""
+        """Yield the steps of voter `number` with voter `other`: request its vote, or fetch from it."""
         own, peer = quorum.voters[number], quorum.voters[other]
         if own.votes and own.leader == NOBODY and other not in own.votes and peer.epoch <= own.epoch:
             asked = with_epoch(peer, own.epoch)
@@ -215,7 +214,7 @@ class QuorumModel:
             yield words, quorum.with_voter(number, taken).with_voter(other, peer._replace(ends=ends))
 
     def _led(self, number: int, candidate: Voter) -> Voter:
-        """Return a candidate as it is once its votes are counted."""
+        """Return the candidate, or the leader that it becomes with a majority of votes."""
         if not is_elected(candidate, self.scope.voters):
             return candidate
         log = (*candidate.log, Record(LEADER_CHANGE, candidate.epoch))
@@ -223,7 +222,7 @@ class QuorumModel:
 
 
 def _renamed(voter: Voter, order: tuple[int, ...]) -> Voter:
-    """Return what a voter knows once voter `order[i]` is called i."""
+    """Return a voter's state after voter `order[i]` is renamed to i."""
     names = {NOBODY: NOBODY, **{number: name for name, number in enumerate(order)}}
     return voter._replace(
         voted_for=names[voter.voted_for],
@@ -234,6 +233,6 @@ def _renamed(voter: Voter, order: tuple[int, ...]) -> Voter:
 
 
 def _shown(log: tuple[Record, ...]) -> str:
-    """Return a log for people: led@1 m0@1, or the word empty."""
+    """Return a log as text: led@1 m0@1, or the word empty."""
     names = (f"{'led' if record.number == LEADER_CHANGE else f'm{record.number}'}@{record.epoch}" for record in log)
     return " ".join(names) or "empty"

@@ -1,23 +1,25 @@
 """Decide what one voter of the KRaft quorum does: votes, elections, fetches and the high watermark.
 
-What it decides: each step of KRaft as far as logs and epochs go: a vote, an election, a fetch, the high watermark.
+What it decides: the result of each step of KRaft for logs and epochs: a vote, an election, a fetch, a new high
+watermark.
 
 Goals, most important first:
 1. In an epoch at most one voter leads.
-2. Whoever leads has every record that was ever committed.
+2. Every leader has all records that were ever committed.
 
-Constraints: epoch, vote and log are on disk; who leads, and how far others are, is not. A voter votes once in an epoch
-and only for a log that is not behind its own. A leader commits nothing before a record of its own epoch is on a
-majority: a record of an earlier one may be on a majority and yet be overwritten.
+Constraints: epoch, vote and log are on disk; the leader's id and the others' log ends are not. A voter votes once in an
+epoch and only for a log that is not behind its own. A leader commits nothing before a record of its own epoch is on a
+majority: a record of an earlier epoch may be on a majority and yet be overwritten.
 
-How: a candidate raises its epoch, votes for itself and asks the others. With a majority it leads and writes a
-record that says so. Followers pull, as brokers do, and the leader learns from their fetches how far they are; where
-logs part, the answer says so, as since KIP-595 for all logs.
+How: a candidate raises its epoch, votes for itself and requests votes. With a majority it becomes leader and appends a
+LeaderChange record. Followers fetch, as brokers do, and the leader learns their log ends from the fetches. The fetch
+response names the diverging epoch (KIP-595).
 
-Example: voters 0, 1, 2; 0 and 1 have a record of epoch 1, 2 has none. 2 asks for votes in epoch 2: both refuse,
-as (epoch 1, end 1) is above (none, 0).
+Example: voters 0, 1, 2; 0 and 1 have a record of epoch 1, 2 has none. 2 requests votes in epoch 2: both refuse, as
+(epoch 1, end 1) is above (none, 0).
 
-Left out: timeouts (the environment's choice), pre-votes (KIP-996), observers, snapshots, changes of the set of voters.
+Left out: timeouts (the model chooses when they pass), pre-votes (KIP-996), observers, snapshots, changes of the set of
+voters.
 
 Source: Kafka raft KafkaRaftClient.handleVoteRequest, LeaderState.maybeUpdateHighWatermark and
 ValidOffsetAndEpoch, commit 1eb7644 (2024-10); KIP-595, KIP-853.
@@ -36,14 +38,14 @@ from replication.rules.truncation import cut_for
 
 NOBODY: Final = -1
 LEADER_CHANGE: Final = -1
-"""The number of the record that a new leader writes first."""
+"""The number of the LeaderChange record, the first record of a new leader."""
 
 
 class Voter(NamedTuple):
-    """One voter. `votes` are the votes of a candidate, `ends` the log ends that a leader knows of the others.
+    """One voter. `votes` are the votes for a candidate, `ends` the other voters' log ends as a leader knows them.
 
-    `is_known` says that the others know its disk: a voter is an id and a directory (KIP-853), so one that has lost its
-    disk counts no more.
+    `is_known` says that the voter's directory id is in the voter set: a voter is an id and a directory id (KIP-853), so
+    a voter that has lost its disk no longer counts.
     """
 
     epoch: int = 0
@@ -73,7 +75,7 @@ def grants_vote(voter: Voter, candidate: int, asking: Voter) -> bool:
 
 
 def has_majority(count: int, voter_count: int) -> bool:
-    """Return whether `count` voters are more than half."""
+    """Return whether `count` voters are more than half of all voters."""
     return count > voter_count // 2
 
 
@@ -83,7 +85,7 @@ def is_elected(candidate: Voter, voter_count: int) -> bool:
 
 
 def committed_end(leader: int, state: Voter) -> int:
-    """Return a leader's high watermark, from its own log end and the ends that it knows of the others."""
+    """Return a leader's high watermark, from its own log end and the other voters' log ends."""
     ends = sorted((len(state.log) if voter == leader else end for voter, end in enumerate(state.ends)), reverse=True)
     reached = ends[len(ends) // 2]
     start = next(at for at, record in enumerate(state.log) if record.epoch == state.epoch)

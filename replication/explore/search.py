@@ -1,23 +1,24 @@
 """Search every state that a model can reach, breadth first, and find the shortest history to a violation.
 
-What it decides: nothing about replication: a model says what can happen in a state and what is wrong with it; this
-walks.
+What it decides: the order in which states are visited. The model decides the steps from a state, and whether a state
+violates the invariant.
 
 Goals, most important first:
-1. Complete: within the model's bounds every reachable state is looked at, or the answer says that it was not.
-2. Shortest: the history it returns has the least number of steps of all that break the invariant.
-3. Bounded memory: a state is one int; of each, the search keeps that int once in a set and once in a list of its level.
+1. Complete: every reachable state within the model's bounds is checked, or the outcome says that the search was
+   incomplete.
+2. Shortest: the returned history has the least number of steps of all histories to a violation.
+3. Bounded memory: a state is one int; the search keeps each int once in a set and once in the list of its level.
 
-Constraints: the same model gives the same answer, the same counts and the same history in every process: sets are only
-asked for membership, never walked.
+Constraints: the same model gives the same outcome, counts and history in every process: sets are used for membership
+tests only, never iterated.
 
-How: level by level. Of states that differ in the brokers' names alone one is kept, where the model allows that. No
-state keeps its parent; when a bad state is found the history is worked out backwards, by looking in each level
-before for a state that leads to it, which costs at most one more pass.
+How: level by level. Of states that differ in the brokers' names alone the search keeps one, if the model allows that.
+No state keeps its parent. After a violation the search reconstructs the history backwards: it finds in each earlier
+level a state with a step to the next, which costs at most one more pass.
 
-Example: a model that counts from 0 to 3 and calls 3 bad: Found after 4 states, a history of 3 steps.
+Example: a model that counts from 0 to 3, with 3 as its violation: 4 states, and a history of 3 steps.
 
-Left out: search by heuristics and by chance; the measurements say that neither finds what this does.
+Left out: heuristic and random search; measurements show that neither finds the same violations.
 
 Source: ours; the method is that of TLC, the TLA+ model checker.
 """
@@ -32,29 +33,29 @@ import attrs
 
 
 class Model(Protocol):
-    """A finite model: a state is an int, and each step has words for people."""
+    """A finite model: a state is an int, and each step has a description."""
 
     def initial(self) -> int:
         """Return the state in which every history begins."""
         ...
 
     def steps(self, state: int) -> list[tuple[str, int]]:
-        """Return every step of a state, always in the same order: its words, and the state that it leads to."""
+        """Return every step from a state, always in the same order: a description of the step, and the next state."""
         ...
 
     def renamed(self, state: int) -> tuple[int, int]:
-        """Return the state that stands for all that differ from it in the brokers' names alone, and their number.
+        """Return the representative of all states that differ in the brokers' names alone, and their number.
 
         A model whose brokers are not all alike returns the state itself, and 1.
         """
         ...
 
     def broken(self, state: int) -> str | None:
-        """Return in words how a state violates the model's invariant, None if it does not."""
+        """Return a description of how a state violates the model's invariant, None if it does not."""
         ...
 
     def state_text(self, state: int) -> str:
-        """Return a state in words, on one line."""
+        """Return a description of a state, on one line."""
         ...
 
 
@@ -70,9 +71,9 @@ class Progress:
 class Outcome:
     """The outcome of a search.
 
-    `history` is empty if no reachable state is broken; else it starts with the initial state and ends with
-    the broken one, whose fault is `fault`. `is_complete` says that nothing was left out for `state_count_max`.
-    `state_count` counts states with the brokers' names, `kept_count` those that were kept, one for all renamings.
+    `history` is empty if no reachable state violates the invariant; else it starts with the initial state and ends with
+    the violating state, which `fault` describes. `is_complete` says that the search did not stop at `state_count_max`.
+    `state_count` counts all states, `kept_count` the states that were kept, one for all renamings.
     """
 
     state_count: int
@@ -84,7 +85,7 @@ class Outcome:
 
     @property
     def holds(self) -> bool:
-        """Whether every reachable state was looked at and none violates the invariant."""
+        """Whether the search has checked every reachable state and found no violation."""
         return self.fault is None and self.is_complete
 
 
@@ -93,7 +94,7 @@ def search(
 ) -> Outcome:
     """Search a model until a state violates its invariant, every state is seen, or `state_count_max` is passed.
 
-    `depth` of the outcome is the number of steps to the broken state, or to the last state that is new.
+    `depth` of the outcome is the number of steps to the violation, or to the last new state.
     """
     start, state_count = model.renamed(model.initial())
     fault = model.broken(start)
@@ -132,7 +133,7 @@ def described(model: Model, history: tuple[int, ...]) -> Iterator[str]:
 
 
 def _history(model: Model, levels: list[list[int]]) -> tuple[int, ...]:
-    """Return a way to the only state of the last level: backwards through the levels, then forwards with names."""
+    """Return a history to the only state of the last level: backwards through the levels, then forwards with names."""
     path = [levels[-1][0]]
     for level in reversed(levels[:-1]):
         path.append(next(state for state in level if _leads_to(model, state, path[-1]) is not None))

@@ -1,11 +1,10 @@
-"""Represent a log as a tuple of records that hold no more than their number and leader epoch.
+"""Represent a log as a tuple of records; a record has only a number and a leader epoch.
 
-What it decides: how such a log looks to the rules: which epochs it knows, and where they begin.
+What it decides: the epoch cache of such a log, which the rules read.
 
-Constraints: a record is the same record wherever its number is the same; epochs never fall along a log that the
-rules have made.
+Constraints: records with the same number are the same record; epochs never fall along a log.
 
-Example: (m0 of epoch 0, m1 of epoch 2) knows epoch 0 from offset 0 and epoch 2 from offset 1.
+Example: the log (m0 of epoch 0, m1 of epoch 2) has epoch 0 from offset 0 and epoch 2 from offset 1.
 
 Left out: batches, bytes, and a start other than offset 0.
 
@@ -21,11 +20,11 @@ from broker.units import TimeMs
 from replication.rules.partition import EpochStart
 
 LATER: Final = TimeMs(10**9)
-"""A time at which nobody counts as caught up for what was long ago: how long a follower lags is not modelled."""
+"""A time so late that no follower counts as caught up by an earlier fetch; the length of a lag is not modelled."""
 
 
 class Record(NamedTuple):
-    """One record: its number among all records ever written, and the leader epoch it was appended in."""
+    """One record: its number among all records ever written, and the leader epoch of its append."""
 
     number: int
     epoch: int
@@ -41,5 +40,5 @@ def epochs_of(log: tuple[Record, ...]) -> tuple[EpochStart, ...]:
 
 
 def shown(log: tuple[Record, ...]) -> str:
-    """Return a log for people: m0@0 m1@2, or the word empty."""
+    """Return a log as text: m0@0 m1@2, or the word empty."""
     return " ".join(f"m{record.number}@{record.epoch}" for record in log) or "empty"

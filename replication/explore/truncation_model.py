@@ -1,35 +1,35 @@
-"""Model 1: do diverging logs become equal again without losing a committed record?
+"""Model 1: check that diverging logs become equal again without the loss of a committed record.
 
-A world of one partition and a few replicas, in which orders to lead and to follow arrive late, in any order, or never.
-It asks of the rules of truncation, fetching, joining the ISR and the high watermark whether StrongISR holds:
-whatever lies below the high watermark of anybody who believes to lead is the same on every member of the ISR.
+What it decides: whether the rules of truncation, fetching, the ISR and the high watermark keep StrongISR: the records
+below the high watermark of any replica that believes it leads are the same on every member of the ISR. The model has
+one partition and a few replicas; LeaderAndIsr requests arrive late, in any order, or never.
 
 Goals, most important first:
-1. Every decision is made by the functions that the simulated roles ask, too (`decide_fetch`, `after_answer`,
-   `cut_for`); the model only chooses what happens next.
-2. The world is that of Kafka's own TLA+ specification, so that its findings can be compared step by step.
+1. Every decision is made by the functions that the simulated roles also call (`decide_fetch`, `after_answer`,
+   `cut_for`); the model only chooses the next event.
+2. The model is that of Kafka's own TLA+ specification, so that the results can be compared step by step.
 
-Constraints: bounds keep the world finite: replicas, records, log size, leader epochs (from 0 to the greatest one).
-Three replicas, two records and epochs up to 2 is the least honest scope: with two replicas several bugs do not show.
+Constraints: bounds on replicas, records, log size and leader epochs keep the number of states finite. Three replicas,
+two records and epochs up to 2 are the smallest useful bounds: with two replicas several bugs do not show.
 
-How: the controller is the environment: at any time it may name any member of the ISR leader, or drop one, each in a new
-leader epoch. Each such order is kept and may reach a replica at any later time, newest first or last; a replica
-takes it if its epoch is above the one that it knows. A leader may write, may drop a follower from the ISR that does not
-have everything, may add one. Changes of the ISR reach the controller at once. The high watermark rises one record at a
-time, as the leader learns of its followers' ends in no particular order. Steps are decided by `truncation_steps` and
-remembered by the parts that they depend on, so that a rule is asked once for each of its arguments. No rule that this
-model asks looks at a broker's name, so of states that differ in the names alone one is kept.
+How: at any time the controller may elect any member of the ISR, or remove a member, each in a new leader epoch. Each
+LeaderAndIsr request may reach a replica at any later time, in any order; a replica applies it if its leader epoch is
+above the replica's. A leader may append a record, remove a lagging follower from the ISR, or add a follower. Changes of
+the ISR reach the controller at once. The high watermark rises one record at a time, as the leader learns its followers'
+log ends in any order. `truncation_steps` computes the steps; the model caches them by the parts that they depend on, so
+that each rule is called once for each of its arguments. No rule of this model depends on a broker's name, so the search
+keeps one of the states that differ in names alone.
 
 Example: with the rules of 0.10.2 and two replicas, nine steps lose a committed record: a follower with an old
-order cuts its log at its own high watermark, which is behind the leader's.
+LeaderAndIsr request truncates its log to its own high watermark, which is behind the leader's.
 
 Left out: time, crashes that lose the end of a log, min.insync.replicas (Model 2 has them); the epoch that a leader
-notes before its first record is derived, as it is always where its log ended then.
+caches before its first record is derived, as it always begins at the log end of that time.
 
 Source: hachikuji/kafka-specification (KafkaReplication, KafkaTruncateToHighWatermark, Kip101, Kip279, Kip320,
-Kip320FirstTry), d68782b, 2020-01. Difference: a replica may join the ISR as soon as it has reached the
-high watermark and the start of the leader's epoch, as Kafka's code has it; the specification also waits for the high
-watermark to reach the epoch.
+Kip320FirstTry), d68782b, 2020-01. Difference: a replica may join the ISR as soon as it has reached the high watermark
+and the start of the leader's epoch, as in Kafka's code; the specification also requires that the high watermark has
+reached the start of the epoch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _CONTROL_BITS: Final = 24
 
 @attrs.frozen(kw_only=True)
 class TruncationScope:
-    """The bounds of the model; `epoch_max` is the greatest leader epoch, the first is 0."""
+    """The bounds of the model; leader epochs run from 0 to `epoch_max`."""
 
     replicas: int = 3
     log_size: int = 2
@@ -99,7 +99,7 @@ class TruncationModel:
         return sum(replica << _REPLICA_BITS * broker for broker in self._ids) + (control << self._shift)
 
     def steps(self, state: int) -> list[tuple[str, int]]:
-        """Return every step of a state: its words, and the state that it leads to."""
+        """Return every step from a state: a description of the step, and the next state."""
         shift = self._shift
         control = state >> shift
         numbers = [state >> _REPLICA_BITS * broker & _REPLICA_MASK for broker in self._ids]
@@ -118,7 +118,7 @@ class TruncationModel:
         return found
 
     def renamed(self, state: int) -> tuple[int, int]:
-        """Return the least of the states that differ in the brokers' names alone, and their number."""
+        """Return the smallest of the states that differ in the brokers' names alone, and their number."""
         control = state >> self._shift
         numbers = [state >> place & _REPLICA_MASK for place in self._places]
         names = []
@@ -206,7 +206,7 @@ class TruncationModel:
         return known
 
     def _pair_steps(self, state: int, one: int, other: int, numbers: list[int], control: int) -> list[tuple[str, int]]:
-        """Return what `one` does with regard to `other`: follow it, fetch from it, or as leader drop or add it."""
+        """Return the steps of replica `one` with `other`: follow it, fetch from it, or as leader remove or add it."""
         replicas = self._replicas.values
         number, number_of_other, place = numbers[one], numbers[other], _REPLICA_BITS * one
         replica = replicas[number]
@@ -248,7 +248,7 @@ class TruncationModel:
 
 
 def _replica_renamed(replica: Replica, order: tuple[int, ...]) -> Replica:
-    """Return what a replica believes once broker `order[i]` is called i."""
+    """Return a replica's state after broker `order[i]` is renamed to i."""
     leader = NOBODY if replica.leader == NOBODY else order.index(replica.leader)
     return replica._replace(leader=leader, isr=_isr_renamed(replica.isr, order))
 

@@ -1,10 +1,10 @@
-"""Take the steps of Model 1 by the rules: one function a kind of step, values in and values out.
+"""Compute the steps of Model 1 by the rules of replication: one pure function for each kind of step.
 
-What it decides: nothing of its own: each function dresses the model's small tuples as the values that the rules of
-replication take, asks the rule, and undresses the answer.
+What it decides: nothing of its own. Each function converts the model's tuples to the values of the rules of
+replication, calls the rule, and converts the result back.
 
-Constraints: a leader knows of a follower what a fetch of that follower would tell it, in this epoch or an earlier
-one, no more; it is asked through the rule that answers fetches.
+Constraints: a leader knows a follower's log end only from a fetch of that follower, in this epoch or an earlier one;
+the rule that answers fetches computes it.
 
 Example: a follower holds (m0 of epoch 0), its leader (m1 of epoch 1), both at offset 0. `fetched` returns
 the follower with an empty log.
@@ -47,7 +47,7 @@ _UNCHANGED: Final = PartitionEpoch(0)
 
 
 class Replica(NamedTuple):
-    """One replica's log and what it knows of its leader; `isr` matters on a leader."""
+    """One replica's log, high watermark and leader epoch; `isr` is used on a leader only."""
 
     log: tuple[Record, ...]
     high_watermark: int
@@ -202,7 +202,7 @@ class TruncationSteps:
         return LogState(Offset(0), end_offset, Offset(replica.high_watermark), noted)
 
     def _cut_to_follow(self, broker: int, replica: Replica, leader: int, led: Replica, epoch: int) -> LogState | None:
-        """Return the log with which a replica begins to follow; None if the leader does not answer yet."""
+        """Return the log of a replica that begins to follow; None if the leader does not answer yet."""
         log = self.log_of(broker, replica)
         rules = self.rules
         state = self._leader_state(leader, led, {})

@@ -1,15 +1,15 @@
 """List the known variants of the rules, and the depth at which the search must find each one's violation.
 
-What it decides: which rules and bounds each variant is searched with, and what must come out: holds, or broken after so
-many steps. A depth that moves means that the meaning of a model or of a rule has moved.
+What it decides: the rules and bounds of each variant, and the expected outcome: the invariant holds, or is violated
+after a number of steps. A changed depth means that a model or a rule has changed its meaning.
 
-Constraints: what is expected is what was measured before with models of their own, written from the same
-specifications; where ours differs, `note` says why.
+Constraints: the expected outcomes were measured before with separate models, written from the same specifications;
+`note` explains each difference.
 
-Example: "kip279" with three replicas is broken after 10 steps; with two, the search of Kafka's specification
-finds nothing, while Kafka 2.0's own look-up is broken after 11.
+Example: "kip279" with three replicas is violated after 10 steps; with two, the search of Kafka's specification finds no
+violation, while Kafka 2.0's own look-up has one after 11 steps.
 
-Left out: scopes that take hours.
+Left out: bounds whose search takes hours.
 
 Source: hachikuji/kafka-specification d68782b (2020-01) for the truncation variants, KIP-966 and
 Vanlightly/kafka-tlaplus 823615e8 (2025-01) for the others.
@@ -29,7 +29,7 @@ from replication.rules.switches import CURRENT, Rules, rules_of, without
 
 @attrs.frozen
 class Variant:
-    """One row of the table; `depth` is the number of steps to the violation, None if the rules hold."""
+    """One row of the table; `depth` is the number of steps to the violation, None if there is no violation."""
 
     name: str
     scope: TruncationScope | ElrScope
@@ -45,10 +45,10 @@ class Variant:
 
 
 KIP_320: Final = rules_of("2.1")
-"""Truncation asked for and fenced, as Kafka had it from 2.1 to 2.7."""
+"""Truncation by OffsetsForLeaderEpoch with fencing, as in Kafka 2.1 to 2.7."""
 
 FIRST_TRY: Final = without(CURRENT, "fetch_epoch_check", "high_watermark_epoch_check", "isr_join_epoch_check")
-"""The first design of KIP-320: logs are compared on each fetch, but the follower does not say which epoch it is in."""
+"""The first design of KIP-320: each fetch compares the logs, but does not carry the follower's leader epoch."""
 
 _TWO: Final = TruncationScope(replicas=2)
 _THREE: Final = TruncationScope()
@@ -114,4 +114,4 @@ FULL: Final = (
     Variant("current, ELR", _ELR, CURRENT, None),
     Variant("current, ELR, 2 records", ElrScope(records=2), CURRENT, None),
 )
-"""The variants whose search takes minutes: the whole scope of the rules that hold."""
+"""The variants whose search takes minutes: the full bounds of the rules without a violation."""

@@ -59,7 +59,7 @@ class GroupChecker:
     """The checks of all groups of a run; each breach is noted the first time only.
 
     `hosted_roles` holds the coordinator role of each running broker.
-    ones."""
+    """
 
     def __init__(
         self, layout: Layout, members: list[Member], hosted_roles: Mapping[BrokerId, HostedCoordinator]
@@ -72,7 +72,7 @@ class GroupChecker:
         self._arrived: set[tuple[BrokerId, NodeId, int, Ticket]] = set()
         """The commits that have arrived, by broker and request: a doubled one is checked once."""
         self._fence: CommitFence[tuple[NodeId, int, Ticket]] = CommitFence()
-        """By client, session and ticket."""
+        """The commits that must be refused, by client, session and ticket."""
         self._known: dict[tuple[BrokerId, str], _Known] = {}
         self._held: dict[NodeId, object] = {}
         """The member id, generation and partitions that each member was last seen to have."""

@@ -1,23 +1,26 @@
 """Model one broker process: it registers, sends heartbeats, applies metadata, and leads or follows each partition.
 
-What it decides: which role the broker has in each partition, from the metadata that it has read; the roles do the rest.
+What it decides: whether the broker leads or follows each partition, from the metadata that it has read. `LeaderRole`
+and `FollowerRole` handle the messages of their partition.
 
 Goals, most important first:
 1. The roles follow the metadata: a batch of records is published as a whole, each partition in its last state.
-2. A broker serves nobody before it is registered and has read its own registration.
+2. A broker answers no request before it is registered and has read its own registration record.
 
-Constraints: `handle` takes one message and writes what follows into an outbox. A message for a partition that the
-broker has no part in is answered NOT_LEADER_OR_FOLLOWER, or dropped if nobody waits for an answer.
+Constraints: `handle` takes one message and writes the resulting messages and timers to an outbox. A request for a
+partition of which the broker has no replica is answered NOT_LEADER_OR_FOLLOWER; a message that has no response is
+dropped.
 
-How: a started broker knows the logs on its disk. It asks for an epoch, again every `fetch_backoff_ms` until it gets
-one; then it reads metadata from the beginning and reports every `heartbeat_ms`, from when on the controller may
-unfence it. Once it runs, `ask_to_stop` makes it ask to stop; `may_stop` tells that it may. Its life is a table
-(`replication.roles.states.lifecycle`).
+How: a started broker knows the logs on its disk. It sends BrokerRegistration every `fetch_backoff_ms` until it gets a
+broker epoch. Then it fetches the metadata log from its beginning and sends BrokerHeartbeat every `heartbeat_ms`; from
+then on the controller may unfence it. Once the broker is RUNNING, `ask_to_stop` begins a controlled shutdown, and
+`may_stop` turns true when the controller grants it. The states of the process are the table in
+`replication.roles.states.lifecycle`.
 
-A directory that fails is given up: its replicas go, requests for them are answered KAFKA_STORAGE_ERROR, and the next
-heartbeat, sent at once, names them (KIP-112, KIP-858).
+When a log directory fails, the broker drops its replicas, answers requests for them with KAFKA_STORAGE_ERROR, and names
+them in a heartbeat that it sends at once (KIP-112, KIP-858).
 
-Left out: the other things a broker does; moving replicas between directories.
+Left out: a broker's other requests; moving replicas between directories.
 
 Source: Kafka core BrokerServer, BrokerLifecycleManager, BrokerMetadataPublisher and ReplicaManager.applyDelta, commit
 1eb7644 (2024-10).
@@ -112,7 +115,7 @@ class BrokerRole:
         self.roles: dict[int, LeaderRole | FollowerRole] = {}
         self.offline: frozenset[int] = frozenset()
         self.unusable: frozenset[int] = frozenset()
-        """Partitions whose log on disk is of another topic: they are left alone."""
+        """Partitions whose log on disk belongs to another topic id; the broker does not open these logs."""
         self.lifecycle = LifecycleState.NOT_RUNNING
         self._question = 0
         self._append_count = 0
@@ -170,7 +173,7 @@ class BrokerRole:
             self._refuse(message, sender, out)
 
     def _on_partition_message(self, message: Message, sender: Address, moment: Moment, out: Outbox) -> None:
-        """Take a message of one partition that is no part of a follower's usual round."""
+        """Handle a message about one partition; `handle` tries the most frequent kinds before."""
         if isinstance(message, ProduceExpired):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_write_expired(message, out)
@@ -214,7 +217,7 @@ class BrokerRole:
             role.on_alter_partition_retry(message, out)
 
     def _on_own_message(self, message: Message, sender: Address, moment: Moment, out: Outbox) -> None:
-        """Take a message that is not of one partition."""
+        """Handle a message that is not about a single partition."""
         if isinstance(message, MetadataFetchResponse):
             self._on_metadata(message, moment, out)
         elif isinstance(message, MetadataFetchDue):
@@ -327,7 +330,7 @@ class BrokerRole:
             self._follow(partition, new_state, moment, out)
 
     def _remove(self, partition: int, out: Outbox) -> None:
-        """Give up a partition whose topic was deleted, and its log."""
+        """Drop the replica of a deleted topic, and delete its log."""
         role = self._leave(partition)
         if role is None:
             return  # What it may have left on disk is a stray.
@@ -336,13 +339,13 @@ class BrokerRole:
         self.start.drop_log(partition)
 
     def _leave(self, partition: int) -> LeaderRole | FollowerRole | None:
-        """Have no part in a partition any more, and return the one that was, if any."""
+        """Stop leading or following a partition, and return the former role, None if there was none."""
         replica_role = self._next_replica_role(partition, ReplicaRoleInput.STOP_REPLICA)
         assert replica_role is ReplicaRole.NONE, replica_role
         return self.roles.pop(partition, None)
 
     def _next_replica_role(self, partition: int, event: ReplicaRoleInput) -> ReplicaRole:
-        """Return what news of a partition make of this broker's part in it."""
+        """Return the state of this broker's replica after `event`."""
         return step(REPLICA_ROLE_TRANSITIONS, self._replica_role_of(partition), event, what="replica")
 
     def _replica_role_of(self, partition: int) -> ReplicaRole:
@@ -391,7 +394,7 @@ class BrokerRole:
     # Directories.
 
     def _lose_directory(self, path: str, now_ms: TimeMs, out: Outbox) -> None:
-        """Give up every replica that lies in the directory of `path`, and report it at once."""
+        """Drop every replica in the log directory of `path`, and report them in a heartbeat at once."""
         lost = self.start.partitions_beside(path)
         self.offline |= lost
         for partition in sorted(lost):
@@ -404,7 +407,7 @@ class BrokerRole:
             self._send_heartbeat(out)
 
     def _refuse(self, message: Message, sender: Address, out: Outbox) -> None:
-        """Answer a request that a failing directory could not serve, if it is one."""
+        """Answer a request during whose handling the log directory failed; other messages get no answer."""
         error = ErrorCode.KAFKA_STORAGE_ERROR
         if isinstance(message, Produce) and message.acks != 0:
             error = end_of_write(WriteState.RECEIVED, WriteInput.DIRECTORY_LOST)
@@ -420,7 +423,7 @@ class BrokerRole:
             out.send(sender, FetchResponse(message.partition, message.number, FetchAnswer(error=error), b""))
 
     def _absence(self, partition: int) -> ErrorCode:
-        """Return why this broker has no part in a partition that it is asked for."""
+        """Return the error for a request for a partition of which this broker has no replica online."""
         if partition in self.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NOT_LEADER_OR_FOLLOWER

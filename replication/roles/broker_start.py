@@ -1,9 +1,9 @@
 """Hold what a broker process is started with: its id, its clean shutdown file, and access to its logs.
 
-What it decides: nothing: it names who the broker is, what its disk proves, and how the process gets at its logs, its
-hosted roles and its own log of what happened.
+What it decides: nothing. `BrokerStart` holds the broker's id, rack and clean shutdown file, and the functions that give
+the process its logs, its hosted roles and its event log.
 
-Constraints: a process touches the world through these only, so that a simulation or real files can stand behind them.
+Constraints: a process does I/O through these functions only, so that a simulation or real files can implement them.
 
 Source: ours; Kafka's broker finds these in its configuration, its disk and its LogManager.
 """
@@ -21,7 +21,7 @@ from replication.roles.replica_log import ReplicaLog
 from replication.rules.fencing import StopProof
 
 OpenLog = Callable[[int], ReplicaLog]
-"""Opens, or creates, the log of a partition on this broker's disk."""
+"""A function that opens, or creates, the log of a partition on this broker's disk."""
 
 
 def _no_strays(_image: MetadataImage) -> None:
@@ -48,10 +48,10 @@ class BrokerStart:
     checkpoint: Callable[[dict[int, Offset]], None]
     hosted_roles: tuple[HostedRoleMaker, ...] = ()
     partitions_beside: Callable[[str], frozenset[int]] = _none_beside
-    """Tells which replicas are lost with the directory that a path lies in."""
+    """A function that returns the replicas in the same log directory as a path."""
     drop_strays: Callable[[MetadataImage], None] = _no_strays
-    """Removes the logs on disk that belong to no partition of this broker."""
+    """A function that removes the logs on disk that belong to no partition of this broker."""
     tell: Callable[[str], None] = _say_nothing
-    """Takes a line of the process's log."""
+    """A function that takes a line of the process's event log."""
     rack: str = ""
     """The broker's broker.rack, "" for none."""

@@ -1,7 +1,7 @@
 """Answer a consumer's fetch from a leader's or a follower's log.
 
-What it decides: nothing beyond `replication.rules.follower_read`: records below the replica's own high watermark are
-shown.
+What it decides: nothing beyond `replication.rules.follower_read`: a consumer gets records below the replica's own high
+watermark.
 
 Source: Kafka core ReplicaManager.fetchMessages for consumers, commit 1eb7644 (2024-10); KIP-392.
 """

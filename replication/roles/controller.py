@@ -1,19 +1,20 @@
 """Model the active controller: it tracks live brokers, changes partitions, and writes both to the metadata log.
 
-What it decides: the order of things: who is registered and fenced when, and which partitions an event reaches. What
-becomes of a partition is decided by the rules (`replication.rules.controller_events`, `alter_partition`), what
-becomes of a broker by the table in `broker.registration`.
+What it decides: when a broker is registered, fenced and unfenced, and which partitions an event changes. The rules
+(`replication.rules.controller_events`, `alter_partition`) decide a partition's next state, the table in
+`broker.registration` a broker's.
 
 Goals, most important first:
-1. Each change is made on the result of the one before, and is in the log before anybody is told.
-2. Silence is noticed: late rather than early. After a failover every broker has a whole session before it.
+1. Each change starts from the result of the change before, and is in the metadata log before any broker learns of it.
+2. A silent broker is fenced, late rather than early. After a failover every broker has a whole session timeout.
 
-Constraints: a refused request writes nothing. The log outlives the process; who was heard of when does not.
+Constraints: a refused request writes nothing. A failover keeps the metadata log, but loses the times of the last
+heartbeats.
 
-Example: broker 1 leads and is silent for 9 s: it is fenced; for each partition with 1 in its ISR one record
-says so, with a new leader where it led.
+Example: broker 1 sends no heartbeat for 9 s: the controller fences it, and writes one record for each partition that
+has 1 in its ISR, with a new leader where 1 led.
 
-Left out: the quorum that keeps the log; topics created and deleted; directories; quotas.
+Left out: the quorum that replicates the metadata log; the ids of log directories; quotas.
 
 Source: Kafka metadata ClusterControlManager, BrokerHeartbeatManager and ReplicationControlManager, commit 1eb7644
 (2024-10) and 4.0; KIP-631, KIP-966.
@@ -189,7 +190,7 @@ class ControllerRole:
         out.send(sender, BrokerRegistrationResponse(registration.epoch))
 
     def _forget_former_life(self, request: BrokerRegistration) -> None:
-        """Take a broker that comes back out of the ISRs, and out of the ELRs if it may have lost anything."""
+        """Remove a restarted broker from every ISR, and from every ELR too if it may have lost records."""
         broker, settings = request.broker, self.role_settings.settings
         status = self.image.brokers.get(broker)
         if not is_clean_registration(request.proof, status):
@@ -251,7 +252,7 @@ class ControllerRole:
                 self._write(PartitionRecord(partition, after))
 
     def _enter(self, broker: BrokerId, state: BrokerState) -> None:
-        """Note a broker's new state, and what it means for the partitions."""
+        """Write a broker's new state, and the partition changes that follow from it."""
         registration = self.registrations[broker]
         before = registration.state
         if state is before:
@@ -266,7 +267,7 @@ class ControllerRole:
         self._sessions[broker].shutdown_offset = len(self.log)
 
     def _lose_directories(self, broker: BrokerId, offline: frozenset[int]) -> None:
-        """Take a broker out of the ISRs of the partitions whose directory has failed since it was heard of last."""
+        """Remove a broker from the ISRs of the partitions whose directories have failed since its last heartbeat."""
         status = self.image.brokers[broker]
         lost = offline - status.offline
         if not lost:
@@ -367,7 +368,7 @@ class ControllerRole:
                 self._write(PartitionRecord(partition, after))
 
     def _active(self, partition: int) -> frozenset[BrokerId]:
-        """Return the brokers that may lead a partition: alive, and the replica's directory too."""
+        """Return the brokers that may lead a partition: unfenced, and with the replica's directory online."""
         brokers = self.image.brokers
         return frozenset(broker for broker in active_brokers(brokers) if partition not in brokers[broker].offline)
 
@@ -380,7 +381,7 @@ class ControllerRole:
         self.image.apply((record,))
 
     def _on_metadata_fetch(self, ask: MetadataFetch, sender: Address, out: Outbox) -> None:
-        """Tell a broker what it has not read, or let it wait for it."""
+        """Answer with the records that the broker has not read, or hold the request until there is one."""
         pending = PendingMetadataFetch(ask, sender)
         if ask.offset < len(self.log):
             self._pending_fetches.pop(ask.broker, None)
@@ -389,7 +390,7 @@ class ControllerRole:
             self._pending_fetches[ask.broker] = pending
 
     def _answer_pending(self, out: Outbox) -> None:
-        """Tell everybody who waits, now that there is something to tell."""
+        """Answer every pending MetadataFetch after new records were written."""
         for pending in self._pending_fetches.values():
             self._answer_fetch(pending, out)
         self._pending_fetches.clear()
@@ -401,6 +402,6 @@ class ControllerRole:
 
 
 def _answer(sender: Address, response: AlterPartitionReassignmentsResponse | ElectLeadersResponse, out: Outbox) -> None:
-    """Answer an order, unless it came from outside the network, where nobody waits for the answer."""
+    """Answer an operator's request, unless it came from outside the network, where no process waits for the answer."""
     if sender.node >= 0:
         out.send(sender, response)

@@ -1,18 +1,19 @@
 """Model a follower: it makes its log a prefix of its leader's log, and keeps it one.
 
-What it decides: which question is under way and when the next is asked; what an answer does to the log is decided by
-the rules (`replication.rules.truncation`, `replication.rules.fetch`).
+What it decides: which request is pending and when the next request is sent. The rules (`replication.rules.truncation`,
+`replication.rules.fetch`) decide how a response changes the log.
 
 Goals, most important first:
-1. An answer is used only if it answers the last question: everything else is late or doubled.
-2. There is always a question under way or a wake-up call due, unless the follower waits for news.
+1. A response is used only if it answers the last request; every other response is late or duplicate, and dropped.
+2. There is always a pending request or a timer, unless the follower waits for a metadata change.
 
-Constraints: the log's end is the offset of the question under way, as nothing else writes to the log meanwhile. A
-follower that was fenced in its present epoch waits for news (it is parked).
+Constraints: the log's end is the offset of the pending request, as nothing else writes to the log meanwhile. A follower
+that was fenced in its present leader epoch waits for a metadata change (it is PARKED).
 
-Example: told that the logs part at (epoch 1, offset 4), the follower cuts to 4 and asks again at once.
+Example: after a response with diverging epoch 1 and end offset 4, the follower truncates its log to 4 and fetches at
+once.
 
-Left out: throttling; that Kafka's fetcher asks for many partitions in one request.
+Left out: throttling; fetch requests of many partitions.
 
 Source: Kafka core AbstractFetcherThread and ReplicaFetcherThread, commit 1eb7644 (2024-10).
 """
@@ -142,7 +143,7 @@ class FollowerRole:
         self._prepare_request(self.log.state)
 
     def _prepare_request(self, log: LogState) -> None:
-        """Make the request that is asked with until log or news change: an idle follower asks the same again."""
+        """Make the fetch request that an idle follower sends again and again until its log or state changes."""
         self._asked_log, self._asked_state = log, self.state
         self._leader = Address(NodeId(self.state.leader))
         self._request = FetchRequest(
@@ -176,7 +177,7 @@ class FollowerRole:
         self._ask(out)
 
     def _append(self, records: bytes, moment: Moment, out: Outbox) -> bool:
-        """Append what the leader sent; where that is damaged, ask for the same again later, and return False."""
+        """Append the leader's records; if they are corrupt, return False and fetch them again later."""
         try:
             self.log.append_as_follower(records, moment.now_ms)
         except CorruptDataError:

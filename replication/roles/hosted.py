@@ -1,21 +1,21 @@
 """Define a further role that a broker hosts beside its replicas, such as a group coordinator.
 
-What it decides: how such a hosted role gets at its broker: it writes into replicated partitions that the broker
-leads, learns when what it wrote is committed, and is told which partitions the broker begins and ceases to lead.
+What it decides: how a hosted role uses its broker. It appends records to partitions that the broker leads, learns when
+they are committed, and learns which partitions the broker begins and ceases to lead.
 
 Goals, most important first:
-1. What a hosted role writes goes the way of every acks=all write: refused below min.insync.replicas, answered when
-   the high watermark has passed it, answered with an error when the leadership ends before.
-2. A broker knows nothing of what its hosted roles do.
+1. A hosted role's append is handled as an acks=all write: it is refused if the ISR is smaller than min.insync.replicas,
+   answered when the high watermark has passed it, and answered with an error if the leadership ends before.
+2. A broker does not depend on what its hosted roles do.
 
-Constraints: a hosted role lives as long as its process. It sends and wakes itself by its outbox only; its messages
-derive from `HostedMessage`.
+Constraints: a hosted role ends with its process. It sends messages and sets timers through its outbox only; its
+messages derive from `HostedMessage`.
 
-How: `Host.append` writes at once. If it says NONE, a `ProduceResponse` of the same number follows as a message of its
-own; on an error nothing was written and nothing follows. A message to the broker's own address arrives in the same
-millisecond, past the network.
+How: `Host.append` writes at once. If it returns NONE, a `ProduceResponse` with the same number follows later; if it
+returns an error, nothing was written and no response follows. A message to the broker's own address arrives in the same
+millisecond, without the network.
 
-Example: a coordinator takes a commit, appends a record to partition 7 as number 12, and answers the client
+Example: a coordinator handles an OffsetCommit, appends a record to partition 7 as number 12, and answers the client
 when `ProduceResponse(7, 12, ...)` comes.
 
 Left out: transactional writes.
@@ -80,4 +80,4 @@ class HostedRole(Protocol):
 
 
 HostedRoleMaker = Callable[[Host], HostedRole]
-"""Makes a hosted role for a broker that starts."""
+"""A function that makes a hosted role for a starting broker."""

@@ -1,22 +1,22 @@
 """Model a leader: it answers followers' fetches, accepts and answers writes, and shrinks and expands the ISR.
 
-What it decides: when an answer is sent: a follower's fetch waits for data up to `fetch_wait_ms`, an acks=all write
-until it is committed. Everything else is decided by the rules (`replication.rules.fetch`, `isr`, `high_watermark`,
-`produce`, `alter_partition`), and applied here to a real log.
+What it decides: when a response is sent: a follower's fetch waits for data up to `fetch_wait_ms`, an acks=all write
+until it is committed. The rules (`replication.rules.fetch`, `isr`, `high_watermark`, `produce`, `alter_partition`)
+decide everything else; this module applies their results to a real log.
 
 Goals, most important first:
-1. What the rules decide is what happens, to the log and on the wire.
+1. The log and the responses follow the rules.
 2. A refused request changes nothing.
 
-Constraints: one change of the ISR under way; it is asked for again until it is answered or news makes it moot. A
-fetch that waits is looked at again when data come and when its time is over, and counts each time, as in Kafka.
-Only data wake it: a new high watermark alone reaches a follower with its next fetch, which is then answered at
-once.
+Constraints: at most one change of the ISR is pending; AlterPartition is sent again until it is answered or a metadata
+change replaces it. A held fetch is handled again when data arrive and when its time is over, and counts as a fetch each
+time, as in Kafka. Only data complete it: a new high watermark alone reaches a follower with its next fetch, which is
+then answered at once.
 
 Example: a write with acks=all at offset 7 waits; both followers fetch at 8; the second fetch raises the high
 watermark to 8 and the write is answered.
 
-Left out: quotas, transactions, sessions of fetches, and that Kafka sends one request for many partitions.
+Left out: quotas, transactions, fetch sessions, and requests of many partitions.
 
 Source: Kafka core ReplicaManager, DelayedFetch, DelayedProduce, Partition and DefaultAlterPartitionManager, commit
 1eb7644 (2024-10).
@@ -72,7 +72,7 @@ from replication.rules.settings import Moment
 from replication.rules.truncation import answer_epoch_end
 
 _NO_ERROR: Final = ErrorCode.NONE
-"""Looked up once: a member of an enum costs as much as making a message."""
+"""The error NONE, looked up once, as the access to an enum member costs as much as making a message."""
 _NOTHING_TOLD: Final = Offset(-1)
 
 
@@ -117,7 +117,7 @@ class LeaderRole:
         self._waiting: list[WaitingWrite] = []
         self._attempts = 0
         self._next_replica_role: dict[BrokerId, Offset] = {}
-        """The high watermark that each follower was told last."""
+        """The high watermark in the last fetch response to each follower."""
 
     def begin_session(self, broker_epoch: BrokerEpoch) -> None:
         """Send the broker epoch of a new session in every later request."""
@@ -303,7 +303,7 @@ class LeaderRole:
             self._end(waiting, WriteInput.COMMITTED if is_enough else WriteInput.COMMITTED_BY_TOO_FEW, out)
 
     def _end(self, waiting: WaitingWrite, event: WriteInput, out: Outbox) -> None:
-        """Answer a write that has waited; the table of writes says which ends there are."""
+        """Answer a waiting write with the error that `WRITE_TRANSITIONS` gives for `event`."""
         error = end_of_write(WriteState.WAITING, event)
         self._answer(waiting.write, waiting.sender, error, out, offset=waiting.offset)
 

@@ -1,16 +1,16 @@
 """Define the messages between brokers, controller and clients, and the timers that each of them sets for itself.
 
-What it decides: the contents of every message of the simulation, which are those of Kafka's requests as far as the
-rules of replication look at them. One value is one request or one answer for one partition.
+What it decides: the fields of every message of the simulation: those fields of Kafka's requests that the rules of
+replication read. One value is one request or one response for one partition.
 
-Constraints: frozen values; an answer carries the number of its request, so that a late or doubled one can be told
-from the one waited for; a request names the sender's life, and its answer reaches that life only, as a connection
-does not outlive its process.
+Constraints: values are frozen. A response carries the number of its request, so that late and duplicate responses are
+recognised. A request names the sender's incarnation, and its response reaches that incarnation only, as a connection
+ends with its process.
 
-Example: Fetch(0, 17, FetchRequest(replica=2, offset=5)) is broker 2's 17th question; FetchResponse(0, 17, ...)
-answers it.
+Example: Fetch(0, 17, FetchRequest(replica=2, offset=5)) is broker 2's 17th request; FetchResponse(0, 17, ...) answers
+it.
 
-Left out: requests of several partitions, versions, sizes of requests, sessions of fetches.
+Left out: requests of several partitions, versions, sizes of requests, fetch sessions.
 
 Source: Kafka clients/src/main/resources/common/message: FetchRequest, AlterPartitionRequest, BrokerHeartbeatRequest,
 BrokerRegistrationRequest, ProduceRequest (4.0).
@@ -43,7 +43,7 @@ ANY_LIFE: Final = Life(-1)
 
 @value
 class Address:
-    """The receiver of a message: any incarnation of a process for a request, the one that asked for an answer."""
+    """The receiver of a message: a process for a request, the requesting incarnation of a process for a response."""
 
     node: NodeId
     life: Life = ANY_LIFE
@@ -476,4 +476,4 @@ PARTITION_MESSAGES: Final = frozenset(
         MetadataRequest,
     }
 )
-"""The messages that touch nothing on a broker but its role in their `partition`."""
+"""The messages that change nothing on a broker but its replica of their `partition`."""

@@ -1,11 +1,11 @@
 """Apply the records of the metadata log, in order, to a broker's or the controller's image.
 
-What it decides: nothing; a record is a whole new state of a partition or of a broker, so that an image is the last
-record of each. A broker epoch is the offset of the registration in this log.
+What it decides: nothing. A record holds the whole new state of a partition or a broker, so an image is the last record
+of each. A broker epoch is the offset of the registration in this log.
 
-Constraints: the log only grows, and every reader's image comes from a prefix of it.
+Constraints: the log only grows, and every image is made from a prefix of the log.
 
-Left out: snapshots, and the bytes: the log of the KRaft quorum in Kafka's own form is a matter of the log package.
+Left out: snapshots; Kafka's binary form of the records, which the log package reads and writes.
 
 Source: Kafka metadata PartitionChangeRecord, RegisterBrokerRecord, BrokerRegistrationChangeRecord, 4.0.
 """

@@ -1,12 +1,12 @@
 """Hold one replica's real log beside the `LogState` value that the rules read.
 
-What it decides: nothing about what to do; it keeps the value (`LogState`) and the log in step, and notes what an
-observer must know: how often the log changed, and how far down it was cut since somebody looked.
+What it decides: nothing. `ReplicaLog` keeps the `LogState` equal to the log, and counts for observers how often the log
+changed and how far it was truncated since `seen` was called.
 
-Constraints: the value is made anew only after a change, as it is asked for at each fetch; as long as it is the same
-value, nothing that the rules look at has changed.
+Constraints: the `LogState` is made anew only after a change, as each fetch reads it. While it is the same object,
+nothing that the rules read has changed.
 
-Left out: remote storage and the future replica of a move between directories.
+Left out: remote storage, and the future replica of a move between log directories.
 
 Source: ours.
 """
@@ -46,16 +46,16 @@ class ReplicaLog:
         self._rules = rules
         self._entries: tuple[EpochEntry, ...] = ()
         self._epochs: tuple[EpochStart, ...] = ()
-        """The epochs of `_entries`, which seldom change."""
+        """The epochs of `_entries`, kept because they seldom change."""
         self._asked: tuple[Offset, SizeBytes, int] | None = None
         self._read = b""
         self._appended = Appended(Offset(0), -1, b"")
         self.version = 0
         self.cleaning_count = 0
-        """How often records within the log were taken out by compaction."""
+        """The number of compactions that removed records from within the log."""
         self.cut_to: Offset | None = Offset(0)
         self.state = self._seen_by_rules()
-        """What the rules look at."""
+        """The state of the log that the rules read."""
         self._write_epochs()
 
     def _seen_by_rules(self) -> LogState:
@@ -157,9 +157,9 @@ class ReplicaLog:
         self.cut_to = None
 
     def _write_epochs(self) -> None:
-        """Write epochs that were cut to disk, as Kafka does in the background right after.
+        """Write the truncated epoch cache to disk, which Kafka does in the background right after the truncation.
 
-        Left for later, an epoch without records would be back after a crash, above records of an older one.
+        If this were left for later, a crash could bring back an epoch without records above records of an older epoch.
         """
         if self.log.epochs is not None:
             self.log.epochs.flush()

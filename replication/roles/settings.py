@@ -1,6 +1,6 @@
 """Hold the intervals and sizes that the roles use, with Kafka's defaults.
 
-What it decides: nothing; the rules and min.insync.replicas stand in `PartitionSettings`.
+What it decides: nothing. The rules and min.insync.replicas are in `PartitionSettings`.
 
 Source: Kafka 4.0 ReplicationConfigs, ServerConfigs, KRaftConfigs; defaults of replica.fetch.wait.max.ms,
 replica.fetch.backoff.ms, replica.high.watermark.checkpoint.interval.ms, broker.heartbeat.interval.ms,
@@ -23,10 +23,10 @@ DEFAULT_PARTITION_SETTINGS: Final = PartitionSettings(min_isr=2)
 class RoleSettings:
     """The configuration of a broker and the controller.
 
-    `answer_ms_max` is the time after which an unanswered request counts as lost: in Kafka a broken connection is
-    noticed, and the socket timeouts of 30 s are for connections that are silent. `directory_count` is the number of
-    log directories of a broker, each a disk of its own. `has_zookeeper` is ZooKeeper mode, in which one of the
-    brokers is the controller.
+    `answer_ms_max` is the time after which an unanswered request counts as lost: Kafka notices a broken connection
+    soon, and its socket timeouts of 30 s are for silent connections. `directory_count` is the number of log directories
+    of a broker, each on its own disk. `has_zookeeper` selects ZooKeeper mode, in which one of the brokers is the
+    controller.
     """
 
     settings: PartitionSettings = DEFAULT_PARTITION_SETTINGS

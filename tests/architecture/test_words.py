@@ -40,11 +40,7 @@ HELD = (
     "log.partition",
     "log.strategies",
     "log.tools",
-    "replication.cli",
-    "replication.mirror",
-    "replication.retention",
-    "replication.scenarios",
-    "replication.simulation",
+    "replication",
     "spark_analysis",
 )
 """Packages, rooms, modules and commands without a failure; a name is added when its last one is mended."""

@@ -22,62 +22,62 @@ class EpochState(enum.Enum):
     """The state of a member of a consumer group in its own view; names as Kafka's MemberState."""
 
     UNSUBSCRIBED = enum.auto()
-    """It is in no group, and wants to be in none."""
+    """The member is in no group and subscribes to no topic."""
 
     JOINING = enum.auto()
-    """It asks to be let in, with epoch 0."""
+    """The member sends heartbeats with epoch 0 to join."""
 
     RECONCILING = enum.auto()
-    """It was given something else than it owns, and is on its way there."""
+    """The member has a target assignment that differs from its owned partitions, and reconciles."""
 
     ACKNOWLEDGING = enum.auto()
-    """It owns what it was given, and is about to say so."""
+    """The member owns its target assignment, and has not sent the acknowledging heartbeat yet."""
 
     STABLE = enum.auto()
-    """It owns what it was given, and has said so."""
+    """The member owns its target assignment, and has acknowledged it in a heartbeat."""
 
     FENCED = enum.auto()
-    """The coordinator fenced it, and it loses what it owns."""
+    """The coordinator has fenced the member, which loses its partitions."""
 
     LEAVING = enum.auto()
-    """It says that it leaves."""
+    """The member sends the heartbeat that leaves the group."""
 
     STALE = enum.auto()
-    """It left because its application does not poll."""
+    """The member has left the group, as its application does not poll."""
 
     FATAL = enum.auto()
-    """It cannot go on."""
+    """The member has failed with an error that it cannot recover from."""
 
 
 class EpochInput(enum.Enum):
-    """What changes the state of a member of a consumer group."""
+    """An event that changes the state of a member of a consumer group."""
 
     JOIN = enum.auto()
-    """It wants in."""
+    """The member begins to join."""
 
     GIVEN = enum.auto()
-    """A heartbeat response carries an assignment that it does not own."""
+    """A heartbeat response carries an assignment that differs from the owned partitions."""
 
     UNCHANGED = enum.auto()
-    """A heartbeat response carries the assignment that it owns, or it has reported that it owns it."""
+    """A heartbeat response carries the owned assignment, or the member has acknowledged it."""
 
     RECONCILED = enum.auto()
-    """It owns its assignment."""
+    """The member owns its target assignment."""
 
     FENCE = enum.auto()
-    """The coordinator does not know it, or not in its epoch."""
+    """The coordinator does not know the member, or fences its member epoch."""
 
     LEAVE = enum.auto()
-    """It goes, or its application did not poll in time."""
+    """The member closes, or its application did not poll in time."""
 
     LEFT = enum.auto()
-    """It has said so."""
+    """The member has sent the heartbeat that leaves the group."""
 
     LEFT_STALE = enum.auto()
-    """It has said so, and will be back when its application polls."""
+    """The member has sent that heartbeat, and joins again when its application polls."""
 
     FAIL = enum.auto()
-    """A heartbeat response carries an error that it cannot recover from."""
+    """A heartbeat response carries a fatal error."""
 
 
 _IN_GROUP: Final = (EpochState.JOINING, EpochState.RECONCILING, EpochState.ACKNOWLEDGING, EpochState.STABLE)

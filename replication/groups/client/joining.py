@@ -29,32 +29,32 @@ class JoinState(enum.Enum):
     """The state of a classic member; names as Kafka's AbstractCoordinator.MemberState."""
 
     UNJOINED = enum.auto()
-    """It is in no generation."""
+    """The member is in no generation."""
 
     PREPARING_REBALANCE = enum.auto()
-    """It has asked to join and waits for the others; it sends no heartbeats."""
+    """The member has sent JoinGroup and waits for the response; it sends no heartbeats."""
 
     COMPLETING_REBALANCE = enum.auto()
-    """It is in a generation and waits for its assignment."""
+    """The member is in a generation and waits for its assignment."""
 
     STABLE = enum.auto()
-    """It has its assignment."""
+    """The member has its assignment."""
 
 
 class JoinInput(enum.Enum):
-    """What changes the state of a classic member."""
+    """An event that changes the state of a classic member."""
 
     JOIN_SENT = enum.auto()
-    """It asks to join."""
+    """The member sends JoinGroup."""
 
     JOINED = enum.auto()
-    """The JoinGroup response names its generation."""
+    """The JoinGroup response carries the generation."""
 
     SYNCED = enum.auto()
-    """The SyncGroup response carries its assignment."""
+    """The SyncGroup response carries the member's assignment."""
 
     RESET = enum.auto()
-    """The coordinator refused it as no member of the generation, or it left."""
+    """The coordinator refused the member for its id or generation, or the member left."""
 
 
 JOIN_TRANSITIONS: Final[Mapping[tuple[JoinState, JoinInput], JoinState]] = MappingProxyType(

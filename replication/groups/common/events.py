@@ -1,4 +1,4 @@
-"""List what can happen to a group, its members, its topics and its coordinator.
+"""List the kinds of events of a group, its members, its topics and its coordinator.
 
 What it decides: the kinds of events, by one vocabulary for a group alone and for groups in the cluster.
 
@@ -18,7 +18,7 @@ from broker.units import DurationMs, TimeMs
 
 
 class EventKind(enum.Enum):
-    """What can happen; the value is its name in files."""
+    """The kind of an event; the value is its name in files."""
 
     START = "start"
     """A member's process starts, or starts again."""

@@ -59,7 +59,7 @@ class Uncommitted:
 
 @attrs.define
 class StoredGroup:
-    """What a partition holds of one group: the newest value of each kind, and what is not yet committed."""
+    """One group's records in a partition: the newest value of each kind, and the uncommitted offsets."""
 
     classic: GroupRecord | None = None
     consumer: ConsumerGroup | None = None

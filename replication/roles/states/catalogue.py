@@ -1,11 +1,10 @@
 """List the state machines of the simulation by name, to be drawn.
 
-What it decides: nothing. Each table is the one that the model steps by, so that a drawing cannot differ from what
-happens.
+What it decides: nothing. A drawing is made from the table that the model itself uses, so that the two cannot differ.
 
 Example: find_machines("lifecycle")[0].text("mermaid") is a mermaid state diagram.
 
-Left out: the machines of groups, which belong to the broker's commands.
+Left out: the state machines of groups, which the broker package's commands draw.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ MACHINES: Final = (
     Machine("zookeeper-replica", "a replica as the ZooKeeper-style controller sees it", ZK_REPLICA_TRANSITIONS),
     Machine("zookeeper-partition", "a partition as the ZooKeeper-style controller sees it", ZK_PARTITION_TRANSITIONS),
 )
-"""Every machine, those of today first."""
+"""Every machine, those of current Kafka first."""
 
 
 def find_machines(name: str) -> tuple[Machine, ...]:

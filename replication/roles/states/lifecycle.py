@@ -1,16 +1,15 @@
 """Define the states of a broker process as a table (BrokerLifecycleManager).
 
-What it decides: when a broker that was started counts itself as running, and how it ends. What the controller holds
-it for is another machine (`broker.registration`); the two meet in heartbeats.
+What it decides: when a started broker is RUNNING in its own view, and how it shuts down. The controller's view of the
+broker is another machine (`broker.registration`); heartbeats connect the two.
 
-Constraints: only a running broker is stopped in an orderly way; asked to stop earlier it goes on starting, as Kafka's
-skips the controlled shutdown then. Nothing brings a broker back from SHUTTING_DOWN but its operator, who exists only
-in simulations.
+Constraints: only a RUNNING broker begins a controlled shutdown; a STOP_WANTED before changes nothing, as Kafka skips
+the controlled shutdown then. Only STOP_CALLED_OFF, which exists in simulations alone, leads back from SHUTTING_DOWN.
 
 Example: STARTING + CAUGHT_UP is RECOVERY; RECOVERY + HEARTBEAT_UNFENCED is RUNNING; RUNNING + STOP_WANTED is
 PENDING_CONTROLLED_SHUTDOWN; that + HEARTBEAT_SHUT_DOWN is SHUTTING_DOWN.
 
-Left out: a process that dies, which ends this machine with its memory from any state; log directories that fail.
+Left out: a process that dies, which ends this machine in any state; log directories that fail.
 
 Source: Kafka core BrokerLifecycleManager and metadata BrokerState, commit 1eb7644 (2024-10); KIP-631.
 """
@@ -67,7 +66,7 @@ class LifecycleInput(enum.Enum):
     """An operator asks the broker to stop."""
 
     STOP_CALLED_OFF = enum.auto()
-    """Its operator no longer wants that: a simulation ends its faults so; Kafka's broker never hears it."""
+    """The operator cancels the stop. Simulations end their faults this way; Kafka has no such input."""
 
 
 _S, _I = LifecycleState, LifecycleInput

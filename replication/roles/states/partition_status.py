@@ -1,14 +1,14 @@
-"""Define a partition's states at the controller as two tables: has it a leader, and is it being reassigned?
+"""Define a partition's states at the controller as two tables: leadership and reassignment.
 
-What it decides: nothing by itself: `change` in `replication.rules.partition_change` decides what becomes of a
-partition, in one step from one value to the next. Here that step is read as an input, and `check_change` asserts that
-the tables have it: a controller writes no record that they do not list.
+What it decides: nothing. `change` in `replication.rules.partition_change` decides a partition's next state. This module
+derives the input of each table from the states before and after, and `check_change` asserts that the tables have that
+step: the controller writes no record that they do not list.
 
-Constraints: a partition counts as recovering from an unclean election until its leader says that it has recovered,
-whoever is elected meanwhile; nothing else sets or clears that mark.
+Constraints: after an unclean election a partition is RECOVERING until a leader reports that it has recovered; a further
+election does not end the recovery.
 
-Example: leader 1 dies and 2 was not in sync: ONLINE + ELECTED_UNCLEANLY is RECOVERING; 2 asks for a larger
-ISR, which says that it has recovered: RECOVERING + RECOVERED is ONLINE.
+Example: leader 1 dies and 2, which was not in sync, is elected: ONLINE + ELECTED_UNCLEANLY is RECOVERING. The next
+AlterPartition of 2 reports that it has recovered: RECOVERING + RECOVERED is ONLINE.
 
 Left out: topics that wait for deletion.
 
@@ -97,39 +97,39 @@ PARTITION_STATUS_TRANSITIONS: Final[Mapping[tuple[PartitionStatus, PartitionStat
         }
     )
 )
-"""Every step of a partition's standing; whatever is not here is a bug of the controller."""
+"""Every step of a partition's status; any other step is a bug of the controller."""
 
 
 class MoveState(enum.Enum):
     """Whether a partition is being reassigned."""
 
     SETTLED = enum.auto()
-    """Its replicas are where they are to stay."""
+    """The partition is not being reassigned."""
 
     MOVING = enum.auto()
-    """Replicas are being added or removed."""
+    """Replicas of the partition are being added or removed."""
 
 
 class MoveInput(enum.Enum):
     """An event of a partition's reassignment, read off a change of the partition."""
 
     STARTED = enum.auto()
-    """An operator gives other replicas."""
+    """An operator assigns other replicas."""
 
     REORDERED = enum.auto()
-    """An operator gives the same replicas in another order, or some of them, all in sync: done at once."""
+    """An operator assigns some or all of the present replicas, all in sync; the change is complete at once."""
 
     RETARGETED = enum.auto()
-    """An operator gives yet other replicas while a move is under way."""
+    """An operator assigns other replicas again while a reassignment is in progress."""
 
     COMPLETED = enum.auto()
-    """All that were added are in sync, and those to be removed are gone."""
+    """All added replicas are in sync, and the replicas to be removed are removed."""
 
     CANCELLED = enum.auto()
-    """An operator wants the former replicas back."""
+    """An operator cancels the reassignment."""
 
     UNTOUCHED = enum.auto()
-    """Anything else."""
+    """Any change that does not affect the reassignment."""
 
 
 _M, _N = MoveState, MoveInput
@@ -145,7 +145,7 @@ MOVE_TRANSITIONS: Final[Mapping[tuple[MoveState, MoveInput], MoveState]] = Mappi
         (_M.MOVING, _N.UNTOUCHED): _M.MOVING,
     }
 )
-"""Every step of a move; whatever is not here is a bug of the controller."""
+"""Every step of a reassignment; any other step is a bug of the controller."""
 
 
 def partition_status_of(partition: PartitionState | None) -> PartitionStatus:

@@ -1,16 +1,17 @@
 """Define the roles of a replica at its broker as a table: leading, fetching, truncating and so on.
 
-What it decides: which answers a replica may use: a follower asks one question at a time, and the state says which.
+What it decides: which responses a replica may use. A follower has one pending request at a time, and the state names
+its kind.
 
-Constraints: news of the partition is taken in every state. An answer to a question that the state does not ask is
-late or doubled; it is dropped and changes nothing. A request to a broker without the part that it needs is answered
-NOT_LEADER_OR_FOLLOWER, or with the epoch error where epochs differ, and changes nothing either.
+Constraints: a metadata change is applied in every state. A response to a request that is not pending is late or
+duplicate; it is dropped and changes nothing. A request to a broker that does not lead the partition is answered
+NOT_LEADER_OR_FOLLOWER, or with an epoch error if the leader epochs differ, and changes nothing.
 
-How: current followers start FETCHING at once and cut where the leader says that the logs part. Those of releases
-before 2.7 start TRUNCATING: they ask where their newest epoch ends in the leader's log, perhaps several times.
+How: current followers start FETCHING at once, and truncate to the diverging epoch in the fetch response. Followers
+before 2.8 start TRUNCATING: they send OffsetsForLeaderEpoch for their newest epoch, perhaps several times.
 
-Example: FETCHING + OUT_OF_RANGE is PLACING; PLACING + OFFSETS_LISTED is FETCHING; FETCHING + FENCED is PARKED,
-which only news ends.
+Example: FETCHING + OUT_OF_RANGE is PLACING; PLACING + OFFSETS_LISTED is FETCHING; FETCHING + FENCED is PARKED, which
+only a metadata change ends.
 
 Left out: directories that fail (Kafka's HostedPartition.Offline) and fetching from a remote tier.
 
@@ -30,7 +31,7 @@ class ReplicaRole(enum.Enum):
     """The role of a broker's replica in one partition."""
 
     NONE = enum.auto()
-    """The broker has no replica, or does not know of it."""
+    """The broker has no replica, or has not learned of it."""
 
     LEADING = enum.auto()
     """The replica leads."""
@@ -91,7 +92,7 @@ class ReplicaRoleInput(enum.Enum):
     """The leader is in a newer epoch than the newest known here."""
 
     RETRY = enum.auto()
-    """No answer came in time, or an answer that says to ask again."""
+    """No response came in time, or a response with a retriable error."""
 
 
 _S, _I = ReplicaRole, ReplicaRoleInput

@@ -1,14 +1,14 @@
 """Define the states of one write at its leader as a table, and the error that answers each end.
 
-What it decides: when a write is answered, and with what. What the answer means to the producer is
-`replication.rules.produce.fate`.
+What it decides: when a write is answered, and with which error. `replication.rules.produce.fate` says what the error
+means to the producer.
 
-Constraints: a write is answered once or, with acks=0, never. ACKED, FAILED, UNSURE and UNANSWERED are the end.
+Constraints: a write is answered once or, with acks=0, never. ACKED, FAILED, UNSURE and UNANSWERED are final.
 
-Example: RECEIVED + APPENDED_FOR_ALL is WAITING; WAITING + LEADERSHIP_LOST is UNSURE, told with
+Example: RECEIVED + APPENDED_FOR_ALL is WAITING; WAITING + LEADERSHIP_LOST is UNSURE, answered with
 NOT_LEADER_OR_FOLLOWER.
 
-Left out: transactions; that Kafka closes the connection on which a write with acks=0 failed.
+Left out: transactions; the connection that Kafka closes after a failed write with acks=0.
 
 Source: Kafka core ReplicaManager.appendRecords and DelayedProduce, commit 1eb7644 (2024-10).
 """
@@ -28,22 +28,22 @@ class WriteState(enum.Enum):
     """The state of a write at its leader."""
 
     RECEIVED = enum.auto()
-    """It has arrived."""
+    """The write has arrived at the leader."""
 
     WAITING = enum.auto()
-    """It is appended, and waits in purgatory for the high watermark to pass it."""
+    """The write is appended, and waits in purgatory for the high watermark to pass it."""
 
     ACKED = enum.auto()
-    """It was answered with success."""
+    """The write was answered with NONE."""
 
     FAILED = enum.auto()
-    """It was refused and is in no log."""
+    """The write was refused and is in no log."""
 
     UNSURE = enum.auto()
-    """It is in the leader's log, was answered with an error, and may last or be lost."""
+    """The write is in the leader's log and was answered with an error; it may be committed or lost."""
 
     UNANSWERED = enum.auto()
-    """It is in the leader's log, and nobody wants to know."""
+    """The write is in the leader's log and gets no answer, as its acks are 0."""
 
 
 class WriteInput(enum.Enum):
@@ -53,40 +53,40 @@ class WriteInput(enum.Enum):
     """The broker does not lead the partition."""
 
     REFUSED_TOO_FEW = enum.auto()
-    """It asks for acks=all and the ISR is smaller than min.insync.replicas."""
+    """The write has acks=all and the ISR is smaller than min.insync.replicas."""
 
     REFUSED_ACKS = enum.auto()
-    """It asks for acks other than 0, 1 and all."""
+    """The write has acks other than 0, 1 and all."""
 
     REFUSED_SEQUENCE = enum.auto()
-    """Its sequence does not follow its producer's last one."""
+    """The write's sequence does not follow its producer's last sequence."""
 
     REFUSED_OFFLINE = enum.auto()
-    """The replica's directory has failed before."""
+    """The replica's log directory failed before the write arrived."""
 
     APPENDED_FOR_NONE = enum.auto()
-    """It is appended, with acks=0."""
+    """The write is appended, with acks=0."""
 
     APPENDED_FOR_ONE = enum.auto()
-    """It is appended, with acks=1."""
+    """The write is appended, with acks=1."""
 
     APPENDED_FOR_ALL = enum.auto()
-    """It is appended, with acks=all."""
+    """The write is appended, with acks=all."""
 
     COMMITTED = enum.auto()
-    """The high watermark has passed it."""
+    """The high watermark has passed the write."""
 
     COMMITTED_BY_TOO_FEW = enum.auto()
-    """The high watermark has passed it, and the ISR has become too small meanwhile."""
+    """The high watermark has passed the write, but the ISR is now smaller than min.insync.replicas."""
 
     EXPIRED = enum.auto()
-    """It has waited for the time that its producer allows."""
+    """The write was not committed within the producer's request timeout."""
 
     LEADERSHIP_LOST = enum.auto()
-    """The broker leads no longer."""
+    """The broker no longer leads the partition."""
 
     DIRECTORY_LOST = enum.auto()
-    """The replica's directory fails as it is written to, or while the write waits."""
+    """The replica's log directory fails during the append, or while the write waits."""
 
     TOPIC_DELETED = enum.auto()
     """The partition's topic is deleted."""
@@ -113,7 +113,7 @@ WRITE_TRANSITIONS: Final[Mapping[tuple[WriteState, WriteInput], WriteState]] = M
         (_S.WAITING, _I.TOPIC_DELETED): _S.UNSURE,
     }
 )
-"""Every step of a write; whatever is not here is refused and changes nothing."""
+"""Every step of a write; any other pair is refused and changes nothing."""
 
 WRITE_ANSWERS: Final[Mapping[WriteInput, ErrorCode]] = MappingProxyType(
     {
@@ -131,17 +131,17 @@ WRITE_ANSWERS: Final[Mapping[WriteInput, ErrorCode]] = MappingProxyType(
         _I.TOPIC_DELETED: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 )
-"""What the producer is told; inputs that are absent send nothing."""
+"""The error in the answer to the producer; inputs that are absent send no answer."""
 
 REFUSALS: Final[Mapping[ErrorCode, WriteInput]] = MappingProxyType(
     {WRITE_ANSWERS[event]: event for (_, event), after in WRITE_TRANSITIONS.items() if after is _S.FAILED}
 )
-"""The input that a write which is not appended takes, by what its producer is to be told."""
+"""The input of a write that is not appended, by the error that answers it."""
 
 APPENDED: Final[Mapping[int, WriteInput]] = MappingProxyType(
     {0: _I.APPENDED_FOR_NONE, 1: _I.APPENDED_FOR_ONE, -1: _I.APPENDED_FOR_ALL}
 )
-"""The input that a write which is appended takes, by its acks."""
+"""The input of a write that is appended, by its acks."""
 
 
 def end_of_write(state: WriteState, event: WriteInput) -> ErrorCode:

@@ -1,16 +1,15 @@
 """Define the state machines of the ZooKeeper-era controller: ReplicaStateMachine and PartitionStateMachine.
 
-What it decides: what that controller may do next with a replica or a partition: an input is the state it wants, and
-Kafka lists for each state those from which it may be reached. Whatever else is asked for is logged and left out, and
-the replica or partition stays as it was.
+What it decides: which state changes that controller may make. An input names the target state, and Kafka lists for each
+state the valid previous states. Any other state change is logged as invalid, and the replica or partition keeps its
+state.
 
-Constraints: a replica is forgotten only after its deletion succeeded; a partition is forgotten only when it is
-offline.
+Constraints: a replica becomes non-existent only after its deletion succeeded, a partition only when it is offline.
 
 Example: ONLINE_REPLICA + DELETE is refused, as a replica is stopped before it is deleted; OFFLINE_REPLICA +
 DELETE is REPLICA_DELETION_STARTED.
 
-Left out: what is sent along with each step (LeaderAndIsr, UpdateMetadata, StopReplica), which
+Left out: the requests sent with each step (LeaderAndIsr, UpdateMetadata, StopReplica), which
 `replication.zookeeper.kafka_controller` and `deletion` decide.
 
 Source: Kafka core controller ReplicaStateMachine and PartitionStateMachine, commit 1eb7644 (2024-10), removed in 4.0.
@@ -28,82 +27,82 @@ class ZkReplicaState(enum.Enum):
     """The state of a replica; names as in Kafka's ReplicaState."""
 
     NON_EXISTENT_REPLICA = enum.auto()
-    """It is not there."""
+    """The controller does not know the replica."""
 
     NEW_REPLICA = enum.auto()
-    """It was just assigned, and may only become a follower."""
+    """The replica was just assigned, and can only become a follower."""
 
     ONLINE_REPLICA = enum.auto()
-    """Its broker is alive: it leads or follows."""
+    """The replica leads or follows, as its broker is live."""
 
     OFFLINE_REPLICA = enum.auto()
-    """Its broker is gone, or it was told to stop."""
+    """The replica's broker is not live, or the replica was stopped."""
 
     REPLICA_DELETION_STARTED = enum.auto()
-    """It was told to delete its log."""
+    """The controller has sent StopReplica with deletion."""
 
     REPLICA_DELETION_SUCCESSFUL = enum.auto()
-    """It said that the log is deleted."""
+    """The replica's broker has answered that the log is deleted."""
 
     REPLICA_DELETION_INELIGIBLE = enum.auto()
-    """Deleting failed, or its broker is gone: tried again when the broker is back."""
+    """The deletion failed, or the broker is not live; the controller tries again when the broker is back."""
 
 
 class ZkReplicaInput(enum.Enum):
     """The state change that the controller asks for a replica."""
 
     ASSIGN = enum.auto()
-    """It is among the replicas of a new or a moved partition."""
+    """The replica belongs to the assignment of a new or a reassigned partition."""
 
     BRING_ONLINE = enum.auto()
-    """Its broker is there."""
+    """The replica's broker is live."""
 
     TAKE_OFFLINE = enum.auto()
-    """Its broker is gone, or it is to stop."""
+    """The replica's broker is not live, or the replica must stop."""
 
     DELETE = enum.auto()
-    """Its log is to be deleted."""
+    """The replica's log must be deleted."""
 
     CONFIRM_DELETION = enum.auto()
-    """Its broker says that it has deleted the log."""
+    """The replica's broker answers that the log is deleted."""
 
     GIVE_UP_DELETION = enum.auto()
-    """Its broker cannot delete the log now."""
+    """The replica's broker cannot delete the log now."""
 
     FORGET = enum.auto()
-    """All replicas of the topic are deleted, or the move is over."""
+    """All replicas of the topic are deleted, or the reassignment has removed the replica."""
 
 
 class ZkPartitionState(enum.Enum):
     """The state of a partition; names as in Kafka's PartitionState."""
 
     NON_EXISTENT_PARTITION = enum.auto()
-    """It was never made, or is deleted."""
+    """The partition was never created, or is deleted."""
 
     NEW_PARTITION = enum.auto()
-    """It has replicas, and no leader or ISR yet."""
+    """The partition has replicas, but no leader and ISR yet."""
 
     ONLINE_PARTITION = enum.auto()
-    """It has a leader."""
+    """The partition has a leader."""
 
     OFFLINE_PARTITION = enum.auto()
-    """It had a leader, which is gone."""
+    """The partition has lost its leader."""
 
 
 class ZkPartitionInput(enum.Enum):
     """The state change that the controller asks for a partition."""
 
     ASSIGN = enum.auto()
-    """Its topic was made."""
+    """The partition's topic was created."""
 
     ELECT = enum.auto()
-    """A leader is to be elected, the first or another one."""
+    """The controller elects the partition's first or next leader."""
 
     TAKE_OFFLINE = enum.auto()
-    """Its leader is gone."""
+    """The partition's leader is not live."""
 
     FORGET = enum.auto()
-    """Its topic is deleted."""
+    """The partition's topic is deleted."""
 
 
 _R, _I = ZkReplicaState, ZkReplicaInput
@@ -123,7 +122,7 @@ ZK_REPLICA_TRANSITIONS: Final[Mapping[tuple[ZkReplicaState, ZkReplicaInput], ZkR
         (_R.REPLICA_DELETION_SUCCESSFUL, _I.FORGET): _R.NON_EXISTENT_REPLICA,
     }
 )
-"""Every step of a replica; whatever is not here is logged, and the replica stays as it was."""
+"""Every step of a replica; any other step is logged, and the replica keeps its state."""
 
 ZK_PARTITION_TRANSITIONS: Final[Mapping[tuple[ZkPartitionState, ZkPartitionInput], ZkPartitionState]] = (
     MappingProxyType(
@@ -135,4 +134,4 @@ ZK_PARTITION_TRANSITIONS: Final[Mapping[tuple[ZkPartitionState, ZkPartitionInput
         }
     )
 )
-"""Every step of a partition; whatever is not here is logged, and the partition stays as it was."""
+"""Every step of a partition; any other step is logged, and the partition keeps its state."""
