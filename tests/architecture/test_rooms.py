@@ -28,6 +28,7 @@ def test_a_true_drawing_is_accepted(tmp_path: Path) -> None:
     [
         ("broker/clock.py", "", "broker/__init__.py:1: the docstring does not draw the room clock"),
         ("broker/zoo/tree.py", "", "broker/__init__.py:1: the docstring does not draw the room zoo/"),
+        ("broker/zoo/deep/tree.py", "", "broker/__init__.py:1: the docstring does not draw the room zoo/"),
         (
             "broker/__init__.py",
             '"""A.\n\n    ids    B.\n    java/  C.\n    gone   D.\n"""',
@@ -76,4 +77,13 @@ def test_a_folder_that_draws_rooms_is_held_to_them(tmp_path: Path) -> None:
         "broker/java/__init__.py:1: the docstring does not draw the room extra/",
         "broker/java/tree/bins.py:1: imports broker.java.set.order, but broker.java draws set below tree",
         "broker/java/tree/bins.py:2: imports broker.java.hash, but broker.java draws hash below tree",
+    ]
+
+
+def test_a_package_must_draw_its_rooms_and_a_folder_inside_need_not(tmp_path: Path) -> None:
+    assert lines(
+        all_complaints(tree(tmp_path, GOOD | {"broker/__init__.py": '"""Model a broker."""\n'}), "broker")
+    ) == [
+        "broker/__init__.py:1: the docstring does not draw the room ids",
+        "broker/__init__.py:1: the docstring does not draw the room java/",
     ]

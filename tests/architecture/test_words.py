@@ -124,6 +124,7 @@ def test_an_ordinary_line_passes(text: str) -> None:
         ("Price:\n    much", "has the heading 'Price', which the template has not"),
         ("How\nSo.", "has the heading 'How' without its colon"),
         ("Source: ours.\n\nLeft out: more.", "has its headings twice or out of order: Source, Left out"),
+        ("How: so.\n\nMore.\n\nMore.\n\nPrice: 1.", "has the heading 'Price', which the template has not"),
         ("How: so.\n\nHow: or so.", "has its headings twice or out of order: How, How"),
     ],
 )

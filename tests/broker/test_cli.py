@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
+import click
+import pytest
+
+from broker.cli import EXIT_INTERRUPTED, EXIT_USAGE, run, summary_of
 from tests.architecture.house import ROOT
 
 ENDLESS = """
@@ -28,3 +36,59 @@ def test_a_reader_that_leaves_is_no_failure() -> None:
         assert talking.stdout.read(5) == b"word "
         talking.stdout.close()
         assert talking.wait(timeout=60) == 0
+
+
+@click.command()
+def nothing() -> None:
+    """Do nothing,
+    in two lines.
+
+    More.
+    """
+
+
+def test_a_summary_is_the_whole_first_paragraph() -> None:
+    assert summary_of(nothing) == "Do nothing, in two lines."
+
+
+def test_sigterm_is_the_systems_again_when_a_command_is_done() -> None:
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert run(nothing, "nothing", []) == 0
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_sigterm_that_somebody_else_handles_stays_theirs() -> None:
+    @click.command()
+    def terminated() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    handled: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: handled.append(number))
+    try:
+        assert run(terminated, "terminated", []) == 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert handled == [signal.SIGTERM]
+
+
+def test_a_command_runs_outside_the_main_thread_too() -> None:
+    statuses: list[int] = []
+    thread = threading.Thread(target=lambda: statuses.append(run(nothing, "nothing", [])))
+    thread.start()
+    thread.join()
+    assert statuses == [0]
+
+
+def test_an_interrupted_question_is_an_interrupt(capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command()
+    def ask() -> None:
+        raise click.exceptions.Abort
+
+    assert run(ask, "ask", []) == EXIT_INTERRUPTED
+    assert capsys.readouterr().err == "ask: interrupted\n"
+
+
+def test_where_neither_output_can_be_written_the_status_says_so() -> None:
+    words = [sys.executable, "-m", "broker", "config", "log.retention.ms"]
+    with Path("/dev/full").open("w") as full:
+        assert subprocess.run(words, cwd=ROOT, stdout=full, stderr=full, check=False).returncode == EXIT_USAGE

@@ -41,3 +41,16 @@ def test_the_axis_names_a_few_round_times() -> None:
         assert 4 <= len(names) <= 13
         assert last is None or names[-1] == last
     assert TimeAxis(1_000, left=150, width=960).x(500) == 150 + 960 / 2
+
+
+def test_of_steps_within_half_a_pixel_the_lowest_the_highest_and_the_last_are_drawn() -> None:
+    assert stepped([(0, 5), (0.1, 1), (0.2, 9), (0.3, 4), (0.4, 7)], 10) == "M0,1 H0V9 H0.4V7 H10"
+
+
+def test_beyond_the_last_round_distance_it_is_doubled() -> None:
+    axis = TimeAxis(13 * 86_400_000, left=150, width=960)
+    assert [axis.name(at_ms) for at_ms in axis.ticks()][:3] == ["0 h", "48 h", "96 h"]
+
+
+def test_a_rounding_error_adds_no_step_to_an_axis() -> None:
+    assert nice_axis(0.1 + 0.2)[1] == 3

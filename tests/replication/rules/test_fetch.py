@@ -94,6 +94,12 @@ def test_a_fetch_of_a_former_life_is_refused() -> None:
     assert served.leader == leader()
 
 
+def test_a_fetch_of_a_former_life_is_served_while_the_new_one_is_fenced() -> None:
+    reborn = moment(statuses(lives={2: 4}, fenced=(2,)))
+    served = FollowerFetchHandler(settings()).handle(leader(), LOG, fetch(2, 7, last=5, life=3), reborn)
+    assert served.answer.error is ErrorCode.NONE
+
+
 @pytest.mark.parametrize("life", [4, 5, -1])
 def test_a_fetch_of_this_life_or_none_is_served(life: int) -> None:
     reborn = moment(statuses(lives={2: 4}))
@@ -108,6 +114,12 @@ def test_before_2_8_a_diverging_end_was_never_seen_and_until_3_0_it_was_counted(
     known = served.leader.follower(BrokerId(2))
     assert known is not None
     assert known.end_offset == 8
+
+
+def test_a_fetch_that_is_answered_with_a_diverging_end_says_nothing_of_the_follower() -> None:
+    served = FollowerFetchHandler(settings()).handle(leader(), LOG, fetch(2, 8, last=4, life=0), moment())
+    assert served.answer.diverging is not None
+    assert served.leader == leader()
 
 
 def test_a_follower_takes_the_high_watermark_with_the_records() -> None:

@@ -62,3 +62,8 @@ NUMBERED = [("S03b-2.7", 3), ("S98-compact", 98), ("S100", 100), ("S100-before",
 @pytest.mark.parametrize(("name", "number"), NUMBERED)
 def test_scenarios_are_sorted_by_their_whole_number(name: str, number: int) -> None:
     assert scenario_number(name) == number
+
+
+def test_the_list_is_in_the_order_of_numbers() -> None:
+    numbers = [scenario_number(scenario.name) for scenario in SCENARIOS]
+    assert numbers == sorted(numbers)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_analysis.cli.interrupts import end_at_once, raise_in_command
 from tests.architecture.house import ROOT
 from tests.spark_analysis.processes import SECONDS_MAX, processes_of, wait_until
 
@@ -68,6 +69,17 @@ def test_an_interrupt_while_modules_are_loaded_is_one_line(module: str, tmp_path
 def test_a_command_clears_up_and_says_one_line(number: int, status: int, word: str, tmp_path: Path) -> None:
     assert run(IN_COMMAND, str(int(number)), temporary=tmp_path) == (status, f"work: {word}\n")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("former", [signal.SIG_IGN, signal.SIG_DFL])
+def test_an_interrupt_that_somebody_else_decided_on_stays_so(former: signal.Handlers) -> None:
+    before = signal.signal(signal.SIGINT, former)
+    try:
+        end_at_once()
+        raise_in_command()
+        assert signal.getsignal(signal.SIGINT) is former
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def has_files(folder: Path) -> bool:

@@ -55,6 +55,25 @@ def test_a_killed_jvm_ends_the_wait_for_it_with_all_that_it_started(tmp_path: Pa
     assert jvm.was_killed
 
 
+def test_a_jvm_that_was_killed_before_it_started_does_not_live(tmp_path: Path) -> None:
+    jvm = Jvm()
+    jvm.kill()
+    with pytest.raises(RuntimeError, match="status -9"):
+        jvm.start(fake_spark(tmp_path / "spark", "sleep 5; exit 3"), {}, tmp_path)
+
+
+def test_a_jvm_that_does_not_end_with_its_input_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_analysis.session.jvm.STOP_SECONDS_MAX", 0.2)
+    script = r"""printf '\000\000\000\007\000\000\000\003abc' > "$_PYSPARK_DRIVER_CONN_INFO_PATH.part"
+mv "$_PYSPARK_DRIVER_CONN_INFO_PATH.part" "$_PYSPARK_DRIVER_CONN_INFO_PATH"; exec sleep 20"""
+    jvm = Jvm()
+    jvm.start(fake_spark(tmp_path / "spark", script), {}, tmp_path)
+    jvm.end()
+    assert jvm.was_killed
+    assert jvm._process is not None
+    assert jvm._process.returncode == -9
+
+
 def test_ending_and_killing_what_never_started_is_nothing() -> None:
     jvm = Jvm()
     jvm.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from broker.errors import UsageError
 from broker.group.zookeeper import Herd, HerdOptions
 from broker.group.zookeeper.herd import range_of
 from broker.units import DurationMs
+from broker.zookeeper import Session
 
 
 def settled(**named: int) -> Herd:
@@ -90,3 +92,20 @@ def test_ranges_cover_every_partition_once(consumer_count: int, partition_count:
 def test_impossible_options_are_refused() -> None:
     with pytest.raises(UsageError, match=r"^consumer_count is 0; at least 1 is allowed$"):
         HerdOptions(consumer_count=0)
+
+
+def test_a_consumer_that_may_try_once_fails_at_its_first_conflict() -> None:
+    report = Herd(HerdOptions(consumer_count=30, notice_ms=DurationMs(500), retry_count_max=1), SplitMix64(3)).start()
+    assert report.failed_consumer_count == report.conflict_count > 0
+
+
+def test_a_group_that_is_left_alone_after_a_report_has_nothing_to_report() -> None:
+    report = settled(consumer_count=4).settle()
+    assert set(attrs.astuple(report)) == {0}
+
+
+def test_the_first_active_consumer_is_one_that_has_not_given_up() -> None:
+    herd = settled(consumer_count=3)
+    assert herd.first_active() == "c0000"
+    herd._consumers[Session("c0000")].has_failed = True
+    assert herd.first_active() == "c0001"
