@@ -1,12 +1,12 @@
 """Generate partitions, elections, histories and faults for Hypothesis, and check any election policy in one call.
 
-What it decides: which partition states, ballots, sequences of controller events, clusters and plans of faults tests are
-run on. They are small, as shrunken counterexamples are read by people, and they lean towards what breaks rules: ISRs of
-one, empty ISRs with eligible replicas, several brokers fenced at once, a dead last leader.
+What it decides: which partition states, ballots, sequences of controller events, clusters and plans of faults tests run
+on. They are small, so that people can read shrunken counterexamples, and biased towards the states that break rules:
+ISRs of one, empty ISRs with eligible replicas, several brokers fenced at once, a dead last leader.
 
-Constraints: a partition that is drawn satisfies `PartitionState.check_invariants`, with or without ELR as asked for;
-options and plans are valid as they are drawn. A plan shrinks by leaving faults out first, then to earlier and
-shorter ones of kinds declared earlier.
+Constraints: a drawn partition satisfies `PartitionState.check_invariants`, with or without ELR as asked for; options
+and plans are valid as they are drawn. A plan shrinks by leaving faults out first, then to earlier and shorter ones of
+kinds declared earlier.
 
 Example: check an election policy of your own:
 
@@ -25,7 +25,7 @@ A property of whole clusters is written as a Hypothesis test:
         plan = data.draw(fault_plans(options))
         assert run(options, plan).is_clean
 
-Left out: plans for the explorer, which needs none: it tries everything.
+Left out: plans for the explorer, which needs none: it searches all histories.
 
 Source: ours; hypothesis 6.
 """
@@ -78,7 +78,7 @@ class Event:
 
 
 class PolicyFailure(AssertionError):  # noqa: N818 - a finding about a policy, not an error of the caller.
-    """An election policy elected a broker that it must not; `ballot` is the smallest found."""
+    """An election policy elected a wrong broker; `ballot` is the smallest such election that was found."""
 
     def __init__(self, ballot: Ballot, election: Election, elected: Elected, what: str) -> None:
         self.ballot = ballot
@@ -203,7 +203,7 @@ def fault_plans(
 ) -> st.SearchStrategy[tuple[Fault, ...]]:
     """Return a plan of faults for a cluster, by time; each is within what its kind can be drawn with.
 
-    Without `kinds` there may be any that can strike such a cluster: those of retention only where logs have some.
+    Without `kinds` the plan has any kind that applies to the cluster; faults of retention need logs with retention.
     """
     if kinds is None:
         kinds = [kind for kind in FaultKind if options.retention is not None or kind not in RETENTION_KINDS]
@@ -229,9 +229,9 @@ def _by_time(fault: Fault) -> tuple[int, str]:
 
 
 def check_policy(policy: ElectionPolicy, *, example_count: int = 300) -> None:
-    """Hold elections with `policy` on many small ballots; raise `PolicyFailure` with the smallest that it gets wrong.
+    """Hold elections with `policy` on many small ballots; raise `PolicyFailure` with the smallest wrong election.
 
-    Whoever is elected must be a replica and alive; and unless the election is UNCLEAN or no other replica is left, it
+    The elected broker must be a replica and live; and unless the election is UNCLEAN or no other replica is left, it
     must be in the ISR, or in the ELR while the ISR is empty.
     """
 

@@ -10,9 +10,10 @@ What each means on a compacted log
 - K6: each remaining record equals the record at its offset before the cleaning; offsets rise.
 - K7: a tombstone that is the last of its key is gone only when delete.retention.ms is over since it was written. After
   a jump of a broker's clock K7 is not checked, as the clocks disagree.
-- I12: the cache rises in both columns and gives each record its epoch. Where records at the start of an epoch are gone,
-  a copy may begin the epoch later. Records before the cache's first offset are allowed after a crash took back a log
-  start that was not written down: the cache was, and in Kafka, too, nothing puts the entry back.
+- I12: the cache rises in both columns and gives each record its epoch. Where records at the start of an epoch are
+  removed, a copied log may begin the epoch later. Records before the cache's first offset are allowed after a crash
+  undid a log start that was not yet checkpointed: the truncated cache was written, and Kafka does not restore the entry
+  either.
 
 Constraints: after an unclean election the last record of a key is uncertain; K5 and K7 are not checked then.
 

@@ -1,23 +1,23 @@
 """Follow logs that retention and compaction change: which record was at each offset, and which is still there.
 
-What it decides: what counts as held. The truth of a partition stays whole: what was once committed at an offset, for
-ever. A replica's observed log is whole, too: where its log has nothing any more, below its start or in a gap that
-compaction left, it stands for what is committed there. So all that holds of logs that only grow (`steps`, `replicas`)
-is asked of these as well: who is in sync holds all that is committed, or held it, or has copied it from a log that did.
-What is physically there is kept beside that, as gaps; `retention_logs` checks whether a gap is allowed.
+What it decides: which records a replica counts as holding. The reference log keeps every record that was ever
+committed. An observed log has no gaps either: below the log start, and where compaction removed records, it has the
+committed records. So the checks of logs that only grow (`steps`, `replicas`) apply unchanged: an in-sync replica holds
+every committed record, once held it, or copied a log that did. The observed log lists its gaps apart; `retention_logs`
+checks whether a gap is allowed.
 
-What the invariants mean on such a log: I4 to I7 speak of what a replica has been told, gaps included; I11 of each
-record that is there; I12 of each record that is there from the first offset of the cache on; H3 of each record that is
-the last of its key. A record below a log's start is expired, one that a later record of its key has replaced is
-superseded; neither is lost.
+What the invariants mean on such a log: I4 to I7 hold for the observed log with its gaps filled in, I11 for each
+remaining record, I12 for each remaining record from the first offset of the epoch cache on, H3 for the last record of
+each key. A record below the log start is expired, a record with a later record of its key is superseded; neither is
+lost.
 
-What lies below the start of a leader's log is promised by nobody any more. A follower whose log parts from its leader's
-there is not told so, as the leader's epochs begin at its start, too: as in Kafka, it joins the ISR with a record of its
-own there, and drops that when the leader's answer has reached it. Should it lead before it hears of the start, the
-record is shown where another one was (I17).
+No replica promises the records below its leader's log start. A follower whose log diverges there does not learn it, as
+the leader's epoch cache begins at the log start too. As in Kafka, the follower joins the ISR with a record of its own
+there, and deletes the record when a fetch response has raised its log start. If it becomes leader before, consumers see
+that record in the place of another (I17).
 
-Constraints: what a gap stood for is looked up in the history in which what follows it stands, which after an unclean
-election need not be the one that goes on; where nothing follows, it is what is committed.
+Constraints: a gap is filled in from the history of the record after it, which after an unclean election may be a
+history that ended; a gap at the end of a log is filled in with the committed records.
 
 Example: committed a1 b1 a2, log b1 a2 (offsets 1 and 2): the observed log is a1 b1 a2, its only gap 0.
 

@@ -1,25 +1,26 @@
-"""A broker of the ZooKeeper era: it obeys the controller's requests, and may be the controller itself.
+"""Model a broker of the ZooKeeper era: it applies the controller's requests, and may be the controller itself.
 
-What it decides: which requests of a controller it obeys, when it tries to become controller, and how it stops.
+What it decides: which requests of a controller the broker applies, when it tries to become controller, and how it
+stops.
 
 Goals, most important first:
-1. Of two controllers the one with the older controller epoch is not obeyed.
+1. A request with an older controller epoch than the newest known changes nothing.
 2. A request for an earlier broker epoch, or of an older leader epoch, changes nothing.
 3. A broker that stops hands over its leaderships before its session ends.
 
-Constraints: the controller sends each broker its own requests, and they may arrive in any order: a broker knows what it
-heard last of a partition, not what was decided last. That is the weakness of ZooKeeper mode, and the reason why leader
-epochs are checked wherever replicas meet.
+Constraints: the controller sends each broker its own requests, and they may arrive in any order: a broker knows the
+last request that it received for a partition, not the controller's last decision. This is the weakness of ZooKeeper
+mode, and the reason why replicas check leader epochs in each other's requests.
 
 How: every broker tries to create the znode /controller; one succeeds and becomes controller
-(`replication.zookeeper.kafka_controller`). A watch that fires, or a due heartbeat, makes the controller read. A broker
-that wants to stop sends ControlledShutdown with each heartbeat; once the controller agrees, or after
+(`replication.zookeeper.kafka_controller`). A watch that fires, or a due heartbeat, makes the controller read the znodes
+again. A broker that wants to stop sends ControlledShutdown with each heartbeat; once the controller agrees, or after
 `STOP_ATTEMPTS_MAX` requests, it ends its session.
 
 Example: broker 0 leads and dies. When its session has expired, ZooKeeper notifies the controller, broker 1, which
 reads, writes leader 1 in leader epoch 1, and sends LeaderAndIsr to brokers 1 and 2.
 
-Left out: a controlled shutdown that is called off; here it ends the session too, and the broker begins another one.
+Left out: the cancelling of a controlled shutdown; here it ends the session too, and the broker opens another.
 
 Source: Kafka core KafkaController, KafkaServer.controlledShutdown, ControllerChannelManager and
 ReplicaManager.becomeLeaderOrFollower and stopReplicas, 2.8; KIP-380, KIP-570.
@@ -73,7 +74,7 @@ from replication.zookeeper.messages import (
 from replication.zookeeper.znodes import CONTROLLER_NODE
 
 STOP_ATTEMPTS_MAX: Final = 3
-"""How often a broker that stops asks the controller; Kafka's controlled.shutdown.max.retries."""
+"""The number of ControlledShutdown requests of a broker; Kafka's controlled.shutdown.max.retries."""
 
 _FOR_THE_CONTROLLER: Final = (
     GetClusterStateResponse,
@@ -93,7 +94,7 @@ class ZooKeeperBrokerRole(BrokerRole):
         super().__init__(start, role_settings)
         self.kafka_controller: KafkaController | None = None
         self.controller_epoch = 0
-        """The greatest controller epoch that it has heard of."""
+        """The greatest controller epoch in the requests received so far."""
         self._controller = NO_LEADER
         self._stop_attempts = 0
         self._may_close = False
@@ -153,13 +154,13 @@ class ZooKeeperBrokerRole(BrokerRole):
 
     @property
     def _is_closing(self) -> bool:
-        """Whether it stops and has been let go, or has given up waiting for it."""
+        """Whether the broker stops, and the controller has agreed or the last attempt was made."""
         return self.lifecycle is not LifecycleState.RUNNING and (
             self._may_close or self._stop_attempts >= STOP_ATTEMPTS_MAX
         )
 
     def _open_again(self, out: Outbox) -> None:
-        """Begin another session: the former one has ended, and with it the broker's control, or its wish to stop."""
+        """Open another session; with the former session the broker's role as controller, or its shutdown, has ended."""
         self.kafka_controller = None
         if self.epoch is not None:
             self.epoch = None
@@ -167,7 +168,7 @@ class ZooKeeperBrokerRole(BrokerRole):
             self._register(out)
 
     def _fetch_metadata(self, out: Outbox) -> None:
-        """Ask nobody: the controller tells."""
+        """Send nothing, as the controller sends UpdateMetadata by itself."""
 
     # Requests of the controller.
 
@@ -178,7 +179,7 @@ class ZooKeeperBrokerRole(BrokerRole):
         return True
 
     def _on_control(self, order: LeaderAndIsr | StopReplica, sender: Address, moment: Moment, out: Outbox) -> None:
-        """Take an order of the controller, or answer why not."""
+        """Apply a request of the controller, or answer with the error that refuses it."""
         own_epoch = UNKNOWN_BROKER_EPOCH if self.epoch is None else self.epoch
         error = ErrorCode.STALE_CONTROLLER_EPOCH
         if self._is_current_controller(order.controller_epoch):
@@ -192,7 +193,7 @@ class ZooKeeperBrokerRole(BrokerRole):
             out.send(sender, StopReplicaResponse(order.partition, order.deletes, error, own_epoch))
 
     def _become_leader_or_follower(self, order: LeaderAndIsr, moment: Moment, out: Outbox) -> ErrorCode:
-        """Lead or follow; an order of a leader epoch that is known is taken already."""
+        """Lead or follow a partition; a request with a known leader epoch was applied before."""
         role = self.roles.get(order.partition)
         if order.partition in self.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
@@ -205,7 +206,7 @@ class ZooKeeperBrokerRole(BrokerRole):
         return ErrorCode.NONE
 
     def _stop(self, order: StopReplica, moment: Moment, out: Outbox) -> ErrorCode:
-        """Fetch and serve no more, and remove the log if it is to be deleted; a replica of a later epoch goes on."""
+        """Stop a replica, and delete its log if the request says so; a replica of a later leader epoch goes on."""
         role = self.roles.get(order.partition)
         if order.partition in self.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
@@ -231,7 +232,7 @@ class ZooKeeperBrokerRole(BrokerRole):
     # As controller.
 
     def _seek(self, out: Outbox) -> None:
-        """Try to become controller, or read everything again as controller."""
+        """Try to become controller, or read all znodes again as controller."""
         if self.epoch is None:
             return
         if self.kafka_controller is None:
@@ -257,7 +258,7 @@ class ZooKeeperBrokerRole(BrokerRole):
         self._seek(out)
 
     def _as_controller(self, kafka_controller: KafkaController, message: Message, sender: Address, out: Outbox) -> None:
-        """Take a message that is for the controller."""
+        """Handle a message for the controller."""
         broker = BrokerId(sender.node)
         if isinstance(message, GetClusterStateResponse):
             kafka_controller.on_get_cluster_state_response(message, out)

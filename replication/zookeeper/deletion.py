@@ -1,23 +1,24 @@
 """Delete a topic as the ZooKeeper-era controller does (TopicDeletionManager).
 
-What it decides: when each replica of a deleted topic's partition is stopped, deleted and given up for the time being,
-and when all of the topic may be forgotten.
+What it decides: when each replica of a deleted topic is stopped, deleted or marked ineligible for deletion, and when
+the topic's znodes are removed.
 
 Goals, most important first:
-1. A topic is forgotten only after every replica has said that its log is gone: a broker that was away must not come
-   back with the log of a topic that nobody knows.
-2. A replica that cannot be deleted now is tried again in its broker's next life.
+1. A topic is removed only after every replica's broker has answered that the log is deleted: a broker that was down
+   must not come back with the log of an unknown topic.
+2. The deletion of an ineligible replica is tried again when its broker has restarted.
 
-Constraints: every step is one of the tables'; one that they lack is told and left out.
+Constraints: every step is in the tables of the state machines; any other step is logged and not taken.
 
-How: the partition goes offline and is forgotten at once, so that nobody is elected. A replica on a live broker is
-stopped (OFFLINE), told to delete its log (STARTED) until it answers, and SUCCESSFUL after it has; one that is gone or
-answers with an error is INELIGIBLE until its broker is back. When all are SUCCESSFUL the topic's nodes are removed.
+How: the partition goes offline and is removed from the state machine at once, so that no replica is elected. A replica
+on a live broker is stopped (OFFLINE), gets StopReplica with deletion until its broker answers (STARTED), and is then
+SUCCESSFUL. A replica on a dead broker, or with an error in the answer, is INELIGIBLE until its broker is back. When all
+replicas are SUCCESSFUL the topic's znodes are removed.
 
-Example: 1 and 2 are told to delete, 0 is dead: 1 and 2 become SUCCESSFUL, 0 is INELIGIBLE; 0 starts, is told
-to delete, answers, and the topic is gone.
+Example: 1 and 2 get StopReplica, 0 is dead: 1 and 2 become SUCCESSFUL, 0 is INELIGIBLE; 0 starts, gets StopReplica,
+answers, and the topic's znodes are removed.
 
-Left out: the ISR is not rewritten for each replica that stops, as nobody reads it any more; topics of several
+Left out: the write of a smaller ISR for each stopped replica, as no broker reads it any more; topics of several
 partitions.
 
 Source: Kafka core controller TopicDeletionManager, 2.8 and commit 1eb7644 (2024-10).
@@ -36,7 +37,7 @@ from replication.zookeeper.messages import StopReplica
 from replication.zookeeper.state_machines import StateMachines
 
 EPOCH_DURING_DELETE: Final = LeaderEpoch(-2)
-"""A leader epoch that no replica holds for old."""
+"""The leader epoch of StopReplica during a deletion, which no replica refuses as old."""
 
 _R = ZkReplicaState
 _STANDING: Final = (_R.NEW_REPLICA, _R.ONLINE_REPLICA)

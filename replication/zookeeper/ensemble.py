@@ -1,23 +1,23 @@
 """Model ZooKeeper as one process: it keeps Kafka's znodes, expires sessions and fires watches.
 
-What it decides: who is alive (an ephemeral node under /brokers/ids), who is controller (the ephemeral node
-/controller), and whether a write comes from a state that is still current (versions). It knows nothing of
-replication: what is to become of a partition it is told.
+What it decides: which brokers are live (an ephemeral znode under /brokers/ids), which broker is controller (the
+ephemeral znode /controller), and whether a write has the current version. ZooKeeper knows nothing of replication: the
+controller and the leaders write the partition states.
 
 Goals, most important first:
 1. A write on an old version changes nothing.
-2. A session that has ended can write nothing, and its nodes are gone.
-3. Who watches is told of the next change, once, before the request that made it is answered.
+2. A session that has ended can write nothing, and its ephemeral znodes are removed.
+3. A watch fires at the next change, once, before the request that made the change is answered.
 
-Constraints: the life of each broker's node is the table `ZOOKEEPER_TRANSITIONS` of `broker.registration`.
+Constraints: the states of each broker's znode are the table `ZOOKEEPER_TRANSITIONS` of `broker.registration`.
 
-How: it stands where the KRaft controller stands, and keeps the same log of what was changed, for whoever looks on;
-the nodes (`replication.zookeeper.znodes`) are what it answers by. A connection is taken for lost after two thirds of a
-session's time without a ping, as ZooKeeper's client takes it.
+How: ZooKeeper takes the KRaft controller's place in the simulation, and keeps the same log of changes for observers; it
+answers from the znodes (`replication.zookeeper.znodes`). A connection counts as lost after two thirds of the session
+timeout without a ping, as in ZooKeeper's client.
 
-Example: broker 1 is silent for a session: its node goes, and the controller, which watched, is notified.
+Example: broker 1 is silent for a session timeout: its znode is removed, and the controller's watch fires.
 
-Left out: the ensemble behind it, other nodes, quotas.
+Left out: the ensemble's servers, other znodes, quotas.
 
 Source: Kafka KafkaZkClient and ZkPartitionStateStore, 2.8; Apache ZooKeeper ClientCnxn, 3.5, and Programmer's Guide.
 """
@@ -124,7 +124,7 @@ class ZooKeeperRole(ControllerRole):
             self._on_order(message, out)
 
     def _on_order(self, message: Message, out: Outbox) -> None:
-        """Take what an operator writes, or hand it to the controller."""
+        """Write an operator's request to the znodes, or pass it to the controller."""
         if isinstance(message, CreateTopic):
             order = attrs.evolve(message, topic=message.topic or f"topic-{message.partition}")
             self._notify(self.nodes.make_topic(order), out)
@@ -181,7 +181,7 @@ class ZooKeeperRole(ControllerRole):
                 self._step(broker, ZookeeperInput.CONNECTION_LOST)
 
     def _end_session(self, broker: BrokerId, event: ZookeeperInput, out: Outbox) -> None:
-        """End a session, with which every node of its goes."""
+        """End a session, and remove its ephemeral znodes."""
         self._step(broker, event)
         self._write(BrokerRecord(broker, attrs.evolve(self.image.brokers[broker], fenced=True)))
         self._notify(self.nodes.end_session(broker), out)
@@ -241,7 +241,7 @@ class ZooKeeperRole(ControllerRole):
         )
 
     def _on_isr_write(self, ask: AlterPartition, sender: Address, out: Outbox) -> None:
-        """Let a leader write its ISR, if it knows the version of the node; nothing but its session is asked for."""
+        """Write a leader's ISR if the version is current; the leader needs no more than a session."""
         known, request = self.image.partitions.get(ask.partition), ask.request
         if known is None:
             return  # Its topic is gone, which the leader is about to be told.
@@ -268,7 +268,7 @@ class ZooKeeperRole(ControllerRole):
         out.send(sender, AlterPartitionResponse(ask.partition, request, Altered(error, known)))
 
     def _on_forget(self, request: DeleteTopicZnodes, out: Outbox) -> None:
-        """Let the controller remove a topic whose replicas are all gone."""
+        """Remove a topic for the controller after all its replicas are deleted."""
         name = self.nodes.topic_of(request.partition)
         if name is None or not self._is_controller(request.broker, request.controller_epoch):
             return
@@ -278,6 +278,6 @@ class ZooKeeperRole(ControllerRole):
         self._notify(events, out)
 
     def _notify(self, events: tuple[WatchedEvent, ...], out: Outbox) -> None:
-        """Tell everybody whose watch has fired."""
+        """Notify the brokers whose watches have fired."""
         for each in events:
             out.send(Address(NodeId(self.nodes.brokers[each.session])), WatchNotification(each.path))

@@ -1,28 +1,28 @@
 """Decide the next step of each partition and replica as the ZooKeeper-era controller (KafkaController) does.
 
-What it decides: of each partition, the next state to be written, by the states in its book and the strategies of
-election, and whom to tell. Every replica and every partition moves by the tables of
-`replication.roles.states.zookeeper`.
+What it decides: for each partition, the next state to write, by the state machines and the election strategies, and
+which brokers get requests. Every replica and partition steps by the tables of `replication.roles.states.zookeeper`.
 
 Goals, most important first:
-1. What the controller tells brokers is in ZooKeeper already.
+1. The controller sends brokers only states that are already written to ZooKeeper.
 2. One write of a partition at a time, each on the result of the one before.
-3. A lost message costs time only: what was not written or not told is done again at the next reading.
+3. A lost message costs time only: the write or request is repeated at the next reading.
 
-Constraints: a term knows what it has read and written; a later controller begins a new one.
+Constraints: a controller knows only the states that it has read and written; the next controller starts with an empty
+context.
 
-How: the first reading fills the book as Kafka's controller does after a fail-over. Then, at each reading and after
-each write: complete a move whose targets are in sync; bring replicas online whose brokers are there; take a partition
-offline whose leader is gone and elect, by the strategy of the occasion; take replicas offline that are gone, out of
-the ISR one by one. When nothing has to be written, the replicas are told. A write that was refused is followed by
-another reading.
+How: the first reading fills the state machines as Kafka's controller does after a fail-over. Then, at each reading and
+after each write, the controller completes a reassignment whose targets are in sync, brings replicas on live brokers
+online, takes a partition without a live leader offline and elects by the strategy of the occasion, and takes replicas
+on dead brokers offline and out of the ISR one by one. When there is nothing to write, it sends LeaderAndIsr to the
+replicas. After a refused write it reads again.
 
-Example: broker 0 leads (0, 1, 2) and dies: OFFLINE_PARTITION; 1 is elected with ISR (1, 2), ONLINE_PARTITION;
-replica 0 leaves no ISR any more, OFFLINE_REPLICA; 1 and 2 are told. 0 comes back: ONLINE_REPLICA, and is told.
+Example: broker 0 leads (0, 1, 2) and dies: OFFLINE_PARTITION; 1 is elected with ISR (1, 2), ONLINE_PARTITION; replica 0
+is OFFLINE_REPLICA; 1 and 2 get LeaderAndIsr. 0 comes back: ONLINE_REPLICA, and gets LeaderAndIsr.
 
 Left out: the queue of events, as a reading holds all of them; batching of requests; the regular election of preferred
-leaders; that after a move a replica leaves the ISR in a write of its own: moving the leader, shrinking the ISR and
-the new assignment are one write here, and one leader epoch.
+leaders; the separate writes at the end of a reassignment: the new leader, the smaller ISR and the new assignment are
+one write here, with one leader epoch.
 
 Source: Kafka core KafkaController (onBrokerStartup, onReplicasBecomeOffline, onNewPartitionCreation,
 onPartitionReassignment, doControlledShutdown), ReplicaStateMachine and PartitionStateMachine, 2.8 and commit 1eb7644
@@ -186,7 +186,7 @@ class KafkaController:
     # The book.
 
     def _enter(self, partition: int) -> None:
-        """Note a partition and its replicas as a controller does that begins its term."""
+        """Set the states of a partition and its replicas as a new controller does."""
         state = self._states.get(partition)
         for broker in self._replicas_of(partition):
             if self._live_brokers.is_offline(partition, broker):
@@ -201,7 +201,7 @@ class KafkaController:
             self.machines.enter_partition(partition, _P.ONLINE_PARTITION if leads else _P.OFFLINE_PARTITION)
 
     def _take_in(self, partition: int, state: PartitionState, out: Outbox) -> None:
-        """Take a state for the newest unless a newer one is known, and let go of the replicas that it has no more."""
+        """Keep a partition state unless a newer one is known, and forget the replicas that it no longer has."""
         known = self._states.get(partition)
         if known is not None and known.partition_epoch >= state.partition_epoch:
             return
@@ -214,7 +214,7 @@ class KafkaController:
             self._step_partition(partition, ZkPartitionInput.ELECT)
 
     def _drop(self, partition: int, broker: BrokerId, state: PartitionState, out: Outbox) -> None:
-        """Let go of a replica that a move has removed, whether or not its broker ever answers."""
+        """Forget a replica that a reassignment has removed, whether or not its broker ever answers."""
         steps = ZkReplicaInput
         for event in (steps.TAKE_OFFLINE, steps.DELETE, steps.CONFIRM_DELETION, steps.FORGET):
             self._step_replica(partition, broker, event)
@@ -224,7 +224,7 @@ class KafkaController:
     # What comes next.
 
     def _look_at(self, partition: int, out: Outbox) -> None:
-        """Do what a partition needs next: a step of its deletion, a write, or telling its replicas."""
+        """Do the next step of a partition: a step of its deletion, a write, or LeaderAndIsr to its replicas."""
         state = self._states.get(partition)
         if self._is_deleted(partition) and not (state is not None and state.is_reassigning):
             topic, replicas = self._topics[partition], self._replicas_of(partition)
@@ -244,7 +244,7 @@ class KafkaController:
             self._tell_replicas(partition, state, out)
 
     def _assign(self, partition: int) -> None:
-        """Note what is new: the partition, or replicas that it is to be moved to."""
+        """Step a new partition, or the new replicas of a reassignment, to their first states."""
         if self.machines.partition(partition) is _P.NON_EXISTENT_PARTITION:
             self._step_partition(partition, ZkPartitionInput.ASSIGN)
         for broker in self._replicas_of(partition):
@@ -254,7 +254,7 @@ class KafkaController:
     def _next_of(
         self, partition: int, state: PartitionState, live: frozenset[BrokerId], out: Outbox
     ) -> PartitionState | None:
-        """Return what is to be written of a partition; None, with the book up to date, if nothing is."""
+        """Return the next state of a partition to write; None if there is nothing to write."""
         settings = self.controller_start.settings
         phase = Phase(replicas=state.replicas, isr=state.isr, adding=state.adding, removing=state.removing)
         if completed(phase, settings.rules) is not None:
@@ -265,7 +265,7 @@ class KafkaController:
         return self._next_leader(partition, state, live) or self._next_isr(partition, state, out)
 
     def _bring_online(self, partition: int, adding: tuple[BrokerId, ...]) -> None:
-        """Bring the replicas online whose brokers are there; one that is added stays new until the move is over."""
+        """Bring replicas on live brokers online; an added replica stays new until the reassignment is complete."""
         for broker in self._replicas_of(partition):
             if broker in self._live_brokers.stopping or self._live_brokers.is_offline(partition, broker):
                 continue
@@ -275,7 +275,7 @@ class KafkaController:
             self._live_brokers.record_epoch(partition, broker)
 
     def _next_leader(self, partition: int, state: PartitionState, live: frozenset[BrokerId]) -> PartitionState | None:
-        """Note whether a partition is led, and return it after an election if one is due and finds somebody."""
+        """Step a partition online or offline, and return it after an election; None if none is due or succeeds."""
         leads = state.has_leader and not self._live_brokers.is_offline(partition, state.leader)
         is_online = self.machines.partition(partition) is _P.ONLINE_PARTITION
         if leads != is_online:
@@ -318,7 +318,7 @@ class KafkaController:
                 out.send(Address(NodeId(broker)), order)
 
     def _grant_stops(self, out: Outbox) -> None:
-        """Let brokers go that have no part any more in a partition that others have, too."""
+        """Answer ControlledShutdown once the broker's replicas are offline in all partitions with other replicas."""
         for broker, ask in sorted(self._ungranted.items()):
             if self._live_brokers.stopping.get(broker) != ask.epoch:
                 del self._ungranted[broker]

@@ -1,8 +1,9 @@
 """Define the messages of ZooKeeper mode between brokers, the controller and ZooKeeper.
 
-What it decides: the contents of the messages; those that both modes have are in `replication.roles.messages`.
+What it decides: the fields of the messages; `replication.roles.messages` has the messages that both modes share.
 
-Constraints: frozen values. A session is a broker's life: its epoch is the transaction that made its node.
+Constraints: values are frozen. A broker epoch identifies a session: it is the transaction that created the broker's
+znode.
 
 Source: Kafka LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest, ControlledShutdownRequest,
 KafkaZkClient and KafkaController, 2.8; Apache ZooKeeper Programmer's Guide (ephemeral nodes, versions, watches).

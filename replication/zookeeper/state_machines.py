@@ -1,9 +1,9 @@
 """Step each replica and partition through the states of Kafka's ReplicaStateMachine and PartitionStateMachine.
 
-What it decides: whether a step is taken: the tables (`replication.roles.states.zookeeper`) have it, or it is refused.
+What it decides: whether a step is taken: a step that the tables (`replication.roles.states.zookeeper`) lack is refused.
 
-Constraints: a refused step changes nothing; it is told, in the words of Kafka's state change log, and left out. A
-replica or partition that is not in the book is non-existent, and one that becomes so is taken out of it.
+Constraints: a refused step changes nothing, and is logged in the words of Kafka's state change log. A replica or
+partition without an entry is non-existent, and loses its entry when it becomes so.
 
 Example: a replica whose deletion succeeded and whose broker dies is to become ineligible for deletion; Kafka
 lists no such step, so the log says "Replica [Topic=t,Partition=0,Replica=1] should be in the OfflineReplica,

@@ -4,10 +4,10 @@ What it decides: which replica leads, by the occasion; the change of the partiti
 `replication.rules.partition_change`.
 
 Goals, most important first:
-1. Whoever is elected is in sync, but for an offline partition whose topic allows an unclean election.
-2. An election that finds nobody has failed: it writes nothing, and the partition stays as it was.
+1. The elected replica is in sync, except for an offline partition whose topic allows an unclean election.
+2. An election without a result has failed: it writes nothing, and the partition keeps its state.
 
-Constraints: ties are decided by the order of the assignment; a leader that could stay has no claim to.
+Constraints: ties are decided by the order of the assignment; the current leader has no preference.
 
 How:
 - OFFLINE, for new partitions and those whose leader is gone: the first live replica in sync; all others that are not
@@ -55,7 +55,7 @@ class Strategy(enum.Enum):
     """An operator wants the first replica to lead."""
 
     CONTROLLED_SHUTDOWN = enum.auto()
-    """The leader's broker wants to stop."""
+    """The leader's broker is in controlled shutdown."""
 
 
 def first_in_sync(ballot: Ballot, election: Election, _rules: Rules) -> Elected:
@@ -126,7 +126,8 @@ def elected_uncleanly(
 def without(partition: PartitionState, broker: BrokerId, settings: PartitionSettings) -> PartitionState | None:
     """Return the partition after a replica went offline; None if it is not in the ISR, or nothing changes.
 
-    The last member stays in the ISR, and a leader that goes leaves the partition without one: nobody is elected here.
+    The last member stays in the ISR. If the replica was the leader, the partition is leaderless; this function elects
+    no other.
     """
     if broker not in partition.isr:
         return None

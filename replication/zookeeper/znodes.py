@@ -1,18 +1,18 @@
 """Keep Kafka's znodes: their paths, their contents, and how brokers and the controller write them.
 
-What it decides: which nodes a broker, a controller and an operator touch, on which version each write depends, and
-what one reading of the controller's holds. The rules of the nodes themselves are in `broker.zookeeper`.
+What it decides: which znodes a broker, a controller and an operator write, on which version each write depends, and
+which znodes the controller reads. The rules of znodes themselves are in `broker.zookeeper`.
 
 Goals, most important first:
-1. A controller writes only while the epoch of its election is the last one (KAFKA-6082), and on the version that it
-   has read.
-2. Each has to be told of all that it did not write itself.
+1. A controller writes only while the epoch of its election is the last one (KAFKA-6082), and on the version that it has
+   read.
+2. Each process is notified of every change that it did not write itself.
 
 Constraints: the version of a partition's state is its partition epoch; the version of /controller_epoch is the
-controller epoch; a broker's epoch is the transaction that made its node (KIP-380).
+controller epoch; a broker's epoch is the transaction that created its znode (KIP-380).
 
-How: every method is one request, and returns who has to be told because of it, before the request is answered.
-A topic has one partition. What makes a topic writes its replicas; the controller writes the partition's first state.
+How: every method is one request, and returns the watches that fire before the request is answered. A topic has one
+partition. The request that creates a topic writes its replicas; the controller writes the partition's first state.
 
 Example: a leader writes its ISR: the state in version 4 becomes version 5, and a sequential node under
 /isr_change_notification tells the controller, which removes it when it reads.
@@ -42,7 +42,7 @@ ISR_CHANGES: Final = "/isr_change_notification"
 
 _WATCHED: Final = (IDS, TOPICS, DELETIONS)
 Held: TypeAlias = CreateTopic | PartitionState | BrokerId | int
-"""What nodes hold: a topic its replicas, a partition its state, /controller a broker, /controller_epoch a number."""
+"""The data of a znode: a topic's replicas, a partition's state, the controller's id, or the controller epoch."""
 
 
 @attrs.frozen
