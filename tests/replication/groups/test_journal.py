@@ -6,6 +6,8 @@ import attrs
 import pytest
 
 from broker.clock import ManualClock
+from broker.group.consumer import ConsumerGroup
+from broker.ids import Offset
 from broker.units import TimeMs
 from log.compaction import CleanerOptions, clean, log_to_clean
 from log.log_config import LogConfig
@@ -90,3 +92,14 @@ def test_what_is_not_committed_is_kept_apart() -> None:
     assert [each.offset for each in group.uncommitted] == [offsets[-1]]
     assert len(group.offsets) == 2
     assert offsets[-1] < high
+
+
+def test_a_journal_that_has_read_a_group_writes_only_what_changes_after_that() -> None:
+    group = ConsumerGroup(group_id="g", epoch=1, topics={"t": 3})
+    first = Journal(["t"])
+    stored = [(Offset(number), record) for number, record in enumerate(first.records((group,)))]
+    second = Journal(["t"])
+    assert stored != []
+    known = second.read(stored, Offset(len(stored)))["g"].consumer
+    assert known is not None
+    assert second.records((known,)) == ()

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import attrs
 
+from broker.entropy import SplitMix64
+from broker.group.classic import GroupState
 from broker.group.consumer import ConsumerGroup, ConsumerMember, MemberState
 from broker.group.members import MemberId
-from broker.ids import TopicPartition, partition_id
-from replication.groups.common.invariants import epoch_meaning, legal_target
+from broker.group.records import CommittedOffset
+from broker.group.service import GroupService
+from broker.ids import Offset, TopicPartition, partition_id
+from broker.units import DurationMs, TimeMs
+from replication.groups.common.invariants import epoch_meaning, legal_target, premature_expiry
+from tests.broker.group.test_service import OPTIONS
 
 A, B = MemberId("a"), MemberId("b")
 
@@ -45,3 +51,12 @@ def test_g4_a_member_at_the_target_owns_what_another_still_gives_back() -> None:
     assert list(epoch_meaning(group(member(A, 2), giving))) == []
     (found,) = epoch_meaning(group(member(A, 0), giving))
     assert (found.code, found.what) == ("G4", "t-0 is assigned to a and at b")
+
+
+def test_g8_an_offset_of_a_stable_group_that_is_forgotten_before_its_retention_has_passed() -> None:
+    service = GroupService("g", OPTIONS, SplitMix64(1))
+    service.classic.group.state = GroupState.STABLE
+    value = CommittedOffset(offset=Offset(1), committed_ms=TimeMs(100))
+    assert list(premature_expiry(value, "t", service, DurationMs(50), TimeMs(150))) == []
+    (found,) = premature_expiry(value, "t", service, DurationMs(50), TimeMs(149))
+    assert found.what == "an offset of t is forgotten 49 ms after its commit in STABLE"
