@@ -5,7 +5,7 @@ What it decides: when the consumer's process runs, by the plan; the consumer dec
 Constraints: no message of a former process reaches the next. A frozen process runs its due timers when it goes on, then
 takes the messages that came. A process that ended by itself is started again by its supervisor.
 
-Example: a member that stands still for a minute is out of its group when it goes on, and its commit is refused.
+Example: a member whose process is frozen for a minute is no longer in its group afterwards, and its commit is refused.
 
 Source: ours; the consumer is that of `replication.groups.client`.
 """
@@ -33,7 +33,7 @@ from replication.roles.outbox import Outbox
 from replication.simulation.options import Options
 
 RESTART_MS: Final = DurationMs(5_000)
-"""After how long a supervisor starts a process anew that ended by itself."""
+"""The time after which a supervisor restarts a process that ended by itself."""
 
 _THAW: Final = -1
 _RESTART: Final = -2

@@ -34,7 +34,7 @@ NodeId = NewType("NodeId", int)
 """A process of the simulation: a broker by its id, the controller, or a client."""
 
 Life = NewType("Life", int)
-"""The number of a process's incarnation; messages to an earlier incarnation reach nobody."""
+"""The number of a process's incarnation; messages to an earlier incarnation are dropped."""
 
 CONTROLLER: Final = NodeId(1_000)
 CLIENT_FIRST: Final = NodeId(2_000)

@@ -52,7 +52,7 @@ class Hosting:
     def __init__(self, options: ServiceOptions, entropy: RandomSource, outside: Outside) -> None:
         self.coordinator = BrokerId(0)
         self.service: GroupService | None = GroupService("group", options, entropy)
-        """None while nobody coordinates."""
+        """The group's coordinator; None while no broker coordinates."""
         self.records = StoredRecords()
         self.store_ms = DurationMs(3)
         self._options = options

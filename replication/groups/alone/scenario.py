@@ -25,7 +25,7 @@ from replication.groups.common.events import Event, EventKind
 MEMBER_COUNT_MAX: Final = 200
 PARTITION_COUNT_MAX: Final = 2_000
 DURATION_MS_MAX: Final = 7 * 24 * 60 * MINUTE_MS
-"""A week, as offsets are kept: what a virtual clock walks through while somebody waits."""
+"""The longest scenario, a week, as long as Kafka retains offsets by default."""
 
 
 @attrs.frozen(kw_only=True)
@@ -40,7 +40,7 @@ class MemberSpec:
     remembers_partitions: bool = False
     max_poll_interval_ms: DurationMs | None = None
     poll_ms: DurationMs | None = None
-    """How long its application works on the records of a poll; None for the scenario's setting."""
+    """The time that the application works on the records of a poll; None for the scenario's setting."""
 
     def options(self, common: ClientOptions) -> ClientOptions:
         """Return the member's settings: its own, and those of `common` where it has none."""
@@ -65,9 +65,9 @@ class SingleGroupScenario:
     offsets_retention_ms: DurationMs | None = None
     records_per_second: int = 20
     restart_ms: DurationMs | None = None
-    """After how long a supervisor starts a process again that has ended by itself; None for never."""
+    """The time after which a supervisor restarts a process that ended by itself; None for never."""
     assignor: str | None = None
-    """Of the eager and the consumer protocol, where it is not the default."""
+    """The assignor of the eager and the consumer protocol; None for the default."""
 
     def assignor_of(self, protocol: GroupProtocol) -> str:
         """Return the name of the assignor; raises UsageError where the protocol does not take the one asked for."""

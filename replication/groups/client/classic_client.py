@@ -59,7 +59,7 @@ from replication.groups.client.options import ClientSpec
 from replication.groups.client.subscription_state import Feed
 
 JOIN_TIMEOUT_LAPSE_MS: Final = 5_000
-"""How much longer than the rebalance may take a client waits for its JoinGroup; a constant of Kafka's."""
+"""The time that a client waits for its JoinGroup beyond the rebalance timeout; a constant of Kafka's."""
 
 _HEARTBEAT: Final = "heartbeat"
 _SESSION: Final = "session"
@@ -88,7 +88,7 @@ class ClassicClient(Client):
         self._prepare_began_ms = 0
         self._partition_counts: Mapping[str, int] = {}
         self._assigned_counts: Mapping[str, int] | None = None
-        """What the leader assigned by."""
+        """The partition counts from which the leader made the last assignment."""
 
     @property
     def member_id(self) -> MemberId:

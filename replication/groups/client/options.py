@@ -39,7 +39,7 @@ class ClientSpec:
     group_id: str
     topics: tuple[str, ...]
     assignors: tuple[str, ...]
-    """By name, the preferred one first; of a consumer group's members at most one, the server's."""
+    """The names of the assignors, the preferred first; a member of a consumer group has at most one, the server's."""
     instance_id: InstanceId | None = None
     rack: str | None = None
     revoke_ms: DurationMs = attrs.field(default=DurationMs(0))
