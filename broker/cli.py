@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import os
 import signal
 import sys
@@ -75,6 +76,17 @@ def takes(kind: type[Options]) -> Callable[[Callable[[Options], int]], Callable[
         return call
 
     return decorate
+
+
+class FiniteRange(click.FloatRange):
+    """A number between two bounds; click's own range lets NaN through, which no comparison holds back."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or fail as click does for a value that is out of range."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not in the range {self.min:g}<=x<={self.max:g}.", param, ctx)
+        return number
 
 
 def check_chart(chart: Path | None) -> None:

@@ -18,7 +18,7 @@ from typing import Final
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, check_chart, printable
+from broker.cli import EXIT_REFUSED, FiniteRange, check_chart, printable
 from broker.diagrams import FORMS
 from broker.errors import UsageError
 from broker.ids import INT64_MAX
@@ -61,7 +61,7 @@ _SHOWN_COUNT_MAX: Final = 10
 @click.option("--harsh", "kind", flag_value="harsh", help="Run with every kind of fault, often.")
 @click.option(
     "--minutes",
-    type=click.FloatRange(0.01, MINUTES_MAX),
+    type=FiniteRange(0.01, MINUTES_MAX),
     default=1.0,
     metavar="M",
     help="Length of the run in simulated minutes (default 1).",
@@ -136,7 +136,7 @@ def simulate(
     simulate --quiet --compact --retention-ms 20000 --reset earliest
     simulate --zookeeper --rules 2.8 --seed 18
     simulate --seed 3 --without strict_min_isr --shrink
-    simulate --diagram part --format mermaid
+    simulate --diagram replica --format mermaid
     simulate --harsh --seed 3 --chart run.html
     """
     if diagram is not None:

@@ -15,7 +15,7 @@ from typing import Final
 
 import click
 
-from broker.cli import EXIT_REFUSED
+from broker.cli import EXIT_REFUSED, FiniteRange
 from broker.ids import INT64_MAX
 from broker.units import MINUTE_MS, DurationMs
 from replication.mirror.checks import PROMISES
@@ -43,7 +43,7 @@ MINUTES_MAX: Final = 1_000
 @click.option("--quiet", "kind", flag_value="quiet", help="Run without faults.")
 @click.option(
     "--minutes",
-    type=click.FloatRange(0.1, MINUTES_MAX),
+    type=FiniteRange(0.1, MINUTES_MAX),
     default=1.0,
     metavar="M",
     help="Length of the run in simulated minutes (default 1).",

@@ -73,7 +73,7 @@ from replication.rules.truncation import answer_epoch_end
 
 _NO_ERROR: Final = ErrorCode.NONE
 """The error NONE, looked up once, as the access to an enum member costs as much as making a message."""
-_NOTHING_TOLD: Final = Offset(-1)
+_NOTHING_SENT: Final = Offset(-1)
 
 
 @value
@@ -116,7 +116,7 @@ class LeaderRole:
         self._held: dict[BrokerId, HeldFetch] = {}
         self._waiting: list[WaitingWrite] = []
         self._attempts = 0
-        self._next_replica_role: dict[BrokerId, Offset] = {}
+        self._sent_high_watermarks: dict[BrokerId, Offset] = {}
         """The high watermark in the last fetch response to each follower."""
 
     def begin_session(self, broker_epoch: BrokerEpoch) -> None:
@@ -150,12 +150,12 @@ class LeaderRole:
         records = b""
         if answer.error is _NO_ERROR:
             has_data = answer.diverging is None and request.offset < answer.end_offset
-            is_news = answer.high_watermark > self._next_replica_role.get(request.replica, _NOTHING_TOLD)
-            if may_wait and not has_data and not is_news and answer.diverging is None:
+            is_new = answer.high_watermark > self._sent_high_watermarks.get(request.replica, _NOTHING_SENT)
+            if may_wait and not has_data and not is_new and answer.diverging is None:
                 return False
             if has_data:
                 records = self.log.read(request.offset, self._role_settings.fetch_bytes_max)
-            self._next_replica_role[request.replica] = answer.high_watermark
+            self._sent_high_watermarks[request.replica] = answer.high_watermark
         out.send(sender, FetchResponse(self.partition, fetch.number, answer, records))
         return True
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from broker.cli import EXIT_INTERRUPTED, EXIT_USAGE, run, summary_of
+from broker.cli import EXIT_INTERRUPTED, EXIT_USAGE, FiniteRange, run, summary_of
 from tests.architecture.house import ROOT
 
 ENDLESS = """
@@ -92,3 +92,14 @@ def test_where_neither_output_can_be_written_the_status_says_so() -> None:
     words = [sys.executable, "-m", "broker", "config", "log.retention.ms"]
     with Path("/dev/full").open("w") as full:
         assert subprocess.run(words, cwd=ROOT, stdout=full, stderr=full, check=False).returncode == EXIT_USAGE
+
+
+@pytest.mark.parametrize("text", ["nan", "NaN", "-nan", "inf", "0"])
+def test_a_number_that_no_bound_holds_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command()
+    @click.option("--minutes", type=FiniteRange(0.01, 10))
+    def wait(minutes: float) -> int:
+        raise AssertionError(minutes)
+
+    assert run(wait, "wait", ["--minutes", text]) == 2
+    assert "is not in the range 0.01<=x<=10" in capsys.readouterr().err
