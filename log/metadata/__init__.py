@@ -2,6 +2,26 @@
 
 `decode_record` and `decode_control` read one record; `arrange` takes the files of a directory; `Replay` plays them;
 `view_of` tells a moment as a ClusterView.
+
+- play_order: Decide the order in which the files of a metadata log are replayed.
+- reading: Read a segment or snapshot of the metadata log as records with offset, epoch and time.
+- records: Decode and encode one metadata record: its frame, type, version and fields.
+- control: Decode KRaft's control records: leader changes, voters, headers and footers of snapshots.
+- replay: Replay a metadata log from its beginning: the change at every offset, and the image at any moment.
+- image: Hold a cluster's metadata after one offset of the metadata log as an immutable value.
+- state: Apply metadata records one after another to a cluster's metadata.
+- partition_records: Apply PartitionRecord, PartitionChangeRecord and ClearElrRecord to a partition's image.
+- broker_records: Apply registration records to a broker's image.
+- deltas: Define the change that one metadata record makes, with the state before and after it.
+- moments: Choose the moments of a metadata log to show, and return the cluster's metadata at each.
+- view: Convert a metadata image to a ClusterView, the input of every measure and every report.
+- events: Define the kinds of events in a cluster's history, and one event.
+- history: Derive the events of every step of a metadata log's replay.
+- durations: Sum up how long partitions were leaderless or under-replicated, and how often brokers were fenced.
+- schemas: Define the schemas of the metadata records: one table per record type, with its versions.
+- fields: Define the parts of a record schema: fields with a kind, versions, a tag and a default.
+- wire: Encode and decode the fields of a schema in Kafka's flexible encoding.
+- json_text: Print metadata records as the JSON of Kafka's tools.
 """
 
 from __future__ import annotations

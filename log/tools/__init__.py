@@ -2,4 +2,22 @@
 
 Each module computes and returns; `log.cli` parses the command line and prints. `sources` is the one place that knows
 which files a path names.
+
+- sources: Decide which files a path names: a file, a partition's directory, a log directory, or a metadata log.
+- verify: Check segments, indexes, snapshots and checkpoints for damage.
+- verify_segment: Check one segment: its bytes, its offsets and its indexes.
+- findings: Describe damage by file, position and cause, and count the data read and skipped.
+- stats: Measure the contents of a log: codecs, keys, batches, times, transactions.
+- stats_rows: Print the figures of `brokerside log stats` as JSON, and as names and values.
+- cardinality: Count different keys, exactly up to a million and estimated above.
+- rework: Compact or recover a partition as its broker would, on a copy or in place.
+- rework_plan: Plan a compaction or recovery, print the plan, and carry it out.
+- dump_options: Define the options of a dump: depth, data and its decoding, and a range of offsets.
+- dump_text: Print a segment's files in the format of kafka-dump-log.
+- dump_rows: Print a log's files as JSON, one object per line.
+- dump_index: Print a segment's indexes and producer snapshots in the format of kafka-dump-log.
+- dump_metadata: Print the values of `__cluster_metadata` as `--cluster-metadata-decoder` does: JSON, and no keys.
+- problems: Collect the problems that kafka-dump-log prints after the dump.
+- small_files: Print the small files of a log directory: checkpoints, metadata and the clean-shutdown marker.
+- history_text: Print a metadata log's events and summary as lines of text and as JSON rows.
 """

@@ -1,1 +1,11 @@
-"""Measure how even and how safe a placement is: loads, measures, constraints, audits, changes."""
+"""Measure how even and how safe a placement is: loads, measures, constraints, audits, changes.
+
+- loads: Count which brokers, racks and topics there are, and how much of each quantity stands on each.
+- measures: Measure how evenly whole units are spread over groups, beside the most even spread possible.
+- definitions: Define each measure and state in the words that reports print: formula, unit, range, optimum and source.
+- constraints: Decide which partitions break a named constraint of a placement.
+- broker_share: Define the constraint broker-share: two brokers' shares of one call differ by no more than promised.
+- audit: Find what needs attention in a cluster: racks, topics that crowd on a broker, states of partitions.
+- changes: Compare two moments of one cluster and list what happened to each partition.
+- counts_kernel: Mark partitions on too few racks, in one compiled pass.
+"""

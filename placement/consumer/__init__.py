@@ -1,6 +1,31 @@
 """Assign partitions to consumers exactly as Kafka's assignors do, on columns, and measure an assignment.
 
 Begin with `Group.of(members, topics)` and `load_assignor("sticky").assign(group, entropy)`.
+
+- group: Hold a consumer group in columns: members, subscriptions, topics, owned partitions.
+- assignor: Define the protocol of an assignor: it takes a group and returns an assignment.
+- assignment: Hold an assignor's result: the partitions of each member, in Kafka's order.
+- registry: Load assignors by name: Kafka's own, and those that installed packages offer.
+- client_range: Assign ranges as the client's RangeAssignor: of each topic, the first members get the first partitions.
+- range_racks: Assign ranges as RangeAssignor does with racks: members prefer partitions with a replica in their rack.
+- round_robin: Assign all partitions in order, dealt to the subscribed members in turn, as RoundRobinAssignor.
+- sticky/: Implement the sticky and cooperative-sticky assignors of Kafka's client.
+- server_range: Assign ranges as the server's RangeAssignor.
+- uniform/: Implement the uniform assignor of Kafka's group coordinator.
+- invariants: Check the invariants that every assignment must meet, and the bound on sizes of balanced ones.
+- measures: Measure an assignment: balance, stickiness and racks, each beside the best possible value.
+- optimum: Compute the most even sizes of any assignor, and the most partitions that can stay at these sizes.
+- circles: Keep more partitions with their former members while sizes stay as even as they are.
+- moves: List the moves between a group's former and new assignment, with their reasons.
+- group_spec: Read a consumer group and its former assignment from JSON or the output of kafka-consumer-groups.
+- cli: Define `brokerside groups assign`: print the assignment that Kafka would make for these subscriptions.
+- errors: Define the exceptions of Kafka's assignors as refusals that carry Java's class and message.
+- subscribers: Look up each topic's subscribers, and whether all members subscribe to the same topics.
+- racks: Look up the racks of each partition's replicas, and whether a member can read within its rack.
+- topic_ids: Derive the topic ids that server-side assignors see instead of names.
+- ragged: Store rows of different lengths in two arrays, and sort stably by small numbers.
+- random_assignor: Assign each partition to a random subscriber: an example of a custom assignor.
+- strategies: Provide Hypothesis strategies for consumer groups, and check any assignor in one call.
 """
 
 from placement.consumer.assignment import GroupAssignment

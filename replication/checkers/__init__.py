@@ -1,4 +1,21 @@
-"""Check invariants, client histories and durability of a run, apart from the model that produced it."""
+"""Check invariants, client histories and durability of a run, apart from the model that produced it.
+
+- catalogue: List the invariants by name: the statement of each, when it is checked, and what may break it.
+- steps: Check the invariants after every event; this decides which checks run after an event.
+- records: Check the metadata log: the invariants of each record after the records before it.
+- replicas: Check replicas: each log by itself, each leader's claims, and all replicas of a partition together.
+- clients: Check the history that producers and consumers saw, against itself and against the logs at the end.
+- durability: Find the acknowledged records that are lost, and the event that removed each of them.
+- finding: Describe a violated invariant: its code, its time and partition, and what was seen.
+- reference_log: Keep the committed records of one partition, apart from the model.
+- observed_log: Read one replica's log from its bytes, and compare it with the committed records.
+- view: Define what the checkers see of a cluster: its nodes and its controller.
+- retention_steps: Check the invariants after every event where retention and compaction change logs.
+- retention_logs: Check one log that retention and compaction change (K1, K2, K5 to K7, and I12 as it holds there).
+- retention_model: Decide which records a replica counts as holding where retention and compaction change logs.
+- retention_report: Count what retention and compaction removed, and check what consumers saw of each key.
+- rare: Count the rare states of a run: states that many runs together must reach, or they prove little.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,21 @@
-"""Copy one cluster into another as MirrorMaker 2 does: topics, offset syncs, checkpoints, groups and failover costs."""
+"""Copy one cluster into another as MirrorMaker 2 does: topics, offset syncs, checkpoints, groups and failover costs.
+
+- run: Run two clusters and a mirror on one clock, from the seed to the verdict.
+- process: Run MirrorMaker's process between two clusters: its connectors, and what it loses when it dies.
+- policy: Decide which topics are mirrored, and name them on the target.
+- sync_rule: Decide when MirrorMaker emits an offset sync.
+- sync_store: Translate offsets of the source into offsets of the target by the offset syncs.
+- checkpoints: Decide which checkpoints MirrorMaker emits and which group offsets it sets on the target.
+- records: Encode and decode MirrorMaker's own records: offset syncs, checkpoints and heartbeats.
+- checks: Check a copy against its source after both clusters have healed.
+- outcome: Compute the result of a mirrored run and the cost of a failover at a given time.
+- options: Define the options of a mirrored run: two clusters, their flow, and the times at which the mirror dies.
+- scenarios: Define named scenarios of a mirrored cluster: faults and the expected result.
+- cli: Define the command `mirror`: copy one simulated cluster into another under faults and report the result.
+- partition_clients: Read and write single partitions for the mirror's process, over one connection per cluster.
+- committed: Read the committed records of a partition from its leader's log.
+- layout: Map topics and partitions to the partition numbers of a simulated cluster.
+"""
 
 from __future__ import annotations
 

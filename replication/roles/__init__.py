@@ -1,4 +1,19 @@
-"""Apply the rules as leader, follower, broker and controller: each handles messages and fills an outbox."""
+"""Apply the rules as leader, follower, broker and controller: each handles messages and fills an outbox.
+
+- leader: Model a leader: it answers followers' fetches, accepts writes, and shrinks and expands the ISR.
+- follower: Model a follower: it makes its log a prefix of its leader's log, and keeps it one.
+- controller: Model the active controller: it decides which brokers are live, and which partitions an event changes.
+- broker_role: Model one broker process: it registers, applies metadata, and leads or follows each partition.
+- messages: Define the messages between brokers, controller and clients, and the timers that each sets for itself.
+- states/: Define every state machine of the simulation as a table: the roles step by it, and commands draw it.
+- metadata: Apply the records of the metadata log, in order, to a broker's or the controller's image.
+- replica_log: Hold one replica's real log beside the `LogState` value that the rules read.
+- outbox: Collect the messages and timers that result from one handled message.
+- consumers: Answer a consumer's fetch from a leader's or a follower's log.
+- hosted: Define a further role that a broker hosts beside its replicas, such as a group coordinator.
+- broker_start: Hold what a broker process is started with: its id, its clean shutdown file, and access to its logs.
+- settings: Hold the intervals and sizes that the roles use, with Kafka's defaults.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,26 @@
-"""Run a cluster of brokers on a virtual clock under faults and check the invariants at every step."""
+"""Run a cluster of brokers on a virtual clock under faults and check the invariants at every step.
+
+- run: Run a simulation from its seed to its verdict: a safety phase under faults, then a liveness phase without.
+- cluster: Run a whole cluster in one thread: nodes, controller and clients on a virtual clock.
+- options: Define the options of a simulation: the cluster, its clients, the network, and the rate of each fault.
+- faults: Draw the plan of faults before a run starts; this decides what fails, and when.
+- fault_injection: Apply the faults of a plan to a cluster and undo them.
+- network: Decide when a message between nodes arrives, whether it arrives, and how often.
+- node: Model a machine with a disk on which a broker's process runs, dies and starts again.
+- clients: Run producers and consumers that find leaders, write, read, and note the responses.
+- history: Hold what the clients of a run wrote and read, for the checkers.
+- placing: Place the partitions of a simulated cluster by a placement policy.
+- retention: Run retention and compaction in a simulation: which settings, when, and at which bad moments.
+- shrink: Shrink the plan of a failing run to the fewest faults that still break the same invariant.
+- trace: Write one line per state change of a run, and compute a digest of everything that happened.
+- views: Show one partition of a running simulation: its state, its replicas' logs, and its replicas out of sync.
+- recording: Record each state of each partition, each high watermark of a leader, and each ISR shrink over time.
+- record_text: Format metadata records as lines of text.
+- options_text: Format the options of a run as lines.
+- chart: Draw one simulated run: planned faults, leaders, ISR sizes and high watermarks on one axis of time.
+- chart_faults: Draw the rows of planned faults above a run's chart, one row a broker, and how long each fault lasts.
+- page: Write one simulated run as an HTML page: verdict, command, chart, partitions, planned faults, words.
+"""
 
 from __future__ import annotations
 

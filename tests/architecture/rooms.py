@@ -10,6 +10,11 @@ The docstring draws one room a line: exactly four spaces, the name (a folder wit
 The order of the lines is the import order: a room may import the rooms above it, never one below it. A folder inside a
 package may draw its own rooms too: then all its folders, and any of its modules; modules that it does not draw stand
 below everything drawn.
+
+A folder with many modules lists them for its reader instead, one bullet a line, the important ones first. The order of
+bullets is not the import order; but the list names every module and folder, each once:
+
+- filter: Decide which records of a batch stay.
 """
 
 from __future__ import annotations
@@ -27,10 +32,12 @@ from tests.architecture.imports import imports_of
 
 DRAWN: Final = re.compile(r"^ {4}(?P<name>[a-z][a-z0-9_]*/?) {2,}(?P<sentence>\S.*)$")
 
+LISTED: Final = re.compile(r"^- (?P<name>[a-z][a-z0-9_]*/?): (?P<sentence>\S.*)$")
+
 
 @attrs.frozen
 class Room:
-    """One drawn room: its name as the docstring writes it, its sentence, and the line in the docstring."""
+    """One drawn or listed room: its name as the docstring writes it, its sentence, and the line in the docstring."""
 
     name: str
     sentence: str
@@ -39,9 +46,12 @@ class Room:
 
 def drawn_rooms(module: Module) -> list[Room]:
     """Return the rooms that the docstring of an `__init__` draws, in order; empty when it draws none."""
-    text = ast.get_docstring(module.tree, clean=False) or ""
-    found = ((number, DRAWN.match(line)) for number, line in enumerate(text.splitlines(), start=1))
-    return [Room(match["name"], match["sentence"], number) for number, match in found if match]
+    return _matches(module, DRAWN)
+
+
+def listed_modules(module: Module) -> list[Room]:
+    """Return the modules that the docstring of an `__init__` lists by bullets, in order; empty when it lists none."""
+    return _matches(module, LISTED)
 
 
 def rooms_on_disk(folder: Path) -> set[str]:
@@ -72,6 +82,25 @@ def check_drawings(root: Path, listed: Iterable[Module]) -> Iterator[Complaint]:
                 yield Complaint(module.path, room.line, f"the line of {room.name} is no sentence with a full stop")
 
 
+def check_lists(root: Path, listed: Iterable[Module]) -> Iterator[Complaint]:
+    """Yield lists of modules that differ from the disk, name a module twice, or have a line that is no sentence."""
+    for module in listed:
+        bullets = listed_modules(module) if module.is_package else []
+        if not bullets:
+            continue
+        names = [bullet.name for bullet in bullets]
+        there = rooms_on_disk((root / module.path).parent)
+        for name in sorted(there - set(names)):
+            yield Complaint(module.path, 1, f"the docstring does not list {name}")
+        for at, bullet in enumerate(bullets):
+            if bullet.name not in there:
+                yield Complaint(module.path, bullet.line, f"the docstring lists {bullet.name}, which is not on disk")
+            if bullet.name in names[:at]:
+                yield Complaint(module.path, bullet.line, f"the docstring lists {bullet.name} twice")
+            if not bullet.sentence.endswith("."):
+                yield Complaint(module.path, bullet.line, f"the line of {bullet.name} is no sentence with a full stop")
+
+
 def check_room_arrows(listed: Iterable[Module]) -> Iterator[Complaint]:
     """Yield every import from a room to one that its package draws below it, wherever in a file it is written."""
     everything = list(listed)
@@ -92,7 +121,14 @@ def check_room_arrows(listed: Iterable[Module]) -> Iterator[Complaint]:
 def all_complaints(root: Path, package: str) -> list[Complaint]:
     """Return what is wrong with the rooms of one top-level package, sorted and each once."""
     listed = modules(root, packages=(package,))
-    return sorted({*check_drawings(root, listed), *check_room_arrows(listed)})
+    return sorted({*check_drawings(root, listed), *check_lists(root, listed), *check_room_arrows(listed)})
+
+
+def _matches(module: Module, pattern: re.Pattern[str]) -> list[Room]:
+    """Return the lines of a module's docstring that match a pattern with a name and a sentence."""
+    text = ast.get_docstring(module.tree, clean=False) or ""
+    found = ((number, pattern.match(line)) for number, line in enumerate(text.splitlines(), start=1))
+    return [Room(match["name"], match["sentence"], number) for number, match in found if match]
 
 
 def _room(package: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The check of rooms sees a drawing that is not true, and an import from a room to one drawn below it."""
+"""The check of rooms sees a drawing or list that is not true, and an import from a room to one drawn below it."""
 
 from __future__ import annotations
 
@@ -87,3 +87,26 @@ def test_a_package_must_draw_its_rooms_and_a_folder_inside_need_not(tmp_path: Pa
         "broker/__init__.py:1: the docstring does not draw the room ids",
         "broker/__init__.py:1: the docstring does not draw the room java/",
     ]
+
+
+LIST = '"""Hash.\n\n- hash: Hash strings.\n- tree/: Sort\n- hash: Hash again.\n- gone: Go.\n"""\n'
+
+
+def test_a_list_of_modules_names_each_module_of_its_folder_once(tmp_path: Path) -> None:
+    listed = {"broker/java/__init__.py": LIST, "broker/java/tree/bins.py": "", "broker/java/order.py": ""}
+    assert lines(all_complaints(tree(tmp_path, GOOD | listed), "broker")) == [
+        "broker/java/__init__.py:1: the docstring does not list order",
+        "broker/java/__init__.py:4: the line of tree/ is no sentence with a full stop",
+        "broker/java/__init__.py:5: the docstring lists hash twice",
+        "broker/java/__init__.py:6: the docstring lists gone, which is not on disk",
+    ]
+
+
+def test_a_true_list_is_accepted_in_any_order(tmp_path: Path) -> None:
+    text = '"""Hash.\n\n- order: Order.\n- hash: Hash strings.\n"""\n'
+    files = {
+        "broker/java/__init__.py": text,
+        "broker/java/hash.py": "",
+        "broker/java/order.py": "import broker.java.hash",
+    }
+    assert all_complaints(tree(tmp_path, GOOD | files), "broker") == []

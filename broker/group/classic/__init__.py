@@ -1,7 +1,12 @@
 """Coordinate classic groups, in which the member that leads the group computes the assignment.
 
-`coordinator` takes requests and time and gives answers; `group` is what it knows, `states` what a group may do,
-`refusals` when it says no, `messages` what is said.
+- coordinator: Coordinate one classic group, without I/O: requests and time go in, responses and records come out.
+- group: Hold the state of a classic group: members, generation, leader and protocol.
+- states: Decide what a group may do: its states and the transitions between them, as a table.
+- refusals: Decide which error refuses a classic group's request, as pure functions of the group.
+- messages: Define the requests and responses of a classic group, and the coordinator's own effects.
+- outbox: Collect the responses and records of one classic group until the caller takes them.
+- options: Hold the broker's settings for classic groups.
 """
 
 from __future__ import annotations
