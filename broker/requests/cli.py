@@ -81,9 +81,9 @@ class RequestsOptions:
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random generator.")
 @click.option("--connections", type=_POSITIVE, default=1000, show_default=True, help="Number of client connections.")
-@click.option("--network-threads", type=_POSITIVE, help="num.network.threads (default: Kafka's).")
-@click.option("--io-threads", type=_POSITIVE, help="num.io.threads (default: Kafka's).")
-@click.option("--queue", type=_POSITIVE, help="queued.max.requests (default: Kafka's).")
+@click.option("--network-threads", type=_POSITIVE, help="Network threads, num.network.threads (default 3).")
+@click.option("--io-threads", type=_POSITIVE, help="I/O threads, num.io.threads (default 8).")
+@click.option("--queue", type=_POSITIVE, help="Requests that the queue holds, queued.max.requests (default 500).")
 @click.option(
     "--slow-handlers", type=click.IntRange(min=0), default=0, show_default=True, help="Number of slow handlers."
 )

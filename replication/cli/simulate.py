@@ -129,15 +129,16 @@ def simulate(
     """Run a cluster on a virtual clock under faults and check the invariants at every step.
 
     \b
-    simulate --swarm --seed 7 --minutes 10
-    simulate --harsh --seeds 100
-    simulate --groups 3 --minutes 5
-    simulate --retention --minutes 10
-    simulate --quiet --compact --retention-ms 20000 --reset earliest
-    simulate --zookeeper --rules 2.8 --seed 18
-    simulate --seed 3 --without strict_min_isr --shrink
-    simulate --diagram replica --format mermaid
-    simulate --harsh --seed 3 --chart run.html
+    Examples:
+      brokerside simulate --swarm --seed 7 --minutes 10
+      brokerside simulate --harsh --seeds 100
+      brokerside simulate --groups 3 --minutes 5
+      brokerside simulate --retention --minutes 10
+      brokerside simulate --quiet --compact --retention-ms 20000 --reset earliest
+      brokerside simulate --zookeeper --rules 2.8 --seed 18
+      brokerside simulate --seed 3 --without strict_min_isr --shrink
+      brokerside simulate --diagram replica --format mermaid
+      brokerside simulate --harsh --seed 3 --chart run.html
     """
     if diagram is not None:
         machines = find_machines(diagram)

@@ -13,6 +13,7 @@ Source: ours; click.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import attrs
@@ -41,30 +42,60 @@ _BOUNDS: Final = {
     "elr": ("records", "fences", "losses", "restarts", "shrinks"),
     "quorum": ("records", "voters", "epochs", "restarts", "lost_disks", "directory_ids"),
 }
+_SCOPES: Final = {"truncation": TruncationScope(), "elr": ElrScope(), "quorum": QuorumScope()}
+
+
+def _bound(name: str, text: str, **ranges: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option of a bound; `ranges` has the allowed values for each model that has the bound."""
+    known = "; ".join(
+        f"{model}: {allowed}, default {getattr(_SCOPES[model], name)}" for model, allowed in ranges.items()
+    )
+    return click.option(f"--{name.replace('_', '-')}", name, type=int, metavar="N", help=f"{text} ({known}).")
 
 
 @click.command()
-@click.option("--model", "model_name", type=click.Choice(_MODELS), default="truncation", show_default=True)
-@click.option("--rules", "release", metavar="RELEASE", default="current", show_default=True, help="0.10.2 to 4.1.")
-@click.option("--without", "left_out", metavar="RULE", multiple=True, help="Turn a rule off; may be repeated.")
-@click.option("--records", type=int, help="Records that are ever written.")
-@click.option("--replicas", type=int, help="Replicas (truncation).")
-@click.option("--log-size", type=int, help="Records that a log holds (truncation).")
-@click.option("--epoch-max", type=int, help="Greatest leader epoch, the first is 0 (truncation).")
-@click.option("--unclean-election", is_flag=True, default=None, help="Leaders from outside the ISR (truncation).")
-@click.option("--fences", type=int, help="Brokers fenced in one history (elr).")
-@click.option("--losses", type=int, help="Restarts that lose the end of a log (elr).")
-@click.option("--restarts", type=int, help="Restarts that lose nothing (elr, quorum).")
-@click.option("--shrinks", type=int, help="Followers that the leader drops (elr).")
-@click.option("--voters", type=int, help="Controllers (quorum).")
-@click.option("--epochs", type=int, help="Greatest epoch of the controllers (quorum).")
-@click.option("--lost-disks", type=int, help="Controllers that come back empty (quorum).")
-@click.option("--ids-alone", "directory_ids", flag_value=False, default=None, help="Without KIP-853 (quorum).")
-@click.option("--states", type=click.IntRange(1), help="Give up after so many states.")
-@click.option("--quiet", is_flag=True, help="No progress.")
-@click.option("--list-rules", is_flag=True, help="List the rules that --without takes, and leave.")
-@click.option("--table", is_flag=True, help="Search every known variant and compare with what is expected.")
-@click.option("--full", is_flag=True, help="With --table: the searches that take minutes, too.")
+@click.option(
+    "--model", "model_name", type=click.Choice(_MODELS), default="truncation", help="Model (default truncation)."
+)
+@click.option(
+    "--rules",
+    "release",
+    metavar="RELEASE",
+    default="current",
+    help="Kafka release whose rules apply, 0.10.2 to 4.1 (default current).",
+)
+@click.option("--without", "left_out", metavar="RULE", multiple=True, help="Switch a rule off; may be repeated.")
+@_bound("records", "Records that are ever written", truncation="1 to 5", elr="1 to 4", quorum="0 to 4")
+@_bound("replicas", "Replicas of the partition", truncation="2 to 5")
+@_bound("log_size", "Records that a log holds", truncation="1 to 5")
+@_bound("epoch_max", "Greatest leader epoch; the first is 0", truncation="0 to 7")
+@click.option(
+    "--unclean-election",
+    is_flag=True,
+    default=None,
+    help="Elect leaders from outside the ISR, too (truncation; default: no).",
+)
+@_bound("fences", "Times that a broker is fenced", elr="0 to 6")
+@_bound("losses", "Restarts that lose the end of a log", elr="0 to 6")
+@_bound("restarts", "Restarts that lose nothing", elr="0 to 6", quorum="0 to 4")
+@_bound("shrinks", "Times that the leader drops a follower from the ISR", elr="0 to 4")
+@_bound("voters", "Controllers", quorum="1 to 5")
+@_bound("epochs", "Greatest epoch of the controllers", quorum="1 to 6")
+@_bound("lost_disks", "Controllers that come back with an empty disk", quorum="0 to 4")
+@click.option(
+    "--ids-alone",
+    "directory_ids",
+    flag_value=False,
+    default=None,
+    help="Know controllers by their id alone, without the directory id of KIP-853 (quorum; default: by both).",
+)
+@click.option(
+    "--states", type=click.IntRange(1), metavar="COUNT", help="Stop the search after COUNT states (default: no limit)."
+)
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+@click.option("--list-rules", is_flag=True, help="List the rules that --without takes, and exit.")
+@click.option("--table", is_flag=True, help="Search every known variant and compare with the expected outcome.")
+@click.option("--full", is_flag=True, help="Include the searches that take minutes in --table.")
 def explore(
     model_name: str,
     release: str,
@@ -78,15 +109,18 @@ def explore(
 ) -> int:
     """Search every history within bounds for one in which a committed record is lost.
 
-    Rules are those of current Kafka, of a release, or either less some; the models are "truncation" (late orders
-    to lead and follow), "elr" (fencing, lossy restarts, elections from the ELR) and "quorum" (controllers that vote,
-    fail and lose their disks; it has no rules to leave out).
+    The rules are those of current Kafka or of a release (--rules); --without switches single rules off.
+
+    There are three models. "truncation": replicas truncate their logs while orders to lead and to follow arrive late.
+    "elr": brokers are fenced, restart with the end of their logs lost, and are elected from the ELR. "quorum":
+    controllers vote, fail and lose their disks; this model has no rules to switch off.
 
     \b
-    explore --rules 0.10.2
-    explore --model elr --without strict_min_isr
-    explore --model elr --records 2
-    explore --model quorum --ids-alone
+    Examples:
+      brokerside explore --rules 0.10.2
+      brokerside explore --model elr --without strict_min_isr
+      brokerside explore --model elr --records 2
+      brokerside explore --model quorum --ids-alone
     """
     if list_rules:
         for name, switch in SWITCHES.items():

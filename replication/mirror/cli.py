@@ -61,9 +61,10 @@ def mirror(seed: int, kind: str, minutes: float, seeds: int, scenario: str | Non
     """Copy one cluster into another as MirrorMaker 2 does, and check the copy.
 
     \b
-    mirror --seed 7 --minutes 2
-    mirror --seeds 50
-    mirror --scenario M02
+    Examples:
+      brokerside mirror --seed 7 --minutes 2
+      brokerside mirror --seeds 50
+      brokerside mirror --scenario M02
     """
     if is_list:
         for each in SCENARIOS:

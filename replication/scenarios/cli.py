@@ -12,6 +12,8 @@ Source: ours; click.
 from __future__ import annotations
 
 import json
+from difflib import get_close_matches
+from typing import Final
 
 import click
 
@@ -20,6 +22,10 @@ from broker.errors import UsageError
 from replication.scenarios.catalogue import SCENARIOS
 from replication.scenarios.result import NamedScenario, ScenarioResult
 from replication.simulation.trace import LineSink, discard_line
+
+_NAME_LENGTH_MAX: Final = 100
+"""How much of an unknown name is compared with the known ones."""
+_NAME_WIDTH: Final = max(len(scenario.name) for scenario in SCENARIOS)
 
 
 @click.group(cls=CommandGroup)
@@ -36,7 +42,7 @@ def list_scenarios(*, as_json: bool) -> None:
             about = {"name": scenario.name, "title": scenario.title, "how": scenario.how, "source": scenario.source}
             click.echo(json.dumps(about))
         else:
-            click.echo(f"{scenario.name:<12} {scenario.title}")
+            click.echo(f"{scenario.name:<{_NAME_WIDTH}} {scenario.title}")
 
 
 @scenario.command("run")
@@ -49,11 +55,19 @@ def run_scenario(name: str | None, *, plays_all: bool, as_json: bool) -> int:
         raise UsageError("give the name of one scenario, or --all")
     if plays_all:
         return _run_all(as_json=as_json)
-    found = [scenario for scenario in SCENARIOS if scenario.name == name]
-    if not found:
-        names = ", ".join(scenario.name for scenario in SCENARIOS)
-        raise UsageError(f"there is no scenario '{printable(name or '')}'; there are {names}")
-    return _run_as_json(found[0]) if as_json else _run_one(found[0], click.echo)
+    found = _scenario_named(name or "")
+    return _run_as_json(found) if as_json else _run_one(found, click.echo)
+
+
+def _scenario_named(name: str) -> NamedScenario:
+    """Return the scenario `name`, in any case; raise UsageError with the nearest name when there is none."""
+    by_name = {scenario.name.lower(): scenario for scenario in SCENARIOS}
+    wanted = name[:_NAME_LENGTH_MAX].lower()
+    if (found := by_name.get(name.lower())) is not None:
+        return found
+    near = get_close_matches(wanted, by_name, n=1)
+    hint = f"the nearest is {by_name[near[0]].name}; " if near else ""
+    raise UsageError(f"there is no scenario '{printable(name)}'; {hint}`brokerside scenario list` prints all names")
 
 
 def _run_one(scenario: NamedScenario, on_line: LineSink) -> int:
@@ -84,7 +98,8 @@ def _run_all(*, as_json: bool) -> int:
         if as_json:
             click.echo(json.dumps(_as_json(scenario, result)))
         else:
-            click.echo(f"{scenario.name:<12} {'; '.join(result.differences) or 'as expected':<14} {scenario.title}")
+            verdict = "; ".join(result.differences) or "as expected"
+            click.echo(f"{scenario.name:<{_NAME_WIDTH}} {verdict:<14} {scenario.title}")
     if not as_json:
         click.echo(f"{len(SCENARIOS)} scenarios, {failed} otherwise than expected")
     return EXIT_REFUSED if failed else 0

@@ -201,3 +201,10 @@ def test_the_command_prints_json() -> None:
     (report,) = json.loads(result.output)
     assert report["requests_per_second"] == 500
     assert set(report["all_kinds"]["phases"]) == set(PHASES)
+
+
+def test_the_help_names_kafkas_defaults() -> None:
+    printed = " ".join(CliRunner().invoke(requests_command, ["--help"]).output.split())
+    defaults = Settings.of(Scope.BROKER, {})
+    for name in ("num.network.threads", "num.io.threads", "queued.max.requests"):
+        assert f"{name} (default {defaults[name]})." in printed

@@ -46,7 +46,7 @@ def test_a_rule_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_scenarios_are_listed_and_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(scenario, "scenario", ["list"]) == 0
-    assert "S20          Clean crash of the leader\n" in capsys.readouterr().out
+    assert "S20           Clean crash of the leader\n" in capsys.readouterr().out
     assert run(scenario, "scenario", ["run", "S20"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("S20: Clean crash of the leader\n")
@@ -55,7 +55,15 @@ def test_scenarios_are_listed_and_run(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_an_unknown_scenario_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(scenario, "scenario", ["run", "S99\x1b"]) == 2
-    assert capsys.readouterr().err.startswith(r"scenario: there is no scenario 'S99\x1b'; there are S01, ")
+    listed = "`brokerside scenario list` prints all names\n"
+    assert capsys.readouterr().err == rf"scenario: there is no scenario 'S99\x1b'; {listed}"
+    assert run(scenario, "scenario", ["run", "s01-befor"]) == 2
+    assert capsys.readouterr().err == f"scenario: there is no scenario 's01-befor'; the nearest is S01-before; {listed}"
+
+
+def test_a_scenario_is_found_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(scenario, "scenario", ["run", "s01-BEFORE"]) == 0
+    assert capsys.readouterr().out.startswith("S01-before: ")
 
 
 def test_the_older_mode_knows_no_elr_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:

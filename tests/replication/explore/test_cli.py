@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from broker.cli import run
+from broker.errors import UsageError
+from replication.explore import ElrScope, QuorumScope, TruncationScope
 from replication.explore.cli import explore
 from replication.rules.switches import SWITCHES
 
@@ -74,3 +78,24 @@ def test_the_rules_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = explored(capsys, "--list-rules")
     assert status == 0
     assert [line.split()[0] for line in out.splitlines()] == list(SWITCHES)
+
+
+def test_the_help_names_the_bounds_that_the_models_take(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = explored(capsys, "--help")
+    assert status == 0
+    options = re.findall(r"--([a-z-]+) N (.*?)\)\.", " ".join(out.split()))
+    bounds = [
+        (name, *bound)
+        for name, text in options
+        for bound in re.findall(r"(truncation|elr|quorum): (\d) to (\d), default (\d)", text)
+    ]
+    assert len(bounds) == 14
+    scopes = {"truncation": TruncationScope, "elr": ElrScope, "quorum": QuorumScope}
+    for option, model, least, most, default in bounds:
+        name = option.replace("-", "_")
+        assert getattr(scopes[model](), name) == int(default)
+        scopes[model](**{name: int(least)})
+        scopes[model](**{name: int(most)})
+        for beyond in (int(least) - 1, int(most) + 1):
+            with pytest.raises(UsageError, match=f"allowed are {least} to {most}"):
+                scopes[model](**{name: beyond})

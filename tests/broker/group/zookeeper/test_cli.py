@@ -9,7 +9,7 @@ import pytest
 from broker.cli import run
 from broker.entropy import SplitMix64
 from broker.group.zookeeper import HerdOptions, herd_episodes
-from broker.group.zookeeper.cli import herd_command
+from broker.group.zookeeper.cli import _ROWS, herd_command
 from replication.groups.cli import groups
 
 
@@ -20,7 +20,7 @@ def herd(*arguments: str) -> int:
 def test_a_column_for_each_episode_shows_the_herd_effect(capsys: pytest.CaptureFixture[str]) -> None:
     assert herd() == 0
     printed = capsys.readouterr().out
-    assert "20 consumers, 60 partitions, no coordinator" in printed
+    assert "20 consumers, 60 partitions, no coordinator, seed 0" in printed
     (heads,) = [line for line in printed.splitlines() if "one dies" in line]
     assert [head.strip() for head in heads.strip("┃").split("┃")] == [
         "", "20 start", "one more joins", "one dies"
@@ -59,6 +59,25 @@ def test_the_help_says_what_the_two_troubles_are(capsys: pytest.CaptureFixture[s
     assert "Herd effect: one change wakes every consumer" in printed
     assert "Split brain: two consumers that have read different members compute ranges that overlap" in printed
     assert "brokerside groups herd --consumers 40 --seed 3 --json" in printed
+
+
+def test_the_help_names_the_json_key_of_every_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert herd("--consumers", "3", "--json") == 0
+    keys = set(json.loads(capsys.readouterr().out)["episodes"][0]) - {"what"}
+    assert herd("--help") == 0
+    helped = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
+    named = {word.strip(): line[2].strip() for line in helped for word in line if word.strip() in keys}
+    assert set(named) == keys
+    assert set(named.values()) == set(_ROWS)
+
+
+def test_twice_the_group_makes_the_reads_that_the_help_names() -> None:
+    once, twice = (
+        herd_episodes(HerdOptions(consumer_count=count, partition_count=3 * count), SplitMix64(0)) for count in (20, 40)
+    )
+    reads = [(before.report.read_count, after.report.read_count) for before, after in zip(once, twice, strict=True)]
+    assert reads[0] == (10_189, 76_784)
+    assert [round(after / before, 1) for before, after in reads] == [7.5, 3.6, 4.1]
 
 
 @pytest.mark.parametrize(
