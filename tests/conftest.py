@@ -10,6 +10,7 @@ the pure code shows within seconds, and not after the minute that a session cost
 
 from __future__ import annotations
 
+import signal
 from typing import Final
 
 import pytest
@@ -26,6 +27,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ci")
+
+# A run in a shell's background inherits an ignored SIGINT, and so would each process that a test interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW_TIERS: Final = ("kafka", "browser", "spark")  # In the order in which they run, after the fast tier.
 
