@@ -1,4 +1,4 @@
-"""What each measure and state means, in the words that reports print.
+"""Define each measure and state in the words that reports print.
 
 One table for the measures of `placement.balance.measures` and one for the states and audits of
 `placement.balance.audit`: formula, unit, range, optimum and source, so that every number on a page can be

@@ -1,4 +1,4 @@
-"""One figure: its column's name, formula, unit, range, best possible value, and source.
+"""Count what each broker, rack and topic of a cluster holds: replicas, leaders, bytes.
 
 What it decides: which brokers, racks and topics there are (those that hold nothing included)
 and how much of each quantity stands on each, or that the dump does not say.
