@@ -25,7 +25,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "dump": ("log.cli.dump", "Print the contents of files, as kafka-dump-log does."),
     "history": ("log.cli.history", "Print the events of a cluster, read from its metadata log."),
     "recover": ("log.cli.recover", "Recover partitions as a broker does after a crash."),
-    "stats": ("log.cli.stats", "Measure the contents of logs, and what compaction would save."),
+    "stats": ("log.cli.stats", "Measure the contents of logs and estimate the bytes that compaction would save."),
     "verify": ("log.cli.verify", "Check whether files are damaged; exit with status 1 if any is."),
 }
 """For each command its module, where it is named `command`, and the first sentence of its help."""

@@ -272,6 +272,10 @@ def _start(jvm: Jvm, folder: Path, app_name: str, master: str, options: Mapping[
         raise SessionError(f"{what}: {shorten(_first_line(error), 300)}") from error
     if not is_local(master):
         spark.sparkContext.addPyFile(str(zip_packages(folder / "brokerside.zip")))
+    # A JVM that a signal ended cuts its connection, of which socketserver would print a traceback.
+    server: Any = getattr(spark.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
     return spark
 
 
