@@ -20,6 +20,9 @@ import pytest
 
 from tests.architecture.house import PACKAGES, ROOT, tracked_files
 
+ONLY_IN_READMES = (".md", ".png")
+"""Endings of tracked files that no wheel needs: the packages' READMEs, and the pictures that they show."""
+
 
 def builds() -> bool:
     """Whether this interpreter has the builder of wheels, and a setuptools that knows licence expressions."""
@@ -89,8 +92,8 @@ def test_the_wheel_holds_packages_assets_and_the_licence_and_no_tests(installed:
     assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
     assert [package for package in PACKAGES if f"{package}/py.typed" not in names] == []
     tracked = [path.relative_to(ROOT) for path in tracked_files(ROOT)]
-    ours = {path.as_posix() for path in tracked if path.parts[0] in PACKAGES and path.suffix != ".md"}
-    assert ours - set(names) == set()
+    shipped = [path for path in tracked if path.parts[0] in PACKAGES and path.suffix not in ONLY_IN_READMES]
+    assert {path.as_posix() for path in shipped} - set(names) == set()
     for ending in (".toml", ".css", ".js"):
         assert any(name.endswith(ending) for name in names), ending
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
