@@ -2,6 +2,7 @@
 
     errors          Raise InputError, CorruptDataError or RefusedError, by whose fault it is.
     ids             Name brokers, topics, partitions, epochs and offsets by types of their own.
+    releases        Name the releases of Kafka that answers are given for.
     units           Read and print sizes in bytes and durations in milliseconds.
     clock           Pass time as a parameter: a clock that only its owner moves.
     entropy         Pass chance as a parameter: SplitMix64, and java.util.Random bit for bit.
@@ -47,6 +48,7 @@ from broker.errors import (
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionId, TopicPartition
 from broker.java.string_hash import java_map_order, java_set_copy_order, java_string_hash
 from broker.registration import BrokerInput, BrokerState, Registration, broker_step, heartbeat_input, register
+from broker.releases import NEWEST, Release
 from broker.units import DurationMs, SizeBytes, TimeMs, format_size, parse_size
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ else:  # These need numpy.
 
 
 __all__ = (
+    "NEWEST",
     "AdminOperationError",
     "BrokerEpoch",
     "BrokerId",
@@ -85,6 +88,7 @@ __all__ = (
     "RandomSource",
     "RefusedError",
     "Registration",
+    "Release",
     "Scope",
     "Setting",
     "Settings",

@@ -28,6 +28,7 @@ import click
 
 from broker.errors import BrokersideError, RefusedError, UsageError
 from broker.printable import printable as printable  # Commands take it from here.
+from broker.releases import NEWEST, Release
 
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2
@@ -87,6 +88,27 @@ class FiniteRange(click.FloatRange):
         if math.isnan(number):
             self.fail(f"{value} is not in the range {self.min:g}<=x<={self.max:g}.", param, ctx)
         return number
+
+
+class ReleaseType(click.ParamType[Release]):
+    """The type of an option that names a release of Kafka."""
+
+    name = "release"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Release:
+        """Return the release that `value` names; fail with the allowed ones for any other text."""
+        if isinstance(value, Release):
+            return value
+        try:
+            return Release(str(value))
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+def kafka_option() -> Any:
+    """Return the option `--kafka RELEASE`, which passes a Release named `release` to a command."""
+    text = f"Release of Kafka whose answer is given, such as 4.1 (default {NEWEST})."
+    return click.option("--kafka", "release", type=ReleaseType(), metavar="RELEASE", default=NEWEST, help=text)
 
 
 def check_chart(chart: Path | None) -> None:
