@@ -1,4 +1,4 @@
-"""`python -m replication explore|groups|mirror|scenario|simulate …`: the same as the commands of `brokerside`."""
+"""Run `python -m replication explore|groups|mirror|scenario|simulate`, the same commands as those of `brokerside`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replication.scenarios.cli import scenario
 
 @click.group(cls=CommandGroup)
 def replication() -> None:
-    """Several brokers agreeing, and failing."""
+    """Explore, simulate and mirror clusters of several brokers under faults."""
 
 
 for command in (explore, groups, mirror, scenario, simulate):

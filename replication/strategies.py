@@ -61,7 +61,7 @@ _PLACES: Final = ("in sync", "out of sync", "eligible")
 
 
 class EventKind(enum.Enum):
-    """An event of a broker, as the controller sees it."""
+    """Name the events of a broker, as the controller sees them."""
 
     FENCE = "its session ends"
     UNFENCE = "it is back, its log whole"
@@ -71,14 +71,14 @@ class EventKind(enum.Enum):
 
 @attrs.frozen
 class Event:
-    """One event of one broker."""
+    """Describe one event of one broker."""
 
     kind: EventKind
     broker: BrokerId
 
 
 class PolicyFailure(AssertionError):  # noqa: N818 - a finding about a policy, not an error of the caller.
-    """An election policy elected a wrong broker; `ballot` is the smallest such election that was found."""
+    """Report that an election policy elected a wrong broker; `ballot` is the smallest such election that was found."""
 
     def __init__(self, ballot: Ballot, election: Election, elected: Elected, what: str) -> None:
         self.ballot = ballot

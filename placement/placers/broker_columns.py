@@ -80,7 +80,7 @@ class BrokerColumns:
 
     @property
     def count(self) -> int:
-        """Number of brokers."""
+        """Return the number of brokers."""
         return len(self.ids)
 
 

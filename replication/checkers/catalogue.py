@@ -23,7 +23,7 @@ import attrs
 
 @attrs.frozen
 class Invariant:
-    """One invariant: its name, its statement, when it is checked, and what may break it."""
+    """Describe one invariant: its name, its statement, when it is checked, and what may break it."""
 
     name: str
     statement: str

@@ -25,7 +25,7 @@ from replication.rules.produce import ACKS_ALL, Fate
 
 
 class WriteView(Protocol):
-    """One write of a producer, as `replication.simulation.history` records it."""
+    """Describe one write of a producer, as `replication.simulation.history` records it."""
 
     value: int
     partition: int
@@ -36,36 +36,36 @@ class WriteView(Protocol):
 
     @property
     def offset(self) -> int:
-        """The offset in the leader's answer, -1 if there was none."""
+        """Return the offset in the leader's answer, -1 if there was none."""
         ...
 
 
 class SightingView(Protocol):
-    """One record that a consumer received."""
+    """Describe one record that a consumer received."""
 
     @property
     def consumer(self) -> int:
-        """The consumer that received the record."""
+        """Return the consumer that received the record."""
         ...
 
     @property
     def partition(self) -> int:
-        """The record's partition."""
+        """Return the record's partition."""
         ...
 
     @property
     def offset(self) -> int:
-        """The record's offset."""
+        """Return the record's offset."""
         ...
 
     @property
     def value(self) -> int:
-        """The record's value."""
+        """Return the record's value."""
         ...
 
     @property
     def is_reset(self) -> bool:
-        """Whether the consumer reset its position just before."""
+        """Return whether the consumer reset its position just before."""
         ...
 
 

@@ -28,7 +28,7 @@ from replication.rules.produce import ACKS_ALL, Fate
 
 @attrs.frozen
 class LostRecord:
-    """An acknowledged record that cannot be read any more.
+    """Describe an acknowledged record that no consumer can read any more.
 
     `cause` names the allowed cause of the loss, "" if no event explains it. `event` removed the record from the last
     broker that had it, "" if a broker still has it.
@@ -43,7 +43,7 @@ class LostRecord:
 
     @property
     def is_anywhere(self) -> bool:
-        """Whether a broker still has it."""
+        """Return whether some broker still has the record."""
         return not self.event
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class LostRecord:
 
 @attrs.frozen
 class DurabilityReport:
-    """The number of acknowledged records, and those of them that are lost."""
+    """Hold the number of acknowledged records, and those of them that are lost."""
 
     acked_count: int
     acked_by_one_count: int
@@ -61,7 +61,7 @@ class DurabilityReport:
 
     @property
     def lost_for_no_reason(self) -> tuple[LostRecord, ...]:
-        """The lost records with acks=all for which no event may be the cause."""
+        """Return the lost acks=all records that no allowed cause explains."""
         return tuple(record for record in self.lost if record.acks == ACKS_ALL and not record.cause)
 
 

@@ -9,7 +9,7 @@ from broker.units import TimeMs
 
 @attrs.frozen
 class Finding:
-    """One violation; `code` is a key of `INVARIANTS`, `partition` is -1 for none."""
+    """Describe one violation; `code` is a key of `INVARIANTS`, `partition` is -1 for none."""
 
     code: str
     at_ms: TimeMs

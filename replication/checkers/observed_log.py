@@ -31,7 +31,7 @@ REMEMBERED_COUNT_MAX: Final = 4_096
 
 @value
 class Entry:
-    """One record: its leader epoch, its value, and its producer's id and sequence."""
+    """Hold one record: its leader epoch, its value, and its producer's id and sequence."""
 
     epoch: int
     value: int
@@ -41,7 +41,7 @@ class Entry:
 
 @value
 class LogChange:
-    """The change since the last reading: entries from `first_offset` on are new, `taken` are those that were truncated.
+    """Hold the change of a log since the last reading: entries from `first_offset` on are new, `taken` were truncated.
 
     `is_first` says that this was the first reading of the log, which counts as a truncation too.
     """
@@ -53,7 +53,7 @@ class LogChange:
 
 
 class Decoder:
-    """Decodes batches into entries; the last batches are remembered, as replicas hold the same ones."""
+    """Decode batches into entries, and cache the last batches, because replicas hold the same ones."""
 
     def __init__(self) -> None:
         self._remembered: dict[bytes, tuple[Entry, ...]] = {}
@@ -131,7 +131,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 class ObservedLog:
-    """One replica's log in one incarnation of its broker; `former` is the log of the incarnation before."""
+    """Follow one replica's log in one incarnation of its broker; `former` is the log of the incarnation before."""
 
     def __init__(self, log: ReplicaLog, life: int, broker: BrokerId, former: ObservedLog | None = None) -> None:
         self.log = log
@@ -154,7 +154,7 @@ class ObservedLog:
         self._position = 0
 
     def read_on(self, decoder: Decoder) -> LogChange:
-        """Read what was appended and truncated since the last reading."""
+        """Read the records appended and truncated since the last reading."""
         log, cut_to = self.log, self.log.cut_to
         is_cut, is_first = cut_to is not None, self.version < 0
         taken: list[Entry] = []

@@ -30,7 +30,7 @@ from replication.rules.partition import PartitionState
 
 
 class Rare(enum.Enum):
-    """A rare state."""
+    """Name the rare states that many runs together must reach."""
 
     LEADERLESS = "a partition lost its leader and nobody could be elected"
     ELECTED_CLEANLY = "another leader was elected from the ISR"
@@ -87,7 +87,7 @@ _READ_ERRORS: Final = {
 
 
 class RareStates:
-    """The number of times that a run was in each rare state."""
+    """Count how many times a run was in each rare state."""
 
     def __init__(self) -> None:
         self.seen: Counter[Rare] = Counter()

@@ -33,14 +33,14 @@ Broken = tuple[str, int, str]
 
 @attrs.frozen
 class UncleanElection:
-    """The election of a leader that was in neither ISR nor ELR."""
+    """Describe the election of a leader that was in neither ISR nor ELR."""
 
     leader: BrokerId
     leader_epoch: int
 
 
 class RecordReader:
-    """Reads the metadata log, and keeps its own image of it."""
+    """Read the metadata log, and keep a separate image of it."""
 
     def __init__(self, settings: PartitionSettings, rare: RareStates) -> None:
         self.offset = 0
@@ -70,7 +70,7 @@ class RecordReader:
         return self._unclean.pop(partition, [])
 
     def read_on(self, log: Sequence[MetadataRecord], *, grows: bool) -> Iterator[Broken]:
-        """Yield the violations of the records from `offset` on; `grows` says that a leader changed the ISR."""
+        """Yield the violations of the records from `offset` on; `grows` means that a leader's request wrote them."""
         while self.offset < len(log):
             record = log[self.offset]
             self.offset += 1

@@ -22,7 +22,7 @@ from replication.rules.partition import AlterPartitionRequest, PartitionState
 
 @attrs.frozen
 class Loss:
-    """Committed records that an unclean election lost, from `start_offset` on."""
+    """Describe a loss: an unclean election removed the committed records from `start_offset` on."""
 
     at_ms: TimeMs
     partition: int
@@ -32,7 +32,7 @@ class Loss:
 
 
 class ReferenceLog:
-    """The committed records of one partition, and what the checkers know of its replicas."""
+    """Hold the committed records of one partition, and the checkers' knowledge of its replicas."""
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
@@ -70,5 +70,5 @@ class ReferenceLog:
 
     @property
     def is_tainted(self) -> bool:
-        """Whether an unclean election has happened."""
+        """Return whether an unclean election has happened."""
         return self.clean_from_epoch > 0

@@ -41,7 +41,7 @@ def check_log(
 def check_bounds(
     reference: ReferenceLog, node: NodeView, observed: ObservedLog, change: LogChange, agreed_before: int
 ) -> Iterator[Broken]:
-    """Check the bounds of one log after a change, and what a truncation took from it (I13, I16)."""
+    """Check the bounds of one log after a change, and the records that a truncation removed (I13, I16)."""
     log = observed.log.log
     if not log.log_start_offset <= log.last_stable_offset <= log.high_watermark <= log.log_end_offset:
         yield "I13", f"broker {node.broker} has the bounds {log}"
@@ -89,7 +89,7 @@ def check_claims(
     *,
     by_metadata: bool,
 ) -> Iterator[Broken]:
-    """Check a leader's state (I3, I14, I15, I27), and add what it has committed to the reference.
+    """Check a leader's state (I3, I14, I15, I27), and add its committed records to the reference log.
 
     `by_metadata` says that the leader has just read metadata.
     """

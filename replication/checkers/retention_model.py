@@ -1,4 +1,4 @@
-"""Follow logs that retention and compaction change: which record was at each offset, and which is still there.
+"""Follow logs that retention and compaction change: the record that was at each offset, and the records still there.
 
 What it decides: which records a replica counts as holding. The reference log keeps every record that was ever
 committed. An observed log has no gaps either: below the log start, and where compaction removed records, it has the
@@ -43,7 +43,7 @@ NO_KEY: Final = b""
 
 @value
 class Held:
-    """One record in a log; `key` is empty for none."""
+    """Hold one record of a log; `key` is empty for none."""
 
     offset: int
     entry: Entry
@@ -54,14 +54,14 @@ class Held:
 
 @value
 class HeldBatch:
-    """One batch in a log, perhaps without records; it ends before `next_offset`."""
+    """Hold one batch of a log, perhaps without records; the batch ends before `next_offset`."""
 
     records: tuple[Held, ...]
     next_offset: int
 
 
 class RetainedReferenceLog(ReferenceLog):
-    """The committed records of one partition, with their keys."""
+    """Hold the committed records of one partition, with their keys."""
 
     def __init__(self, partition: int) -> None:
         super().__init__(partition)
@@ -92,7 +92,7 @@ class RetainedReferenceLog(ReferenceLog):
                 observed.begin_history()
 
     def before(self, start: int, end: int, following: Entry) -> list[Entry]:
-        """Return the records from `start` to before `end` in the history in which `following` is at `end`.
+        """Return the records from `start` to `end` (exclusive) that precede the record `following` at `end`.
 
         The same offset and leader epoch is the same record after the same log (I11), so that each record leads to the
         one before it. Empty if one of these records was never seen.
@@ -132,7 +132,7 @@ class RetainedReferenceLog(ReferenceLog):
 
 
 def is_expired(references: Mapping[int, ReferenceLog], partition: int, offset: int) -> bool:
-    """Return whether some replica's log started behind an offset, so that it may not know the record's producer."""
+    """Return whether some replica's log started above an offset, so that the record's producer may be forgotten."""
     reference = references.get(partition)
     if not isinstance(reference, RetainedReferenceLog):
         return False
@@ -151,7 +151,7 @@ def may_skip(references: Mapping[int, ReferenceLog], partition: int, offset: int
 
 
 class BatchReader:
-    """Decodes batches as they are; the same bytes are decoded once."""
+    """Decode batches without filling their gaps; the same bytes are decoded once."""
 
     def __init__(self) -> None:
         self._remembered: dict[bytes, HeldBatch] = {}
@@ -214,7 +214,7 @@ class _Filling(Decoder):
 
 
 class RetainedObservedLog(ObservedLog):
-    """One replica's log without gaps, and the gaps; `new_gaps` came with the last reading."""
+    """Follow one replica's log and its gaps; `new_gaps` came with the last reading."""
 
     def __init__(
         self,
@@ -237,7 +237,7 @@ class RetainedObservedLog(ObservedLog):
         self._filling = _Filling(self)
 
     def read_on(self, decoder: Decoder) -> LogChange:
-        """Read what was appended and truncated since the last reading."""
+        """Read the records appended and truncated since the last reading."""
         self.new_gaps = []
         cut_to = self.log.cut_to
         if cut_to is not None:
@@ -255,7 +255,7 @@ class RetainedObservedLog(ObservedLog):
         self._forgotten = 0
 
     def agree(self, committed: list[Entry]) -> int:
-        """Return the number of first entries that equal the committed ones, or need not any more."""
+        """Return how many first entries equal the committed ones; entries below a log start count as equal."""
         self._forget_before(max(self.log.log.log_start_offset, self.truth.let_go))
         return super().agree(committed)
 

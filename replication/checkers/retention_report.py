@@ -28,7 +28,7 @@ from replication.rules.produce import Fate
 
 @attrs.frozen
 class RetentionReport:
-    """The numbers of acknowledged records that expired or were superseded, and of those that consumers missed.
+    """Count the acknowledged records that expired or were superseded, and those that consumers missed.
 
     `unread_count` counts records that expired before a consumer could read them, each for each such consumer.
     """

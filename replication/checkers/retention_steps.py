@@ -35,7 +35,7 @@ from replication.rules.settings import PartitionSettings
 
 
 class RetentionStepChecker(StepChecker):
-    """A step checker for logs under `retention`; clocks show `wall_clock_ms` at the start."""
+    """Check every step of logs under `retention`; clocks show `wall_clock_ms` at the start."""
 
     def __init__(
         self, settings: PartitionSettings, retention: Retention, wall_clock_ms: int, note_high: NoteHigh | None = None
@@ -47,7 +47,7 @@ class RetentionStepChecker(StepChecker):
         self._has_jumped = False
 
     def after(self, cluster: CheckedCluster, node: NodeId, message: Message, out: Outbox) -> None:
-        """Check what `node` can have changed by handling `message`; `out` is what it sent."""
+        """Check what `node` can have changed by handling `message`; `out` holds the messages that it sent."""
         if node < CONTROLLER:
             machine = cluster.nodes[BrokerId(node)]
             if type(message) is DeleteRecords:

@@ -65,7 +65,7 @@ FINDING_COUNT_MAX = 100
 
 
 class StepChecker:
-    """Keeps the reference log of every partition, and the findings.
+    """Keep the reference log of every partition, and the findings.
 
     `note_high` is called with (time, partition, broker, high watermark) whenever a leader's high watermark changes.
     """
@@ -82,7 +82,7 @@ class StepChecker:
         self._decoder = Decoder()
 
     def after(self, cluster: CheckedCluster, node: NodeId, message: Message, out: Outbox) -> None:
-        """Check what `node` can have changed by handling `message`; `out` is what it sent."""
+        """Check what `node` can have changed by handling `message`; `out` holds the messages that it sent."""
         if node < CONTROLLER:
             machine = cluster.nodes[BrokerId(node)]
             if type(message) in PARTITION_MESSAGES:

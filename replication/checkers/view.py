@@ -17,45 +17,45 @@ from replication.roles.replica_log import ReplicaLog
 
 
 class NodeView(Protocol):
-    """One machine; `role` is None while its process is down."""
+    """Define the checkers' view of one machine; `role` is None while its process is down."""
 
     broker: BrokerId
     role: BrokerRole | None
 
     @property
     def clock_ahead_ms(self) -> int:
-        """The milliseconds by which the machine's clock is ahead."""
+        """Return the milliseconds by which the machine's clock is ahead."""
         ...
 
     @property
     def life(self) -> int:
-        """The number of the process's incarnation."""
+        """Return the number of the process's incarnation."""
         ...
 
     @property
     def lossy_life(self) -> int:
-        """The last incarnation that ended with a loss of records, -1 for none."""
+        """Return the last incarnation that ended with a loss of records, -1 for none."""
         ...
 
     @property
     def logs(self) -> Mapping[int, ReplicaLog]:
-        """The logs that the present incarnation has opened, by partition."""
+        """Return the logs that the present incarnation has opened, by partition."""
         ...
 
 
 class CheckedCluster(Protocol):
-    """A cluster as the checkers see it."""
+    """Define the checkers' view of a cluster."""
 
     controller: ControllerRole
 
     @property
     def now_ms(self) -> TimeMs:
-        """The time, in milliseconds."""
+        """Return the time, in milliseconds."""
         ...
 
     @property
     def nodes(self) -> Mapping[BrokerId, NodeView]:
-        """The machines by broker."""
+        """Return the machines by broker."""
         ...
 
 

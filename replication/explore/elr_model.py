@@ -58,7 +58,7 @@ _LEDGER_BITS: Final = 12
 
 @attrs.frozen(kw_only=True)
 class ElrScope:
-    """The bounds of the model: how often each event may happen in one history.
+    """Bound the model: how often each event may happen in one history.
 
     A loss is a restart that loses the end of the log; a restart loses nothing. The return of a broker in the same
     incarnation, after a broken connection, is not bounded.
@@ -84,14 +84,14 @@ class ElrScope:
 
 
 class Ledger(NamedTuple):
-    """The records ever committed, and the number of the next record."""
+    """Hold the records ever committed, and the number of the next record."""
 
     committed: tuple[Record, ...]
     next_record: int
 
 
 class BrokerEvent(NamedTuple):
-    """One event of a broker, and the controller's state after it.
+    """Describe one event of a broker, and the controller's state after it.
 
     `changes_partition` says that the partition's state changes; `lossy` that the broker loses the end of its log.
     """
@@ -111,7 +111,7 @@ _WAYS_BACK: Final = (
 
 
 class ElrModel:
-    """The model under one release's rules and one election policy; see the module.
+    """Model brokers with fenced sessions and lossy logs, under one release's rules and one election policy.
 
     A state is the numbers of the disks, the leader, the controller's state and the ledger, packed into one int. Steps
     are cached by the numbers that they depend on. Raises UsageError for rules that do not truncate on fetch.

@@ -51,14 +51,14 @@ PRESENT: Final = PartitionEpoch(1)
 
 
 class Disk(NamedTuple):
-    """One broker's log of the partition, and its high watermark."""
+    """Hold one broker's log of the partition, and its high watermark."""
 
     log: tuple[Record, ...]
     high_watermark: int
 
 
 class ControllerState(NamedTuple):
-    """The controller's state, the AlterPartition request in flight, and the events that may still happen."""
+    """Hold the controller's state, the AlterPartition request in flight, and the events that may still happen."""
 
     partition: PartitionState
     statuses: tuple[BrokerStatus, ...]
@@ -70,7 +70,7 @@ class ControllerState(NamedTuple):
 
     @property
     def brokers(self) -> Mapping[BrokerId, BrokerStatus]:
-        """The registered brokers."""
+        """Return the registered brokers."""
         return {BrokerId(broker): status for broker, status in enumerate(self.statuses)}
 
     def with_status(self, broker: int, status: BrokerStatus, partition: PartitionState | None) -> ControllerState:
@@ -80,7 +80,7 @@ class ControllerState(NamedTuple):
 
 
 class ElrSteps:
-    """The steps under one partition's settings and one election policy."""
+    """Compute the steps under one partition's settings and one election policy."""
 
     def __init__(self, settings: PartitionSettings, policy: ElectionPolicy) -> None:
         self.settings = settings

@@ -22,7 +22,7 @@ Value = TypeVar("Value", bound=Hashable)
 
 
 class Interned(Generic[Value]):
-    """A table of values and their numbers, below a limit of 2 ** `bits`."""
+    """Number the values of one table; the numbers stay below 2 ** `bits`."""
 
     __slots__ = ("_numbers", "limit", "values")
 

@@ -47,7 +47,7 @@ _BITS: Final = 32
 
 
 class Harm(enum.Enum):
-    """A violation that the search looks for."""
+    """Name the violations that the search looks for."""
 
     TWO_LEADERS = enum.auto()
     """Two voters lead in the same epoch."""
@@ -58,7 +58,7 @@ class Harm(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class QuorumScope:
-    """The bounds of the model, and the violations that the search looks for.
+    """Bound the model, and choose the violations that the search looks for.
 
     `directory_ids` says whether a voter is identified by its directory id too (KIP-853).
     """
@@ -85,7 +85,7 @@ class QuorumScope:
 
 
 class QuorumState(NamedTuple):
-    """The voters, the records ever committed, and the events that may still happen."""
+    """Hold the voters, the records ever committed, and the events that may still happen."""
 
     voters: tuple[Voter, ...]
     committed: tuple[Record, ...]
@@ -99,7 +99,7 @@ class QuorumState(NamedTuple):
 
 
 class QuorumModel:
-    """The model within a scope; a state is the number of a `QuorumState`."""
+    """Model a quorum within a scope; a state is the number of a `QuorumState`."""
 
     def __init__(self, scope: QuorumScope) -> None:
         self.scope = scope

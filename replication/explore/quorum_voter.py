@@ -42,7 +42,7 @@ LEADER_CHANGE: Final = -1
 
 
 class Voter(NamedTuple):
-    """One voter. `votes` are the votes for a candidate, `ends` the other voters' log ends as a leader knows them.
+    """Hold one voter: `votes` are a candidate's votes, `ends` the other voters' log ends as a leader knows them.
 
     `is_known` says that the voter's directory id is in the voter set: a voter is an id and a directory id (KIP-853), so
     a voter that has lost its disk no longer counts.

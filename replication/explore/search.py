@@ -33,7 +33,7 @@ import attrs
 
 
 class Model(Protocol):
-    """A finite model: a state is an int, and each step has a description."""
+    """Define a finite model: a state is an int, and each step has a description."""
 
     def initial(self) -> int:
         """Return the state in which every history begins."""
@@ -61,7 +61,7 @@ class Model(Protocol):
 
 @attrs.frozen
 class Progress:
-    """The progress of a search: the depth of the level just finished, and the states found so far."""
+    """Report the depth of the level just finished, and the states found so far."""
 
     depth: int
     state_count: int
@@ -69,7 +69,7 @@ class Progress:
 
 @attrs.frozen
 class Outcome:
-    """The outcome of a search.
+    """Hold the outcome of a search.
 
     `history` is empty if no reachable state violates the invariant; else it starts with the initial state and ends with
     the violating state, which `fault` describes. `is_complete` says that the search did not stop at `state_count_max`.
@@ -85,7 +85,7 @@ class Outcome:
 
     @property
     def holds(self) -> bool:
-        """Whether the search has checked every reachable state and found no violation."""
+        """Return whether the search has checked every reachable state and found no violation."""
         return self.fault is None and self.is_complete
 
 

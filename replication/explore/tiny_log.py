@@ -24,7 +24,7 @@ LATER: Final = TimeMs(10**9)
 
 
 class Record(NamedTuple):
-    """One record: its number among all records ever written, and the leader epoch of its append."""
+    """Hold one record: its number among all records ever written, and the leader epoch of its append."""
 
     number: int
     epoch: int

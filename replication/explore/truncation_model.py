@@ -52,7 +52,7 @@ _CONTROL_BITS: Final = 24
 
 @attrs.frozen(kw_only=True)
 class TruncationScope:
-    """The bounds of the model; leader epochs run from 0 to `epoch_max`."""
+    """Bound the model; leader epochs run from 0 to `epoch_max`."""
 
     replicas: int = 3
     log_size: int = 2
@@ -68,7 +68,7 @@ class TruncationScope:
 
 
 class TruncationModel:
-    """The model under one release's rules; a state packs the replicas' numbers and the controller's."""
+    """Model truncation under one release's rules; a state packs the replicas' numbers and the controller's."""
 
     def __init__(self, scope: TruncationScope, rules: Rules = CURRENT) -> None:
         self.scope = scope

@@ -47,7 +47,7 @@ _UNCHANGED: Final = PartitionEpoch(0)
 
 
 class Replica(NamedTuple):
-    """One replica's log, high watermark and leader epoch; `isr` is used on a leader only."""
+    """Hold one replica's log, high watermark and leader epoch; `isr` is used on a leader only."""
 
     log: tuple[Record, ...]
     high_watermark: int
@@ -57,14 +57,14 @@ class Replica(NamedTuple):
 
 
 class Order(NamedTuple):
-    """One LeaderAndIsr request of the controller; its leader epoch is its index among the requests."""
+    """Describe one LeaderAndIsr request; its leader epoch is its index among the controller's requests."""
 
     leader: int
     isr: tuple[int, ...]
 
 
 class Control(NamedTuple):
-    """The controller: every request sent so far, the ISR now, and the number of the next record."""
+    """Hold the controller's state: every request sent so far, the ISR now, and the number of the next record."""
 
     orders: tuple[Order, ...]
     isr: tuple[int, ...]
@@ -72,7 +72,7 @@ class Control(NamedTuple):
 
 
 class TruncationSteps:
-    """The steps under one release's rules, for a partition on the brokers `ids`."""
+    """Compute the steps under one release's rules, for a partition on the brokers `ids`."""
 
     def __init__(self, rules: Rules, ids: tuple[int, ...]) -> None:
         self.rules = rules

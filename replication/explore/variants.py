@@ -29,7 +29,7 @@ from replication.rules.switches import CURRENT, Rules, rules_of, without
 
 @attrs.frozen
 class Variant:
-    """One row of the table; `depth` is the number of steps to the violation, None if there is no violation."""
+    """Describe one variant; `depth` is the number of steps to the violation, None if there is no violation."""
 
     name: str
     scope: TruncationScope | ElrScope

@@ -56,7 +56,7 @@ class _Known:
 
 
 class GroupChecker:
-    """The checks of all groups of a run; each breach is noted the first time only.
+    """Check all groups of a run; note each breach the first time only.
 
     `hosted_roles` holds the coordinator role of each running broker.
     """
@@ -78,7 +78,7 @@ class GroupChecker:
         """The member id, generation and partitions that each member was last seen to have."""
 
     def after(self, cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
-        """Check what an event may have changed."""
+        """Check every group that an event may have changed."""
         if node > CONTROLLER:
             self._look_at_member(cluster, node)
             return
@@ -111,7 +111,7 @@ class GroupChecker:
                     self._check_log(cluster, hosted, shard, service)
 
     def authority(self, cluster: Cluster, group_id: str) -> GroupService | None:
-        """Return the group on the leader of its partition, by the controller's metadata; None while it loads."""
+        """Return a group on the leader of its partition, by the controller's metadata; None while it loads."""
         partition = self._layout.of_group(group_id)
         state = cluster.controller.image.partitions.get(partition)
         if state is None or not state.has_leader:
@@ -126,7 +126,7 @@ class GroupChecker:
         return shard.services.get(group_id)
 
     def note(self, now_ms: TimeMs, found: Iterable[Broken], group_id: str) -> None:
-        """Keep breaches that are new as findings."""
+        """Add breaches that are new to the findings."""
         for broken in found:
             named = attrs.evolve(broken, what=f"{group_id}: {broken.what}")
             if named not in self._seen:

@@ -1,4 +1,4 @@
-"""Run `brokerside groups assign|herd|simulate`: the commands about consumer groups, each from the room it belongs to.
+"""Run `brokerside groups assign|herd|simulate`, the commands about consumer groups.
 
 Source: ours.
 """
@@ -15,7 +15,7 @@ from replication.groups.alone.cli import simulate_command
 
 @click.group(cls=CommandGroup)
 def groups() -> None:
-    """Show who gets which partitions of a consumer group, and what rebalances cost."""
+    """Show which member gets which partitions of a consumer group, and what rebalances cost."""
 
 
 for command in (assign_command, herd_command, simulate_command):

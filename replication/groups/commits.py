@@ -1,4 +1,4 @@
-"""Check from outside that the committed offsets that members were shown can have come about.
+"""Check that some order of the commits explains each committed offset that members were shown.
 
 What it decides: which offset fetches no order of the commits explains.
 
@@ -48,7 +48,7 @@ _NEVER: Final = TimeMs(1 << 62)
 
 @attrs.define(eq=False)
 class CommitMade:
-    """One commit of one partition; `is_acked` and `is_refused` are set once its response is certain."""
+    """Record one commit of one partition; `is_acked` and `is_refused` are set once its response is certain."""
 
     key: tuple[str, TopicPartition]
     offset: Offset
@@ -59,7 +59,7 @@ class CommitMade:
     is_refused: bool = False
 
     def answer(self, error: ErrorCode, now_ms: TimeMs) -> None:
-        """Take the response of the commit."""
+        """Record the response of the commit."""
         if error is ErrorCode.NONE:
             self.is_acked, self.end_ms = True, now_ms
         elif error in REFUSED:
@@ -68,7 +68,7 @@ class CommitMade:
 
 @attrs.frozen
 class OffsetShown:
-    """A member was shown its group's committed offset; None where nothing was committed."""
+    """Record the committed offset that a member was shown; None if the group had committed nothing."""
 
     key: tuple[str, TopicPartition]
     offset: Offset | None
@@ -79,14 +79,14 @@ class OffsetShown:
 
 @attrs.frozen
 class Impossible:
-    """A shown offset that no order of the commits explains."""
+    """Describe a shown offset that no order of the commits explains."""
 
     shown: OffsetShown
     why: str
 
 
 class CommitHistory:
-    """All commits and offset fetches of a run."""
+    """Record all commits and offset fetches of a run."""
 
     def __init__(self) -> None:
         self.commits: list[CommitMade] = []
@@ -95,7 +95,7 @@ class CommitHistory:
         """When records of a group may have been lost, by an unclean election; by group, in order."""
 
     def impossible(self) -> Iterator[Impossible]:
-        """Yield the offset fetches that cannot be explained."""
+        """Yield the offset fetches that no order of the commits explains."""
         by_key: dict[tuple[str, TopicPartition], list[CommitMade]] = {}
         for commit in self.commits:
             by_key.setdefault(commit.key, []).append(commit)

@@ -21,7 +21,7 @@ from replication.roles.messages import HostedMessage, NodeId
 
 @attrs.frozen
 class GroupRequest(HostedMessage):
-    """A client's request; responses to tickets below `floor` need not be kept any more."""
+    """Carry a client's request; the broker may forget its responses to tickets below `floor`."""
 
     client: NodeId
     session: int
@@ -33,7 +33,7 @@ class GroupRequest(HostedMessage):
 
 @attrs.frozen
 class GroupResponse(HostedMessage):
-    """The response to a request."""
+    """Carry the response to a request."""
 
     broker: BrokerId
     session: int
@@ -43,7 +43,7 @@ class GroupResponse(HostedMessage):
 
 @attrs.frozen
 class RequestProbe(HostedMessage):
-    """A client's question whether these requests are still under way."""
+    """Ask a broker whether these requests are still under way."""
 
     session: int
     tickets: tuple[Ticket, ...]
@@ -51,7 +51,7 @@ class RequestProbe(HostedMessage):
 
 @attrs.frozen
 class ProbeResult(HostedMessage):
-    """The broker's answer to a probe: it works on `waiting`; other requests, or their responses, are lost."""
+    """Answer a probe: the broker works on `waiting`; other requests, or their responses, are lost."""
 
     broker: BrokerId
     session: int
@@ -61,7 +61,7 @@ class ProbeResult(HostedMessage):
 
 @attrs.frozen
 class ShardRead(HostedMessage):
-    """A broker's timer: its shard has read the partition of `__consumer_offsets`; `number` tells shards apart."""
+    """Tell a broker that a shard has read its partition of `__consumer_offsets`; `number` tells shards apart."""
 
     partition: int
     number: int
@@ -69,7 +69,7 @@ class ShardRead(HostedMessage):
 
 @attrs.frozen
 class ShardDue(HostedMessage):
-    """A broker's timer: a coordinator has something to do now."""
+    """Tell a broker that a coordinator has work to do now."""
 
     partition: int
     number: int
@@ -77,28 +77,28 @@ class ShardDue(HostedMessage):
 
 @attrs.frozen
 class MemberDue(HostedMessage):
-    """A member's timer: its consumer has something to do, if `number` is still the newest."""
+    """Tell a member that its consumer has work to do, if `number` is still the newest."""
 
     number: int
 
 
 @attrs.frozen
 class ProbeDue(HostedMessage):
-    """A member's timer: probe the requests that are under way."""
+    """Tell a member to probe the requests that are under way."""
 
     session: int
 
 
 @attrs.frozen
 class EventDue(HostedMessage):
-    """A member's timer: the event at this place of its plan happens."""
+    """Tell a member that the event at this index of its plan happens."""
 
     place: int
 
 
 @attrs.frozen
 class FetchNext(HostedMessage):
-    """A member's timer: fetch a partition, if `number` is still the newest request for it."""
+    """Tell a member to fetch a partition, if `number` is still the newest request for it."""
 
     partition: int
     number: int

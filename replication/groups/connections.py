@@ -1,4 +1,4 @@
-"""Keep both ends of the connections between members and brokers: each request is taken once and answered once.
+"""Keep both ends of the connections between members and brokers; each request is taken once and answered once.
 
 What it decides: when a client learns that a response will not come: when its broker says that it does not work on the
 request, or says nothing for `answer_ms_max`.
@@ -40,7 +40,7 @@ PROBE_MS: Final = DurationMs(1_000)
 
 @attrs.frozen
 class Caller:
-    """The client that waits for a response: its address, session and ticket."""
+    """Name a client that waits for a response: its address, session and ticket."""
 
     sender: Address
     session: int
@@ -55,7 +55,7 @@ class _BrokerEnd:
 
 
 class BrokerEnds:
-    """A broker's ends of its connections, by client."""
+    """Hold a broker's ends of its connections, by client."""
 
     def __init__(self, broker: BrokerId) -> None:
         self._broker = broker
@@ -71,14 +71,14 @@ class BrokerEnds:
         return Caller(sender, asked.session, asked.ticket)
 
     def answer(self, caller: Caller, response: Response, out: Outbox) -> None:
-        """Send a response, and keep it until the client is done with it."""
+        """Send a response, and keep it until the client acknowledges it by `floor`."""
         end = self._ends.get(caller.sender.node)
         if end is not None and end.session == caller.session and caller.ticket in end.answers:
             end.answers[caller.ticket] = response
         out.send(caller.sender, GroupResponse(self._broker, caller.session, caller.ticket, response))
 
     def probe(self, probe: RequestProbe, sender: Address, out: Outbox) -> None:
-        """Tell a client which requests are under way, after sending the responses that it may have missed."""
+        """Answer a probe with the requests under way, after the responses that the client may have missed."""
         end = self._end(sender, probe.session)
         if end is None:
             return
@@ -107,7 +107,7 @@ class _UnderWay:
 
 
 class ClientEnds:
-    """A client's ends of its connections, in one session."""
+    """Hold a client's ends of its connections, in one session."""
 
     def __init__(self, node: NodeId, session: int, group_id: str, silence_ms_max: DurationMs) -> None:
         self.session = session
@@ -120,7 +120,7 @@ class ClientEnds:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is under way."""
+        """Return whether no request is under way."""
         return not self._under_way
 
     def send(self, send: Send, broker: BrokerId, now_ms: TimeMs, out: Outbox) -> None:
@@ -131,7 +131,7 @@ class ClientEnds:
         out.send(Address(NodeId(broker)), asked)
 
     def hear(self, answer: GroupResponse) -> bool:
-        """Take a response; return whether the client still waited for it."""
+        """Take a response; return whether the client still waited for the response."""
         self._silent_since.pop(answer.broker, None)
         return answer.session == self.session and self._under_way.pop(answer.ticket, None) is not None
 

@@ -60,7 +60,7 @@ _Asked = tuple[NodeId, int, Ticket]
 
 
 class GroupsExtension:
-    """The groups of one run; `counts` counts, `checker` and `history` find breaches."""
+    """Add groups to one run; `counts` counts, `checker` and `history` find breaches."""
 
     def __init__(self, options: Options, plan: GroupsPlan) -> None:
         self.plan = plan
@@ -93,7 +93,7 @@ class GroupsExtension:
         cluster.watches.append(self._after)
 
     def missing(self, cluster: Cluster) -> str | None:
-        """Return why a group has not recovered yet (L8); None if all have."""
+        """Return the reason why a group has not recovered yet (L8); None if all have."""
         for group_id in self.plan.group_ids:
             service = self.checker.authority(cluster, group_id)
             if service is None:
@@ -121,7 +121,7 @@ class GroupsExtension:
         self._trace.line(now_ms, f"{member.plan.spec.name} {text}")
 
     def sent(self, member: Member, send: Send, now_ms: TimeMs) -> None:
-        """Remember a member's commit or offset fetch."""
+        """Record a member's commit or offset fetch."""
         request, spec = send.request, member.plan.spec
         asked = member.node, member.session, send.ticket
         if isinstance(request, OffsetCommitRequest):
@@ -148,7 +148,7 @@ class GroupsExtension:
                     self.history.shown.append(OffsetShown(key, offset, spec.name, start_ms, now_ms))
 
     def noted(self, member: Member, note: Note, now_ms: TimeMs) -> None:
-        """Count what a consumer did."""
+        """Count one note of a consumer."""
         spec = member.plan.spec
         broken = self.counts.note(spec.group_id, note)
         if broken:

@@ -1,4 +1,4 @@
-"""Fetch for a group's member: from the leaders of the partitions that it owns, ahead of its polls.
+"""Fetch for a group's member from the leaders of its partitions, ahead of its polls.
 
 What it decides: what a poll can return: records that have arrived and stand at the consumer's position.
 
@@ -57,7 +57,7 @@ class _Fetched:
 
 
 class Fetcher:
-    """The fetched records of one consumer, which reads them as its feed."""
+    """Hold one consumer's fetched records, which the consumer reads as its feed."""
 
     def __init__(self, options: Options, layout: Layout, entropy: RandomSource) -> None:
         self._options = options
@@ -67,12 +67,12 @@ class Fetcher:
         self._question = 0
 
     def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
-        """Return the offset behind the last record that has arrived."""
+        """Return the offset after the last record that has arrived."""
         fetched = self._fetched.get(self._layout.number_of(partition))
         return Offset(0) if fetched is None else fetched.end
 
     def follow(self, reader: SubscriptionState, out: Outbox) -> None:
-        """Fetch the partitions that the consumer owns, from its positions on; drop the others."""
+        """Fetch the partitions that the consumer owns, from its positions on; drop all other partitions."""
         positions = {self._layout.number_of(commit.partition): commit.offset for commit in reader.commits()}
         self._fetched = {number: fetched for number, fetched in self._fetched.items() if number in positions}
         for number, position in sorted(positions.items()):
@@ -90,7 +90,7 @@ class Fetcher:
             self._ask(due.partition, out)
 
     def on_leader(self, response: MetadataResponse, out: Outbox) -> None:
-        """Take a metadata response, and fetch from the leader that it names."""
+        """Take a metadata response, and fetch from the leader in it."""
         fetched = self._fetched.get(response.partition)
         if fetched is None or fetched.number != response.number:
             return

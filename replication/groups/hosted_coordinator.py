@@ -1,4 +1,4 @@
-"""Host the group coordinator on its broker: one shard for each partition of `__consumer_offsets` that it leads.
+"""Host the group coordinator on a broker: one shard per partition of `__consumer_offsets` that the broker leads.
 
 What it decides: who answers a request: the shard of the group's partition, or the hosted role itself with an error
 where its broker does not coordinate the group.
@@ -45,7 +45,7 @@ _NO_TICKET = Ticket(0)
 
 @attrs.frozen(kw_only=True)
 class HostedRoleOptions:
-    """The settings of every broker's coordinator; reading a partition takes up to `load_ms_max`."""
+    """Hold the settings of every broker's coordinator; reading a partition takes up to `load_ms_max`."""
 
     layout: Layout
     service: ServiceOptions
@@ -55,7 +55,7 @@ class HostedRoleOptions:
 
 
 class HostedCoordinator:
-    """One broker's coordinator."""
+    """Host one broker's coordinator."""
 
     def __init__(self, host: Host, options: HostedRoleOptions, clock: Clock, entropy: RandomSource) -> None:
         self.host = host
@@ -68,7 +68,7 @@ class HostedCoordinator:
 
     @property
     def broker(self) -> BrokerId:
-        """The broker that hosts this role."""
+        """Return the broker that hosts this role."""
         return self.host.broker
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
@@ -85,7 +85,7 @@ class HostedCoordinator:
                 self._on_shard_message(shard, message, out)
 
     def on_gained(self, partition: int, leader_epoch: LeaderEpoch, now_ms: TimeMs, out: Outbox) -> None:
-        """Begin to read a partition that the broker now leads, unless it is read already."""
+        """Begin to read a partition that the broker now leads, unless it is being read already."""
         if partition < self._options.layout.first_internal or partition in self.shards:
             return
         self._shard_count += 1
@@ -96,7 +96,7 @@ class HostedCoordinator:
         out.wake(DurationMs(delay_ms), ShardRead(partition, number))
 
     def on_lost(self, partition: int, now_ms: TimeMs, out: Outbox) -> None:
-        """Drop the groups of a partition that the broker leads no more."""
+        """Drop the groups of a partition that the broker no longer leads."""
         shard = self.shards.pop(partition, None)
         if shard is not None:
             shard.close(self._now_ms, out)

@@ -27,23 +27,23 @@ from broker.ids import TopicPartition
 
 @attrs.frozen
 class Layout:
-    """Topics with partition counts, and the number of partitions of `__consumer_offsets`."""
+    """Hold topics with partition counts, and the number of partitions of `__consumer_offsets`."""
 
     topics: tuple[tuple[str, int], ...]
     offsets_partition_count: int
 
     @property
     def first_internal(self) -> int:
-        """The first partition of `__consumer_offsets`, behind those of all topics."""
+        """Return the number of the first partition of `__consumer_offsets`, after those of all topics."""
         return sum(count for _, count in self.topics)
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The partition count of each topic."""
+        """Return the partition count of each topic."""
         return dict(self.topics)
 
     def number_of(self, partition: TopicPartition) -> int:
-        """Return the cluster's number of a topic's partition."""
+        """Return the cluster-wide number of a topic's partition."""
         before = 0
         for name, count in self.topics:
             if name == partition.topic:
@@ -53,5 +53,5 @@ class Layout:
         raise AssertionError(f"there is no topic {partition.topic}")
 
     def of_group(self, group_id: str) -> int:
-        """Return the cluster's number of the `__consumer_offsets` partition that stores a group."""
+        """Return the cluster-wide number of the `__consumer_offsets` partition that stores a group."""
         return self.first_internal + offsets_partition(group_id, self.offsets_partition_count)

@@ -40,7 +40,7 @@ _RESTART: Final = -2
 
 
 class Observer(Protocol):
-    """An observer of what members do."""
+    """Observe members' events, requests and responses."""
 
     def acted(self, member: Member, text: str, now_ms: TimeMs) -> None:
         """Observe an event of a member."""
@@ -60,7 +60,7 @@ class Observer(Protocol):
 
 
 class Member:
-    """One member, a client of the cluster; `client` is None while its process is down."""
+    """Run one member as a client of the cluster; `client` is None while its process is down."""
 
     def __init__(
         self, node: NodeId, plan: MemberPlan, surroundings: tuple[Options, Layout], entropy: RandomSource, eye: Observer
@@ -91,7 +91,7 @@ class Member:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the member's process runs."""
+        """Return whether the member's process runs."""
         return self.client is not None and not self.client.is_over
 
     def begin(self, out: Outbox) -> None:

@@ -44,5 +44,5 @@ def records_of(log: PartitionLog) -> Iterator[tuple[Offset, OffsetsRecord]]:
 
 
 def read_groups(journal: Journal, log: PartitionLog) -> dict[str, StoredGroup]:
-    """Return what a log holds, by group id, read by the journal of its partition."""
+    """Return the groups stored in a log, by group id; `journal` reads the records."""
     return journal.read(records_of(log), log.high_watermark)

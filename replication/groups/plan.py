@@ -1,4 +1,4 @@
-"""Draw the members of a run's groups, and the events that they meet, from the run's seed.
+"""Draw the members of a run's groups, and the events of each member, from the run's seed.
 
 What it decides: when members start, crash, close, freeze and stall.
 
@@ -57,7 +57,7 @@ TRACE_TEXTS: Final[Mapping[EventKind, str]] = MappingProxyType(
 
 @attrs.frozen
 class MemberPlan:
-    """A member of a group: its spec, its protocol, and its events in order of time."""
+    """Describe a group's member: its spec, its protocol, and its events in order of time."""
 
     spec: ClientSpec
     protocol: GroupProtocol
@@ -65,7 +65,7 @@ class MemberPlan:
 
     @property
     def stays(self) -> bool:
-        """Whether the member runs at the end of the plan."""
+        """Return whether the member runs at the end of the plan."""
         ends = [
             event.kind for event in self.events if event.kind in (EventKind.START, EventKind.CRASH, EventKind.CLOSE)
         ]
@@ -74,7 +74,7 @@ class MemberPlan:
 
 @attrs.frozen(kw_only=True)
 class GroupsPlan:
-    """All members of a run, and the layout of their topics."""
+    """Hold all members of a run, and the layout of their topics."""
 
     layout: Layout
     members: tuple[MemberPlan, ...]
@@ -82,11 +82,11 @@ class GroupsPlan:
 
     @property
     def group_ids(self) -> tuple[str, ...]:
-        """The group ids, in order."""
+        """Return the group ids, in order."""
         return tuple(sorted({member.spec.group_id for member in self.members}))
 
     def lines(self) -> Iterator[str]:
-        """Yield one line a group: its protocol, its member count, and the partition that stores it."""
+        """Yield one line per group: its protocol, its member count, and the partition that stores it."""
         for group_id in self.group_ids:
             members = [member for member in self.members if member.spec.group_id == group_id]
             yield (

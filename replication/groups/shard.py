@@ -64,7 +64,7 @@ class _Waiting:
 
 
 class Shard:
-    """The groups of one partition; `tell` sends a response to a caller."""
+    """Coordinate the groups of one partition; `tell` sends a response to a caller."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Shard:
         self._await(now_ms, out)
 
     def on_due(self, host: Host, due: ShardDue, now_ms: TimeMs, out: Outbox) -> None:
-        """Do what is due by `now_ms`."""
+        """Run the coordinators' timers that are due by `now_ms`."""
         if due.number != self.number or self.is_loading:
             return
         self._wakes_ms = None
@@ -142,7 +142,7 @@ class Shard:
         self._await(now_ms, out)
 
     def close(self, now_ms: TimeMs, out: Outbox) -> None:
-        """Answer every waiting caller that the coordinator has moved."""
+        """Answer NOT_COORDINATOR to every waiting caller."""
         for _, service in sorted(self.services.items()):
             for output in service.unload(now_ms):
                 assert isinstance(output, Reply), output

@@ -28,7 +28,7 @@ from replication.mirror.sync_store import SyncStore
 
 
 def target_partition(policy: DefaultPolicy, source: str, target: str, partition: TopicPartition) -> TopicPartition:
-    """Return the target's partition for one of the source; a topic that came from the target has its original name."""
+    """Return the target partition of a source partition; a topic copied from the target gets its old name."""
     if policy.topic_source(partition.topic) == target:
         return TopicPartition(policy.original_topic(partition.topic), partition.partition)
     return TopicPartition(policy.remote_topic(source, partition.topic), partition.partition)

@@ -55,7 +55,7 @@ class Copy:
 
 @attrs.frozen
 class MirrorFinding:
-    """Describe one broken promise."""
+    """Describe one violated guarantee of the mirror."""
 
     code: str
     what: str
@@ -65,7 +65,7 @@ class MirrorFinding:
 
 
 def check_copy(copy: Copy, *, is_once: bool) -> Iterable[MirrorFinding]:
-    """Yield what is wrong with a copy's records; `is_once` means that no failure excuses a duplicate."""
+    """Yield the mismatches of a copy's records; `is_once` means that no failure excuses a duplicate."""
     where = str(copy.partition)
     present = set(copy.target)
     for offset, value in enumerate(copy.source):
@@ -96,13 +96,13 @@ def check_syncs(copy: Copy, syncs: Iterable[OffsetSync]) -> Iterable[MirrorFindi
 
 
 def missed(copy: Copy, upstream: Offset, downstream: Offset) -> int:
-    """Return how many records of the source from `upstream` on are not on the target from `downstream` on."""
+    """Return how many source records from `upstream` on are missing from the target from `downstream` on."""
     ahead = set(copy.target[downstream:])
     return sum(value not in ahead for value in copy.source[upstream:])
 
 
 def read_again(copy: Copy, upstream: Offset, downstream: Offset) -> int:
-    """Return how many records of the target from `downstream` on a group at `upstream` has already read."""
+    """Return how many target records from `downstream` on equal a record below `upstream` of the source."""
     read = set(copy.source[:upstream])
     return sum(value in read for value in copy.target[downstream:])
 

@@ -23,7 +23,7 @@ from replication.simulation.run import Outcome
 
 @attrs.frozen
 class Failover:
-    """Hold the cost for a group that goes on at the target at `at_ms`.
+    """Hold the cost of a failover at `at_ms` for a group that continues at the target.
 
     `missed_count` counts unread records that it would never read, `read_again_count` records that it reads a second
     time, `behind_count` records committed on the source and not copied yet.
@@ -68,7 +68,7 @@ class MirrorOutcome:
 
     @property
     def is_clean(self) -> bool:
-        """Return whether no promise was broken."""
+        """Return whether the mirror kept every guarantee."""
         return not self.findings
 
 
@@ -93,7 +93,7 @@ def failovers_of(standing: FailoverState, copies: Mapping[TopicPartition, Copy])
 def check_failovers(
     failovers: Sequence[Failover], copies: Mapping[TopicPartition, Copy], lag_max: int
 ) -> Iterator[MirrorFinding]:
-    """Yield broken promises of failovers; the last ones happen at rest. `copies` are by the target's partition."""
+    """Yield violated guarantees of failovers; the last ones happen at rest. `copies` are by target partition."""
     duplicates = {copy.partition: copy.duplicate_count for copy in copies.values()}
     end_ms = max((failover.at_ms for failover in failovers), default=TimeMs(0))
     for failover in failovers:

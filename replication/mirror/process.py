@@ -1,4 +1,4 @@
-"""Run MirrorMaker's process between two clusters: its connectors, and what it loses when it dies.
+"""Run MirrorMaker's process between two clusters: its connectors, and the state that it loses when it dies.
 
 What it decides: what is copied when, and where copying goes on after a failure. The process keeps everything in memory
 except three topics: Connect's source offsets (on the target), the offset syncs (on the source) and the checkpoints (on
@@ -249,7 +249,7 @@ class MirrorProcess:
         target.side.add(writer)
 
     def renamed(self, partition: TopicPartition) -> TopicPartition:
-        """Return the target's partition for one of the source."""
+        """Return the target partition of a source partition."""
         settings = self.settings
         return target_partition(settings.policy, settings.source, settings.target, partition)
 

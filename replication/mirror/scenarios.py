@@ -28,7 +28,7 @@ _DURATION_MS: Final = DurationMs(20_000)
 
 @attrs.frozen(kw_only=True)
 class Expected:
-    """Hold what a scenario must come to; `reads_again` is about failovers before the end, in all partitions."""
+    """Hold the expected result of a scenario; `reads_again` is about failovers before the end, in all partitions."""
 
     has_duplicates: bool = False
     target_topics: tuple[str, ...] = ("source.heartbeats", "source.orders")

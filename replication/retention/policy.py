@@ -38,7 +38,7 @@ _INDEX_BYTES: Final = SizeBytes(4 * KIB)
 
 
 class AutoOffsetReset(enum.Enum):
-    """Name what a consumer does when its offset is out of range: auto.offset.reset."""
+    """Name a consumer's reactions to an offset out of range: auto.offset.reset."""
 
     EARLIEST = "earliest"
     """The consumer goes on at the log start offset."""
@@ -52,7 +52,7 @@ class AutoOffsetReset(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class Retention:
-    """Hold how the logs that clients write to are deleted and compacted; -1 means no limit.
+    """Hold the retention and compaction settings of the logs that clients write to; -1 means no limit.
 
     Writes use `key_count` keys, and one record in `tombstones_one_in` is a tombstone; only a compacted log has keys.
     Each broker runs retention and cleaner every `check_ms`.

@@ -101,7 +101,7 @@ _STOPPING: Final = (LifecycleState.PENDING_CONTROLLED_SHUTDOWN, LifecycleState.S
 
 
 class BrokerRole:
-    """One incarnation of a broker.
+    """Model one incarnation of a broker.
 
     `roles` holds its leader or follower role for each partition, `image` the metadata that it has read.
     """
@@ -130,7 +130,7 @@ class BrokerRole:
 
     @property
     def may_stop(self) -> bool:
-        """Whether the controller has granted the controlled shutdown."""
+        """Return whether the controller has granted the controlled shutdown."""
         return self.lifecycle is LifecycleState.SHUTTING_DOWN
 
     def ask_to_stop(self) -> bool:

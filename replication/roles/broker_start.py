@@ -38,7 +38,7 @@ def _none_beside(_path: str) -> frozenset[int]:
 
 @attrs.frozen
 class BrokerStart:
-    """The arguments of a broker process: its id, its clean shutdown file, its logs and hosted roles."""
+    """Hold the arguments of a broker process: its id, its clean shutdown file, its logs and hosted roles."""
 
     broker: BrokerId
     incarnation: str

@@ -87,7 +87,7 @@ from replication.rules.reassign import cancelled, started
 
 @attrs.define
 class Session:
-    """A broker's session at the controller: when it was heard of, and how much metadata it has read."""
+    """Hold a broker's session: when the controller last heard of the broker, and the metadata that it has read."""
 
     heard_at_ms: TimeMs
     metadata_offset: int = 0
@@ -96,14 +96,14 @@ class Session:
 
 @attrs.frozen
 class PendingMetadataFetch:
-    """A broker's MetadataFetch that waits for the next metadata record."""
+    """Hold a broker's MetadataFetch until the next metadata record is written."""
 
     ask: MetadataFetch
     sender: Address
 
 
 class ControllerRole:
-    """The active controller.
+    """Model the active controller.
 
     `log` is the metadata log, `image` the state after it, `registrations` the brokers with their states.
     """

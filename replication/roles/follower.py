@@ -72,7 +72,7 @@ _NEWS: Final = {
 
 
 class FollowerRole:
-    """One partition's follower; each method handles one message and writes requests and timers to an outbox.
+    """Model one partition's follower; each method handles one message and writes requests and timers to an outbox.
 
     `replica_role` moves only as `REPLICA_ROLE_TRANSITIONS` says; an answer to a request that is not pending is dropped.
     """

@@ -42,14 +42,14 @@ from replication.roles.replica_log import ReplicaLog
 
 @attrs.frozen
 class HostedAppend:
-    """The result of a hosted role's append: the `number` of the write to be answered, or the error."""
+    """Report a hosted role's append: the `number` of the write to be answered, or the error."""
 
     error: ErrorCode
     number: int
 
 
 class Host(Protocol):
-    """The broker as its hosted role sees it."""
+    """Define what a hosted role uses of its broker."""
 
     broker: BrokerId
     image: MetadataImage
@@ -64,7 +64,7 @@ class Host(Protocol):
 
 
 class HostedRole(Protocol):
-    """A further role of a broker; each method handles one event and writes its messages to an outbox."""
+    """Define a further role of a broker; each method handles one event and writes its messages to an outbox."""
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         """Handle a `HostedMessage`, or the `ProduceResponse` that answers an append."""

@@ -78,7 +78,7 @@ _NOTHING_SENT: Final = Offset(-1)
 
 @value
 class HeldFetch:
-    """A follower's fetch that waits for data (DelayedFetch), and the sender of its answer."""
+    """Hold a follower's fetch that waits for data (DelayedFetch), and the sender of its answer."""
 
     fetch: Fetch
     sender: Address
@@ -86,7 +86,7 @@ class HeldFetch:
 
 @value
 class WaitingWrite:
-    """An acks=all write that waits to be committed (DelayedProduce); it ends at `end_offset`."""
+    """Hold an acks=all write that waits to be committed (DelayedProduce); the write ends at `end_offset`."""
 
     write: Produce
     sender: Address
@@ -95,7 +95,7 @@ class WaitingWrite:
 
 
 class LeaderRole:
-    """One partition's leader; each method handles one message and writes answers, requests and timers to an outbox."""
+    """Model one partition's leader; each method handles one message and writes answers and timers to an outbox."""
 
     replica_role: Final = ReplicaRole.LEADING
 

@@ -43,7 +43,7 @@ ANY_LIFE: Final = Life(-1)
 
 @value
 class Address:
-    """The receiver of a message: a process for a request, the requesting incarnation of a process for a response."""
+    """Address a message: to a process for a request, to the requesting incarnation of a process for a response."""
 
     node: NodeId
     life: Life = ANY_LIFE
@@ -55,7 +55,7 @@ NOBODY: Final = Address(NodeId(-1))
 
 @value
 class Fetch:
-    """A follower's fetch request to its leader."""
+    """A follower asks its leader for records."""
 
     partition: int
     number: int
@@ -64,7 +64,7 @@ class Fetch:
 
 @value
 class FetchResponse:
-    """The leader's answer to Fetch; `records` are whole batches as the leader's log has them."""
+    """The leader answers Fetch; `records` are whole batches as the leader's log has them."""
 
     partition: int
     number: int
@@ -84,7 +84,7 @@ class OffsetsForLeaderEpoch:
 
 @value
 class OffsetsForLeaderEpochResponse:
-    """The leader's answer to OffsetsForLeaderEpoch."""
+    """The leader answers OffsetsForLeaderEpoch."""
 
     partition: int
     number: int
@@ -104,7 +104,7 @@ class ListOffsets:
 
 @value
 class ListOffsetsResponse:
-    """The leader's answer to ListOffsets."""
+    """The leader answers ListOffsets."""
 
     partition: int
     number: int
@@ -125,7 +125,7 @@ class AlterPartition:
 
 @value
 class AlterPartitionResponse:
-    """The controller's answer to AlterPartition."""
+    """The controller answers AlterPartition."""
 
     partition: int
     request: AlterPartitionRequest
@@ -144,14 +144,14 @@ class BrokerRegistration:
 
 @value
 class BrokerRegistrationResponse:
-    """The controller's answer to BrokerRegistration: an epoch, or None while an old session stands."""
+    """The controller answers BrokerRegistration with an epoch, or with None while an old session stands."""
 
     epoch: BrokerEpoch | None
 
 
 @value
 class BrokerHeartbeat:
-    """A broker's heartbeat; `offline` are the partitions in directories that have failed.
+    """A broker renews its session; `offline` are the partitions in directories that have failed.
 
     Kafka names the directories, and the controller knows which replicas are in them.
     """
@@ -164,7 +164,7 @@ class BrokerHeartbeat:
 
 @value
 class BrokerHeartbeatResponse:
-    """The controller's answer to BrokerHeartbeat: the broker's state at the controller."""
+    """The controller answers BrokerHeartbeat with the broker's state at the controller."""
 
     error: ErrorCode
     state: BrokerState
@@ -172,7 +172,7 @@ class BrokerHeartbeatResponse:
 
 @value
 class PartitionRecord:
-    """A metadata record: the new state of a partition, whose number is the id of its topic.
+    """Record the new state of a partition in the metadata log; the partition's number is the id of its topic.
 
     A topic has no other partition. `topic` is the topic's name, "" for a name made from the number.
     """
@@ -184,14 +184,14 @@ class PartitionRecord:
 
 @value
 class PartitionRemoved:
-    """A metadata record: the topic of a partition was deleted."""
+    """Record in the metadata log that the topic of a partition was deleted."""
 
     partition: int
 
 
 @value
 class BrokerRecord:
-    """A metadata record: the new status of a broker."""
+    """Record the new status of a broker in the metadata log."""
 
     broker: BrokerId
     status: BrokerStatus
@@ -211,7 +211,7 @@ class MetadataFetch:
 
 @value
 class MetadataFetchResponse:
-    """The controller's answer to MetadataFetch: the metadata records from `offset` on."""
+    """The controller answers MetadataFetch with the metadata records from `offset` on."""
 
     number: int
     offset: int
@@ -220,7 +220,7 @@ class MetadataFetchResponse:
 
 @value
 class Produce:
-    """A client's produce request of one batch; acks is -1 (all), 0 or 1."""
+    """A client sends one batch; acks is -1 (all), 0 or 1."""
 
     partition: int
     number: int
@@ -230,7 +230,7 @@ class Produce:
 
 @value
 class ProduceResponse:
-    """The leader's answer to Produce; `acks` and `appended` are known to the model and not on the wire."""
+    """The leader answers Produce; `acks` and `appended` are known to the model and not on the wire."""
 
     partition: int
     number: int
@@ -252,7 +252,7 @@ class ConsumerFetch:
 
 @value
 class ConsumerFetchResponse:
-    """A replica's answer to ConsumerFetch; `preferred` is the replica to fetch from instead, -1 for none."""
+    """A replica answers ConsumerFetch; `preferred` is the replica to fetch from instead, -1 for none."""
 
     partition: int
     number: int
@@ -273,7 +273,7 @@ class MetadataRequest:
 
 @value
 class MetadataResponse:
-    """A broker's answer to MetadataRequest; the leader epoch is -1 if the partition is unknown."""
+    """A broker answers MetadataRequest; the leader epoch is -1 if the partition is unknown."""
 
     partition: int
     number: int
@@ -283,7 +283,7 @@ class MetadataResponse:
 
 @value
 class CreateTopic:
-    """An operator's request to create a partition; replicas on live brokers are in sync at first.
+    """An operator asks to create a partition; replicas on live brokers are in sync at first.
 
     `topic` is the topic's name, "" for a name made from the number; the number is the topic's id, never used twice.
     """
@@ -295,14 +295,14 @@ class CreateTopic:
 
 @value
 class DeleteTopic:
-    """An operator's request to delete a partition's topic."""
+    """An operator asks to delete a partition's topic."""
 
     partition: int
 
 
 @value
 class AlterPartitionReassignments:
-    """An operator's request to move a partition to other replicas; no replicas cancel a move."""
+    """An operator asks to move a partition to other replicas; an empty list of replicas cancels a move."""
 
     partition: int
     replicas: tuple[BrokerId, ...]
@@ -310,7 +310,7 @@ class AlterPartitionReassignments:
 
 @value
 class AlterPartitionReassignmentsResponse:
-    """The controller's answer to AlterPartitionReassignments."""
+    """The controller answers AlterPartitionReassignments."""
 
     partition: int
     error: ErrorCode
@@ -318,7 +318,7 @@ class AlterPartitionReassignmentsResponse:
 
 @value
 class ElectLeaders:
-    """An operator's request for an election, PREFERRED or UNCLEAN."""
+    """An operator asks for an election, PREFERRED or UNCLEAN."""
 
     partition: int
     election: Election
@@ -326,7 +326,7 @@ class ElectLeaders:
 
 @value
 class ElectLeadersResponse:
-    """The controller's answer to ElectLeaders."""
+    """The controller answers ElectLeaders."""
 
     partition: int
     error: ErrorCode
@@ -334,7 +334,7 @@ class ElectLeadersResponse:
 
 @value
 class FetchExpired:
-    """A leader's timer: a held fetch has waited for fetch_wait_ms."""
+    """Tell a leader that a held fetch has waited for fetch_wait_ms."""
 
     partition: int
     number: int
@@ -343,7 +343,7 @@ class FetchExpired:
 
 @value
 class ProduceExpired:
-    """A leader's timer: a write has waited for produce_ms_max; each client numbers its own writes."""
+    """Tell a leader that a write has waited for produce_ms_max; each client numbers its own writes."""
 
     partition: int
     number: int
@@ -352,7 +352,7 @@ class ProduceExpired:
 
 @value
 class FetchDue:
-    """A follower's timer: send the next request, unless a later one than `number` was sent."""
+    """Tell a follower to send the next request, unless a later one than `number` was sent."""
 
     partition: int
     number: int
@@ -360,12 +360,12 @@ class FetchDue:
 
 @value
 class LagCheckDue:
-    """A broker's timer: look for ISR members that lag."""
+    """Tell a broker to look for ISR members that lag."""
 
 
 @value
 class AlterPartitionRetryDue:
-    """A leader's timer: send an unanswered AlterPartition again."""
+    """Tell a leader to send an unanswered AlterPartition again."""
 
     partition: int
     request: AlterPartitionRequest
@@ -373,45 +373,45 @@ class AlterPartitionRetryDue:
 
 @value
 class HeartbeatDue:
-    """A broker's timer: send BrokerHeartbeat."""
+    """Tell a broker to send BrokerHeartbeat."""
 
 
 @value
 class MetadataFetchDue:
-    """A broker's timer: send MetadataFetch, unless a later one than `number` was sent."""
+    """Tell a broker to send MetadataFetch, unless a later one than `number` was sent."""
 
     number: int
 
 
 @value
 class RegistrationDue:
-    """A broker's timer: send BrokerRegistration again."""
+    """Tell a broker to send BrokerRegistration again."""
 
 
 @value
 class CheckpointDue:
-    """A broker's timer: write the high watermark checkpoint."""
+    """Tell a broker to write the high watermark checkpoint."""
 
 
 @value
 class SessionsDue:
-    """The controller's timer: fence brokers whose sessions have expired."""
+    """Tell the controller to fence brokers whose sessions have expired."""
 
 
 @value
 class BalanceDue:
-    """The controller's timer: elect preferred leaders, and leaders for leaderless partitions."""
+    """Tell the controller to elect preferred leaders, and leaders for leaderless partitions."""
 
 
 class HostedMessage:
-    """Base of the messages between brokers' hosted roles and their clients; see `replication.roles.hosted`."""
+    """Mark a message between brokers' hosted roles and their clients; see `replication.roles.hosted`."""
 
     __slots__ = ()
 
 
 @value
 class ClientDue:
-    """A client's timer: go on, unless a later request than `number` was sent."""
+    """Tell a client to go on, unless a later request than `number` was sent."""
 
     number: int
 

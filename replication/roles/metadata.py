@@ -20,7 +20,7 @@ from replication.rules.partition import BrokerStatus, PartitionState
 
 
 class MetadataImage:
-    """The state after the first `offset` records; `brokers` is replaced, never changed, when a broker changes."""
+    """Hold the state after the first `offset` records; `brokers` is replaced, never changed, when a broker changes."""
 
     def __init__(self) -> None:
         self.offset = 0

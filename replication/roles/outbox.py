@@ -13,7 +13,7 @@ from replication.roles.messages import Address, Message
 
 
 class Outbox:
-    """Messages to send and timers to set, in the order in which a role asked for them."""
+    """Hold messages to send and timers to set, in the order in which a role asked for them."""
 
     __slots__ = ("sent", "woken")
 

@@ -27,7 +27,7 @@ from replication.rules.truncation import start_raised, started_anew, truncated
 
 @value
 class Appended:
-    """The records that a leader appended last, and the version of its log right after."""
+    """Hold the records that a leader appended last, and the version of its log right after."""
 
     offset: Offset
     version: int
@@ -39,7 +39,7 @@ class Appended:
 
 
 class ReplicaLog:
-    """One replica's log; `version` rises with each change, `cut_to` is the least end offset since `seen` was called."""
+    """Hold one replica's log; each change raises `version`, `cut_to` is the least end offset since `seen`."""
 
     def __init__(self, log: PartitionLog, rules: Rules) -> None:
         self.log = log
@@ -102,7 +102,7 @@ class ReplicaLog:
             assert self.state == after, (self.state, after)
 
     def forget_old(self, now_ms: TimeMs) -> None:
-        """Delete the segments that retention allows to delete; the log starts behind them."""
+        """Delete the segments whose retention is over, and let the log start after them."""
         if self.log.delete_old_segments(now_ms=now_ms):
             self._write_epochs()
             self._changed()

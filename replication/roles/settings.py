@@ -21,7 +21,7 @@ DEFAULT_PARTITION_SETTINGS: Final = PartitionSettings(min_isr=2)
 
 @attrs.frozen(kw_only=True)
 class RoleSettings:
-    """The configuration of a broker and the controller.
+    """Hold the configuration of a broker and the controller.
 
     `answer_ms_max` is the time after which an unanswered request counts as lost: Kafka notices a broken connection
     soon, and its socket timeouts of 30 s are for silent connections. `directory_count` is the number of log directories

@@ -70,14 +70,14 @@ from replication.rules.switches import Rules
 
 @attrs.frozen
 class Altered:
-    """The controller's answer to an AlterPartition request, and the partition after it; unchanged if refused."""
+    """Hold the controller's answer to AlterPartition, and the partition after it; unchanged if refused."""
 
     error: ErrorCode
     partition: PartitionState
 
 
 class Reaction(enum.Enum):
-    """A leader's reaction to the answer to its AlterPartition request."""
+    """Name a leader's reactions to the answer to its AlterPartition request."""
 
     COMMITTED = enum.auto()
     """The ISR of the answer is the confirmed ISR. The caller looks at the high watermark next."""
@@ -150,7 +150,7 @@ def alter(
 
 
 def react(leader: LeaderState, request: AlterPartitionRequest, altered: Altered) -> tuple[Reaction, LeaderState]:
-    """Return what a leader does with the answer to `request`, and the leader's state after it."""
+    """Return a leader's reaction to the answer to `request`, and the leader's state after it."""
     if leader.pending != request:
         return Reaction.IGNORED, leader
     if altered.error in _NOT_MADE:

@@ -45,7 +45,7 @@ UP_TO_HIGH_WATERMARK: Final = Offset(-1)
 
 @attrs.frozen
 class Deletion:
-    """The leader's verdict on a DeleteRecords request: the error, and the log start after it if there is none."""
+    """Hold the leader's verdict on a DeleteRecords request: the error, and the log start after it if there is none."""
 
     error: ErrorCode
     offset: Offset = UNKNOWN_OFFSET

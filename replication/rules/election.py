@@ -49,7 +49,7 @@ from replication.rules.switches import Rules
 
 
 class Election(enum.Enum):
-    """The kind of election; names as in Kafka's PartitionChangeBuilder.Election."""
+    """Name the kinds of election, as Kafka's PartitionChangeBuilder.Election does."""
 
     PREFERRED = enum.auto()
     """Elect the first replica of the assignment if it is in sync (ElectionType.PREFERRED)."""
@@ -62,7 +62,7 @@ class Election(enum.Enum):
 
 
 class Choice(enum.Enum):
-    """The ground on which a leader was elected."""
+    """Name the ground on which a leader was elected."""
 
     STAYS = enum.auto()
     """The current leader is valid and stays."""
@@ -85,7 +85,7 @@ class Choice(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class Ballot:
-    """The input of an election: `isr` and `elr` as they will be, `leader` and `last_known` as they are now."""
+    """Hold the input of an election: `isr` and `elr` as they will be, `leader` and `last_known` as they are now."""
 
     replicas: tuple[BrokerId, ...]
     isr: tuple[BrokerId, ...]
@@ -103,14 +103,14 @@ class Ballot:
 
 @attrs.frozen
 class Elected:
-    """The result of an election; `leader` is -1 if no replica was elected."""
+    """Hold the result of an election; `leader` is -1 if no replica was elected."""
 
     leader: BrokerId
     choice: Choice
 
     @property
     def is_unclean(self) -> bool:
-        """Whether the elected leader may lack committed records."""
+        """Return whether the elected leader may lack committed records."""
         return self.choice in _UNCLEAN
 
 

@@ -44,7 +44,7 @@ from replication.rules.switches import Rules
 
 @attrs.frozen
 class StopProof:
-    """The clean shutdown file on a broker's disk: the broker epoch in it, None if there is no file."""
+    """Hold the clean shutdown file on a broker's disk: the broker epoch in it, None if there is no file."""
 
     epoch: BrokerEpoch | None = None
 
@@ -62,12 +62,12 @@ def check_control_request(own_epoch: BrokerEpoch, epoch: BrokerEpoch, rules: Rul
 
 
 def is_session_valid(heard_at_ms: TimeMs, now_ms: TimeMs, session_ms: DurationMs) -> bool:
-    """Return whether a broker last heard of at `heard_at_ms` still has its session; the last instant counts."""
+    """Return whether a broker last heard of at `heard_at_ms` has a session; the session's last ms counts."""
     return heard_at_ms + session_ms >= now_ms
 
 
 def may_stop(*, leaderships: int, shutdown_offset: int, least_metadata_offset: int) -> bool:
-    """Return whether a broker in controlled shutdown may stop: it leads nothing and every active broker has read so."""
+    """Return whether a broker in controlled shutdown may stop: it leads nothing, as all active brokers have read."""
     return leaderships == 0 and shutdown_offset <= least_metadata_offset
 
 
@@ -77,7 +77,7 @@ def proof_at_stop(epoch: BrokerEpoch, *, logs_recovered: bool, rules: Rules) -> 
 
 
 def proof_while_loading(found: StopProof, rules: Rules) -> StopProof:
-    """Return the clean shutdown file on disk while a starting broker loads its logs, which a crash leaves."""
+    """Return the clean shutdown file that a crash during the loading of logs leaves on disk."""
     return StopProof() if rules.clean_marker_removed_first else found
 
 

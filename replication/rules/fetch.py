@@ -74,7 +74,7 @@ _NONE: Final = ErrorCode.NONE
 
 @value(kw_only=True)
 class FetchRequest:
-    """One partition of a follower's fetch request; -1 is an epoch that the request does not carry."""
+    """Hold one partition of a follower's fetch request; -1 is an epoch that the request does not carry."""
 
     replica: BrokerId
     offset: Offset
@@ -86,7 +86,7 @@ class FetchRequest:
 
 @value(kw_only=True)
 class FetchAnswer:
-    """One partition of a fetch response; where the logs diverge, `diverging` says where, and there are no records.
+    """Hold one partition of a fetch response; `diverging` says where the logs diverge, and then there are no records.
 
     Without an error and without divergence, the records from the requested offset up to `end_offset` may be sent.
     """
@@ -100,7 +100,7 @@ class FetchAnswer:
 
 @value
 class FetchDecision:
-    """A leader's answer to a follower's fetch, and whether the leader records the follower's fetch state."""
+    """Hold a leader's answer to a follower's fetch, and whether the leader records the follower's fetch state."""
 
     answer: FetchAnswer
     is_recorded: bool
@@ -108,7 +108,7 @@ class FetchDecision:
 
 @value
 class FetchOutcome:
-    """A leader's answer to a follower's fetch, and the leader's state and high watermark after it.
+    """Hold a leader's answer to a follower's fetch, and the leader's state and high watermark after it.
 
     The answer carries the high watermark from before the fetch; a higher one reaches the follower with its next fetch.
     """
@@ -147,7 +147,7 @@ def check_leader_epoch(role: LeaderState | FollowerState, leader_epoch: LeaderEp
 
 
 def answer_fetch(role: LeaderState | FollowerState, log: LogState, request: FetchRequest, rules: Rules) -> FetchAnswer:
-    """Return the answer to a follower's fetch; nothing changes by it."""
+    """Return the answer to a follower's fetch, without a change to the leader's state."""
     error = check_leader_epoch(role, request.leader_epoch, rules)
     if error is not _NONE:
         return FetchAnswer(error=error)
@@ -192,7 +192,7 @@ def decide_fetch(
 
 
 class FollowerFetchHandler:
-    """Answers followers' fetches for one leader, and caches the last decision for each follower.
+    """Answer followers' fetches for one leader, and cache the last decision for each follower.
 
     An idle follower sends the same request again and again. A decision follows from the leader's epoch, its log, the
     request and the registered brokers; while these are the same values, the cached decision stands.

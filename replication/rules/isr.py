@@ -63,7 +63,7 @@ def is_caught_up(follower: Follower, leader_end_offset: Offset, now_ms: TimeMs, 
 
 
 def is_eligible(follower: Follower, status: BrokerStatus | None, rules: Rules) -> bool:
-    """Return whether metadata lets a follower into the ISR: registered, active, in the broker epoch that fetched."""
+    """Return whether a follower is eligible for the ISR: registered, active, and fetching in its current epoch."""
     if rules.isr_join_eligibility and (status is None or not status.is_active):
         return False
     if rules.isr_join_broker_epoch:

@@ -1,4 +1,4 @@
-"""Decide what a broker assumes when it becomes leader or follower of a partition (makeLeader, makeFollower).
+"""Compute a broker's state when it becomes leader or follower of a partition (makeLeader, makeFollower).
 
 What it decides: whether a new state of a partition is applied, what a new leader assumes about its followers, and
 whether a follower has to find its place in the leader's log again.
@@ -57,7 +57,7 @@ from replication.rules.switches import Rules
 
 @attrs.frozen
 class Following:
-    """A follower's state after metadata was applied; `restarts` says that it must find its place in the log again."""
+    """Hold a follower's state after new metadata; with `restarts` the follower looks for its fetch offset again."""
 
     state: FollowerState
     restarts: bool
@@ -65,7 +65,7 @@ class Following:
 
 @attrs.frozen
 class Leading:
-    """A leader's state after metadata was applied, and its log with the epoch assigned."""
+    """Hold a leader's state after metadata was applied, and its log with the epoch assigned."""
 
     state: LeaderState
     log: LogState

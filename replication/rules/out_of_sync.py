@@ -1,16 +1,16 @@
 """Describe the replicas outside the ISR: how far behind each one is, and why it is outside.
 
-What it decides: nothing about the partition; it reads off what the leader knows. AR = ISR + OSR: every assigned
-replica is in sync or is listed here.
+What it decides: nothing about the partition; the result is computed from the leader's state alone. AR = ISR + OSR:
+every assigned replica is in sync or is listed here.
 
 Goals, most important first:
-1. Each replica out of sync has one reason, the first that holds in the order of `Why`.
+1. Each out-of-sync replica has one reason, the first that applies in the order of `Why`.
 2. Lag is given in records and in milliseconds, each as far as the leader knows it.
 
-Constraints: what the leader cannot know is None: the end offset of a replica that has not fetched since this leader
-leads, and the lag in time of a replica that never had every record.
+Constraints: a lag that the leader cannot know is None: the lag in records of a replica that has not fetched since
+this leader was elected, and the lag in time of a replica that never had every record.
 
-How: metadata of the broker is looked at first, its fetches second.
+How: the broker's metadata is checked first, the replica's fetches second.
 
 Example: the leader's log ends at 9, the follower's at 4, and the follower's last fetch is 40 s ago.
 
@@ -25,7 +25,7 @@ Example: the leader's log ends at 9, the follower's at 4, and the follower's las
 >>> [(found.why.name, found.lag_records, found.lag_ms) for found in out_of_sync(leader, log, now, PartitionSettings())]
 [('STUCK', 5, None)]
 
-Left out: what followers told earlier leaders; after an election each follower is asked anew.
+Left out: fetches from earlier leaders; a new leader knows a follower only by fetches from itself.
 
 Source: the order is ours; the facts are those of Kafka core Partition.getOutOfSyncReplicas and isReplicaIsrEligible,
 commit 1eb7644 (2024-10), which knows stuck followers and slow ones.
@@ -45,36 +45,36 @@ from replication.rules.settings import Moment, PartitionSettings
 
 
 class Why(enum.Enum):
-    """Why a replica is not in the ISR; the first that holds is given."""
+    """Name the reasons why a replica is not in the ISR; the first that applies is given."""
 
     UNREGISTERED = enum.auto()
-    """Its broker is not registered."""
+    """The replica's broker is not registered."""
 
     FENCED = enum.auto()
-    """Its broker's session has ended, or it has not caught up with the metadata yet."""
+    """The replica's broker is fenced: its session has ended, or it has not caught up with the metadata yet."""
 
     STOPPING = enum.auto()
-    """Its broker is in controlled shutdown."""
+    """The replica's broker is in controlled shutdown."""
 
     NOT_FETCHED = enum.auto()
-    """It has not fetched since this leader leads."""
+    """The replica has not fetched since this leader was elected."""
 
     RESTARTED = enum.auto()
-    """It fetched in a former life of its broker."""
+    """The replica's last fetch carried the broker epoch of an earlier incarnation."""
 
     STUCK = enum.auto()
-    """It has not fetched for longer than replica.lag.time.max.ms."""
+    """The replica has not fetched for longer than replica.lag.time.max.ms."""
 
     SLOW = enum.auto()
-    """It fetches, but has not had everything for longer than replica.lag.time.max.ms."""
+    """The replica fetches, but has not reached the leader's log end for longer than replica.lag.time.max.ms."""
 
     JOINING = enum.auto()
-    """It is caught up: it is about to be added, or waits for the answer to a change that is under way."""
+    """The replica is caught up; the leader is about to add it, or waits for the answer to an AlterPartition."""
 
 
 @attrs.frozen
 class OutOfSync:
-    """One out-of-sync replica; `lag_ms` is the time since it had every record, None if it never had as far as known."""
+    """Describe one out-of-sync replica; `lag_ms` is the time since it had every record, None if unknown."""
 
     broker: BrokerId
     why: Why

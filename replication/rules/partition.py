@@ -56,7 +56,7 @@ UNKNOWN_BROKER_EPOCH: Final = BrokerEpoch(-1)
 
 @value
 class EpochStart:
-    """One entry of the epoch cache: the first offset of a leader epoch."""
+    """Hold one entry of the epoch cache: the first offset of a leader epoch."""
 
     epoch: LeaderEpoch
     start_offset: Offset
@@ -64,7 +64,7 @@ class EpochStart:
 
 @value
 class EpochEnd:
-    """The exclusive end of a leader epoch in a log; both -1 if the log does not know it."""
+    """Hold the exclusive end of a leader epoch in a log; both -1 if the log does not know it."""
 
     epoch: LeaderEpoch = UNKNOWN_EPOCH
     end_offset: Offset = UNKNOWN_OFFSET
@@ -72,7 +72,7 @@ class EpochEnd:
 
 @value
 class LogState:
-    """The offsets and epochs of one replica's log that rules read: start_offset <= high_watermark <= end_offset."""
+    """Hold the offsets and epochs of one replica's log; start_offset <= high_watermark <= end_offset."""
 
     start_offset: Offset
     end_offset: Offset
@@ -92,7 +92,7 @@ class LogState:
 
 @value(kw_only=True)
 class BrokerStatus:
-    """A registered broker as metadata describes it; a broker that is not registered has none.
+    """Describe a registered broker as metadata does; a broker that is not registered has none.
 
     `offline` are the partitions whose replica lies in a directory that has failed; `rack` is broker.rack, "" for none.
     """
@@ -105,13 +105,13 @@ class BrokerStatus:
 
     @property
     def is_active(self) -> bool:
-        """Whether the broker may lead partitions and be in ISRs: neither fenced nor shutting down."""
+        """Return whether the broker may lead partitions and be in ISRs: neither fenced nor shutting down."""
         return not self.fenced and not self.shutting_down
 
 
 @value(kw_only=True)
 class PartitionState:
-    """A partition as the controller sees it, and the metadata record that brokers learn it from.
+    """Hold a partition as the controller sees it: the metadata record from which brokers learn the partition.
 
     `leader` is -1 for none. `last_known` holds the last leader (or, where that is not kept, the last eligible
     replicas). `adding` and `removing` are not empty while a reassignment is under way. `recovering` says that
@@ -131,22 +131,22 @@ class PartitionState:
 
     @property
     def out_of_sync(self) -> tuple[BrokerId, ...]:
-        """The replicas outside the ISR (OSR), in assignment order."""
+        """Return the replicas outside the ISR (OSR), in assignment order."""
         return tuple(broker for broker in self.replicas if broker not in self.isr)
 
     @property
     def has_leader(self) -> bool:
-        """Whether the partition has a leader."""
+        """Return whether the partition has a leader."""
         return self.leader != NO_LEADER
 
     @property
     def is_reassigning(self) -> bool:
-        """Whether a reassignment is in progress."""
+        """Return whether a reassignment is in progress."""
         return bool(self.adding or self.removing)
 
     @property
     def is_under_replicated(self) -> bool:
-        """Whether a replica that is not being added is outside the ISR."""
+        """Return whether a replica that is not being added is outside the ISR."""
         return len(self.replicas) - len(self.adding) > len(self.isr)
 
     def check_invariants(self) -> None:
@@ -162,7 +162,7 @@ class PartitionState:
 
 @value
 class IsrMember:
-    """One member of a proposed ISR, with the broker epoch that the leader knows of it, -1 for none."""
+    """Name one member of a proposed ISR, with the broker epoch that the leader knows of it, -1 for none."""
 
     broker: BrokerId
     epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH
@@ -170,7 +170,7 @@ class IsrMember:
 
 @value(kw_only=True)
 class AlterPartitionRequest:
-    """A leader's AlterPartition request: the ISR that it proposes, with the epochs that it knows."""
+    """Hold a leader's AlterPartition request: the ISR that it proposes, with the epochs that it knows."""
 
     leader: BrokerId
     leader_epoch: LeaderEpoch
@@ -180,13 +180,13 @@ class AlterPartitionRequest:
 
     @property
     def members(self) -> tuple[BrokerId, ...]:
-        """The brokers of the proposed ISR."""
+        """Return the brokers of the proposed ISR."""
         return tuple(member.broker for member in self.isr)
 
 
 @value
 class Follower:
-    """One follower as its leader sees it, all of it from the follower's own fetches (Kafka's ReplicaState).
+    """Hold a leader's knowledge of one follower, all of it from the follower's own fetches (Kafka's ReplicaState).
 
     `leader_end_offset` is the leader's end at the last fetch; `caught_up_at_ms` the last time at which the follower
     is known to have had everything. `broker_epoch` is None before the first fetch. `leader_epoch` is the epoch
@@ -205,7 +205,7 @@ class Follower:
 
 @value
 class LeaderState:
-    """A partition as its leader sees it.
+    """Hold a partition as its leader sees it.
 
     `isr` is what the controller confirmed last; `pending` the change that was asked for and not answered yet.
     `epoch_start_offset` is the leader's end at the instant it learned its epoch (LESO). `followers` are all
@@ -222,7 +222,7 @@ class LeaderState:
 
     @property
     def replica_count(self) -> int:
-        """The number of replicas, the leader included."""
+        """Return the number of replicas, the leader included."""
         return len(self.followers) + 1
 
     def follower(self, broker: BrokerId) -> Follower | None:
@@ -251,7 +251,7 @@ class LeaderState:
 
 @value(kw_only=True)
 class FollowerState:
-    """A partition as its follower sees it; `leader` is -1 while there is none to fetch from."""
+    """Hold a partition as its follower sees it; `leader` is -1 while there is none to fetch from."""
 
     broker: BrokerId
     leader: BrokerId

@@ -48,7 +48,7 @@ from replication.rules.settings import PartitionSettings
 
 @attrs.frozen(kw_only=True)
 class Target:
-    """The state that a partition is to change to. `unclean` are replicas known to have stopped uncleanly.
+    """Hold the state that a partition is to change to; `unclean` are replicas known to have stopped uncleanly.
 
     `topic_replica_count` is the number of replicas of the topic's partition 0, by which Kafka's controller bounds
     min.insync.replicas; None for this partition's own.

@@ -35,7 +35,7 @@ from replication.rules.partition import UNKNOWN_EPOCH, UNKNOWN_OFFSET, EpochEnd
 
 
 class PositionCheck(enum.Enum):
-    """The result of validating a position."""
+    """Name the results of validating a position."""
 
     STANDS = enum.auto()
     """Every record before the position is still in the log."""
@@ -49,7 +49,7 @@ class PositionCheck(enum.Enum):
 
 @attrs.frozen
 class Position:
-    """A consumer's next offset, and the leader epoch of the record before it, -1 if there is none."""
+    """Hold a consumer's next offset, and the leader epoch of the record before it, -1 if there is none."""
 
     offset: Offset
     epoch: LeaderEpoch = UNKNOWN_EPOCH
@@ -57,7 +57,7 @@ class Position:
 
 @attrs.frozen
 class Checked:
-    """The result of validating a position, and the position to go on from."""
+    """Hold the result of validating a position, and the position to go on from."""
 
     check: PositionCheck
     position: Position

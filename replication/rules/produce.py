@@ -49,7 +49,7 @@ ACKS_ALL: Final = -1
 
 
 class Fate(enum.Enum):
-    """The fate of a producer's records, as the producer may believe after an answer, or after none."""
+    """Name what a producer may believe of its records' fate after an answer, or after none."""
 
     ACKED = enum.auto()
     """The records were accepted; with acks=all they are committed."""

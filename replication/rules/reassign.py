@@ -43,8 +43,7 @@ from replication.rules.switches import Rules
 
 @attrs.frozen(kw_only=True)
 class Phase:
-    """The replicas of one phase of a reassignment; `loses` says that it puts a replica into the ISR that was
-    outside."""
+    """Hold the replicas of one reassignment phase; `loses` if the phase adds an out-of-sync replica to the ISR."""
 
     replicas: tuple[BrokerId, ...]
     isr: tuple[BrokerId, ...]

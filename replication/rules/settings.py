@@ -1,4 +1,4 @@
-"""Hold what a decision depends on besides the state: a partition's settings, and the time and metadata at a broker.
+"""Hold the other inputs of a decision: a partition's settings, and the time and metadata at a broker.
 
 What it decides: nothing; it keeps the parameter lists of the rules short. `PartitionSettings` change when an operator
 alters a configuration; a `Moment` is new for each event.
@@ -32,7 +32,7 @@ LAG_MS_MAX: Final = DurationMs(30_000)
 
 @attrs.frozen(kw_only=True)
 class PartitionSettings:
-    """The rules of a release and the configuration of a partition.
+    """Hold the rules of a release and the configuration of a partition.
 
     Raises UsageError for a `min_isr` below 1 and a negative `lag_ms_max`.
     """
@@ -51,7 +51,7 @@ class PartitionSettings:
 
 @value
 class Moment:
-    """The time at a broker, in milliseconds, and the registered brokers in its copy of the metadata."""
+    """Hold the time at a broker, in milliseconds, and the registered brokers in its copy of the metadata."""
 
     now_ms: TimeMs
     brokers: Mapping[BrokerId, BrokerStatus]

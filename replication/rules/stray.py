@@ -39,7 +39,7 @@ from replication.rules.switches import Rules
 
 @attrs.frozen
 class StoredReplica:
-    """A log on disk: the name of its topic, and the topic id in its partition.metadata file."""
+    """Describe a log on disk: the name of its topic, and the topic id in its partition.metadata file."""
 
     topic: str
     topic_id: int

@@ -46,7 +46,7 @@ from broker.units import DurationMs
 
 
 class Truncation(enum.Enum):
-    """The way in which a follower finds out how much of its log it must truncate."""
+    """Name the ways in which a follower finds out how much of its log it must truncate."""
 
     TO_HIGH_WATERMARK = "hw"
     """Truncate to its own high watermark as it becomes a follower (until 0.10.2)."""
@@ -63,7 +63,7 @@ class Truncation(enum.Enum):
 
 @attrs.frozen
 class Switch:
-    """One switch: the first release x.y.0 that has the fix, its source, and what happens without it."""
+    """Describe one switch: the first release x.y.0 that has the fix, its source, and what happens without it."""
 
     since: str
     source: str
@@ -83,7 +83,7 @@ NEVER: Final = "never"
 
 @attrs.frozen(kw_only=True)
 class Rules:
-    """One frozen choice of rules; the default is current Kafka (4.1).
+    """Choose the rules of one release; the default is current Kafka (4.1).
 
     `truncation` is a mode with four values; all others are switches, described in `SWITCHES`.
     """
@@ -207,7 +207,7 @@ SWITCHES: Final[Mapping[str, Switch]] = MappingProxyType(
 
 @attrs.frozen
 class Release:
-    """One release of Kafka: its rules, and the two configuration defaults that changed over time."""
+    """Describe one release of Kafka: its rules, and the two configuration defaults that changed over time."""
 
     name: str
     rules: Rules

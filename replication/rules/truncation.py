@@ -58,7 +58,7 @@ from replication.rules.switches import Rules, Truncation
 
 
 class FirstStep(enum.Enum):
-    """A follower's first step in a new leader epoch."""
+    """Name a follower's first step in a new leader epoch."""
 
     CUT_TO_HIGH_WATERMARK = enum.auto()
     """Truncate to its own high watermark, then fetch."""
@@ -72,7 +72,7 @@ class FirstStep(enum.Enum):
 
 @attrs.frozen
 class Cut:
-    """The offset to truncate a follower's log to; if not `complete`, the follower asks again afterwards."""
+    """Hold the offset to truncate a follower's log to; if not `complete`, the follower asks again afterwards."""
 
     end_offset: Offset
     complete: bool
@@ -80,7 +80,7 @@ class Cut:
 
 @attrs.frozen
 class OutOfRange:
-    """A follower's reaction to OFFSET_OUT_OF_RANGE: where it fetches next, and what it truncates before."""
+    """Hold a follower's reaction to OFFSET_OUT_OF_RANGE: where it fetches next, and what it truncates before."""
 
     fetch_offset: Offset
     cut_to: Offset | None
@@ -88,7 +88,7 @@ class OutOfRange:
 
 
 class FencedReaction(enum.Enum):
-    """A follower's reaction to FENCED_LEADER_EPOCH."""
+    """Name a follower's reactions to FENCED_LEADER_EPOCH."""
 
     PARK = enum.auto()
     """The fenced epoch is still the follower's own: wait for new metadata."""
@@ -98,7 +98,7 @@ class FencedReaction(enum.Enum):
 
 
 def first_step(log: LogState, rules: Rules) -> FirstStep:
-    """Return what a follower does first when it learns a new leader epoch."""
+    """Return a follower's first step after it learned a new leader epoch."""
     if rules.truncation is Truncation.ON_FETCH:
         return FirstStep.FETCH
     # A log that knows no epoch has nothing to ask about.
@@ -175,7 +175,7 @@ def start_raised(log: LogState, start_offset: Offset) -> LogState:
 
 
 def out_of_range(log: LogState, leader_start_offset: Offset, leader_end_offset: Offset) -> OutOfRange:
-    """Return what a follower does when the leader's log does not have the offset it asked for."""
+    """Return a follower's reaction when the leader's log does not have the fetched offset."""
     if leader_end_offset < log.end_offset:
         # The leader was elected uncleanly, or lost its log's end: the follower's longer log is not committed any more.
         return OutOfRange(leader_end_offset, cut_to=leader_end_offset, starts_anew=False)
@@ -185,7 +185,7 @@ def out_of_range(log: LogState, leader_start_offset: Offset, leader_end_offset: 
 
 
 def on_fenced(requested: LeaderEpoch, current: LeaderEpoch) -> FencedReaction:
-    """Return what a follower in epoch `current` does when its request of epoch `requested` was fenced."""
+    """Return the reaction of a follower in epoch `current` whose request of epoch `requested` was fenced."""
     return FencedReaction.PARK if requested == current else FencedReaction.RETRY
 
 

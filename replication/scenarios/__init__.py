@@ -1,4 +1,4 @@
-"""Run named fault scenarios and compare what happens with the known outcome of each.
+"""Run named fault scenarios and compare each result with the known outcome.
 
 - scenario: Define a fault scenario as data: a cluster, faults and operations, and the expected states and responses.
 - operations: Define the operations of a scenario: single writes and reads, admin requests, held messages and crashes.

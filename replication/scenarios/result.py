@@ -35,12 +35,12 @@ class NamedScenario(Protocol):
 
     @property
     def title(self) -> str:
-        """Return what happens, in one line."""
+        """Return the events of the scenario in one line."""
         ...
 
     @property
     def how(self) -> str:
-        """Return how it happens, in one or two sentences."""
+        """Return the steps that lead to the outcome, in one or two sentences."""
         ...
 
     @property

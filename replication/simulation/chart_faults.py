@@ -1,4 +1,4 @@
-"""Draw the rows of planned faults above a run's chart, one row a broker, and how long each fault lasts.
+"""Draw the planned faults above a run's chart: one row per broker, each fault as long as it lasts.
 
 What it decides: how a kind of fault looks: a filled bar for a broker that is down, an empty one for a broker that is
 cut off, a thin one for a broker that is slow or paused, and a tick for an instant. A fault of no single broker stands

@@ -154,7 +154,7 @@ class Cluster:
             node.hosted_roles.append(make)
 
     def join(self, make: Callable[[NodeId], Client]) -> NodeId:
-        """Add a client, made for the address that is returned; call before the cluster begins."""
+        """Add the client that `make` creates for a new address; return the address. Call before the cluster begins."""
         node = NodeId(CLIENT_FIRST + len(self.clients))
         self.clients[node] = make(node)
         return node
@@ -339,7 +339,7 @@ def _clients(options: Options, history: History) -> dict[NodeId, Producer | Cons
 
 
 def settled(cluster: Cluster) -> str | None:
-    """Return in words what keeps a cluster from being whole again (L1, L2, L4 to L7); None if nothing does."""
+    """Return in words the first liveness property that does not hold yet (L1 to L7); None if all hold."""
     image = cluster.controller.image
     for broker, node in sorted(cluster.nodes.items()):
         status = image.brokers.get(broker)

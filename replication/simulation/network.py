@@ -44,7 +44,7 @@ class Hold:
 
 
 class Network:
-    """Hold the state of the ways between nodes: cut, slow, or with held messages."""
+    """Hold the state of the links between nodes: cut, slow, or with held messages."""
 
     def __init__(self, options: NetworkOptions, entropy: RandomSource) -> None:
         self._options = options
@@ -142,10 +142,10 @@ class Network:
 
 
 def two_ways(one: NodeId, others: tuple[NodeId, ...]) -> tuple[tuple[NodeId, NodeId], ...]:
-    """Return the ways from a node to others and back."""
+    """Return the links from a node to others and back."""
     return tuple(way for other in others for way in ((one, other), (other, one)))
 
 
 def one_way(senders: tuple[NodeId, ...], receivers: tuple[NodeId, ...]) -> tuple[tuple[NodeId, NodeId], ...]:
-    """Return the ways from each sender to each receiver."""
+    """Return the links from each sender to each receiver."""
     return tuple((sender, receiver) for sender in senders for receiver in receivers if sender != receiver)

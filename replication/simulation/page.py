@@ -1,4 +1,4 @@
-"""Write one simulated run as an HTML page: verdict, command, chart, partitions, planned faults, words.
+"""Write one simulated run as an HTML page: verdict, command, chart, partitions, planned faults, glossary.
 
 What it decides: the order for a reader who did not run it: the verdict first, then the command and the options that
 repeat the run, the chart, the figures of each partition, every planned fault, and the meaning of the words.

@@ -120,7 +120,7 @@ class Recording:
             self.highs.append(HighWatermarkNote(now_ms, partition, Offset(high_watermark)))
 
     def last_shrink_of(self, partition: int, broker: BrokerId) -> IsrShrink | None:
-        """Return how a replica left the ISR last, None if it never did."""
+        """Return the last removal of a replica from the ISR, None if there was none."""
         found = (each for each in reversed(self.isr_shrinks) if (each.partition, each.broker) == (partition, broker))
         return next(found, None)
 

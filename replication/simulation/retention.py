@@ -1,4 +1,4 @@
-"""Run retention and compaction in a simulation: which settings, when, and at which bad moments.
+"""Run retention and compaction in a simulation: their settings, their intervals and their faults.
 
 What it decides: the retention of a run: drawn from its seed, or as given. Each broker runs retention and cleaner at its
 own interval; faults also delete records, and run retention and cleaner at once or right after a broker became leader or

@@ -63,14 +63,14 @@ STEADY_MS: Final = 30_000
 
 
 class Extension(Protocol):
-    """Define what else takes part in a run: hosted roles of the brokers, further clients, further checks."""
+    """Define further parts of a run: hosted roles of the brokers, clients and checks."""
 
     def join(self, cluster: Cluster) -> None:
         """Join the cluster: `cluster.host`, `cluster.join` and `cluster.watches` are open until it begins."""
         ...
 
     def missing(self, cluster: Cluster) -> str | None:
-        """Return in words what is not whole yet after the faults; None if nothing."""
+        """Return in words what has not recovered after the faults yet; None if everything has."""
         ...
 
     def findings(self, cluster: Cluster) -> Sequence[Finding]:
@@ -185,7 +185,7 @@ class Simulation:
         return account(self.cluster.history.writes, self.checker.references)
 
     def finish(self) -> Outcome:
-        """Run to the end of the safety phase, heal, let the cluster become whole, and return the outcome."""
+        """Run to the end of the safety phase, heal, let the cluster recover, and return the outcome."""
         failed = ""
         try:
             self._finish_phases()

@@ -27,7 +27,7 @@ Runner = Callable[[tuple[Fault, ...]], Outcome]
 
 
 def shrink(outcome: Outcome, again: Runner, tries_max: int = TRIES_MAX) -> Outcome:
-    """Return the outcome with the smallest plan found that still breaks what `outcome` broke; `again` runs a plan."""
+    """Return the outcome of the smallest plan found that breaks the same invariants; `again` runs a plan."""
     assert not outcome.is_clean, outcome.options.seed
     codes = {finding.code for finding in outcome.findings}
     best, part_count, tries = outcome, 2, 0

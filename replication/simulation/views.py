@@ -39,7 +39,7 @@ class ReplicaView:
 
 @attrs.frozen
 class OutOfSyncView:
-    """Hold how far one out-of-sync replica lags, why, and how it left the ISR; None if it was never in it."""
+    """Hold an out-of-sync replica's lag and its removal from the ISR; None if it was never in the ISR."""
 
     now: OutOfSync
     left: IsrShrink | None

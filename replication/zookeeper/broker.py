@@ -88,7 +88,7 @@ _FOR_THE_CONTROLLER: Final = (
 
 
 class ZooKeeperBrokerRole(BrokerRole):
-    """One incarnation of a broker in ZooKeeper mode; `kafka_controller` is set while it is the controller."""
+    """Model one incarnation of a broker in ZooKeeper mode; `kafka_controller` is set while it is the controller."""
 
     def __init__(self, start: BrokerStart, role_settings: RoleSettings) -> None:
         super().__init__(start, role_settings)

@@ -46,7 +46,7 @@ _UNFINISHED: Final = (_R.OFFLINE_REPLICA, _R.REPLICA_DELETION_STARTED)
 
 
 class TopicDeletion:
-    """The topic deletions in progress under one controller."""
+    """Run the topic deletions in progress under one controller."""
 
     def __init__(self, controller_epoch: int, machines: StateMachines, live_brokers: LiveBrokers) -> None:
         self._controller_epoch = controller_epoch

@@ -78,7 +78,7 @@ from replication.zookeeper.znodes import KafkaZnodes
 
 
 class ZooKeeperRole(ControllerRole):
-    """ZooKeeper in a controller's place; `broker_nodes` holds the state of each broker's ephemeral znode."""
+    """Model ZooKeeper in a controller's place; `broker_nodes` holds the state of each broker's ephemeral znode."""
 
     def __init__(self, role_settings: RoleSettings) -> None:
         super().__init__(role_settings)

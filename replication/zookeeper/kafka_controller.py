@@ -79,7 +79,7 @@ _TO_TAKE_OFFLINE: Final = (*_SERVING, _R.REPLICA_DELETION_INELIGIBLE)
 
 @attrs.frozen
 class ControllerStart:
-    """The controller's broker, its controller epoch and the partitions' settings.
+    """Hold the controller's broker, its controller epoch and the partitions' settings.
 
     `tell` takes the lines of its state change log.
     """
@@ -91,7 +91,7 @@ class ControllerStart:
 
 
 class KafkaController:
-    """One controller's memory (ControllerContext); `machines` holds the states of replicas and partitions."""
+    """Model one controller's memory (ControllerContext); `machines` holds the states of replicas and partitions."""
 
     def __init__(self, controller_start: ControllerStart) -> None:
         self.controller_start = attrs.evolve(controller_start, settings=with_all_targets(controller_start.settings))

@@ -26,7 +26,7 @@ from replication.rules.partition import BrokerStatus
 
 
 class LiveBrokers:
-    """The brokers as ZooKeeper listed them last; `stopping` holds those in controlled shutdown, with their epochs."""
+    """Hold the brokers as ZooKeeper listed them last; `stopping` maps those in controlled shutdown to epochs."""
 
     def __init__(self) -> None:
         self.stopping: dict[BrokerId, BrokerEpoch] = {}

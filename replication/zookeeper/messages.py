@@ -31,7 +31,7 @@ class RegisterController(HostedMessage):
 
 @attrs.frozen
 class RegisterControllerResponse(HostedMessage):
-    """ZooKeeper's answer to RegisterController: the current controller and its controller epoch."""
+    """ZooKeeper answers RegisterController with the current controller and its controller epoch."""
 
     controller: BrokerId
     controller_epoch: int
@@ -47,7 +47,7 @@ class GetClusterState(HostedMessage):
 
 @attrs.frozen(kw_only=True)
 class GetClusterStateResponse(HostedMessage):
-    """ZooKeeper's answer to GetClusterState: the brokers and partitions as of a transaction.
+    """ZooKeeper answers GetClusterState with the brokers and partitions as of a transaction.
 
     `offset` counts the changes of those two; `unmade` are topics whose partition has no state yet, `deleted` the
     partitions of topics to be deleted.
@@ -74,7 +74,7 @@ class UpdatePartitionState(HostedMessage):
 
 @attrs.frozen
 class UpdatePartitionStateResponse(HostedMessage):
-    """ZooKeeper's answer to UpdatePartitionState: whether the state was written."""
+    """ZooKeeper answers UpdatePartitionState: whether the state was written."""
 
     partition: int
     state: PartitionState
@@ -118,7 +118,7 @@ class LeaderAndIsr(HostedMessage):
 
 @attrs.frozen
 class LeaderAndIsrResponse(HostedMessage):
-    """A broker's answer to LeaderAndIsr; `broker_epoch` is the broker's own."""
+    """A broker answers LeaderAndIsr; `broker_epoch` is the broker's own."""
 
     partition: int
     error: ErrorCode
@@ -149,7 +149,7 @@ class StopReplica(HostedMessage):
 
 @attrs.frozen
 class StopReplicaResponse(HostedMessage):
-    """A broker's answer to StopReplica; `broker_epoch` is the broker's own."""
+    """A broker answers StopReplica; `broker_epoch` is the broker's own."""
 
     partition: int
     deletes: bool
@@ -167,6 +167,6 @@ class ControlledShutdown(HostedMessage):
 
 @attrs.frozen
 class ControlledShutdownResponse(HostedMessage):
-    """The controller's answer once the broker leads no partition that another broker could lead."""
+    """The controller answers ControlledShutdown once the broker leads no partition that another broker could lead."""
 
     epoch: BrokerEpoch

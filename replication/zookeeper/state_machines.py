@@ -36,7 +36,7 @@ _NO_REPLICA, _NO_PARTITION = ZkReplicaState.NON_EXISTENT_REPLICA, ZkPartitionSta
 
 
 class StateMachines:
-    """The states of one controller's replicas and partitions; `tell` takes the lines of its state change log."""
+    """Hold the states of one controller's replicas and partitions; `tell` takes the lines of its state change log."""
 
     def __init__(self, controller: BrokerId, epoch: int, tell: Callable[[str], None]) -> None:
         self._log_head = f"Controller {controller} epoch {epoch}"

@@ -43,7 +43,7 @@ from replication.rules.switches import Rules
 
 
 class Strategy(enum.Enum):
-    """The occasion of an election; names as in Kafka's PartitionLeaderElectionStrategy."""
+    """Name the occasions of an election, as Kafka's PartitionLeaderElectionStrategy does."""
 
     OFFLINE = enum.auto()
     """The partition is new or has lost its leader."""
@@ -137,7 +137,7 @@ def without(partition: PartitionState, broker: BrokerId, settings: PartitionSett
 
 
 def with_all_targets(settings: PartitionSettings) -> PartitionSettings:
-    """Return the settings with a reassignment complete only when its whole target is in sync, as always here."""
+    """Return the settings under which a reassignment is complete only when its whole target is in sync."""
     return attrs.evolve(settings, rules=attrs.evolve(settings.rules, reassignment_needs_all_targets=True))
 
 

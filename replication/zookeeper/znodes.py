@@ -47,14 +47,14 @@ Held: TypeAlias = CreateTopic | PartitionState | BrokerId | int
 
 @attrs.frozen
 class Topics:
-    """The topics as read from the znodes: those without a partition state, and those to be deleted."""
+    """Hold the topics as read from the znodes: those without a partition state, and those to be deleted."""
 
     unmade: dict[int, CreateTopic]
     deleted: frozenset[int]
 
 
 class KafkaZnodes:
-    """The tree of Kafka's znodes, and the broker of each session."""
+    """Hold the tree of Kafka's znodes, and the broker of each session."""
 
     def __init__(self) -> None:
         self.tree: ZnodeTree[Held] = ZnodeTree()
@@ -97,7 +97,7 @@ class KafkaZnodes:
 
     @property
     def controller(self) -> BrokerId:
-        """The broker in the znode /controller, -1 if there is none."""
+        """Return the broker in the znode /controller, -1 if there is none."""
         if self.tree.exists(CONTROLLER_NODE) is None:
             return NO_LEADER
         holder = self.tree.get(CONTROLLER_NODE).data
@@ -106,11 +106,11 @@ class KafkaZnodes:
 
     @property
     def controller_epoch(self) -> int:
-        """The controller epoch: the number of controllers elected so far."""
+        """Return the controller epoch: the number of controllers elected so far."""
         return self.tree.get(CONTROLLER_EPOCH).stat.version
 
     def drop_controller(self) -> tuple[WatchedEvent, ...]:
-        """Remove the znode /controller, if it exists, as an operator does who wants another controller."""
+        """Remove the znode /controller, if it exists, as an operator does to force an election."""
         return () if self.controller == NO_LEADER else self.tree.delete(CONTROLLER_NODE)
 
     # Topics.

@@ -77,7 +77,7 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
         "groups": Joined(
             "replication.groups.cli",
             "groups",
-            "Show who gets which partitions of a consumer group, and what rebalances cost.",
+            "Show which member gets which partitions of a consumer group, and what rebalances cost.",
         ),
         "log": Joined(
             "log.cli.main",

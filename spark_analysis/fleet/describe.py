@@ -68,7 +68,7 @@ class Placed:
 
     @property
     def row_count(self) -> int:
-        """Approximate number of rows of brokers and topics."""
+        """Return the approximate number of rows of brokers and topics."""
         return self.cluster.broker_count + (0 if self.spread is None else self.cluster.topic_count)
 
 

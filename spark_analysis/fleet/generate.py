@@ -61,12 +61,12 @@ class SimulatedCluster:
 
     @property
     def broker_count(self) -> int:
-        """Number of registered brokers; their ids are 0 to broker_count - 1."""
+        """Return the number of registered brokers; their ids are 0 to broker_count - 1."""
         return int(self.rack_index.shape[0])
 
     @property
     def topic_count(self) -> int:
-        """Number of topics."""
+        """Return the number of topics."""
         return int(self.factors.shape[0])
 
 

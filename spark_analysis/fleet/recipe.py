@@ -66,12 +66,12 @@ class TopicPlan:
 
     @functools.cached_property
     def factor_max(self) -> int:
-        """The largest replication factor that can be drawn."""
+        """Return the largest replication factor that can be drawn."""
         return max(factor for factor, _ in self.factors)
 
     @functools.cached_property
     def factor_min(self) -> int:
-        """The smallest replication factor that can be drawn."""
+        """Return the smallest replication factor that can be drawn."""
         return min(factor for factor, _ in self.factors)
 
 

@@ -40,12 +40,12 @@ class Group:
 
     @property
     def at_optimum_count(self) -> int:
-        """Number of clusters with a distance of 0."""
+        """Return the number of clusters with a distance of 0."""
         return sum(1 for value in self.values if value == 0)
 
     @property
     def median(self) -> int:
-        """The middle distance; of two middle ones the lower."""
+        """Return the middle distance; of two middle ones the lower."""
         return self.values[(len(self.values) - 1) // 2]
 
 

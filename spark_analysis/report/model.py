@@ -205,7 +205,7 @@ class ClusterRow:
 
     @property
     def anchor(self) -> str:
-        """Identifier of the cluster's place on the page; it holds our numbers, never a name from outside."""
+        """Return the identifier of the cluster's place on the page; it holds our numbers, never a name from outside."""
         return f"cluster-{self.place}"
 
 
@@ -264,16 +264,16 @@ class Report:
 
     @property
     def placers(self) -> tuple[str, ...]:
-        """Names of all placers of the report, sorted."""
+        """Return the names of all placers of the report, sorted."""
         return tuple(sorted({row.facts.placer for row in self.rows}))
 
     @property
     def current_rows(self) -> tuple[ClusterRow, ...]:
-        """The rows that describe the present: of successive dumps of one cluster only the last."""
+        """Return the rows that describe the present: of successive dumps of one cluster only the last."""
         earlier = {step.from_cluster for step in self.changes}
         return tuple(row for row in self.rows if row.facts.cluster not in earlier)
 
     @property
     def cluster_count(self) -> int:
-        """Number of clusters; one that several placers placed, or several dumps describe, counts once."""
+        """Return the number of clusters; one that several placers placed, or several dumps describe, counts once."""
         return len({row.facts.cluster_id for row in self.current_rows})

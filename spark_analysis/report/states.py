@@ -33,7 +33,7 @@ class State:
 
     @property
     def key(self) -> str:
-        """Name of the state in identifiers, and of its constraint in the table of violations."""
+        """Return the name of the state in identifiers, and of its constraint in the table of violations."""
         return self.field.removesuffix("_count")
 
     def names(self, constraint: str) -> bool:

@@ -46,7 +46,7 @@ class Bar:
 
     @property
     def done(self) -> int:
-        """The number done, at most `total`."""
+        """Return the number done, at most `total`."""
         with self._lock:
             return self._done if self.total is None else min(self._done, self.total)
 

@@ -1,4 +1,4 @@
-"""Draw which member owned which partition when: one panel a protocol, all on one axis of time.
+"""Draw the owner of each partition over time: one panel per protocol, all on one time axis.
 
 What it decides: what a reader sees at a glance. A row is a partition, a colour is a member, and the page shows through
 where nobody owned the partition. Events of the scenario are thin dashed lines through the rows, numbered as in the list

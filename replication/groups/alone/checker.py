@@ -27,7 +27,7 @@ from replication.groups.common.invariants import Broken
 
 @attrs.frozen
 class GroupFinding:
-    """An invariant that was broken, and when first."""
+    """Describe an invariant that was broken, and when it was first."""
 
     at_ms: int
     broken: Broken
@@ -37,7 +37,7 @@ class GroupFinding:
 
 
 class Checker(Watcher):
-    """A watcher that checks G1 to G9."""
+    """Check G1 to G9 after every event of a simulation."""
 
     def __init__(self) -> None:
         self.findings: list[GroupFinding] = []
@@ -51,11 +51,11 @@ class Checker(Watcher):
         self._checker: ServiceChecker | None = None
 
     def noted(self, simulation: GroupSimulation, process: Process, note: Note) -> None:
-        """Look again when a client owns more or less."""
+        """Mark the owners as changed when a client gains or loses partitions."""
         self._has_changed |= isinstance(note, PartitionsAssigned | PartitionsRevoked)
 
     def asked(self, simulation: GroupSimulation, ticket: Ticket, request: Request) -> None:
-        """Remember the commits that must be refused."""
+        """Record the commits that the coordinator must refuse."""
         service = simulation.hosting.service
         if service is not None:
             self._fence.asked(ticket, service, request)
@@ -66,7 +66,7 @@ class Checker(Watcher):
             self._note(simulation, [Broken("G7", "a commit was taken from who is no current member")])
 
     def appended(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
-        """Check G8: an offset is deleted only when it may be."""
+        """Check G8: an offset is deleted only when its retention allows."""
         service = simulation.hosting.service
         assert service is not None
         for entry in entries:
@@ -79,7 +79,7 @@ class Checker(Watcher):
                     self._note(simulation, found)
 
     def stored(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
-        """Remember the offsets that were accepted."""
+        """Record the offsets that the coordinator accepted."""
         self._must_compare = True
         for entry in entries:
             if isinstance(entry, OffsetRecord):

@@ -42,7 +42,7 @@ _SHAPE: Final = Shape()
 
 @attrs.frozen(kw_only=True)
 class SimulateOptions:
-    """The options of `groups simulate`, as they were given."""
+    """Hold the options of `groups simulate`, as they were given."""
 
     seed: int
     protocol: str | None
@@ -57,7 +57,7 @@ class SimulateOptions:
     chart: Path | None
 
     def chosen_scenario(self) -> SingleGroupScenario:
-        """Return the scenario to run; raises UsageError for one that there is not, or for two."""
+        """Return the scenario to run; raise UsageError for an unknown name, or for two scenarios."""
         return attrs.evolve(self._scenario_without_assignor(), assignor=self.assignor)
 
     def _scenario_without_assignor(self) -> SingleGroupScenario:
@@ -73,7 +73,7 @@ class SimulateOptions:
         return SCENARIOS[self.scenario]
 
     def chosen_protocols(self, scenario: SingleGroupScenario) -> tuple[GroupProtocol, ...]:
-        """Return the protocols to run; raises UsageError where one does not take the assignor."""
+        """Return the protocols to run; raise UsageError if one does not take the assignor."""
         if self.protocol is None:
             chosen = scenario.protocols
         else:

@@ -1,4 +1,4 @@
-"""Run a scenario with one protocol, and report what came of it.
+"""Run a scenario with one protocol, and report its result.
 
 What it decides: how a scenario becomes a report: a simulation, its ledger and its checker, one figure for each count.
 
@@ -21,7 +21,7 @@ from replication.groups.client.protocols import GroupProtocol
 
 @attrs.frozen(kw_only=True)
 class GroupRun:
-    """The report of one scenario with one protocol. Times are in ms; sums over partitions are named so."""
+    """Report one scenario run with one protocol; times are in ms, and sums over partitions are named so."""
 
     scenario: SingleGroupScenario
     protocol: GroupProtocol
@@ -53,7 +53,7 @@ class GroupRun:
 
     @property
     def is_clean(self) -> bool:
-        """Whether every invariant held."""
+        """Return whether every invariant held."""
         return not self.findings
 
     def figures(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Host one group on three brokers, of which one coordinates, and store its records.
+"""Host one group on three brokers, one of which coordinates, and store its records.
 
 What it decides: who answers a request: the group's service, or the broker itself with an error where the coordinator is
 elsewhere.
@@ -27,27 +27,27 @@ BROKER_COUNT: Final = 3
 
 
 class Outside(Protocol):
-    """The surroundings of the brokers: clock, network and observers."""
+    """Define what brokers use of their surroundings: clock, network and observers."""
 
     def later(self, delay_ms: DurationMs, action: Callable[[TimeMs], None]) -> None:
-        """Call `action` with the time, after a delay."""
+        """Call `action` with the time, in ms, after a delay."""
         ...
 
     def tell(self, ticket: Ticket, response: Response) -> None:
-        """Deliver a response."""
+        """Deliver a response to the process that sent the request."""
         ...
 
     def appended(self, entries: tuple[GroupEntry, ...]) -> None:
-        """Observe entries that the coordinator wants stored."""
+        """Observe the entries that the coordinator asks to store."""
         ...
 
     def stored(self, entries: tuple[GroupEntry, ...]) -> None:
-        """Observe entries that are stored, before the coordinator learns of it."""
+        """Observe stored entries, before the coordinator learns that they are stored."""
         ...
 
 
 class Hosting:
-    """One group on its brokers."""
+    """Run one group's coordinator on one of three brokers."""
 
     def __init__(self, options: ServiceOptions, entropy: RandomSource, outside: Outside) -> None:
         self.coordinator = BrokerId(0)
@@ -60,7 +60,7 @@ class Hosting:
         self._outside = outside
 
     def handle(self, broker: BrokerId, ticket: Ticket, request: Request, now_ms: TimeMs) -> bool:
-        """Take a request that reached `broker`; return False when no coordinator is there to take it."""
+        """Take a request that reached `broker`; return False when no coordinator runs there."""
         if broker != self.coordinator:
             self._outside.tell(ticket, refusal(request, ticket, ErrorCode.NOT_COORDINATOR))
         elif self.service is None:
@@ -70,7 +70,7 @@ class Hosting:
         return True
 
     def advance(self, now_ms: TimeMs) -> None:
-        """Do what is due by `now_ms`."""
+        """Run the coordinator's timers that are due by `now_ms`."""
         if self.service is not None:
             self._do(self.service.advance(now_ms))
 
@@ -79,17 +79,17 @@ class Hosting:
         return None if self.service is None else self.service.next_ms()
 
     def die(self) -> None:
-        """Lose the coordinator, and the entries that it had not stored yet."""
+        """Stop the coordinator, and lose the entries that it had not stored yet."""
         self.service = None
 
     def take_over(self, now_ms: TimeMs) -> None:
-        """Let the next broker coordinate, after it has read the stored records."""
+        """Start a coordinator on the next broker, after that broker has read the stored records."""
         self.coordinator = BrokerId((self.coordinator + 1) % BROKER_COUNT)
         self.service = GroupService("group", self._options, self._entropy)
         self.service.load(self.records.entries(), now_ms)
 
     def finish(self, service: GroupService, append: Append, now_ms: TimeMs) -> None:
-        """Store an append, if the coordinator that asked for it is still there."""
+        """Store an append, if the coordinator that asked for it still runs."""
         if service is self.service:
             self.records.append(append.entries)
             self._outside.stored(append.entries)

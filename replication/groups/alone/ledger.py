@@ -43,7 +43,7 @@ _POLL: Final = "max.poll.interval.ms"
 
 @attrs.frozen
 class OwnershipSpan:
-    """One member owned one partition from start_ms to end_ms (exclusive)."""
+    """State that one member owned one partition from start_ms to end_ms (exclusive)."""
 
     partition: TopicPartition
     member: str
@@ -53,14 +53,14 @@ class OwnershipSpan:
 
 @attrs.frozen
 class Mark:
-    """An event at a time, as text."""
+    """Describe an event at a time, as text."""
 
     at_ms: int
     text: str
 
 
 class Ledger(Watcher):
-    """A watcher that counts."""
+    """Count what rebalances cost in one simulation."""
 
     def __init__(self) -> None:
         self.spans: list[OwnershipSpan] = []
@@ -89,7 +89,7 @@ class Ledger(Watcher):
     # What the simulation shows.
 
     def noted(self, simulation: GroupSimulation, process: Process, note: Note) -> None:
-        """Count what a client did."""
+        """Count one note of a client, and follow the owners of partitions."""
         self.counts.note(GROUP_ID, note)
         match note:
             case PartitionsAssigned():
@@ -106,11 +106,11 @@ class Ledger(Watcher):
                 self.deaths.append(Mark(simulation.now_ms, f"{process.name}: {note.reason}"))
 
     def happened(self, simulation: GroupSimulation, event: Event) -> None:
-        """Keep an event of the scenario as a mark."""
+        """Record an event of the scenario as a mark."""
         self.marks.append(Mark(simulation.now_ms, str(event)))
 
     def stepped(self, simulation: GroupSimulation) -> None:
-        """Look at lag, generation and owners after an event."""
+        """Record lag, generation and owners after an event."""
         if simulation.now_ms - self._sampled_ms >= _SAMPLE_MS:
             self._sampled_ms = simulation.now_ms
             self._sample_lag(simulation)

@@ -18,7 +18,7 @@ from replication.groups.client.client import Client
 
 @attrs.define(eq=False)
 class Process:
-    """One process with its consumer; a second process of a member has its name with a mark."""
+    """Hold one process and its consumer; a member's second process has a mark behind its name."""
 
     name: str
     client: Client
@@ -34,7 +34,7 @@ class Process:
 
 
 class Records:
-    """The records of each partition, which arrive at a constant rate from the partition's creation."""
+    """Hold the records of each partition, which arrive at a constant rate from the partition's creation."""
 
     def __init__(self, records_per_second: int) -> None:
         self._rate = records_per_second

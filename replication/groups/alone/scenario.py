@@ -30,7 +30,7 @@ DURATION_MS_MAX: Final = 7 * 24 * 60 * MINUTE_MS
 
 @attrs.frozen(kw_only=True)
 class MemberSpec:
-    """A member of the scenario; its process starts with its first START event."""
+    """Describe one member; its process starts with its first START event."""
 
     name: str
     topics: tuple[str, ...]
@@ -43,14 +43,14 @@ class MemberSpec:
     """The time that the application works on the records of a poll; None for the scenario's setting."""
 
     def options(self, common: ClientOptions) -> ClientOptions:
-        """Return the member's settings: its own, and those of `common` where it has none."""
+        """Return the member's settings: its own, and those of `common` that it does not set."""
         own = {"max_poll_interval_ms": self.max_poll_interval_ms, "poll_ms": self.poll_ms}
         return attrs.evolve(common, **{name: value for name, value in own.items() if value is not None})
 
 
 @attrs.frozen(kw_only=True)
 class SingleGroupScenario:
-    """Topics with partition counts, members, events, and settings that differ from Kafka's defaults."""
+    """Hold topics with partition counts, members, events, and settings that differ from Kafka's defaults."""
 
     name: str
     title: str
@@ -70,7 +70,7 @@ class SingleGroupScenario:
     """The assignor of the eager and the consumer protocol; None for the default."""
 
     def assignor_of(self, protocol: GroupProtocol) -> str:
-        """Return the name of the assignor; raises UsageError where the protocol does not take the one asked for."""
+        """Return the name of the assignor; raise UsageError if the protocol does not take that assignor."""
         if self.assignor is None:
             return DEFAULT_ASSIGNORS[protocol]
         load_assignor(self.assignor)
@@ -84,7 +84,7 @@ class SingleGroupScenario:
         return (SERVER_NAMES.get(name, name),) if protocol is GroupProtocol.CONSUMER else (name,)
 
     def server_assignor(self, protocol: GroupProtocol) -> str:
-        """Return the name of the coordinator's assignor; a classic group never asks it."""
+        """Return the name of the coordinator's assignor, which a classic group never uses."""
         return (
             self.assignor_of(protocol)
             if protocol is GroupProtocol.CONSUMER

@@ -48,7 +48,7 @@ _EVENT: Final = frozenset({"at_ms", "kind", "target", "for_ms", "count"})
 
 
 def read_scenario(data: bytes, *, source: str) -> SingleGroupScenario:
-    """Return the scenario that a JSON text describes; raises InputError naming what is wrong, and where."""
+    """Return the scenario that a JSON text describes; raise InputError, which names the mistake and its place."""
     document = parse_object(collect([data], source=source), source=source)
     reader = _Reader(source)
     reader.check_keys(document, _STORY, "the scenario")

@@ -54,7 +54,7 @@ _ROLLS: Final = (
 
 @attrs.frozen(kw_only=True)
 class Shape:
-    """The size of a drawn scenario: members, partitions of the topic, minutes."""
+    """Hold the size of a drawn scenario: members, partitions of the topic, minutes."""
 
     members: int = 4
     partitions: int = 12
@@ -62,7 +62,7 @@ class Shape:
 
 
 def seeded_scenario(seed: int, shape: Shape) -> SingleGroupScenario:
-    """Return the scenario of this seed; raises UsageError where it is too short for any event."""
+    """Return the scenario of this seed; raise UsageError if it is too short for any event."""
     duration_ms = DurationMs(shape.minutes * MINUTE_MS)
     if duration_ms <= _QUIET_MS + MINUTE_MS:
         raise UsageError(f"{shape.minutes} minutes are too few for a seeded life; at least 5 are needed")

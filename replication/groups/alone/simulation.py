@@ -64,7 +64,7 @@ _TWIN: Final = "+"
 
 
 class Watcher:
-    """An observer of a simulation; a subclass overrides the calls that it needs."""
+    """Observe a simulation; a subclass overrides the calls that it needs."""
 
     def noted(self, simulation: GroupSimulation, process: Process, note: Note) -> None:
         """Observe a note of a client."""
@@ -73,23 +73,23 @@ class Watcher:
         """Observe an event of the scenario."""
 
     def asked(self, simulation: GroupSimulation, ticket: Ticket, request: ServiceRequest) -> None:
-        """Observe a request that has reached the coordinator's broker, before it is handled."""
+        """Observe a request that has reached the coordinator's broker, before the broker handles it."""
 
     def answered(self, simulation: GroupSimulation, ticket: Ticket, response: ServiceResponse) -> None:
         """Observe a response of the coordinator."""
 
     def appended(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
-        """Observe entries that the coordinator wants stored."""
+        """Observe the entries that the coordinator asks to store."""
 
     def stored(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
-        """Observe entries that are stored, before the coordinator learns of it."""
+        """Observe stored entries, before the coordinator learns that they are stored."""
 
     def stepped(self, simulation: GroupSimulation) -> None:
         """Observe clients and coordinator after an event."""
 
 
 class GroupSimulation:
-    """One scenario run with one protocol."""
+    """Simulate one scenario with one protocol."""
 
     def __init__(self, scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int) -> None:
         scenario.check()
@@ -135,17 +135,17 @@ class GroupSimulation:
         self.now_ms = TimeMs(self.scenario.duration_ms)
 
     def alive(self) -> list[Process]:
-        """Return the living processes in order of name."""
+        """Return the running processes in order of name."""
         return [process for _, process in sorted(self.processes.items()) if process.is_alive]
 
     # What the brokers ask of their surroundings.
 
     def later(self, delay_ms: DurationMs, action: Callable[[TimeMs], None]) -> None:
-        """Call `action` with the time, after a delay."""
+        """Call `action` with the time, in ms, after a delay."""
         self._at(self.now_ms + delay_ms, lambda: action(self.now_ms))
 
     def tell(self, ticket: Ticket, response: ServiceResponse) -> None:
-        """Send a response to the process that asked, unless its connection is gone."""
+        """Send a response to the process that sent the request, unless its connection is gone."""
         for watcher in self.watchers:
             watcher.answered(self, ticket, response)
         if ticket in self._asked:
@@ -153,12 +153,12 @@ class GroupSimulation:
             self._reply(process, own, response)
 
     def appended(self, entries: tuple[GroupEntry, ...]) -> None:
-        """Show the watchers what the coordinator wants stored."""
+        """Pass the entries that the coordinator asks to store to the watchers."""
         for watcher in self.watchers:
             watcher.appended(self, entries)
 
     def stored(self, entries: tuple[GroupEntry, ...]) -> None:
-        """Show the watchers what is stored."""
+        """Pass stored entries to the watchers."""
         for watcher in self.watchers:
             watcher.stored(self, entries)
 

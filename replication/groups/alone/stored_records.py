@@ -22,7 +22,7 @@ from replication.groups.common.journal import Journal, OffsetsRecord
 
 
 class StoredRecords:
-    """The stored records of one group."""
+    """Hold the stored records of one group."""
 
     def __init__(self) -> None:
         self._journal = Journal()
@@ -38,7 +38,7 @@ class StoredRecords:
             self._journal.written((entry,))
 
     def entries(self) -> Iterator[GroupEntry]:
-        """Yield what the stored records say."""
+        """Yield the stored records as entries of groups and offsets."""
         records = (
             (Offset(place), OffsetsRecord(key, value)) for place, (key, value) in enumerate(self._values.items())
         )

@@ -1,4 +1,4 @@
-"""Show group runs side by side: the rows of a table with a column a protocol, and the lines below it.
+"""Show group runs side by side: a table with one column per run, and the lines below it.
 
 What it decides: which figures a reader sees, and their names.
 
@@ -27,7 +27,7 @@ def figures(group_runs: Sequence[GroupRun]) -> Iterator[tuple[str, tuple[str, ..
 
 
 def lines(group_runs: Sequence[GroupRun]) -> Iterator[str]:
-    """Yield the programs that ended by themselves, and every invariant that was broken."""
+    """Yield the applications that ended by an error, and every invariant that was broken."""
     for group_run in group_runs:
         for death in group_run.deaths:
             yield f"{group_run.protocol.value}: at {death.at_ms:,} ms {printable(death.text)}"

@@ -42,7 +42,7 @@ SERVER_NAMES: Final[Mapping[str, str]] = {"uniform": "uniform", "server-range": 
 
 @attrs.define
 class ClientAssignor:
-    """One assignor of one consumer: the assignment it remembers, and how it assigns when its consumer leads."""
+    """Run one assignor of one consumer, and remember the consumer's assignment for it."""
 
     name: str
     assignor: ConsumerAssignor
@@ -52,23 +52,23 @@ class ClientAssignor:
 
     @classmethod
     def load(cls, name: str, entropy: RandomSource) -> ClientAssignor:
-        """Return a new assignor of this name; raises UsageError for a name that is not installed."""
+        """Return a new assignor of this name; raise UsageError for a name that is not installed."""
         return cls(name, load_assignor(name), entropy)
 
     def user_data(self) -> bytes:
-        """Return the user data of the subscription: what a sticky assignor remembers, empty for others."""
+        """Return the subscription's user data: a sticky assignor's former assignment, empty for others."""
         if self.name in _WITH_MEMORY and self.generation != NO_GENERATION:
             return sticky_memory(self.held, self.generation)
         return b""
 
     def on_assignment(self, partitions: frozenset[TopicPartition], generation: int) -> None:
-        """Remember the partitions that the consumer was assigned in a generation."""
+        """Record the partitions that the consumer was assigned in a generation."""
         self.held, self.generation = partitions, generation
 
     def assign(
         self, members: Sequence[JoinedMember], partition_counts: Mapping[str, int]
     ) -> tuple[tuple[MemberId, bytes], ...]:
-        """Return each member's assignment as bytes; raises RefusedError where Kafka's assignor throws."""
+        """Return each member's assignment as bytes; raise RefusedError where Kafka's assignor throws."""
         asked = [self._member(member, read_subscription(member.metadata)) for member in members]
         group = Group.of(asked, _topics(partition_counts))
         assignment = self.assignor.assign(group, self.entropy)
@@ -92,7 +92,7 @@ class ClientAssignor:
 
 @attrs.define
 class ServerSideAssignor:
-    """An assignor of `placement.consumer` as the coordinator calls it, by the name that Kafka's server uses."""
+    """Run an assignor of `placement.consumer` under the name that Kafka's server uses."""
 
     name: str
     assignor: ConsumerAssignor
@@ -100,7 +100,7 @@ class ServerSideAssignor:
 
     @classmethod
     def load(cls, name: str, entropy: RandomSource) -> ServerSideAssignor:
-        """Return a new assignor; `name` is the registry's. Raises UsageError for a name that is not installed."""
+        """Return a new assignor; `name` is the registry's. Raise UsageError for a name that is not installed."""
         return cls(SERVER_NAMES.get(name, name), load_assignor(name), entropy)
 
     def assign(

@@ -1,4 +1,4 @@
-"""Model a consumer of the classic protocol, eager or cooperative, as Kafka's Java client is one.
+"""Model a consumer of the classic protocol, eager or cooperative, after Kafka's Java client.
 
 What it decides: when the consumer joins, which partitions it gives up first, and how it takes each response.
 
@@ -71,7 +71,7 @@ _AT_ONCE: Final = _RESETS | {ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.MEMBER_I
 
 
 class ClassicClient(Client):
-    """One member of a classic group, with its application."""
+    """Model one member of a classic group, with its application."""
 
     def __init__(self, spec: ClientSpec, feed: Feed, entropy: RandomSource) -> None:
         super().__init__(spec, feed)
@@ -92,17 +92,17 @@ class ClassicClient(Client):
 
     @property
     def member_id(self) -> MemberId:
-        """The member id that the coordinator gave; empty before."""
+        """Return the member id that the coordinator gave; empty before."""
         return self._membership.member_id
 
     @property
     def generation(self) -> int:
-        """The generation in the member's own view, -1 for none."""
+        """Return the generation in the member's own view, -1 for none."""
         return self._membership.generation
 
     @property
     def can_commit(self) -> bool:
-        """Whether the member is in a generation and not joining another."""
+        """Return whether the member is in a generation and not joining another."""
         return self.state is JoinState.STABLE
 
     # Joining.

@@ -1,4 +1,4 @@
-"""Define a consumer as its surroundings see it, with what both protocols share: poll loop, offsets, commits.
+"""Define a consumer's interface, and the parts that both protocols share: poll loop, offsets, commits.
 
 What it decides: when the application polls, what it reads, and when offsets are committed.
 
@@ -53,7 +53,7 @@ RETRIABLE: Final = LOOK_AGAIN | {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCo
 
 
 class Client(ABC):
-    """One consumer and its application. Every call returns requests to send and notes of what happened, in order."""
+    """Model one consumer and its application; every call returns requests to send and notes of events, in order."""
 
     def __init__(self, spec: ClientSpec, feed: Feed) -> None:
         self.spec = spec
@@ -74,17 +74,17 @@ class Client(ABC):
     @property
     @abstractmethod
     def member_id(self) -> MemberId:
-        """The member id that the coordinator knows, empty before it has given one."""
+        """Return the member id that the coordinator knows, empty before it has given one."""
 
     @property
     @abstractmethod
     def generation(self) -> int:
-        """The generation, or member epoch, in the consumer's own view; below 1 outside a group."""
+        """Return the generation, or member epoch, in the consumer's own view; below 1 outside a group."""
 
     @property
     @abstractmethod
     def can_commit(self) -> bool:
-        """Whether a commit would be sent: not while the consumer joins."""
+        """Return whether the consumer would send a commit: not while it joins."""
 
     def start(self, now_ms: TimeMs) -> tuple[Output, ...]:
         """Begin to poll."""
@@ -94,29 +94,29 @@ class Client(ABC):
         return self._link.take()
 
     def handle(self, ticket: Ticket, response: Response, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Take a response, after all that is due by `now_ms`."""
+        """Take a response, after running every timer that is due by `now_ms`."""
         self._fire(now_ms)
         if not self.is_over:
             self._link.answer(ticket, response)
         return self._link.take()
 
     def advance(self, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Do what is due by `now_ms`."""
+        """Run every timer that is due by `now_ms`."""
         self._fire(now_ms)
         return self._link.take()
 
     def next_ms(self) -> TimeMs | None:
-        """Return the time of the next thing to do; None when nothing is left to do without a call."""
+        """Return the time of the consumer's next timer in ms; None if there is none."""
         return None if self.is_over else self._timers.next_ms()
 
     def stall(self, for_ms: DurationMs, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Keep the application from polling for `for_ms`; the consumer's own threads go on."""
+        """Keep the application from polling for `for_ms` milliseconds; the consumer's own threads go on."""
         self._fire(now_ms)
         self._stalled_until_ms = max(self._stalled_until_ms, TimeMs(now_ms + for_ms))
         return self._link.take()
 
     def close(self, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Begin to close: commit, give up all partitions, leave the group. `is_over` turns True when that is done."""
+        """Begin to close: commit, give up all partitions, leave the group; `is_over` turns True at the end."""
         self._fire(now_ms)
         if not self.is_over:
             self._timers.cancel(_POLL)

@@ -1,4 +1,4 @@
-"""Model a consumer of the consumer protocol (KIP-848), as Kafka's Java client is one: heartbeats and nothing else.
+"""Model a consumer of the consumer protocol (KIP-848) after Kafka's Java client; it sends only heartbeats.
 
 What it decides: how a member comes to own its target assignment, and which fields a heartbeat carries when.
 
@@ -51,13 +51,13 @@ NO_ASSIGNMENT: Final = -1
 
 @attrs.frozen
 class LocalAssignment:
-    """A target assignment with the client's own number for it; equal assignments keep one number."""
+    """Hold a target assignment with the client's own number for it; equal assignments keep one number."""
 
     number: int = NO_ASSIGNMENT
     partitions: Partitions = NOTHING
 
     def updated(self, partitions: Partitions) -> LocalAssignment:
-        """Return this assignment, or the next one where `partitions` differ or none was received before."""
+        """Return this assignment, or the next one if `partitions` differ or none was received before."""
         if self.number != NO_ASSIGNMENT and partitions == self.partitions:
             return self
         return LocalAssignment(self.number + 1, partitions)
@@ -67,7 +67,7 @@ _NONE: Final = LocalAssignment()
 
 
 class ConsumerClient(Client):
-    """One member of a consumer group, with its application."""
+    """Model one member of a consumer group, with its application."""
 
     def __init__(self, spec: ClientSpec, feed: Feed) -> None:
         super().__init__(spec, feed)
@@ -89,17 +89,17 @@ class ConsumerClient(Client):
 
     @property
     def member_id(self) -> MemberId:
-        """The member id that the coordinator gave; empty before."""
+        """Return the member id that the coordinator gave; empty before."""
         return self._member_id
 
     @property
     def generation(self) -> int:
-        """The member epoch; below 1 outside the group."""
+        """Return the member epoch; below 1 outside the group."""
         return self._epoch
 
     @property
     def can_commit(self) -> bool:
-        """Whether the member is in the group."""
+        """Return whether the member is in the group."""
         return self._epoch > JOINING_EPOCH
 
     # The application's polls.

@@ -19,7 +19,7 @@ from typing import Final
 
 
 class EpochState(enum.Enum):
-    """The state of a member of a consumer group in its own view; names as Kafka's MemberState."""
+    """Name the states of a consumer group's member in its own view, as Kafka's MemberState does."""
 
     UNSUBSCRIBED = enum.auto()
     """The member is in no group and subscribes to no topic."""
@@ -50,7 +50,7 @@ class EpochState(enum.Enum):
 
 
 class EpochInput(enum.Enum):
-    """An event that changes the state of a member of a consumer group."""
+    """Name the events that change the state of a consumer group's member."""
 
     JOIN = enum.auto()
     """The member begins to join."""

@@ -26,7 +26,7 @@ from broker.group.members import UNKNOWN_MEMBER, MemberId
 
 
 class JoinState(enum.Enum):
-    """The state of a classic member; names as Kafka's AbstractCoordinator.MemberState."""
+    """Name the states of a classic member, as Kafka's AbstractCoordinator.MemberState does."""
 
     UNJOINED = enum.auto()
     """The member is in no generation."""
@@ -42,7 +42,7 @@ class JoinState(enum.Enum):
 
 
 class JoinInput(enum.Enum):
-    """An event that changes the state of a classic member."""
+    """Name the events that change the state of a classic member."""
 
     JOIN_SENT = enum.auto()
     """The member sends JoinGroup."""
@@ -70,7 +70,7 @@ JOIN_TRANSITIONS: Final[Mapping[tuple[JoinState, JoinInput], JoinState]] = Mappi
 
 @attrs.frozen
 class Membership:
-    """The generation and member id in a member's own view; a member id without a generation is used to join."""
+    """Hold generation and member id in a member's own view; a member id without a generation is used to join."""
 
     generation: int = -1
     member_id: MemberId = UNKNOWN_MEMBER

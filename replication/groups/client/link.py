@@ -30,7 +30,7 @@ _FIND: Final = "find"
 
 
 class Link:
-    """The requests of one consumer that are under way."""
+    """Track one consumer's requests that are under way."""
 
     def __init__(self, spec: ClientSpec, timers: Timers) -> None:
         self._spec = spec
@@ -49,7 +49,7 @@ class Link:
         return Ticket(self._count)
 
     def note(self, note: Note) -> None:
-        """Add a note of what happened to the outputs."""
+        """Add a note of an event to the outputs."""
         self._outputs.append(note)
 
     def ask(
@@ -70,7 +70,7 @@ class Link:
         self._outputs.append(Send(number, request, None if anyone else self.coordinator, time_ms))
 
     def answer(self, ticket: Ticket, response: Response) -> None:
-        """Pass a response to the caller that waits for it; a response that comes too late is dropped."""
+        """Pass a response to the handler that waits for it; drop a response that comes too late."""
         then = self._asked.pop(ticket, None)
         if then is not None:
             self._timers.cancel(_answer(ticket))
@@ -82,11 +82,11 @@ class Link:
         return outputs
 
     def lose_coordinator(self) -> None:
-        """Forget the coordinator, so that it is looked for again."""
+        """Forget the coordinator, so that the next request looks for it again."""
         self.coordinator = None
 
     def after_finding(self, then: Callable[[], None]) -> None:
-        """Do `then` once the coordinator is known, now if it is; a newer call replaces an older one that waits."""
+        """Call `then` once the coordinator is known; a newer call replaces an older one that waits."""
         if self.coordinator is not None:
             then()
             return

@@ -1,4 +1,4 @@
-"""Define what a consumer sends and receives: requests with tickets, and notes of what became of them.
+"""Define a consumer's requests and responses, with tickets, and its notes of events.
 
 What it decides: the outputs of a client, which is a machine without I/O: `Send`s, whose responses come back with the
 same ticket, and notes of what it did. Requests are those of `broker.group`.
@@ -44,21 +44,21 @@ from broker.units import DurationMs
 
 @attrs.frozen
 class TopicMetadataRequest:
-    """A request for the partition counts of topics; any broker answers."""
+    """Ask any broker for the partition counts of topics."""
 
     topics: tuple[str, ...]
 
 
 @attrs.frozen
 class TopicMetadataResponse:
-    """The partition counts of the topics that exist."""
+    """Answer TopicMetadataRequest with the partition counts of the topics that exist."""
 
     partition_counts: Mapping[str, int]
 
 
 @attrs.frozen
 class Disconnected:
-    """No response will come: the connection broke, or the request timed out."""
+    """State that no response will come: the connection broke, or the request timed out."""
 
 
 Request: TypeAlias = (
@@ -88,7 +88,7 @@ Response: TypeAlias = (
 
 @attrs.frozen
 class Send:
-    """A request to `broker`, or to any broker where that is None."""
+    """Send a request to `broker`, or to any broker if `broker` is None."""
 
     ticket: Ticket
     request: Request
@@ -97,7 +97,7 @@ class Send:
 
 
 class Why(enum.Enum):
-    """Why a consumer gave up partitions; the value is printed."""
+    """Name the reason why a consumer gave up partitions; the value is printed."""
 
     REVOKED = "asked back"
     LOST = "lost: no longer a member"
@@ -107,7 +107,7 @@ class Why(enum.Enum):
 
 @attrs.frozen
 class Read:
-    """Records start_offset to end_offset (exclusive) were handed to the application."""
+    """State that records start_offset to end_offset (exclusive) were handed to the application."""
 
     partition: TopicPartition
     start_offset: Offset
@@ -116,14 +116,14 @@ class Read:
 
 @attrs.frozen
 class PartitionsAssigned:
-    """The consumer owns these partitions from now on."""
+    """State that the consumer owns these partitions from now on."""
 
     partitions: frozenset[TopicPartition]
 
 
 @attrs.frozen
 class PartitionsRevoked:
-    """The consumer no longer owns these partitions."""
+    """State that the consumer no longer owns these partitions."""
 
     partitions: frozenset[TopicPartition]
     why: Why
@@ -131,7 +131,7 @@ class PartitionsRevoked:
 
 @attrs.frozen
 class Committed:
-    """The result of a commit of one partition; an unknown result is REQUEST_TIMED_OUT."""
+    """State the result of one partition's commit; an unknown result is REQUEST_TIMED_OUT."""
 
     partition: TopicPartition
     offset: Offset
@@ -140,24 +140,24 @@ class Committed:
 
 @attrs.frozen
 class Rebalanced:
-    """The consumer has finished a rebalance; `latency_ms` is Java's rebalance-latency."""
+    """State that the consumer has finished a rebalance; `latency_ms` is Java's rebalance-latency."""
 
     latency_ms: DurationMs
 
 
 @attrs.frozen
 class RebalanceFailed:
-    """An attempt to join ended with an error, as Java counts in failed-rebalance-total."""
+    """State that an attempt to join ended with an error, as Java counts in failed-rebalance-total."""
 
 
 @attrs.frozen
 class PollExpired:
-    """The application did not poll for max.poll.interval.ms, so the consumer left its group."""
+    """State that the consumer left its group, because max.poll.interval.ms passed without a poll."""
 
 
 @attrs.frozen
 class Died:
-    """The consumer cannot go on and its application ends; `reason` is what it would log."""
+    """State that the application ended because its consumer cannot go on; `reason` is the consumer's log line."""
 
     reason: str
 

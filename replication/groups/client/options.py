@@ -13,7 +13,7 @@ from broker.units import DurationMs
 
 @attrs.frozen(kw_only=True)
 class ClientOptions:
-    """Kafka's consumer settings and defaults; `poll_ms` is how long the application works on one poll's records."""
+    """Hold Kafka's consumer settings; the application works for `poll_ms` on the records of one poll."""
 
     session_timeout_ms: DurationMs = attrs.field(default=DurationMs(45_000))
     heartbeat_interval_ms: DurationMs = attrs.field(default=DurationMs(3_000))
@@ -28,7 +28,7 @@ class ClientOptions:
 
 @attrs.frozen(kw_only=True)
 class ClientSpec:
-    """One consumer: its name, group, topics and settings, and how its application behaves.
+    """Describe one consumer: its name, group, topics and settings, and how its application behaves.
 
     `revoke_ms` is how long the application takes to let partitions go, 0 for one without a rebalance listener. One that
     `remembers_partitions` asks, at every poll, for its position in each partition that it was first given, and fails

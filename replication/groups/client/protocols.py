@@ -1,4 +1,4 @@
-"""Name the three protocols of a group, which assignors each takes, and make a consumer for each.
+"""Name the three protocols of a group, list the assignors that each takes, and make a consumer for each.
 
 What it decides: what `--protocol` and `--assignor` mean, and which class models a consumer of a protocol.
 
@@ -31,7 +31,7 @@ from replication.groups.client.subscription_state import Feed
 
 
 class GroupProtocol(enum.Enum):
-    """The protocol of a group; the value is its name in options and files."""
+    """Name the protocols of a group; the value is used in options and files."""
 
     EAGER = "eager"
     """Classic: every member gives up all its partitions before it joins again."""

@@ -20,15 +20,15 @@ from replication.groups.client.messages import Read
 
 
 class Feed(Protocol):
-    """The records that can be read, known by their offsets alone."""
+    """Define the records that a consumer can read, known by their offsets alone."""
 
     def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
-        """Return the offset behind the last record that may be read."""
+        """Return the offset after the last record that may be read."""
         ...
 
 
 class SubscriptionState:
-    """The owned partitions of one consumer and their positions."""
+    """Hold the owned partitions of one consumer and their positions."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -38,11 +38,11 @@ class SubscriptionState:
 
     @property
     def owned(self) -> frozenset[TopicPartition]:
-        """The partitions that the consumer owns in its own view."""
+        """Return the partitions that the consumer owns in its own view."""
         return frozenset(self._positions)
 
     def assign(self, partitions: frozenset[TopicPartition]) -> None:
-        """Own exactly these partitions; those that were owned before keep their position."""
+        """Replace the owned partitions; those that were owned before keep their position."""
         self._positions = {one: self._positions.get(one) for one in sorted(partitions)}
         self._paused = frozenset()
 
@@ -64,7 +64,7 @@ class SubscriptionState:
         return tuple(Commit(one, position) for one, position in self._positions.items() if position is not None)
 
     def read(self, count_max: int, now_ms: TimeMs) -> tuple[Read, ...]:
-        """Return the records of one poll, at most `count_max`, and move the positions behind them.
+        """Return the records of one poll, at most `count_max`, and move the positions after them.
 
         A full poll goes on with the next partition the next time, so that none starves.
         """

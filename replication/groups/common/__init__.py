@@ -1,1 +1,1 @@
-"""Share what a group needs alone and in the cluster: events, coordinator settings, stored records, checks, counts."""
+"""Share the parts of a group alone and in the cluster: events, settings, stored records, checks, counts."""

@@ -1,4 +1,4 @@
-"""Check one coordinator's group step by step: its own state by G1, G3 to G6 and G9, and its fence by G7.
+"""Check one coordinator's group step by step: its state by G1, G3 to G6 and G9, and refused commits by G7.
 
 What it decides: when a group is looked at again, and which commits a coordinator must refuse.
 
@@ -33,19 +33,19 @@ Key = TypeVar("Key", bound=Hashable)
 
 @attrs.define
 class ServiceChecker:
-    """The checks of one coordinator's group that need no client."""
+    """Check one coordinator's group without looking at any client."""
 
     service: GroupService
     _fingerprint: object = None
     _before: ConsumerGroup | None = None
 
     def has_changed(self) -> bool:
-        """Return whether the group differs from the last time this was asked."""
+        """Return whether the group has changed since the last call."""
         before, self._fingerprint = self._fingerprint, fingerprint(self.service)
         return before != self._fingerprint
 
     def broken(self) -> Iterator[Broken]:
-        """Yield the invariants that the group breaks now, or broke on its way from the last state looked at."""
+        """Yield the invariants that the group breaks now, or broke since the state last checked."""
         if not self.service.is_consumer_group:
             yield from invariants.legal_transition(self.service.classic.group)
             yield from invariants.generation_ownership(self.service.classic.group)
@@ -59,18 +59,18 @@ class ServiceChecker:
 
 
 class CommitFence(Generic[Key]):
-    """The commits under way whose sender was no current member when they arrived; `Key` names a request."""
+    """Track commits under way whose sender was no current member when they arrived; `Key` names a request."""
 
     def __init__(self) -> None:
         self._stale: dict[Key, MemberId] = {}
 
     def asked(self, key: Key, service: GroupService, request: Request) -> None:
-        """Remember a commit that the coordinator must refuse."""
+        """Record a commit that the coordinator must refuse."""
         if isinstance(request, OffsetCommitRequest) and not is_from_current(service, request):
             self._stale[key] = request.member_id
 
     def accepted(self, key: Key, response: Response) -> MemberId | None:
-        """Return the sender of a commit that was accepted though it must not be (G7); None for all other responses."""
+        """Return the sender of a wrongly accepted commit (G7); None for all other responses."""
         if not isinstance(response, OffsetCommitResponse):
             return None
         member_id = self._stale.pop(key, None)
@@ -78,7 +78,7 @@ class CommitFence(Generic[Key]):
 
 
 def is_from_current(service: GroupService, request: OffsetCommitRequest) -> bool:
-    """Return whether a current member sent this commit; between JoinGroup and SyncGroup a classic group has none."""
+    """Return whether a current member sent this commit; a classic group between JoinGroup and SyncGroup has none."""
     if service.is_consumer_group:
         member = service.consumer.group.members.get(request.member_id)
         return member is not None and member.epoch == request.generation

@@ -1,4 +1,4 @@
-"""Count what consumers did: records handed out, commits, rebalances, programs that ended.
+"""Count the consumers' work: records handed out, commits, rebalances, applications that ended.
 
 What it decides: what is counted. It looks at the notes and responses of members only.
 
@@ -47,7 +47,7 @@ FENCED: Final = frozenset(
 
 @attrs.define
 class GroupCounts:
-    """The counts of one or more groups."""
+    """Count the consumers' work in one or more groups."""
 
     read_count: int = 0
     duplicate_count: int = 0
@@ -68,7 +68,7 @@ class GroupCounts:
     """How far each group was handed each partition (exclusive)."""
 
     def note(self, group_id: str, note: Note) -> str:
-        """Count what a consumer did; return how it skipped records (GS), empty if it skipped none."""
+        """Count one note of a consumer; return a sentence if the consumer skipped records (GS), else ""."""
         match note:
             case Read():
                 return self._read(group_id, note)
@@ -87,7 +87,7 @@ class GroupCounts:
         return ""
 
     def hear(self, member: str, response: Response) -> None:
-        """Count a response that a member received; a commit's for each of its partitions."""
+        """Count a response that a member received; count a commit's response once per partition."""
         errors: tuple[ErrorCode, ...] = ()
         if isinstance(response, OffsetCommitResponse):
             errors = response.errors

@@ -18,7 +18,7 @@ from broker.units import DurationMs, TimeMs
 
 
 class EventKind(enum.Enum):
-    """The kind of an event; the value is its name in files."""
+    """Name the kinds of events; the value is used in files."""
 
     START = "start"
     """A member's process starts, or starts again."""
@@ -63,7 +63,7 @@ CLUSTER_KINDS: Final = (EventKind.START, EventKind.CRASH, EventKind.CLOSE, Event
 
 @attrs.frozen
 class Event:
-    """One event; `target` names a member or a topic, and is empty where the event is listed with its member."""
+    """Describe one event; `target` names a member or a topic, and is empty if the event is listed with its member."""
 
     at_ms: TimeMs
     kind: EventKind

@@ -64,7 +64,7 @@ PREDECESSORS: Final = {
 
 @attrs.frozen
 class Broken:
-    """An invariant that does not hold: its code, and a text with what broke it."""
+    """Describe a broken invariant: its code, and the violation in words."""
 
     code: str
     what: str
@@ -137,7 +137,7 @@ def partition_epochs(group: ConsumerGroup) -> Iterator[Broken]:
 
 
 def stable_means_converged(group: ConsumerGroup) -> Iterator[Broken]:
-    """Yield G6: a group is stable, but a member has not reached the group's epoch and its target."""
+    """Yield G6: a group is stable, but some member has not reached the group's epoch and target."""
     if group.state is not ConsumerGroupState.STABLE:
         return
     for member in group.ordered():

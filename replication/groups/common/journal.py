@@ -43,7 +43,7 @@ from placement.consumer.topic_ids import topic_id
 
 @attrs.frozen
 class OffsetsRecord:
-    """One record of `__consumer_offsets`; a value of None deletes the key."""
+    """Hold one record of `__consumer_offsets`; a value of None deletes the key."""
 
     key: bytes
     value: bytes | None
@@ -51,7 +51,7 @@ class OffsetsRecord:
 
 @attrs.frozen
 class Uncommitted:
-    """An offset commit whose record stands at `offset`, at or above the high watermark."""
+    """Hold an offset commit whose record stands at `offset`, at or above the high watermark."""
 
     offset: Offset
     entry: OffsetRecord
@@ -59,7 +59,7 @@ class Uncommitted:
 
 @attrs.define
 class StoredGroup:
-    """One group's records in a partition: the newest value of each kind, and the uncommitted offsets."""
+    """Hold one group's records in a partition: the newest value of each kind, and the uncommitted offsets."""
 
     classic: GroupRecord | None = None
     consumer: ConsumerGroup | None = None
@@ -67,7 +67,7 @@ class StoredGroup:
     uncommitted: list[Uncommitted] = attrs.field(factory=list)
 
     def entries(self) -> Iterator[GroupEntry]:
-        """Yield the group as it was written last, and its committed offsets."""
+        """Yield the group as last written, and its committed offsets."""
         if self.classic is not None:
             yield self.classic
         if self.consumer is not None:
@@ -76,7 +76,7 @@ class StoredGroup:
 
 
 class Journal:
-    """The writer and reader of one partition of `__consumer_offsets`.
+    """Write and read the records of one partition of `__consumer_offsets`.
 
     `topics` are those known from the start; the topics of a group that is written are added.
     """
@@ -92,13 +92,13 @@ class Journal:
         return tuple(record for entry in entries for record in self._records_of(entry))
 
     def written(self, entries: tuple[GroupEntry, ...]) -> None:
-        """Remember that the records of `entries` stand in the partition."""
+        """Record that the records of `entries` stand in the partition."""
         for entry in entries:
             if isinstance(entry, ConsumerGroup):
                 self._written[entry.group_id] = entry
 
     def read(self, records: Iterable[tuple[Offset, OffsetsRecord]], high_watermark: Offset) -> dict[str, StoredGroup]:
-        """Return what the records say, by group id; raises CorruptDataError for a record in another form."""
+        """Return the groups in the records, by group id; raise CorruptDataError for a record in another form."""
         groups: dict[str, StoredGroup] = {}
         for offset, record in records:
             self._read_one(groups, record, offset, is_committed=offset < high_watermark)

@@ -1,4 +1,4 @@
-"""Look at a group whichever protocol it uses: its fingerprint, its assignment, whether it is settled.
+"""Read a group of either protocol: its fingerprint, its assignment, whether it is settled.
 
 What it decides: when two states of a group count as equal, and when a group is settled.
 
@@ -41,7 +41,7 @@ def given(service: GroupService) -> Mapping[MemberId, frozenset[TopicPartition]]
 
 
 def is_settled(service: GroupService, clients: Iterable[Client], partition_counts: Mapping[str, int]) -> bool:
-    """Return whether the group is stable, all members live, and each owns its assignment: together all partitions."""
+    """Return whether the group is stable, all members run, and they own every partition as assigned."""
     shares = given(service)
     alive = {client.member_id: client for client in clients}
     if shares is None or shares.keys() - alive.keys():

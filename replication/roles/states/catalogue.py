@@ -27,7 +27,7 @@ from replication.roles.states.zookeeper import ZK_PARTITION_TRANSITIONS, ZK_REPL
 
 @attrs.frozen
 class Machine:
-    """One state machine: its name, the thing that it describes, and its table."""
+    """Describe one state machine: its name, its title for readers, and its table."""
 
     name: str
     title: str
@@ -36,12 +36,12 @@ class Machine:
 
     @property
     def states(self) -> tuple[enum.Enum, ...]:
-        """All states, in the order in which they are declared."""
+        """Return all states, in the order in which they are declared."""
         return tuple(type(next(iter(self.table.values()))).__members__.values())
 
     @property
     def inputs(self) -> tuple[enum.Enum, ...]:
-        """All inputs, in the order in which they are declared."""
+        """Return all inputs, in the order in which they are declared."""
         return tuple(type(next(iter(self.table))[1]).__members__.values())
 
     def text(self, form: str) -> str:

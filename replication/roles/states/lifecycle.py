@@ -23,7 +23,7 @@ from typing import Final
 
 
 class LifecycleState(enum.Enum):
-    """The state of a broker process; names as in Kafka's BrokerState."""
+    """Name the states of a broker process, as Kafka's BrokerState does."""
 
     NOT_RUNNING = enum.auto()
     """The process has not been started."""
@@ -45,7 +45,7 @@ class LifecycleState(enum.Enum):
 
 
 class LifecycleInput(enum.Enum):
-    """An event of a broker process."""
+    """Name the events that change the state of a broker process."""
 
     START = enum.auto()
     """The process is started."""

@@ -29,7 +29,7 @@ from replication.rules.partition import PartitionState
 
 
 class PartitionStatus(enum.Enum):
-    """Whether a partition has a leader, and whether that leader has recovered."""
+    """Name the states of a partition's leadership: no leader, an unrecovered leader, or a recovered one."""
 
     ABSENT = enum.auto()
     """The partition does not exist."""
@@ -48,7 +48,7 @@ class PartitionStatus(enum.Enum):
 
 
 class PartitionStatusInput(enum.Enum):
-    """An event of a partition's status, read off a change of the partition."""
+    """Name the events of a partition's leadership, derived from a change of the partition."""
 
     CREATED = enum.auto()
     """The partition is created, with a leader."""
@@ -101,7 +101,7 @@ PARTITION_STATUS_TRANSITIONS: Final[Mapping[tuple[PartitionStatus, PartitionStat
 
 
 class MoveState(enum.Enum):
-    """Whether a partition is being reassigned."""
+    """State whether a partition is being reassigned."""
 
     SETTLED = enum.auto()
     """The partition is not being reassigned."""
@@ -111,7 +111,7 @@ class MoveState(enum.Enum):
 
 
 class MoveInput(enum.Enum):
-    """An event of a partition's reassignment, read off a change of the partition."""
+    """Name the events of a partition's reassignment, derived from a change of the partition."""
 
     STARTED = enum.auto()
     """An operator assigns other replicas."""
@@ -149,7 +149,7 @@ MOVE_TRANSITIONS: Final[Mapping[tuple[MoveState, MoveInput], MoveState]] = Mappi
 
 
 def partition_status_of(partition: PartitionState | None) -> PartitionStatus:
-    """Return the status of a partition; None is a partition that does not exist."""
+    """Return the status of a partition; None stands for a partition that does not exist."""
     if partition is None:
         return PartitionStatus.ABSENT
     if partition.has_leader:
@@ -158,7 +158,7 @@ def partition_status_of(partition: PartitionState | None) -> PartitionStatus:
 
 
 def partition_status_input(before: PartitionState | None, after: PartitionState) -> PartitionStatusInput:
-    """Return what a change means for the status of a partition."""
+    """Return the event of a partition's leadership for a change from `before` to `after`."""
     if before is None:
         return PartitionStatusInput.CREATED
     if before.has_leader and not after.has_leader:
@@ -182,7 +182,7 @@ def move_of(partition: PartitionState) -> MoveState:
 
 
 def move_input(before: PartitionState, after: PartitionState) -> MoveInput:
-    """Return what a change means for the reassignment of a partition."""
+    """Return the event of a partition's reassignment for a change from `before` to `after`."""
     if _sets_of(before) == _sets_of(after):
         return MoveInput.UNTOUCHED
     if not before.is_reassigning:

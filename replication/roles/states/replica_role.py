@@ -28,7 +28,7 @@ from typing import Final
 
 
 class ReplicaRole(enum.Enum):
-    """The role of a broker's replica in one partition."""
+    """Name the roles of a broker's replica in one partition."""
 
     NONE = enum.auto()
     """The broker has no replica, or has not learned of it."""
@@ -53,7 +53,7 @@ class ReplicaRole(enum.Enum):
 
 
 class ReplicaRoleInput(enum.Enum):
-    """An event of a replica."""
+    """Name the events that change the role of a replica."""
 
     MAKE_LEADER = enum.auto()
     """Metadata names this broker as the leader."""

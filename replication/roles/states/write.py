@@ -25,7 +25,7 @@ from broker.machines import step
 
 
 class WriteState(enum.Enum):
-    """The state of a write at its leader."""
+    """Name the states of a write at its leader."""
 
     RECEIVED = enum.auto()
     """The write has arrived at the leader."""
@@ -47,7 +47,7 @@ class WriteState(enum.Enum):
 
 
 class WriteInput(enum.Enum):
-    """An event of a write."""
+    """Name the events that change the state of a write."""
 
     REFUSED_NOT_LEADER = enum.auto()
     """The broker does not lead the partition."""

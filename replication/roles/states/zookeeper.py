@@ -24,7 +24,7 @@ from typing import Final
 
 
 class ZkReplicaState(enum.Enum):
-    """The state of a replica; names as in Kafka's ReplicaState."""
+    """Name the states of a replica, as Kafka's ReplicaState does."""
 
     NON_EXISTENT_REPLICA = enum.auto()
     """The controller does not know the replica."""
@@ -49,7 +49,7 @@ class ZkReplicaState(enum.Enum):
 
 
 class ZkReplicaInput(enum.Enum):
-    """The state change that the controller asks for a replica."""
+    """Name the state changes that the controller asks for a replica."""
 
     ASSIGN = enum.auto()
     """The replica belongs to the assignment of a new or a reassigned partition."""
@@ -74,7 +74,7 @@ class ZkReplicaInput(enum.Enum):
 
 
 class ZkPartitionState(enum.Enum):
-    """The state of a partition; names as in Kafka's PartitionState."""
+    """Name the states of a partition, as Kafka's PartitionState does."""
 
     NON_EXISTENT_PARTITION = enum.auto()
     """The partition was never created, or is deleted."""
@@ -90,7 +90,7 @@ class ZkPartitionState(enum.Enum):
 
 
 class ZkPartitionInput(enum.Enum):
-    """The state change that the controller asks for a partition."""
+    """Name the state changes that the controller asks for a partition."""
 
     ASSIGN = enum.auto()
     """The partition's topic was created."""
