@@ -34,7 +34,9 @@ def config(name: str | None, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("mode", type=click.Choice(["kraft", "zookeeper"]), default="kraft")
-@click.option("--format", "form", type=click.Choice(FORMS), default=FORMS[0], show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(FORMS), default=FORMS[0], show_default=True, help="Format of the diagram."
+)
 def diagram(mode: str, form: str) -> None:
     """Print the broker's life cycle, as the controller sees it, from the model's transition table."""
     title = f"the life of a broker, {mode}"

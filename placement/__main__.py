@@ -1,4 +1,4 @@
-"""`python -m placement assign …`: the same as `brokerside assign`."""
+"""Run `python -m placement assign`, the same as `brokerside assign`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`brokerside assign`: print a placement exactly as Kafka would make it.
+"""Define `brokerside assign`, which prints a placement exactly as Kafka would make it.
 
 One call is one controller's life: the topics are created in the order given, on one
 generator, so the second topic stands where Kafka would have put it after the first.
@@ -42,7 +42,7 @@ _RANGE: Final = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 
 @attrs.frozen
 class TopicRequest:
-    """One topic to create, or to grow to `partition_count`; a growing topic may leave out the factor."""
+    """Request one topic to be created, or grown to `partition_count`; a growing topic may leave out the factor."""
 
     name: str
     partition_count: int
@@ -57,7 +57,7 @@ class TopicRequest:
 
 @attrs.frozen(kw_only=True)
 class AssignOptions:
-    """The arguments and options of `brokerside assign`; None is what was not given."""
+    """Hold the arguments and options of `brokerside assign`; None is an option that was not given."""
 
     topics: tuple[str, ...]
     partitions: int | None

@@ -27,7 +27,7 @@ REPLICA_COUNT_MAX = 200_000_000  # 800 MB of int32: what one process can be aske
 
 @attrs.frozen
 class PlacementSpec:
-    """A placer's request: partitions `start_partition`, `start_partition + 1`, … of one topic.
+    """Request partitions `start_partition`, `start_partition + 1`, … of one topic from a placer.
 
     The numbers are not checked here, as each placer refuses wrong ones in its own words and order.
     """
@@ -50,7 +50,7 @@ class PlacementSpec:
 
 @runtime_checkable
 class ReplicaPlacer(Protocol):
-    """A placement policy; implement `place`, and name the class under the entry point `brokerside.placers`."""
+    """Define a placement policy; implement `place`, and name the class under the entry point `brokerside.placers`."""
 
     def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
         """Return int32[partition_count, replication_factor], the preferred leader of each row first.
@@ -71,7 +71,7 @@ def _column(value: Any) -> Int32Array:
 
 @attrs.frozen(eq=False)
 class Assignment:
-    """An assignment of replicas: row i is partition `partition_ids[i]` of `topics[topic_index[i]]`.
+    """Hold an assignment of replicas: row i is partition `partition_ids[i]` of `topics[topic_index[i]]`.
 
     Shapes: `replicas` int32[P, W], -1 pads rows of a smaller factor; `topic_index`, `partition_ids` int32[P].
     """

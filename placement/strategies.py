@@ -5,6 +5,9 @@ shrunken counterexamples are read by people, and they lean towards what breaks p
 gaps, racks of unequal size, brokers without a rack, fenced brokers, factors equal to the number
 of brokers, rack names that Java and Python order differently, calls that do not begin at partition 0.
 
+Constraints: what is drawn is always valid (ids ascending, replicas on registered brokers);
+assignments break rules only when asked to.
+
 Example: a policy of one's own:
 
     from placement.strategies import check_placer
@@ -12,9 +15,6 @@ Example: a policy of one's own:
 
 It passes in silence, or raises `PlacerFailure` with the smallest case found and what it breaks. The search
 is derandomised: the same policy gives the same result on every run.
-
-Constraints: what is drawn is always valid (ids ascending, replicas on registered brokers);
-assignments break rules only when asked to.
 
 Left out: sizes beyond what a person can check by hand.
 
@@ -47,7 +47,7 @@ SEED_MAX: Final = INT64_MAX
 
 
 class RackPattern(enum.Enum):
-    """Which of the drawn brokers have a rack."""
+    """Choose which of the drawn brokers have a rack."""
 
     ANY = "any of the others"
     NONE = "no broker has a rack"
@@ -58,7 +58,7 @@ class RackPattern(enum.Enum):
 
 @attrs.frozen
 class Case:
-    """One request to a placer with its brokers: one small case."""
+    """Hold one small case: a request to a placer, and its brokers."""
 
     brokers: tuple[BrokerView, ...]
     spec: PlacementSpec
@@ -66,7 +66,7 @@ class Case:
 
 
 class PlacerFailure(AssertionError):  # noqa: N818 - a finding about a policy, not an error of the caller.
-    """A policy broke a constraint; `case` is the smallest case found and `violations` the constraints broken.
+    """Report that a policy broke a constraint; `case` is the smallest case found, `violations` the constraints broken.
 
     `rows` is what the policy answered, None when it has not the shape asked for.
     """

@@ -1,4 +1,4 @@
-"""Find what needs attention in a cluster: racks, topics that crowd on a broker, states of partitions.
+"""Find the partitions, topics and racks of a cluster that need attention.
 
 What it decides: for one cluster at one moment:
 
@@ -65,7 +65,7 @@ def assignment_of(view: ClusterView) -> Assignment:
 
 @attrs.frozen(eq=False, kw_only=True)
 class RackAudit:
-    """The racks of a cluster and the partitions that use too few of them.
+    """Hold the racks of a cluster and the partitions that use too few of them.
 
     `fewer_racks` holds the rows of `view.partitions`, ascending; None when no broker has a rack.
     `rack_broker_count_min` and `…_max` are the brokers of the smallest and largest rack, None without racks.
@@ -79,7 +79,7 @@ class RackAudit:
 
     @property
     def uneven(self) -> bool:
-        """Return whether racks differ in their number of brokers, so that equal racks mean unequal brokers."""
+        """Return whether racks have unequal numbers of brokers, so that equal loads of racks mean unequal brokers."""
         return self.rack_broker_count_min != self.rack_broker_count_max
 
 
@@ -100,7 +100,7 @@ def rack_audit(view: ClusterView) -> RackAudit:
 
 @attrs.frozen(eq=False, kw_only=True)
 class TopicSpread:
-    """The table of topics in columns, row i being topic `topics[i]`; counts are int64[topics].
+    """Hold the table of topics in columns, row i being topic `topics[i]`; counts are int64[topics].
 
     `leader_max` and `leader_moves` are None where leaders are not known, `size_bytes` where sizes are
     not; `min_insync_replicas` has None for topics whose setting is not shown.
@@ -181,7 +181,7 @@ def _sum_by(groups: Int64Array | Int32Array, values: Int64Array, group_count: in
 
 @attrs.frozen(eq=False, kw_only=True)
 class PartitionStates:
-    """The rows of `view.partitions` in each state, int64, ascending; None for a state that is unknown."""
+    """Hold the rows of `view.partitions` in each state, int64, ascending; None for a state that is unknown."""
 
     leaderless: Int64Array | None
     under_min_isr: Int64Array | None

@@ -53,7 +53,7 @@ from placement.spec import Assignment
 
 @attrs.frozen(kw_only=True)
 class ShareBound:
-    """The largest difference between two brokers that a placer promises; None if it promises nothing."""
+    """Define the largest difference between two brokers that a placer promises; None if it promises nothing."""
 
     leaders: int | None
     replicas: int | None

@@ -4,29 +4,29 @@ What it decides: for every topic-partition of two successive views, which of the
 
     partition appeared, partition gone
     leader lost         it had a leader and has none
-    leader elected      it had none, and one of those who were in sync (ISR, ELR) then may have led first
+    leader elected      it had none, and a member of its former ISR or ELR may have led first
     unclean election    see below
     leader moved        another leads
     ISR shrunk, ISR grown, ISR changed
     replicas changed    other brokers, or another order (the first is the preferred leader)
 
-Unclean election. Let S be the earlier ISR and ELR together: all who surely held every committed
-record. A new leader outside S is no proof, as two dumps may be hours apart: someone in S may have
-led, the new leader caught up, and the lead gone over to it. So we say "unclean election" when
+Unclean election. Let S be the earlier ISR and ELR together: the replicas that certainly held every
+committed record. A new leader outside S is no proof, as two dumps may be hours apart: a member of S may
+have led, the new leader caught up, and leadership moved to it. So a change is an "unclean election" when
 
-1. the new leader is not in S, and nobody in S is in sync in the later view, and
-2. there was no leader earlier, or all of S is offline in the later view, or that is not known there.
+1. the new leader is not in S, and no member of S is in sync in the later view, and
+2. there was no leader earlier, or all of S is offline in the later view, or the later view does not say.
 
 Otherwise the change is "leader moved" or "leader elected", and its detail says that the new leader
 was not in sync before. It is still evidence and not proof; the leader epochs would settle it, and
 no tool's dump prints them.
 
+How: partitions are matched by topic name and number; columns are compared whole; words are made for
+the rows that differ. Only what both views know is compared.
+
 Example: of a real cluster: before, no leader, in sync 1, offline 1 and 2; after, leader 3, in sync 3 and 4: an unclean
 election. Two brokers and a region restored later: leader 3, in sync 3 and 4, to leader 2, in sync 1 and 2, nobody
 offline: leader moved.
-
-How: partitions are matched by topic name and number; columns are compared whole; words are made for
-the rows that differ. Only what both views know is compared.
 
 Left out: sizes, settings and brokers that came or went.
 
@@ -60,7 +60,7 @@ REPLICAS_CHANGED: Final = "replicas changed"
 
 @attrs.frozen
 class ClusterChange:
-    """One event of one partition; `detail` gives the state before and after in words."""
+    """Describe one event of one partition; `detail` gives the state before and after in words."""
 
     topic: str
     partition: int

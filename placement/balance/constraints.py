@@ -46,7 +46,7 @@ BrokerRows: TypeAlias = Sequence[BrokerView]
 
 
 class RuleKind(enum.Enum):
-    """Whether a correct placer can break the constraint."""
+    """State whether a correct placer can break the constraint."""
 
     HARD = "hard"
     """Never broken by a correct placer."""
@@ -56,7 +56,7 @@ class RuleKind(enum.Enum):
 
 @attrs.frozen
 class Violation:
-    """One subject that breaks a constraint, with the columns of the table of violations.
+    """Describe one subject that breaks a constraint, with the columns of the table of violations.
 
     `racks` stand in the order of `brokers`; an empty string where a broker's rack is unknown.
     """
@@ -75,7 +75,7 @@ Explain: TypeAlias = Callable[[Assignment, BrokerRows, int], Violation]
 
 @attrs.frozen(eq=False)
 class Violations:
-    """All subjects that break one constraint: `subjects`, int64[n], ascending; explanations are made on demand."""
+    """Hold all subjects that break one constraint: `subjects`, int64[n], ascending; explanations are made on demand."""
 
     constraint: Constraint
     assignment: Assignment
@@ -95,7 +95,7 @@ class Violations:
 
 @attrs.frozen(eq=False)
 class Constraint:
-    """A named rule: `find` returns the subjects that break it, and `explain` puts one subject into words."""
+    """Define a named rule: `find` returns the subjects that break it, and `explain` puts one subject into words."""
 
     name: str
     kind: RuleKind

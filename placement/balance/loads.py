@@ -3,7 +3,7 @@
 What it decides: which brokers, racks and topics there are (those that hold nothing included)
 and how much of each quantity stands on each, or that the dump does not say.
 
-Constraints, never broken:
+Constraints:
 
 1. What is not known is None. Leaders are known when every partition's row names its leader
    or says that it has none; bytes are known when every partition's size is. A sum over the
@@ -40,7 +40,7 @@ LEADER_NOT_SAID: Final = -2  # ClusterView's mark for a row whose leader the dum
 
 @attrs.frozen(eq=False, kw_only=True)
 class GroupLoads:
-    """The loads of all groups of one scope; entry i of every array belongs to the group `names[i]`.
+    """Hold the loads of all groups of one scope; entry i of every array belongs to the group `names[i]`.
 
     `replica_count`, `leader_count` and `size_bytes` are int64[groups], or None where the input does not say.
     """
@@ -59,7 +59,7 @@ class GroupLoads:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Loads:
-    """The loads of every broker, rack and topic of one cluster.
+    """Hold the loads of every broker, rack and topic of one cluster.
 
     `brokers` are in ascending order of id. `racks` are in order of name, the brokers without a
     rack gathered last under None; it is None when no broker's rack is known. `topics` are in the

@@ -66,7 +66,7 @@ from placement.balance.loads import GroupLoads, loads
 
 @attrs.frozen(kw_only=True)
 class Distribution:
-    """How `total` whole units are spread over `group_count` groups; `DEFINITIONS` defines each field.
+    """Measure how `total` whole units are spread over `group_count` groups; `DEFINITIONS` defines each field.
 
     Shares are 0 or more. `max_group` names the group of the largest share, the first of equals; it is
     empty when there is no group. `moves` and `moves_share` are None where units cannot move.
@@ -92,7 +92,7 @@ class Distribution:
 
 @attrs.frozen(kw_only=True)
 class Measure:
-    """One distribution of a cluster: `quantity` (replicas, leaders, bytes) over `scope` (broker, rack, topic)."""
+    """Hold one distribution of a cluster: `quantity` (replicas, leaders, bytes) over `scope` (broker, rack, topic)."""
 
     scope: str
     quantity: str

@@ -1,11 +1,11 @@
 """Hold an assignor's result: the partitions of each member, in Kafka's order.
 
-Constraints: there is a row for each member of the group, unless the assignor named no member at all, which
-Kafka's uniform one does when nothing is subscribed. A sound answer gives a partition to one member only; Kafka's
-sticky assignors can break that on unsound claims, so an answer is rows, not one owner a partition.
+Constraints: there is a row for each member of the group, unless the assignor returned no members at all, as Kafka's
+uniform assignor does when nothing is subscribed. A sound assignment gives a partition to one member only; Kafka's
+sticky assignors can break that on unsound claims, so the result is rows, not one owner per partition.
 
-Order: the client's assignors answer lists, whose order is kept here. The server's answer sets; their rows
-have the order in which partitions were given.
+How: the client's assignors return lists, whose order is kept. The server's assignors return sets; their rows have the
+order in which partitions were assigned.
 
 Source: Kafka's ConsumerPartitionAssignor.GroupAssignment and group.api.assignor.GroupAssignment.
 """
@@ -29,7 +29,7 @@ NOBODY = -1
 
 @attrs.frozen(eq=False)
 class GroupAssignment:
-    """Partition ids by member of `group`, one row per member; `silent` when the assignor returned no members."""
+    """Hold partition ids by member of `group`, one row per member; `silent` when the assignor returned no members."""
 
     group: Group
     rows: Ragged

@@ -22,7 +22,7 @@ from placement.consumer.group import Group
 
 @runtime_checkable
 class ConsumerAssignor(Protocol):
-    """An assignment policy; Kafka's own never draw from `entropy`, and custom ones draw from nothing else."""
+    """Define an assignment policy; Kafka's own never draw from `entropy`, and custom ones draw from nothing else."""
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
         """Return the partitions of each member; raise RefusedError where the policy has no answer."""

@@ -8,9 +8,11 @@ Giving a unit that the member held costs one, getting one that it held wins one,
 without giving, when another with one more gives without getting: the two trade sizes. The best circle-free gain to
 each member is improved step by step (Bellman and Ford); when the steps that led to it close a circle, that one wins.
 
+Cost: (members + topics) x members x topics for each circle.
+
 Example: a holds 1 of t0 and b 1 of t1, but the table has them the other way round: the circle a-t1-b-t0-a wins two.
 
-Cost: (members + topics) x members x topics for each circle. Source: Klein (1967), cycle cancelling.
+Source: Klein (1967), cycle cancelling.
 """
 
 from __future__ import annotations

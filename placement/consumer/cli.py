@@ -1,4 +1,4 @@
-"""`brokerside groups assign`: print the assignment that Kafka would make for these subscriptions, offline.
+"""Define `brokerside groups assign`, which prints Kafka's assignment for given subscriptions, offline.
 
 What it decides: nothing that the assignors do not; it shows who gets what, what moved and why, and how that compares
 with the best that could be, for one assignor or for all side by side.
@@ -38,7 +38,7 @@ MOVES_SHOWN_MAX: Final = 50  # A screen of reasons; --json has all.
 
 @attrs.frozen
 class Answer:
-    """One assignor's result: an assignment with its measures and moves, or its refusal."""
+    """Hold one assignor's result: an assignment with its measures and moves, or its refusal."""
 
     assignor: str
     assignment: GroupAssignment | None = None

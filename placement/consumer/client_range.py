@@ -13,6 +13,8 @@ Members are sorted, static ones by instance id before the others by member id. A
 subscribers gives p div c to each, and one more to the first p mod c, in contiguous ranges. A member's list holds the
 topics in the order of Java's map of topics; after a pass for racks it is sorted.
 
+Cost: partitions + subscriptions.
+
 Example: each topic alone, so that member a gets the odd partition of both:
 
     >>> from broker.entropy import SplitMix64
@@ -23,7 +25,7 @@ Example: each topic alone, so that member a gets the odd partition of both:
     >>> [str(one) for one in assignment.of("a")], [str(one) for one in assignment.of("b")]
     (['t-0', 't-1', 'u-0', 'u-1'], ['t-2', 'u-2'])
 
-Cost: partitions + subscriptions. Left out: partitions whose numbers have gaps.
+Left out: partitions whose numbers have gaps.
 
 Source: org.apache.kafka.clients.consumer.RangeAssignor, commit 1eb7644 (2024-10); KIP-881 for racks.
 """
@@ -46,7 +48,7 @@ from placement.consumer.subscribers import subscribers_of
 
 @attrs.frozen
 class RangeAssignor:
-    """Kafka's client-side `range` assignor."""
+    """Assign as Kafka's client-side `range` assignor does."""
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
         """Return each member's list in Kafka's order; never refuse."""

@@ -12,42 +12,42 @@ from broker.errors import RefusedError
 
 
 class PartitionAssignorError(RefusedError):
-    """A server-side assignor fails: a subscribed topic does not exist, or partitions were left over."""
+    """Report that a server-side assignor failed: a subscribed topic does not exist, or partitions were left over."""
 
     kafka_class = "org.apache.kafka.coordinator.group.api.assignor.PartitionAssignorException"
 
 
 class NullPointerError(RefusedError):
-    """Kafka's sticky assignor looks up a member that it has set aside."""
+    """Report that Kafka's sticky assignor looks up a member that it has set aside."""
 
     kafka_class = "java.lang.NullPointerException"
 
 
 class IllegalStateError(RefusedError):
-    """Kafka's sticky assignor finds that its counts do not add up."""
+    """Report that Kafka's sticky assignor finds inconsistent counts."""
 
     kafka_class = "java.lang.IllegalStateException"
 
 
 class DivisionByZeroError(RefusedError):
-    """Kafka's sticky assignor divides by the number of members, which is zero."""
+    """Report that Kafka's sticky assignor divides by the number of members, which is zero."""
 
     kafka_class = "java.lang.ArithmeticException"
 
 
 class EmptyGroupError(RefusedError):
-    """Kafka's round-robin assignor cannot go round an empty list of members."""
+    """Report that Kafka's round-robin assignor cannot iterate an empty list of members."""
 
     kafka_class = "java.lang.IllegalArgumentException"
 
 
 class PartitionIndexError(RefusedError):
-    """Kafka's uniform assignor meets a partition beyond the end of its topic."""
+    """Report that Kafka's uniform assignor meets a partition beyond the end of its topic."""
 
     kafka_class = "java.lang.ArrayIndexOutOfBoundsException"
 
 
 class EndlessBalancingError(RefusedError):
-    """Kafka's sticky assignor would never return, because it moves partitions in a cycle; Kafka throws nothing."""
+    """Report that Kafka's sticky assignor would move partitions in a cycle and never return; Kafka throws nothing."""
 
     kafka_class = "none"

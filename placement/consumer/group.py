@@ -47,7 +47,7 @@ NO_METADATA: Final = -1
 
 @attrs.frozen(kw_only=True)
 class Topic:
-    """One topic with metadata; `id` is Kafka's Uuid as text, `replica_racks` the racks of each partition's replicas."""
+    """Describe one topic; `id` is Kafka's Uuid as text, `replica_racks` the racks of each partition's replicas."""
 
     name: str
     partition_count: int
@@ -57,7 +57,7 @@ class Topic:
 
 @attrs.frozen(kw_only=True)
 class Member:
-    """One member with its subscription.
+    """Describe one member with its subscription.
 
     `owned` is what it held, as its assignor reads that: from the subscription (cooperative), from the assignor's user
     data (sticky) or from the target assignment (uniform). `generation` is the generation it held that in, and
@@ -75,7 +75,7 @@ class Member:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Group:
-    """A group's columns for M members and T topics; built by `of`, or directly from arrays.
+    """Hold a group's columns for M members and T topics; built by `of`, or directly from arrays.
 
     `topics` must be in Java's order and distinct; `partition_counts` int32[T] has NO_METADATA where there is none;
     `subscribed` has a row of topic indexes for each member, in the order it named them; `owned_topics` and

@@ -3,7 +3,7 @@
 What it decides: what `brokerside groups assign` reads. Words are those of Kafka's protocol and tools; case and
 punctuation of keys do not matter.
 
-A group:
+A group is given as one JSON object:
 
     {"topics": [{"topic": "orders", "partitions": 12, "topic_id": "PTbYb4j67mdVntpRPBbzHg",
                  "replica_racks": [["a", "b"], ["b", "c"]]}],
@@ -12,17 +12,17 @@ A group:
 `topic_id`, `replica_racks` (a list for each partition), `group_instance_id` and `rack_id` may be left out. Members are
 taken in the order in which they stand.
 
-What members held, one of
+The former assignment is given in one of these forms:
 
     {"generation": 4, "members": [{"member_id": "c0", "generation": 3,
                                    "partitions": [{"topic": "orders", "partitions": [0, 1]}]}]}
     GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID
 
-the first also as `groups assign --json` prints it; `generation` is 1 where it is not said, and a member may have one
-of its own. `{"topic": "orders", "partition": 0}` stands for one partition. In the table, columns are found by their
+The first form is also the output of `groups assign --json`. `generation` is 1 by default, and a member may have its
+own. `{"topic": "orders", "partition": 0}` stands for one partition. In the table, columns are found by their
 names; a partition whose CONSUMER-ID is "-" is nobody's.
 
-Limits: as for all formats here: names are checked, ids bounded, and a text is refused before it takes much memory.
+Constraints: as for all formats here: names are checked, ids bounded, and a text is refused before it takes much memory.
 
 Left out: several groups in one table, of which the first wins an error.
 
@@ -48,7 +48,7 @@ GENERATION_DEFAULT: Final = 1
 
 @attrs.frozen
 class GroupSpec:
-    """The members and topics of a group, in the order given."""
+    """Hold the members and topics of a group, in the order given."""
 
     members: tuple[Member, ...]
     topics: tuple[Topic, ...]
@@ -66,7 +66,7 @@ class GroupSpec:
 
 @attrs.frozen
 class Previous:
-    """The former partitions of each member, with their generation; members may have left since."""
+    """Hold each member's former partitions, with their generation; members may have left since."""
 
     held: Mapping[str, tuple[TopicPartition, ...]]
     generations: Mapping[str, int]

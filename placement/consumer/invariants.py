@@ -26,7 +26,7 @@ from placement.consumer.subscribers import same_sets
 
 @attrs.frozen
 class BrokenRule:
-    """An invariant that does not hold, with the first violation in words."""
+    """Describe an invariant that does not hold, with the first violation in words."""
 
     rule: str
     detail: str

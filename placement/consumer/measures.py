@@ -6,6 +6,8 @@ one member that claims them: of one that several claim, at least one loses it. T
 claims, for the most even sizes, so that an assignor that does not balance may keep more. A match is a partition whose
 member has a replica in its own rack.
 
+Cost: partitions, and that of the optimum.
+
 Example: range gives 4 and 2 partitions where 3 and 3 can be had:
 
     >>> from broker.entropy import SplitMix64
@@ -18,7 +20,7 @@ Example: range gives 4 and 2 partitions where 3 and 3 can be had:
     >>> figures.size_min, figures.size_max, figures.best_size_min, figures.best_size_max
     (2, 4, 3, 3)
 
-Cost: partitions, and that of the optimum. Source: ours; the score is AbstractStickyAssignor.getBalanceScore.
+Source: ours; the score is AbstractStickyAssignor.getBalanceScore.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from placement.consumer.optimum import Optimum, sole_claims
 
 @attrs.frozen(kw_only=True)
 class Measures:
-    """The measures of one assignment; `racked_count` counts partitions with known racks whose member has a rack."""
+    """Hold the measures of one assignment; `racked_count` counts partitions whose racks and member's rack are known."""
 
     size_min: int
     size_max: int
@@ -73,7 +75,7 @@ def pair_score(sizes: Int64Array) -> int:
 
 
 def kept_count(assignment: GroupAssignment) -> int:
-    """Return how many partitions stay with the only member that claimed to own them."""
+    """Return how many partitions stay with their only former claimant."""
     group = assignment.group
     claims = sole_claims(group)
     held = _pairs(group, claims.rows, claims.values)
@@ -86,7 +88,7 @@ def _pairs(group: Group, members: Int32Array, partitions: Int32Array) -> Int64Ar
 
 
 def rack_matches(assignment: GroupAssignment) -> tuple[int, int]:
-    """Return how many partitions are read within the member's rack, and for how many that is known."""
+    """Return how many partitions are read within the member's rack, and how many have known racks on both sides."""
     racks, matched, racked = assignment.group.replica_racks, 0, 0
     for rack, partitions in zip(assignment.group.member_racks, assignment.rows.lists(), strict=True):
         if rack:

@@ -22,7 +22,7 @@ from placement.consumer.assignment import GroupAssignment
 
 
 class MoveReason(enum.Enum):
-    """Why a partition's member differs from its former owner; the value is printed."""
+    """Name the reasons why a partition's member differs from its former owner; the value is printed."""
 
     NEW = "nobody held it"
     LEFT = "its member left"
@@ -36,7 +36,7 @@ class MoveReason(enum.Enum):
 
 @attrs.frozen
 class Move:
-    """One partition with its former and its new owner; None means nobody."""
+    """Describe one partition with its former and its new owner; None means nobody."""
 
     partition: TopicPartition
     before: str | None

@@ -12,9 +12,9 @@ least two fewer; then the sum of squares is least, and so is every other convex 
 From such a table, units go round in circles as long as that lets more stay: a circle may go through two members whose
 sizes differ by one, which then trade sizes. No circle left, no table with these sizes lets more stay.
 
-Example: t0, t1, t2 of 1, 2, 3 partitions for c0:{t0}, c1:{t0, t1}, c2:all: the most even sizes are 1, 2 and 3.
-
 Cost: topics x members for each chain or circle searched for; chains are at most as many as units moved.
+
+Example: t0, t1, t2 of 1, 2, 3 partitions for c0:{t0}, c1:{t0, t1}, c2:all: the most even sizes are 1, 2 and 3.
 
 Left out: racks. Source: Harvey, Ladner, Lovász, Tamir: Semi-matchings for bipartite graphs and load balancing (2006);
 cycle cancelling for least cost is Klein's (1967).
@@ -42,7 +42,7 @@ TABLE_SIZE_MAX: Final = 4_000_000  # Members x topics; some seconds and 100 MB a
 
 @attrs.frozen(eq=False)
 class Optimum:
-    """The most even sizes, int64[M] ascending, and how many partitions can stay at sizes that even."""
+    """Hold the most even sizes, int64[M] ascending, and how many partitions can stay at sizes that even."""
 
     sizes: Int64Array
     kept_count: int
@@ -78,7 +78,7 @@ def _of_equals(held: Int64Array, partition_count: int) -> Optimum:
 
 
 def sole_claims(group: Group) -> Ragged:
-    """Return the partitions that each member alone claims, of topics it subscribes to."""
+    """Return the claimed partitions of each member that no other member claims, of topics it subscribes to."""
     codes = group.owned.rows.astype(np.int64) * len(group.topics) + group.partition_topics[group.owned.values]
     subscribed = group.subscribed.rows.astype(np.int64) * len(group.topics) + group.subscribed.values
     alone = np.bincount(group.owned.values, minlength=1)[group.owned.values] == 1

@@ -26,7 +26,7 @@ RackSet = frozenset[str]
 
 @attrs.frozen(eq=False)
 class ReplicaRacks:
-    """The rack set number of each existing partition, by id: `codes` int32[P] indexes `sets`."""
+    """Hold the rack set number of each existing partition, by id: `codes` int32[P] indexes `sets`."""
 
     sets: tuple[RackSet, ...]
     codes: Int32Array

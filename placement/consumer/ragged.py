@@ -32,7 +32,7 @@ from broker.compiled import compiled
 
 @attrs.frozen(eq=False)
 class Ragged:
-    """Rows of int32: row k is values[starts[k]:starts[k + 1]]; `starts` int64[rows + 1] begins with 0."""
+    """Hold rows of int32: row k is values[starts[k]:starts[k + 1]]; `starts` int64[rows + 1] begins with 0."""
 
     starts: Int64Array
     values: Int32Array

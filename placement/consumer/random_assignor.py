@@ -9,7 +9,7 @@ How: topics in order of name, partitions in order of number, one draw each.
 
 Example: with SplitMix64(7), 6 partitions of t for a and b can fall 4 to 2; with the same seed they always do.
 
-To write your own: a class with `assign`, as below; check it with `placement.consumer.strategies.check_assignor`;
+A policy of your own is a class with `assign`, as below; check it with `placement.consumer.strategies.check_assignor`;
 name it under the entry point `brokerside.assignors`, and the CLI knows it.
 
 Source: ours; random assignment is the usual example of Kafka's ConsumerPartitionAssignor.
@@ -28,7 +28,7 @@ from placement.consumer.subscribers import subscribers_of
 
 @attrs.frozen
 class RandomAssignor:
-    """A ConsumerAssignor that considers nothing but subscriptions."""
+    """Assign partitions at random; the policy considers nothing but subscriptions."""
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
         """Return each member's partitions, sorted; never refuse."""

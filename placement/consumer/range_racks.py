@@ -10,9 +10,9 @@ partitions are matched together, number by number: the first member that matches
 room in all gets that number of each. Any other topic is matched alone: member by member takes the partitions of its
 rack while it has room. A member without a rack matches everything.
 
-Example: a topic of 2 partitions with replicas in racks b and a, members x in a and y in b: x gets 1 and y gets 0.
-
 Cost: matched together, numbers x members x topics; alone, members x partitions.
+
+Example: a topic of 2 partitions with replicas in racks b and a, members x in a and y in b: x gets 1 and y gets 0.
 
 Source: RangeAssignor.assignWithRackMatching, commit 1eb7644 (2024-10); KIP-881.
 """
@@ -34,7 +34,7 @@ from placement.consumer.ragged import Ragged
 
 @attrs.define(eq=False)
 class TopicRange:
-    """One topic while it is assigned: its subscribers, the partitions left, and each member's remaining quota."""
+    """Track one topic's assignment: its subscribers, the partitions left, and each member's remaining quota."""
 
     first_id: int
     racks: list[RackSet]

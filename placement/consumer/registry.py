@@ -1,4 +1,4 @@
-"""Load assignors by name: Kafka's own, and those that installed packages offer.
+"""Load assignors by name: Kafka's own, and those of installed packages.
 
 What it decides: which policy `--assignor NAME` means. A package offers one by naming a class without arguments under
 the entry point `brokerside.assignors`.
@@ -54,7 +54,7 @@ CORRECTED: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = MappingProxyTyp
 
 
 def load_assignor(name: str, *, corrected: bool = False) -> ConsumerAssignor:
-    """Return a new assignor of this name; raise UsageError if the name is unknown or names no assignor.
+    """Return a new assignor of this name; raise UsageError for an unknown name or one of no assignor.
 
     With `corrected`, one without the defects that Kafka's of this name is known to have; others have none.
     """

@@ -9,6 +9,8 @@ are not looked at.
 How: partitions are sorted by topic and number, members as by the range assignor, static ones first. The turn goes on
 from topic to topic. Within a topic it goes round its subscribers alone, so that a whole topic is dealt at once.
 
+Cost: partitions + subscriptions.
+
 Example:
 
     >>> from broker.entropy import SplitMix64
@@ -18,8 +20,6 @@ Example:
     >>> assignment = RoundRobinAssignor().assign(group, SplitMix64(0))
     >>> [str(one) for one in assignment.of("a")], [str(one) for one in assignment.of("b")]
     (['t-0', 't-2', 'u-1'], ['t-1', 'u-0'])
-
-Cost: partitions + subscriptions.
 
 Source: org.apache.kafka.clients.consumer.RoundRobinAssignor, commit 1eb7644 (2024-10).
 """
@@ -40,7 +40,7 @@ from placement.consumer.subscribers import subscribers_of
 
 @attrs.frozen
 class RoundRobinAssignor:
-    """Kafka's `roundrobin` assignor."""
+    """Assign as Kafka's `roundrobin` assignor does."""
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
         """Return each member's list, sorted; raise EmptyGroupError, as Kafka does, for a group without members."""

@@ -38,7 +38,7 @@ from placement.consumer.subscribers import subscribers_of
 
 @attrs.frozen
 class ServerRangeAssignor:
-    """Kafka's server-side `range` assignor."""
+    """Assign as Kafka's server-side `range` assignor does."""
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
         """Return each member's partitions; raise PartitionAssignorError when a subscribed topic does not exist."""

@@ -4,6 +4,9 @@ What it decides: which groups tests are run on. They are small, as shrunken coun
 lean towards what breaks assignors: members without topics, topics without partitions or metadata, more members than
 partitions, names that Java and Python order differently or that collide in Java's hash, static members, racks.
 
+Constraints: with `sound`, claims are such as an assignor made them: each partition exists, is claimed by one member, in
+one generation. Otherwise anything may be claimed by anybody.
+
 Example: an assignor of one's own:
 
     from placement.consumer.strategies import check_assignor
@@ -11,9 +14,6 @@ Example: an assignor of one's own:
 
 It passes in silence, or raises `AssignorFailure` with the smallest group found and the rules it breaks. The search is
 derandomised: the same assignor gives the same result on every run.
-
-Constraints: with `sound`, claims are such as an assignor made them: each partition exists, is claimed by one member, in
-one generation. Otherwise anything may be claimed by anybody.
 
 Left out: sizes beyond what a person can check by hand.
 
@@ -44,7 +44,7 @@ SEED_MAX: Final = INT64_MAX
 
 
 class AssignorFailure(AssertionError):  # noqa: N818 - named like placement.strategies.PlacerFailure.
-    """An assignor broke an invariant on this group."""
+    """Report that an assignor broke an invariant on this group."""
 
     def __init__(self, group: Group, broken: tuple[BrokenRule, ...]) -> None:
         self.group = group
@@ -62,7 +62,7 @@ class AssignorFailure(AssertionError):  # noqa: N818 - named like placement.stra
 
 @st.composite
 def groups(draw: st.DrawFn, *, sound: bool = True, racks: bool = True, equal: bool | None = None) -> Group:
-    """Draw a group; with `equal` True its members subscribe to the same topics, with False to any, with None either."""
+    """Draw a group; `equal` True draws equal subscriptions, False any subscriptions, None either kind."""
     racked = racks and draw(st.booleans())
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
     topics = [draw(_topics(name, racked=racked)) for name in names]

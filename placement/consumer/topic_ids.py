@@ -32,7 +32,7 @@ ID_SIZE_BYTES: Final = 16
 
 
 def topic_id(name: str, given: str | None) -> bytes:
-    """Return a topic's id; raise UsageError when the given one is no Kafka Uuid."""
+    """Return a topic's id; raise UsageError if the given id is no Kafka Uuid."""
     if given is not None:
         found = _decoded(given)
         if found is None:

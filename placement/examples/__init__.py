@@ -1,1 +1,1 @@
-"""Show two placement policies: one to use, and one that the checks catch."""
+"""Show two placement policies: a useful one, and one that fails the checks."""

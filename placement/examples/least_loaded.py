@@ -1,4 +1,4 @@
-"""Place each partition on the brokers that hold least: an example of a custom policy.
+"""Place each partition on the least loaded brokers: an example of a custom policy.
 
 What it decides: which brokers hold each new partition, where Kafka's own placers do not look at
 what brokers hold already. After brokers join a cluster, new topics go to them first.
@@ -21,7 +21,7 @@ rack more. Cost: P · F · B comparisons.
 Example: brokers 1 and 2 hold 10 replicas each and 3 is new: LeastLoadedPlacer(held=((1, 10), (2, 10)))
 puts the ten partitions of a topic of factor 1 on broker 3.
 
-To write your own: a class with `place`, as below; check it with `placement.strategies.check_placer`;
+A policy of your own is a class with `place`, as below; check it with `placement.strategies.check_placer`;
 name it under the entry point `brokerside.placers`, and the CLI knows it.
 
 Left out: bytes, and moving what stands already.
@@ -45,7 +45,7 @@ from placement.spec import PlacementSpec
 
 @attrs.frozen
 class LeastLoadedPlacer:
-    """A ReplicaPlacer; `held` gives the replicas that brokers already have, as (broker id, replicas)."""
+    """Place by load; `held` gives the replicas that brokers already have, as (broker id, replicas)."""
 
     held: tuple[tuple[int, int], ...] = ()
 

@@ -1,4 +1,4 @@
-"""Place replicas round-robin over the brokers, ignoring racks: a naive policy that the checks catch.
+"""Place replicas round-robin over the brokers without regard to racks: a naive policy that fails the checks.
 
 What it decides: partition p stands on brokers p, p + 1, …, counted round the list. It looks
 reasonable, it is even, and it loses a partition with its rack.
@@ -8,7 +8,7 @@ Constraints: different brokers for each partition; a factor above the number of 
 Example: brokers 0 and 1 in rack "a", 2 in rack "b", factor 2: partition 0 on brokers 0 and 1, both in
 rack "a". `placement.strategies.check_placer(RoundRobinPlacer())` finds a case as small as this.
 
-Left out, on purpose: racks and fencing.
+Left out: racks and fencing, on purpose.
 
 Source: ours.
 """
@@ -28,7 +28,7 @@ from placement.spec import PlacementSpec
 
 @attrs.frozen
 class RoundRobinPlacer:
-    """A ReplicaPlacer that ignores racks; for demonstration only."""
+    """Place round-robin without regard to racks; for demonstration only."""
 
     def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], _: RandomSource) -> Int32Array:
         """Return int32[partition_count, replication_factor]; raise InvalidReplicationFactorError beyond the brokers."""

@@ -1,10 +1,10 @@
 """Check whether one partition of a dump is possible, once for every format.
 
-A row that breaks one of these is damaged, whoever printed it: Kafka itself never
-prints a topic name outside its alphabet, a broker twice in one list, or a leader or an
-ISR member that holds no replica. Such rows are put aside, with the reason that these functions return.
+What it decides: whether a row is damaged. Kafka itself never prints a topic name outside its alphabet, a
+broker twice in one list, or a leader or an ISR member that holds no replica. Such rows are rejected, with
+the reason that these functions return.
 
-Limits: ids fit Java's int; partition ids stay below `PARTITION_ID_MAX`, ten times the
+Constraints: ids fit Java's int; partition ids stay below `PARTITION_ID_MAX`, ten times the
 largest clusters known, so that no number in a file decides how much memory is taken.
 
 Example: fault_of_row(leader=4, replicas=(1, 2), isr=(1,)) == "Leader 4 is no replica (1,2)".

@@ -1,4 +1,4 @@
-"""Read answers of Cruise Control's REST API, recognised by their content.
+"""Read responses of Cruise Control's REST API, recognised by their content.
 
 /load and /kafka_cluster_state describe brokers and partitions (modules of their own).
 Rebalance answers hold the load before and after; each becomes a cluster, "NAME
@@ -35,7 +35,7 @@ _NO_BROKERS: Final = "this answer describes Cruise Control, not the brokers: not
 
 
 def is_cruise_control(value: dict[str, Any]) -> bool:
-    """Return whether an object is one of Cruise Control's answers."""
+    """Return whether an object is a response of Cruise Control."""
     keys = folded(value).keys()
     return (
         "usertasks" in keys
@@ -55,7 +55,7 @@ def _is_rebalance(value: dict[str, Any]) -> bool:
 def read_cruise_control(
     value: dict[str, Any], *, source: str, name: str, min_insync_replicas_default: int | None = None
 ) -> ParsedDump:
-    """Return the clusters of one answer; raise InputError when nothing in it can be used."""
+    """Return the clusters of one response; raise InputError if no part of it can be used."""
     row_counts = RowCounts(source, FORMAT)
     tasks = folded(value).get("usertasks")
     if tasks is None:

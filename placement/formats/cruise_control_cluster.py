@@ -35,7 +35,7 @@ _COUNTS: Final = ("replicacountbybrokerid", "leadercountbybrokerid")
 
 
 def is_cluster_state(value: dict[str, Any]) -> bool:
-    """Return whether an object is a /kafka_cluster_state answer."""
+    """Return whether an object is a /kafka_cluster_state response."""
     return bool({"kafkabrokerstate", "kafkapartitionstate"} & folded(value).keys())
 
 
@@ -80,7 +80,7 @@ class _Partitions:
 def read_cluster_state(
     value: dict[str, Any], row_counts: RowCounts, *, name: str, min_insync_replicas_default: int | None
 ) -> ClusterView:
-    """Return the cluster of one answer; entries that cannot be used are rejected in `row_counts`."""
+    """Return the cluster of one response; unusable entries are rejected in `row_counts`."""
     answer = folded(value)
     counts = {key: _counts(key, folded(answer.get("kafkabrokerstate")).get(key), row_counts) for key in _COUNTS}
     partitions = _Partitions(EntryRows(row_counts, PartitionRows(row_counts.source)))

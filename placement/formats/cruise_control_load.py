@@ -45,7 +45,7 @@ def is_load(value: Any) -> bool:
 def read_load(
     value: Any, place: str, row_counts: RowCounts, *, name: str, facts: tuple[tuple[str, str], ...] = ()
 ) -> ClusterView:
-    """Return the cluster of one load object; brokers that cannot be used are rejected in `row_counts`."""
+    """Return the cluster of one load object; unusable brokers are rejected in `row_counts`."""
     loads: dict[int, _Load] = {}
     for number, raw in enumerate(folded(value)["brokers"]):
         fault, load = _load(folded(raw))

@@ -156,7 +156,7 @@ def read_describe(
 
 
 class NoDescribeError(InputError):
-    """No line of the text is a line of kafka-topics --describe."""
+    """Report that no line of the text is a line of kafka-topics --describe."""
 
 
 def _unknown(source: str, first_text: str) -> NoDescribeError:

@@ -76,7 +76,7 @@ _GRAMMAR: Final = _grammar()
 
 @attrs.frozen(eq=False)
 class UnreadLines:
-    """The unread lines of a block: `left` int32[N, 3] has line number from 0, begin and end of each, ascending."""
+    """Hold the unread lines of a block: `left` int32[N, 3] has line number from 0, begin and end of each, ascending."""
 
     left: Int32Array
     blank_count: int

@@ -39,7 +39,7 @@ _BEFORE_CONFIGS: Final = "Topic: a\tPartitionCount: 1\tReplicationFactor: 1\tCon
 
 @attrs.frozen
 class RepeatedTopicLine:
-    """A topic line for a topic that an earlier line declares."""
+    """Report a topic line for a topic that an earlier line declares."""
 
     line: int
     first_line: int
@@ -48,7 +48,7 @@ class RepeatedTopicLine:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Declared:
-    """The finished columns, one row per topic line in line order; -1 where a line lacks the field."""
+    """Hold the finished columns, one row per topic line in line order; -1 where a line lacks the field."""
 
     line: Int64Array
     topic_index: Int32Array
@@ -89,7 +89,7 @@ class Declared:
 
 
 class TopicsOnDemand(Sequence[TopicView]):
-    """A sequence of TopicViews whose length is known and whose items are all created on first access."""
+    """Hold TopicViews whose number is known and which are all created on first access."""
 
     def __init__(self, count: int, make: Callable[[], tuple[TopicView, ...]]) -> None:
         self._count = count
@@ -139,7 +139,7 @@ def _said(column: Int32Array) -> list[int | None]:
 
 @attrs.define(eq=False)
 class TopicLines:
-    """The topic lines of one cluster, in columns that grow; -1 where a line lacks the field."""
+    """Collect the topic lines of one cluster, in columns that grow; -1 where a line lacks the field."""
 
     line: array[int] = attrs.field(factory=lambda: array("q"))
     topic_index: array[int] = attrs.field(factory=lambda: array("i"))

@@ -82,7 +82,7 @@ NO_PARTITION_SLOTS: Final = 1 << TOPIC_ID | 1 << PARTITION_COUNT | 1 << REPLICAT
 
 
 class Grammar(NamedTuple):
-    """The field names in the order tried; a tuple, because numba takes no other record.
+    """Hold the field names in the order tried; a tuple, because numba takes no other record.
 
     `names` uint8[N, W] with their colon, 0 behind; `name_lengths`, `slots` int64[N]; `highs` int64[SLOT_COUNT]: the
     largest number, or the longest text in bytes; `word_kinds` uint8[256]: 1 for a byte of topics' names, 2 of ids.
@@ -96,7 +96,7 @@ class Grammar(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The tables that a pass fills, large enough for any content of the block.
+    """Hold the tables that a pass fills, large enough for any content of the block.
 
     `partitions` int32[L, PARTITION_COLUMN_COUNT], `topics` int32[L, TOPIC_COLUMN_COUNT], `left` int32[L, 3]: rows;
     `topic_spans`, `configs_spans` int32[L, 2]: begin and end of each run's text, half-open; `values` int32;
@@ -113,7 +113,7 @@ class Found(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The number of rows filled in each table of `Found`, and the number of blank lines."""
+    """Count the rows filled in each table of `Found`, and the blank lines."""
 
     partitions: int
     topics: int
@@ -131,7 +131,7 @@ def skip_blanks(data: ByteArray, position: int) -> int:
 
 
 def name_at(data: ByteArray, position: int, grammar: Grammar, guess: int) -> int:
-    """Return the number of the field name at this position, or ODD; `guess` is tried first, then the names after it."""
+    """Return the number of the field name at this position, or ODD; the search starts at the name `guess`."""
     name_count = grammar.slots.shape[0]
     for attempt in range(name_count):
         name = guess + attempt
@@ -272,7 +272,7 @@ def is_possible(slots: Int64Array, values: Int32Array) -> bool:
 
 
 def run_of(data: ByteArray, spans: Int32Array, count: int, begin: int, end: int) -> int:
-    """Return the number of runs when this text belongs to the last of them."""
+    """Return the number of runs, one more than before if this text differs from the last run's text."""
     if count > 0 and spans[count - 1, 1] - spans[count - 1, 0] == end - begin:
         offset = spans[count - 1, 0] - begin
         place = begin

@@ -1,17 +1,17 @@
 """Parse one line of `kafka-topics --describe` with every check.
 
-What it decides: what a line is: a topic's line, a partition's line, damage, or nothing of ours. The compiled reader
-(describe_block) takes only lines that this one would take, with the same values; every line it does not take comes
-here.
+What it decides: whether a line is a topic's line, a partition's line, damaged, or no line of a describe. The compiled
+reader (describe_block) takes only lines that this parser would take, with the same values, and leaves all others to
+this parser.
 
-Grammar: words between blanks (every byte up to 0x20). A word ``Name:`` opens a field, the
+How: a line is words between blanks (every byte up to 0x20). A word ``Name:`` opens a field, the
 next word is its value, which may also be glued to the colon (Kafka ≤ 2.x printed
 ``Topic:old``) or be absent. ``Configs:`` takes the rest of the line but for ``MarkedForDeletion: true``
 at its end; a new pair starts only at ``,name=``, as values contain commas and JSON.
 
-A line is ours when it starts with ``Topic:`` or names at least two fields of a describe;
-what is ours and does not parse is damage. Fields that are not known are passed over, so that
-a later Kafka's line is still read.
+A line belongs to a describe when it starts with ``Topic:`` or names at least two fields of a describe;
+such a line is damaged if it does not parse. Unknown fields are skipped, so that the lines of a later
+Kafka are still read.
 
 Example: "\\tTopic: a\\tPartition: 0\\tLeader: none\\tReplicas: 1,2\\tIsr: " is
 PartitionLine(topic="a", partition=0, leader=-1, replicas=(1, 2), isr=()).
@@ -67,14 +67,14 @@ _REQUIRED: Final = ("Topic", "Partition", "Leader", "Replicas", "Isr")
 
 @attrs.frozen
 class Fault:
-    """A damaged line of a describe, and the reason."""
+    """Report a damaged line of a describe, and the reason."""
 
     reason: str
 
 
 @attrs.frozen
 class TopicLine:
-    """A topic's own line: the topic's declaration."""
+    """Hold a topic's own line: the topic's declaration."""
 
     topic: TopicView
     marked_for_deletion: bool = False
@@ -82,7 +82,7 @@ class TopicLine:
 
 @attrs.frozen(kw_only=True)
 class PartitionLine:
-    """One partition's line; `leader` is -1 for none, and a list is None where the line lacks it."""
+    """Hold one partition's line; `leader` is -1 for none, and a list is None where the line lacks it."""
 
     topic: str
     partition: int

@@ -1,4 +1,4 @@
-"""Find JSON documents in foreign text, bound their size, parse them, and look values up.
+"""Find JSON documents in a text, bound their size, parse them, and look values up.
 
 Goals, most important first: one clear error instead of a traceback, whatever the bytes; no more memory than the limit
 allows. Constraints: a text larger than `JSON_BYTES_MAX` is refused before it is parsed; nesting that Python cannot
@@ -30,7 +30,7 @@ _BEGIN: Final = re.compile(r"^[ \t\r]*(?=[{\[])", re.MULTILINE)
 
 @attrs.frozen
 class Document:
-    """One parsed object, its first line number, and the last line of text before it."""
+    """Hold one parsed object, its first line number, and the last line of text before it."""
 
     value: dict[str, Any]
     line: int
@@ -39,7 +39,7 @@ class Document:
 
 @attrs.frozen
 class Documents:
-    """The documents of a text, and the number of other non-blank lines around them."""
+    """Hold the documents of a text, and the number of other non-blank lines around them."""
 
     documents: tuple[Document, ...]
     lines_passed_over: int
@@ -59,7 +59,7 @@ def collect(chunks: Iterable[bytes], *, source: str) -> str:
 
 
 def find_documents(text: str, *, source: str) -> Documents:
-    """Return the JSON objects in `text`; raise InputError for one that is invalid or no object."""
+    """Return the JSON objects in `text`; raise InputError for invalid JSON or a list."""
     found: list[Document] = []
     others = 0
     place = 0
@@ -76,7 +76,7 @@ def find_documents(text: str, *, source: str) -> Documents:
 
 
 def parse_object(text: str, *, source: str) -> dict[str, Any]:
-    """Return the one JSON object in `text`; raise InputError if it holds anything else."""
+    """Return the one JSON object in `text`; raise InputError for any other text."""
     value, end = _decode(text, len(text) - len(text.lstrip()), source)
     if not isinstance(value, dict) or text[end:].strip():
         raise InputError("not one JSON object", source=source, value=text[:200])
@@ -107,12 +107,12 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def fold(key: str) -> str:
-    """Return a key without case and punctuation: tools differ in "min-isr", "minIsr" and "MinIsr"."""
+    """Return a key in lower case without punctuation, because tools print "min-isr", "minIsr" and "MinIsr"."""
     return "".join(character for character in key.lower() if character.isalnum())
 
 
 def folded(value: Any) -> dict[str, Any]:
-    """Return an object with folded keys, the first of equal ones; an empty dict when `value` is no object."""
+    """Return an object with folded keys, the first of equal keys; an empty dict if `value` is no object."""
     result: dict[str, Any] = {}
     for key, item in value.items() if isinstance(value, dict) else ():
         result.setdefault(fold(key), item)
@@ -120,7 +120,7 @@ def folded(value: Any) -> dict[str, Any]:
 
 
 def brief(value: Any) -> str:
-    """Return the beginning of `value` as JSON, for a reject's value."""
+    """Return the text shown for a rejected `value`: a string itself, or the first 400 characters of its JSON."""
     if isinstance(value, str):
         return value
     try:
@@ -130,7 +130,7 @@ def brief(value: Any) -> str:
 
 
 def plain(value: Any, length_max: int = 249) -> str | None:
-    """Return text such as a rack or host, cut and without lone surrogates; None for anything else."""
+    """Return the first `length_max` characters of a string without lone surrogates; None for other values."""
     if not isinstance(value, str) or not value:
         return None
     return value[:length_max].encode("utf-8", "backslashreplace").decode("utf-8")

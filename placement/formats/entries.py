@@ -31,7 +31,7 @@ from placement.formats.rows import Closed, PartitionRows, Row
 
 @attrs.frozen(kw_only=True)
 class Entry:
-    """One partition as a document gives it, unchecked; None where the format lacks a field."""
+    """Hold one partition as a document gives it, unchecked; None where the format lacks a field."""
 
     place: str
     raw: Any
@@ -64,7 +64,7 @@ class Entry:
 
 @attrs.define(eq=False)
 class EntryRows:
-    """The entries of one cluster; `close` rejects duplicates."""
+    """Collect the entries of one cluster; `close` rejects duplicates."""
 
     row_counts: RowCounts
     rows: PartitionRows

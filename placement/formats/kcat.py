@@ -34,7 +34,7 @@ def is_kcat(value: dict[str, Any]) -> bool:
 def read_kcat(
     document: Document, *, source: str, name: str, min_insync_replicas_default: int | None = None
 ) -> ParsedDump:
-    """Return the cluster of one kcat document; raise InputError when nothing in it can be used."""
+    """Return the cluster of one kcat document; raise InputError if no part of it can be used."""
     row_counts = RowCounts(source, FORMAT)
     entries = EntryRows(row_counts, PartitionRows(source))
     brokers = _brokers(document.value.get("brokers"), row_counts)

@@ -35,7 +35,7 @@ def shown(text: str) -> str:
 
 @attrs.frozen
 class Reject:
-    """One entry that could not be used; `line` counts from 1, None where the format has no lines."""
+    """Describe one entry that could not be used; `line` counts from 1, None where the format has no lines."""
 
     source: str
     line: int | None
@@ -45,7 +45,7 @@ class Reject:
 
 @attrs.define
 class RowCounts:
-    """Row counts and rejects while one input is read; `dump` checks and returns the result."""
+    """Count rows and collect rejects while one input is read; `dump` checks and returns the result."""
 
     source: str
     format: str
@@ -95,7 +95,7 @@ class RowCounts:
 
 @attrs.frozen(kw_only=True)
 class ParsedDump:
-    """The result of one input: rows_in == rows_analysed + rows_rejected, and every rejected row is in `rejects`."""
+    """Hold the result of one input: rows_in == rows_analysed + rows_rejected, and `rejects` has every rejected row."""
 
     source: str
     format: str

@@ -1,10 +1,10 @@
-"""Read the racks of brokers from a file of their own, because most dumps carry none.
+"""Read the racks of brokers from a separate file, because most dumps contain none.
 
-JSON: {"1": "west", "2": "east"}, or by cluster {"lisbon": {"1": "west"}}, or either of these
-under "rackByBroker". CSV: `broker,rack` or `cluster,broker,rack`, with or without a
-heading; lines that are blank or begin with # are passed over.
+How: JSON is {"1": "west", "2": "east"}, or by cluster {"lisbon": {"1": "west"}}, or either of these
+under "rackByBroker". CSV is `broker,rack` or `cluster,broker,rack`, with or without a
+heading; lines that are blank or begin with # are skipped.
 
-A racks file is the user's own, so nothing is put aside: the first mistake is an InputError
+A racks file is the user's own, so no line is rejected: the first mistake is an InputError
 that names the line and the value.
 
 Example: read_racks(b"1,west\\n2,east\\n", source="racks.csv").for_cluster("any") == ((1, "west"), (2, "east"))
@@ -32,7 +32,7 @@ _HEADINGS: Final = (("broker", "rack"), ("cluster", "broker", "rack"))
 
 @attrs.frozen
 class Racks:
-    """Racks by broker: `common` applies to every cluster, `by_cluster` to the named one and takes precedence."""
+    """Hold racks by broker: `common` applies to every cluster, `by_cluster` to the named one and takes precedence."""
 
     common: tuple[tuple[BrokerId, str], ...] = ()
     by_cluster: tuple[tuple[str, tuple[tuple[BrokerId, str], ...]], ...] = ()

@@ -1,14 +1,13 @@
 """Read and write the JSON of kafka-reassign-partitions.
 
-In: {"version":1,"partitions":[{"topic","partition","replicas","log_dirs"?}]}. What
+Constraints: entries that Kafka's tool refuses are rejected with their reason: broker ids as text, a
+list for a topic, an empty list of replicas, as many log_dirs as replicas or none.
+
+How: the input is {"version":1,"partitions":[{"topic","partition","replicas","log_dirs"?}]}. What
 `--generate` prints is two such documents with captions; they become two clusters,
 "NAME (current)" and "NAME (proposed)". Two documents without captions are numbered.
-
-Out: Kafka's own one line: partitions by topic, then partition; no blanks; `log_dirs`
+The output is one line, as Kafka's: partitions by topic, then partition; no blanks; `log_dirs`
 always written, "any" for each replica.
-
-Constraints: what Kafka's tool refuses is put aside with its reason: broker ids as text, a
-list for a topic, an empty list of replicas, as many log_dirs as replicas or none.
 
 Example: write_reassignment(Assignment.of_topic("a", [[1, 2]])) ==
 '{"version":1,"partitions":[{"topic":"a","partition":0,"replicas":[1,2],"log_dirs":["any","any"]}]}'
@@ -43,7 +42,7 @@ def is_reassignment(value: dict[str, Any]) -> bool:
 def read_reassignment(
     documents: tuple[Document, ...], *, source: str, name: str, min_insync_replicas_default: int | None = None
 ) -> ParsedDump:
-    """Return one cluster per document; raise InputError when nothing can be used."""
+    """Return one cluster per document; raise InputError if no entry can be used."""
     row_counts = RowCounts(source, FORMAT)
     clusters = []
     for number, document in enumerate(documents):

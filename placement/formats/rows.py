@@ -3,7 +3,7 @@
 Goals, most important first: a few int32 per partition and no Python object; rows may come one at a time or a thousand
 at once, in any order of line.
 
-Constraints, checked on closing: each partition once (the first line stays, later ones
+Constraints: closing checks them: each partition once (the first line stays, later ones
 come back as `Duplicate`); no matrix has more than `MATRIX_CELLS_MAX` cells, so one
 absurdly long list cannot widen a million rows (such rows come back as `TooWide`).
 
@@ -32,7 +32,7 @@ MATRIX_CELLS_MAX: Final = 100_000_000  # 400 MB of int32: a million partitions w
 
 @attrs.frozen(kw_only=True, eq=False)
 class Chunk:
-    """Some rows in columns: `line`, `topic_index`, `partition_ids`, and matrices by name with -1 pads."""
+    """Hold some rows in columns: `line`, `topic_index`, `partition_ids`, and matrices by name with -1 pads."""
 
     line: Int64Array
     topic_index: Int32Array
@@ -43,7 +43,7 @@ class Chunk:
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """One partition; a list is None where the dump lacks it, and `line` may be any ordinal."""
+    """Hold one partition; a list is None where the dump lacks it, and `line` may be any ordinal."""
 
     line: int
     topic_index: int
@@ -61,7 +61,7 @@ class Row:
 
 @attrs.frozen(kw_only=True)
 class Duplicate:
-    """A row whose partition occurred in an earlier line."""
+    """Report a row whose partition occurred in an earlier line."""
 
     line: int
     first_line: int
@@ -71,7 +71,7 @@ class Duplicate:
 
 @attrs.frozen(kw_only=True)
 class TooWide:
-    """A row that lists more brokers than a table of this many partitions can hold."""
+    """Report a row that lists more brokers than a table of this many partitions can hold."""
 
     line: int
     topic: str
@@ -82,7 +82,7 @@ class TooWide:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Closed:
-    """The finished table, the line number of each of its rows, and the rejected rows."""
+    """Hold the finished table, the line number of each of its rows, and the rejected rows."""
 
     table: PartitionTable
     line: Int64Array
@@ -92,7 +92,7 @@ class Closed:
 
 @attrs.define(eq=False)
 class PartitionRows:
-    """The growing table of one cluster."""
+    """Collect the rows of one cluster's table."""
 
     source: str
     topics: dict[str, int] = attrs.field(factory=dict)
@@ -122,7 +122,7 @@ class PartitionRows:
             raise InputError(f"more than {PARTITION_COUNT_MAX} partitions in one cluster", source=self.source)
 
     def pack(self) -> None:
-        """Pack the rows added one by one into a chunk per width."""
+        """Pack the rows that `add` received into one chunk per width."""
         by_width: dict[int, list[Row]] = {}
         for row in self._single:
             by_width.setdefault(_width(row), []).append(row)

@@ -1,4 +1,4 @@
-"""Turn bytes from foreign disks into blocks of whole UTF-8 lines.
+"""Split bytes of any origin into blocks of whole UTF-8 lines.
 
 Goals, most important first: read any length in one pass and bounded memory; give the same blocks however the bytes were
 cut into chunks.
@@ -30,7 +30,7 @@ HEAD_BYTES: Final = 4096  # What is kept of a line that is too long: enough to s
 
 @attrs.frozen
 class Block:
-    """Whole lines, each ending in a newline; `first_line` counts from 1; `overlong` marks one line's head alone."""
+    """Hold whole lines with their newlines; `first_line` counts from 1; `overlong` marks the head of one long line."""
 
     first_line: int
     data: bytes
@@ -38,7 +38,7 @@ class Block:
 
 
 def utf8_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Return the chunks without a byte order mark, UTF-16 turned into UTF-8."""
+    """Return the chunks without a byte order mark, UTF-16 decoded and encoded as UTF-8."""
     stream = iter(chunks)
     head = b""
     for chunk in stream:

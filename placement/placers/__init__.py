@@ -1,1 +1,1 @@
-"""Place replicas as Kafka does; each placer has its compiled kernel beside it, and a registry names them."""
+"""Place replicas as Kafka does; each placer has its compiled kernel in a module of its own, found by a registry."""

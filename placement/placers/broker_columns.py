@@ -46,7 +46,7 @@ NO_RACK: Final = -1
 
 @attrs.frozen(eq=False)
 class BrokerColumns:
-    """Brokers in the order given. Shapes: `ids`, `rack_codes` int32[B]; `fenced` bool[B].
+    """Hold brokers in the order given. Shapes: `ids`, `rack_codes` int32[B]; `fenced` bool[B].
 
     `rack_names[code]` is a rack's name; `rack_hash_order` holds each code that occurs once (-1
     included when some broker has no rack) in the order in which Java meets them.
@@ -90,7 +90,7 @@ def _column(value: Any) -> Int32Array:
 
 @attrs.frozen(eq=False, kw_only=True)
 class PlacementCalls:
-    """Calls of one placer, each for one new topic or for the partitions added to one; columns are int32[T].
+    """Hold calls of one placer, each for a new topic or for the partitions added to one; columns are int32[T].
 
     The answer to all of them is one matrix int32[sum of partition_counts, largest factor], the rows of each
     call after those of the call before, -1 pads.

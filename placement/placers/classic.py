@@ -74,7 +74,7 @@ from placement.spec import PlacementSpec
 
 @attrs.frozen(kw_only=True)
 class ClassicStart:
-    """The random start of a call: the leader's index in the ring for partition 0, and the followers' first shift.
+    """Hold the random start of a call: the leader's index in the ring for partition 0, and the followers' first shift.
 
     Both are 0..2147483647 and may be larger than the ring.
     """
@@ -90,7 +90,7 @@ class ClassicStart:
 
 @attrs.frozen(eq=False)
 class Ring:
-    """The order of brokers in which leaders rotate, as built by `ring_of`.
+    """Hold the order of brokers in which leaders rotate, as built by `ring_of`.
 
     Shapes: `positions` int32[N] into the broker columns; `racks` int32[N] their rack codes, or None when racks are
     not looked at. `rack_count` is what the shift is multiplied by: 1 without racks.
@@ -103,7 +103,7 @@ class Ring:
 
 @attrs.frozen
 class ClassicPlacer:
-    """Kafka's `AdminUtils.assignReplicasToBrokers` as a ReplicaPlacer.
+    """Place as Kafka's `AdminUtils.assignReplicasToBrokers` does.
 
     `fixed_start_index` sets the start index and the first shift. None, or a negative number as in Kafka, has both
     drawn from the entropy for each call. Brokers are taken in the order given; Kafka's callers sorted them by id.
@@ -186,13 +186,13 @@ def grow_topic(topic: str, replicas: Int32Array, partition_count: int, brokers: 
 
 
 def readable_rows(spec: PlacementSpec, ring: Ring, start: ClassicStart) -> Int32Array:
-    """Return the rows as broker positions, one decision at a time: the specification of the fast paths."""
+    """Return the rows as broker positions by the readable algorithm, which specifies the fast paths."""
     rows = [[int(ring.positions[place]) for place in row] for row in _places(spec, ring, start)]
     return np.array(rows, dtype=np.int32)
 
 
 def compiled_rows(spec: PlacementSpec, ring: Ring, start: ClassicStart, ids: Int32Array) -> Int32Array:
-    """Return the same rows as ids of `ids` int32[N], by a compiled loop unless Java's int would overflow."""
+    """Return the rows of `readable_rows` as ids of `ids` int32[N], compiled unless Java's int would overflow."""
     if _may_overflow(spec, ring, start):
         return ids[readable_rows(spec, ring, start)]
     calls = PlacementCalls.of(spec)

@@ -63,7 +63,7 @@ _BROKER: Final = re.compile(r"-?[0-9]{1,10}", re.ASCII)
 
 @attrs.frozen
 class ManualPartition:
-    """The replica list given for one partition, preferred leader first, unchecked."""
+    """Hold the replica list given for one partition, preferred leader first, unchecked."""
 
     partition: int
     replicas: tuple[int, ...]
@@ -94,7 +94,7 @@ def validate_manual_assignment(
     partition_count: int = NOT_SET,
     replication_factor: int = NOT_SET,
 ) -> Int32Array:
-    """Return a new topic's rows, int32[P, factor], in the order of the partitions; raise as the controller refuses.
+    """Return a new topic's rows, int32[P, factor], by partition; raise the errors of Kafka's controller.
 
     `partition_count` and `replication_factor` are what the same request says beside the lists. Raises
     InvalidRequestError and InvalidReplicaAssignmentError, and UsageError when no partition is given.

@@ -1,4 +1,4 @@
-"""Load placers by name: Kafka's two, and those that installed packages offer.
+"""Load placers by name: Kafka's two, and those of installed packages.
 
 What it decides: which policy `--placer NAME` and a recipe's `placer = "NAME"` mean. A package offers one by
 naming a class without arguments under the entry point `brokerside.placers`.
@@ -33,7 +33,7 @@ KAFKAS: Final[Mapping[str, ReplicaPlacer]] = MappingProxyType({"classic": Classi
 
 
 def load_offered(kind: str, name: str, group: str, known: Iterable[str]) -> object:
-    """Return a new object of the class that a package offers as `name` in the entry point group `group`.
+    """Return a new object of the class that an entry point in `group` has under the name `name`.
 
     Raises UsageError naming those there are, `known` ones included, and of which `kind` they are.
     """
@@ -48,7 +48,7 @@ def load_offered(kind: str, name: str, group: str, known: Iterable[str]) -> obje
 
 @functools.cache
 def load_placer(name: str) -> ReplicaPlacer:
-    """Return the placer of this name; raise UsageError if the name is unknown or names no placer."""
+    """Return the placer of this name; raise UsageError for an unknown name or one of no placer."""
     if name in KAFKAS:
         return KAFKAS[name]
     placer = load_offered("placer", name, PLACER_GROUP, KAFKAS)

@@ -30,9 +30,9 @@ each group's fenced and unfenced list, groups in hash order, are shuffled and th
 A list not touched since epoch 0 of the last round then does not notice the new one, and gives only
 what it had left: a quirk of Kafka's, kept.
 
-What is drawn: for each group in hash order one bound for its fenced list and one for its unfenced
-list, where not empty; one for the ring; then the shuffles. The first draws are made
-before anything is refused.
+The generator is drawn from in this order: for each group in hash order once for its fenced list and once
+for its unfenced list, where not empty; once for the ring; then for the shuffles. The first draws are made
+before any request is refused.
 
 Example: two brokers in each of three racks: every partition has a replica in each rack:
 
@@ -74,7 +74,7 @@ NOTHING_LEFT: Final = -1
 
 @attrs.define
 class BrokerList:
-    """The brokers of one rack in one state, fenced or not; each is returned once per epoch."""
+    """Iterate the brokers of one rack in one state, fenced or not; each is returned once per epoch."""
 
     positions: list[int]
     offset: int = 0
@@ -98,7 +98,7 @@ class BrokerList:
 
 @attrs.define
 class RackGroup:
-    """The brokers of one rack, or those without one."""
+    """Hold the brokers of one rack, or those without a rack."""
 
     fenced: BrokerList
     unfenced: BrokerList
@@ -106,7 +106,7 @@ class RackGroup:
 
 @attrs.define
 class StripeLayout:
-    """The state of one call: `groups` in hash order, and `ring`, their indexes in stripe order."""
+    """Hold the state of one call: `groups` in hash order, and `ring`, their indexes in stripe order."""
 
     groups: list[RackGroup]
     ring: list[int]
@@ -128,7 +128,7 @@ class StripeLayout:
 
 @attrs.frozen
 class StripedPlacer:
-    """Kafka's `StripedReplicaPlacer` as a ReplicaPlacer. With a JavaRandom the placement is Kafka's own.
+    """Place as Kafka's `StripedReplicaPlacer` does; with a JavaRandom the placement is Kafka's own.
 
     Several calls on one entropy give what several calls of one Kafka placer give.
     """
@@ -147,7 +147,7 @@ class StripedPlacer:
 
 @attrs.frozen(eq=False)
 class Stripes:
-    """The broker lists of all racks in the compiled loop's form; see `placement.placers.striped_kernel`.
+    """Hold all racks' broker lists in the compiled loop's form; see `placement.placers.striped_kernel`.
 
     Shapes: `items` int32[R + B]: the ring, each group by the segment of its unfenced brokers, then what stands for
     each group's fenced and unfenced brokers, groups in hash order, brokers by ascending id; `segment_starts`
@@ -223,7 +223,7 @@ def _compiled_rows(calls: PlacementCalls, stripes: Stripes, entropy: JavaRandom)
 
 
 def readable_rows(spec: PlacementSpec, layout: StripeLayout, entropy: RandomSource) -> Int32Array:
-    """Return the rows as broker positions, one decision at a time: the specification of the fast path."""
+    """Return the rows as broker positions by the readable algorithm, which specifies the fast path."""
     rows = np.empty((spec.partition_count, spec.replication_factor), dtype=np.int32)
     unfenced_count = layout.unfenced_count
     for row in rows:

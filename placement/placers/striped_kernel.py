@@ -46,7 +46,7 @@ COLUMN_COUNT: Final = 8  # One cache line.
 
 
 def inverses_up_to(bound_max: int) -> Int64Array:
-    """Return floor(2^32 / bound) + 1 per bound, by which a 31-bit number's quotient is one multiplication."""
+    """Return floor(2^32 / bound) + 1 for each bound, to compute the quotient of a 31-bit number."""
     inverses = np.empty(bound_max + 1, np.int64)
     for bound in range(1, bound_max + 1):
         inverses[bound] = (1 << 32) // bound + 1
@@ -68,7 +68,7 @@ def next_below(state: int, bound: int, inverses: Int64Array) -> tuple[int, int]:
 
 
 def begin_lists(lists: Int64Array, segment_starts: Int32Array, inverses: Int64Array, state: int) -> int:
-    """Reset every list for a call, its offset drawn, the ring of racks last; return the generator's state."""
+    """Reset every list for a call and draw its offset, the ring of racks last; return the generator's state."""
     for drawn_index in range(1, lists.shape[0] + 1):
         segment = drawn_index % lists.shape[0]
         start = segment_starts[segment]
@@ -85,7 +85,7 @@ def begin_lists(lists: Int64Array, segment_starts: Int32Array, inverses: Int64Ar
 
 
 def shuffle_lists(items: Int32Array, segment_starts: Int32Array, inverses: Int64Array, state: int) -> int:
-    """Shuffle the ring, then every list; return the generator's state."""
+    """Shuffle the ring of racks, then every list of brokers; return the generator's state."""
     for segment in range(segment_starts.shape[0] - 1):
         start = segment_starts[segment]
         for bound in range(segment_starts[segment + 1] - start, 1, -1):
@@ -96,7 +96,7 @@ def shuffle_lists(items: Int32Array, segment_starts: Int32Array, inverses: Int64
 
 
 def next_item(items: Int32Array, lists: Int64Array, segment: np.uint64, epoch: int) -> int:
-    """Return the list's next item of this epoch, or -1."""
+    """Return the next item of a list in `epoch`, or -1 if the list has no item left."""
     given_count = lists[segment, GIVEN_COUNT]
     first = lists[segment, FIRST]
     length = lists[segment, LENGTH]
@@ -118,7 +118,7 @@ def next_item(items: Int32Array, lists: Int64Array, segment: np.uint64, epoch: i
 
 
 def fill_row(row: Int32Array, factor: np.uint64, items: Int32Array, lists: Int64Array, epoch: int) -> None:
-    """Choose the leader, then the followers, each from the ring at its offset."""
+    """Choose a partition's leader, then its followers, by walking the ring of racks from its offset."""
     ring_start = np.uint64(lists[RING, FIRST])
     rack_count = np.uint64(lists[RING, END])
     place = ring_start

@@ -73,7 +73,7 @@ class ProducerOptions:
 
 @attrs.frozen(eq=False)
 class Arrivals:
-    """The records given to the producer: `time_ms` rising, `size_bytes` in the batch, and a partition or UNPLACED.
+    """Hold the records given to the producer: `time_ms` rising, `size_bytes` in the batch, and a partition or UNPLACED.
 
     Three int64[records] columns. Raises UsageError when they differ in length or the times fall.
     """
@@ -93,7 +93,7 @@ class Arrivals:
 
 @attrs.frozen
 class SentBatch:
-    """One batch: the times it was begun and sent, its records and bytes."""
+    """Describe one batch: the times it was begun and sent, its records and bytes."""
 
     partition: PartitionId
     created_ms: TimeMs
@@ -104,7 +104,7 @@ class SentBatch:
 
 @attrs.frozen(eq=False)
 class Sent:
-    """The result of a run: batches in the order sent, requests, and each record's wait, int64[records]."""
+    """Hold the result of a run: batches in the order sent, requests, and each record's wait, int64[records]."""
 
     batches: tuple[SentBatch, ...]
     request_count: int

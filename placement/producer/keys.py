@@ -54,7 +54,7 @@ _MASK_32: Final = 0xFFFFFFFF
 
 @attrs.frozen(eq=False)
 class KeyColumn:
-    """Keys stored one after the other, as in an Arrow or Parquet binary column.
+    """Hold keys one after the other, as in an Arrow or Parquet binary column.
 
     `data` is uint8[bytes]; `offsets` is int64[keys + 1], and key i is `data[offsets[i]:offsets[i + 1]]`.
     Raises UsageError unless the offsets rise from 0 or more to at most the size of the data.

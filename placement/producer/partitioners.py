@@ -1,4 +1,4 @@
-"""Choose the partition of a record without a key: the partitioners that Kafka's producer has had.
+"""Choose the partition of a record without a key: every partitioner of Kafka's producer up to now.
 
 What it decides: the partition of a record that names none and has no key, or whose key is ignored.
 
@@ -52,7 +52,7 @@ from placement.producer.keys import POSITIVE_MASK
 
 @attrs.frozen
 class TopicPartitions:
-    """A producer's metadata of one topic: its partitions, and those with a leader, in metadata's order."""
+    """Hold a producer's metadata of one topic: its partitions, and those with a leader, in metadata's order."""
 
     partition_count: int
     available: tuple[PartitionId, ...]
@@ -78,7 +78,7 @@ class TopicPartitions:
 
 @attrs.frozen
 class QueueEnd:
-    """The last batch of a partition's queue, as the next record finds it.
+    """Describe the last batch of a partition's queue, as the next record finds it.
 
     It `has_room` when the record fits in; it `is_full` when nothing more may be put in, or when there is none.
     """
@@ -88,7 +88,7 @@ class QueueEnd:
 
 
 class Partitioner(Protocol):
-    """Chooses partitions for one topic, and is notified of appended records and new batches."""
+    """Choose partitions for one topic; the producer notifies of appended records and new batches."""
 
     def partition(self, topic: TopicPartitions) -> PartitionId:
         """Return the partition for the next record."""
@@ -99,17 +99,17 @@ class Partitioner(Protocol):
         ...
 
     def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:
-        """Notify that the record took `size_bytes` of its batch, and whether the batch is now full."""
+        """Take note that the record took `size_bytes` of its batch, and whether the batch is now full."""
         ...
 
     def on_queues(self, queue_sizes: Sequence[int] | None, partitions: Sequence[PartitionId], all_count: int) -> None:
-        """Notify how many batches wait for each of `partitions`, of the topic's `all_count` partitions."""
+        """Take note of how many batches wait for each of `partitions`, of the topic's `all_count` partitions."""
         ...
 
 
 @attrs.define
 class RoundRobinPartitioner:
-    """The partitions in turn; Kafka's older default for keyless records started at a random count."""
+    """Choose the partitions in turn; Kafka's older default for keyless records started at a random count."""
 
     count: int = 0
 
@@ -132,7 +132,7 @@ class RoundRobinPartitioner:
 
 @attrs.define
 class StickyPartitioner:
-    """One partition per batch (KIP-480)."""
+    """Choose one partition per batch (KIP-480)."""
 
     entropy: RandomSource
     current: PartitionId | None = None
@@ -165,7 +165,7 @@ class StickyPartitioner:
 
 @attrs.define
 class AdaptivePartitioner:
-    """One partition for `batch_size_bytes` or more, the next drawn by queue length (KIP-794)."""
+    """Choose one partition for `batch_size_bytes` or more, then draw the next by queue length (KIP-794)."""
 
     entropy: RandomSource
     batch_size_bytes: SizeBytes = attrs.field()
@@ -183,7 +183,7 @@ class AdaptivePartitioner:
         return self._switched(topic) if self.current is None else self.current
 
     def reconsidered(self, topic: TopicPartitions, partition: PartitionId, queue: QueueEnd) -> PartitionId:
-        """Switch partitions now if a switch was delayed until the last batch was full and it is."""
+        """Return the current partition, after the switch that waited for the last batch to be full."""
         if queue.is_full:
             self.on_appended(topic, SizeBytes(0), batch_full=True)
         return self.partition(topic)

@@ -49,7 +49,7 @@ from placement.consumer.sticky.racks import StickyRacks, assigned_partitions
 
 @attrs.define
 class StickyAssignor:
-    """Kafka's `sticky` assignor; it remembers the highest generation it has seen."""
+    """Assign as Kafka's `sticky` assignor does, and remember the highest generation seen."""
 
     corrected: bool = False
     max_generation: int = NO_GENERATION
@@ -77,7 +77,7 @@ class StickyAssignor:
 
 @attrs.define
 class CooperativeStickyAssignor:
-    """Kafka's `cooperative-sticky` assignor: withholds partitions that another member must first revoke."""
+    """Assign as Kafka's `cooperative-sticky` assignor: withhold partitions that another member must first revoke."""
 
     sticky: StickyAssignor = attrs.field(factory=StickyAssignor)
 

@@ -28,7 +28,7 @@ PASS_COUNT_MAX: Final = 10_000
 
 @attrs.define(eq=False)
 class Balancing:
-    """The passes' state: movable partitions, former owners, and whether claims make Kafka err."""
+    """Hold the state of the passes: movable partitions, former owners, and whether claims make Kafka err."""
 
     holdings: Holdings
     older: Mapping[int, int]

@@ -12,9 +12,11 @@ that nobody disputes stands. Claims on topics that nobody subscribes to, or with
 Subscriptions are compared with the first that is not empty; empty ones before it are not looked at. With
 `corrected`, every member is compared, as sets.
 
+Cost: claims.
+
 Example: a and b both claim t-0 in generation 3: t-0 is contested and neither holds it.
 
-Cost: claims. Source: AbstractStickyAssignor.allSubscriptionsEqual, commit 1eb7644 (2024-10).
+Source: AbstractStickyAssignor.allSubscriptionsEqual, commit 1eb7644 (2024-10).
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from placement.consumer.subscribers import same_sets
 
 @attrs.frozen(eq=False)
 class Claims:
-    """The partition ids that each member owns, in the order claimed; `contested` ones have no owner."""
+    """Hold the partition ids that each member owns, in the order claimed; `contested` ones have no owner."""
 
     held: Ragged
     contested: frozenset[int] = frozenset()

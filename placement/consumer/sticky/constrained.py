@@ -1,4 +1,4 @@
-"""Sticky assignment when all members subscribe to the same topics.
+"""Compute the sticky assignment when all members subscribe to the same topics.
 
 Goals, most important first: sizes differ by one at most; members keep what they hold.
 
@@ -13,13 +13,13 @@ How:
 3. What is left, in order of (topic, number), is dealt to the waiting members in turn, by member id. Who reaches
    N div C steps behind those who have as many; when nobody waits below, these get one more each, from the front.
 
+Cost: partitions, members squared where racks are looked at.
+
 Example: t0 of 4 partitions; a holds 0 1 2, b nothing: a keeps 0 and 1, b gets 2 and 3.
 
 What is said of racks also holds for claims: a partition beyond the end of its topic (a phantom) makes Kafka lose
 count, so that partitions are given twice or it ends in IllegalStateError. This module does the same;
 `placement.consumer.sticky.quota` is the fast way for claims without phantoms, disputes and racks.
-
-Cost: partitions, members squared where racks are looked at.
 
 Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder, commit 1eb7644 (2024-10).
 """
@@ -42,7 +42,7 @@ from placement.consumer.sticky.waiting import Waiting
 
 @attrs.frozen(eq=False)
 class StickyAnswer:
-    """The assignment, and bool[N] marking the entries that another member must first revoke.
+    """Hold the assignment, and bool[N] marking the entries that another member must first revoke.
 
     `withheld` is None where the algorithm does not keep account of that.
     """
@@ -64,7 +64,7 @@ class StickyAnswer:
 
 @attrs.define(eq=False)
 class Quotas:
-    """The members' lists while they fill, the members waiting for more, and the partitions' former and new owners."""
+    """Track the members' lists while they fill, the waiting members, and the partitions' former and new owners."""
 
     group: Group
     racks: StickyRacks

@@ -1,4 +1,4 @@
-"""Sticky assignment when members subscribe to different topics.
+"""Compute the sticky assignment when members subscribe to different topics.
 
 Goals, most important first: no partition can move to a member with at least two fewer; members keep what they hold.
 
@@ -20,9 +20,11 @@ Kafka asks before each step whether all is balanced, which takes most of its tim
 the question is only asked here where the answer shows: where claims are unsound, and a partition can go back to
 a member that does not subscribe to its topic. `corrected` forgets such older owners.
 
+Cost: partitions per pass, subscribers per move.
+
 Example: t of 3 for {a, b}, u of 1 for {b}; a holds all of t: b gets u, then t-0 moves to b.
 
-Cost: partitions per pass, subscribers per move. Source: AbstractStickyAssignor.GeneralAssignmentBuilder, commit
+Source: AbstractStickyAssignor.GeneralAssignmentBuilder, commit
 1eb7644 (2024-10).
 """
 
@@ -42,7 +44,7 @@ from placement.consumer.sticky.racks import StickyRacks
 
 @attrs.define(eq=False)
 class Holdings:
-    """Owners and possible owners while assignment proceeds: lists in Kafka's order, lengths as int64[M].
+    """Track owners and possible owners during an assignment: lists in Kafka's order, lengths as int64[M].
 
     `potential` has for each topic its subscribers in the order of Java's map, as often as they name it; `candidates`
     has them once and by member id. `active` are the members that have not been set aside.
@@ -59,7 +61,7 @@ class Holdings:
 
     @classmethod
     def of(cls, group: Group, racks: StickyRacks, held: Iterable[list[int]]) -> Holdings:
-        """Return the partitions that members hold, nothing checked yet."""
+        """Return the partitions that members hold, before any check."""
         lists = list(held)
         potential: list[list[int]] = [[] for _ in group.topics]
         for member in group.member_hash_order.tolist():
@@ -113,7 +115,7 @@ class Holdings:
         return member
 
     def assign_free(self, partitions: Sequence[int]) -> None:
-        """Assign each free partition to the least loaded subscriber, if rack-aware first to one in its racks."""
+        """Assign each free partition to the least loaded subscriber; if rack-aware, first to one in its racks."""
         topics = self.group.partition_topics
         left = []
         for partition in partitions if self.racks.looked_at else ():
@@ -137,7 +139,7 @@ class Holdings:
             self.active[member] = len(held) < self.most_of(member) or shared
 
     def topics_of(self, member: int) -> list[int]:
-        """Return the subscribed topics with metadata, as often as the member lists them."""
+        """Return the subscribed topics with metadata; a topic that the member lists twice comes twice."""
         return [topic for topic in self.group.subscribed.row(member).tolist() if self.group.partition_counts[topic] > 0]
 
     def most_of(self, member: int) -> int:

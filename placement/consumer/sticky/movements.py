@@ -25,7 +25,7 @@ _MASK_32 = (1 << 32) - 1
 
 @attrs.define(eq=False)
 class Movements:
-    """All moves so far: the origin of each moved partition, and the sets by (topic, from, to)."""
+    """Record all moves so far: the origin of each moved partition, and the sets by (topic, from, to)."""
 
     group: Group
     source_of: dict[int, int] = attrs.field(factory=dict)

@@ -23,7 +23,7 @@ from placement.consumer.racks import ReplicaRacks
 
 @attrs.frozen(eq=False)
 class StickyRacks:
-    """The racks in use; no member has one unless the assignment is rack-aware."""
+    """Hold the racks in use; no member has one unless the assignment is rack-aware."""
 
     member_racks: tuple[str | None, ...]
     replica_racks: ReplicaRacks

@@ -17,7 +17,7 @@ import attrs
 
 @attrs.define(eq=False)
 class Waiting:
-    """The quotas, how many members get the larger one, and the queues of members, by index in the group."""
+    """Hold the quotas, how many members get the larger one, and the queues of members, by index in the group."""
 
     least: int
     over_count_max: int

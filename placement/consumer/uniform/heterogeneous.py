@@ -1,4 +1,4 @@
-"""Uniform assignment when members subscribe to different topics.
+"""Compute the uniform assignment when members subscribe to different topics.
 
 Goals, most important first: subscribers of a topic differ by one at most; members keep what they hold.
 
@@ -10,12 +10,14 @@ How:
    loaded subscriber goes to a least loaded one until they differ by one at most. It ends when a round
    returns to the topic that was changed last.
 
+Cost: rounds x (partitions + subscriptions).
+
 Example: t of 4 for {a, b}, u of 2 for {b}: u has 2 partitions per subscriber as t has, and fewer subscribers, so b
 gets both of u; then t-0, t-1 and t-2 go to a, which begins each level, and t-3 to b.
 
 Kafka's levels are counted on sizes that change while a topic is filled; so are these.
 
-Cost: rounds x (partitions + subscriptions). Source: UniformHeterogeneousAssignmentBuilder, commit 1eb7644 (2024-10).
+Source: UniformHeterogeneousAssignmentBuilder, commit 1eb7644 (2024-10).
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ ROUND_COUNT_MAX: Final = 16  # MAX_ITERATION_COUNT: most subscriptions need two,
 
 @attrs.define(eq=False)
 class Shares:
-    """Owners while assignment proceeds; members are numbered in the order of Java's map, partitions by id.
+    """Track owners during an assignment; members are numbered in the order of Java's map, partitions by id.
 
     `extras` are partitions that a member also claimed but another one after it: Kafka leaves them to both.
     """

@@ -1,4 +1,4 @@
-"""Uniform assignment when all members subscribe to the same topics.
+"""Compute the uniform assignment when all members subscribe to the same topics.
 
 Constraints: with N partitions and C members, N mod C members have N div C + 1 partitions, and the others N div C.
 Which ones is the older releases' defect: the first in the order of Java's map, whatever they hold now, so that more
@@ -9,9 +9,11 @@ How: a member keeps what it holds of the topics subscribed, up to its quota, in 
 rest is revoked. Partitions that nobody held, topics in the order of Java's set and numbers ascending, and behind them
 the revoked ones go to the members that have room, each filled up before the next.
 
+Cost: partitions.
+
 Example: t of 5; a holds 0 to 4, b nothing, b comes first in Java's order: a keeps 0 and 1, b gets 2, 3 and 4.
 
-Cost: partitions. Source: UniformHomogeneousAssignmentBuilder, commit 1eb7644 (2024-10).
+Source: UniformHomogeneousAssignmentBuilder, commit 1eb7644 (2024-10).
 """
 
 from __future__ import annotations

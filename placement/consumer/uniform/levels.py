@@ -1,4 +1,4 @@
-"""Rank a topic's subscribers by load: who gets the next partition, and who gives one up.
+"""Rank a topic's subscribers by load: the least loaded gets the next partition, the most loaded gives one up.
 
 What it decides: in which order the heterogeneous uniform assignor fills the least loaded subscribers and unloads the
 most loaded ones of one topic.
@@ -23,7 +23,7 @@ import attrs
 
 @attrs.define(eq=False)
 class Levels:
-    """The two ranges and their levels; `sizes` is shared with the code that moves partitions.
+    """Hold the two ranges and their levels; `sizes` is shared with the code that moves partitions.
 
     [0, low_end) is the lowest level, next_low whose turn it is; [high_start, high_end) the highest, next_high likewise.
     """
@@ -82,7 +82,7 @@ class Levels:
         return self.members[self.next_high + 1]
 
     def leave_out(self) -> None:
-        """Exclude the subscriber last returned by `next_most_loaded`, because it has nothing to give."""
+        """Exclude the subscriber last returned by `next_most_loaded`, because it has no partition to give."""
         place, end = self.next_high + 1, self.high_end - 1
         self.members[place], self.members[end] = self.members[end], self.members[place]
         self.high_end = end
