@@ -5,6 +5,7 @@ topic went the other way before, then that one goes back instead: two moves canc
 
 How: for each partition that has moved, from whom it came first; for each topic and pair of members, the set of
 partitions that went from the one to the other. Of such a set Kafka takes the first that Java's hash set yields.
+Partitions of different topics may have the same hash, such as t11-1 and t21-0, but they never share such a set.
 
 Example: t-0 went from a to b; now t-5 shall go from b to a: t-0 goes back instead, and t-5 stays.
 
@@ -32,7 +33,7 @@ class Movements:
     target_of: dict[int, int] = attrs.field(factory=dict)
     moved: dict[tuple[int, int, int], HashTable] = attrs.field(factory=dict)
     topic_hashes: dict[int, int] = attrs.field(factory=dict)
-    partition_of: dict[TreeKey, int] = attrs.field(factory=dict)
+    partition_of: dict[tuple[int, TreeKey], int] = attrs.field(factory=dict)
 
     def instead_of(self, partition: int, source: int, target: int) -> int:
         """Return the partition to move in place of `partition` (Kafka's getTheActualPartitionToBeMoved)."""
@@ -40,7 +41,7 @@ class Movements:
         # A partition that has moved already counts as moving from its first owner (partitionMovements keep the origin).
         opposite = self.moved.get((topic, target, self.source_of.get(partition, source)))
         # Kafka takes the first of a HashSet: any would undo a move, but which one is part of the answer.
-        return partition if opposite is None else self.partition_of[opposite.first()]
+        return partition if opposite is None else self.partition_of[topic, opposite.first()]
 
     def record(self, partition: int, source: int, target: int) -> None:
         """Record that `partition` moves from `source` to `target`."""
@@ -61,11 +62,11 @@ class Movements:
         if pair not in self.moved:
             self.moved[pair] = HashTable()
         key = self._key(partition)
-        self.partition_of[key] = partition
+        self.partition_of[topic, key] = partition
         self.moved[pair].add(key)
 
     def _key(self, partition: int) -> TreeKey:
-        """Return `TopicPartition.hashCode()` spread as HashMap does; distinct within a topic."""
+        """Return `TopicPartition.hashCode()` spread as HashMap does: distinct within a topic, but not among topics."""
         topic = int(self.group.partition_topics[partition])
         if topic not in self.topic_hashes:
             self.topic_hashes[topic] = java_string_hash(self.group.topics[topic])

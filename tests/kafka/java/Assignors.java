@@ -32,8 +32,6 @@ import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
 import org.apache.kafka.coordinator.group.modern.Assignment;
 import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
-import org.apache.kafka.coordinator.group.modern.SubscribedTopicDescriberImpl;
-import org.apache.kafka.coordinator.group.modern.TopicMetadata;
 
 /**
  * Kafka's own assignors on standard input and output: one group after another, until the input ends.
@@ -357,14 +355,24 @@ public final class Assignors {
         return new GroupSpecImpl(members, type, owners);
     }
 
+    /** Partition counts by topic id. Kafka's own describer is made from another class in each release. */
     private static SubscribedTopicDescriber describer(Group group) {
-        Map<Uuid, TopicMetadata> topics = new HashMap<>();
+        Map<Uuid, Integer> counts = new HashMap<>();
         for (int topic = 0; topic < group.topics.size(); topic++) {
             if (group.counts.get(topic) >= 0) {
-                Uuid id = Uuid.fromString(group.topics.get(topic));
-                topics.put(id, new TopicMetadata(id, group.topics.get(topic), group.counts.get(topic)));
+                counts.put(Uuid.fromString(group.topics.get(topic)), group.counts.get(topic));
             }
         }
-        return new SubscribedTopicDescriberImpl(topics);
+        return new SubscribedTopicDescriber() {
+            @Override
+            public int numPartitions(Uuid topic) {
+                return counts.getOrDefault(topic, -1);
+            }
+
+            @Override
+            public Set<String> racksForPartition(Uuid topic, int partition) {
+                return Collections.emptySet();
+            }
+        };
     }
 }

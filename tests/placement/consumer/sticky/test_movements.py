@@ -40,3 +40,15 @@ def test_of_several_the_first_of_javas_set_goes_back() -> None:
     bins = {number: (31 * (31 + number) + 116) % 16 for number in (0, 4)}
     assert bins[4] < bins[0]
     assert movements.instead_of(8, B, A) == 4
+
+
+def test_partitions_of_two_topics_whose_hashes_are_equal_are_not_confused() -> None:
+    # TopicPartition.hashCode() is 31 * (31 + number) + the topic's hash: "Aa" and "BB" have the same, and that of
+    # "t21" is 31 above that of "t11", so that t11-1 and t21-0 collide.
+    same = Movements(group({"Aa": 2, "BB": 2}, {"a": "Aa BB", "b": "Aa BB"}))
+    apart = Movements(group({"t11": 2, "t21": 2}, {"a": "t11 t21", "b": "t11 t21"}))
+    for movements, first, second in ((same, 0, 2), (apart, 1, 2)):
+        movements.record(first, A, B)
+        movements.record(second, A, B)
+        assert movements.instead_of(1 - first, B, A) == first
+        assert movements.instead_of(3, B, A) == second

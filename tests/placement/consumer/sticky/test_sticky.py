@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from broker.entropy import SplitMix64
+from placement.consumer.assignor import ConsumerAssignor
 from placement.consumer.errors import EndlessBalancingError, IllegalStateError, NullPointerError
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.invariants import check_assignment
@@ -161,3 +163,18 @@ def test_what_a_member_keeps_is_the_first_in_order_of_number_and_topic() -> None
     after = answer(StickyAssignor(), group({"t": 2, "u": 2}, {"a": "t u", "b": "t u"}, held))
     assert after == {"a": "t-0 u-0", "b": "t-1 u-1"}
     assert partitions("t-0 u-0")[1].topic == "u"
+
+
+@pytest.mark.parametrize("assignor", [StickyAssignor, CooperativeStickyAssignor])
+def test_topics_whose_partitions_collide_in_javas_hash_stay_with_subscribers(
+    assignor: Callable[[], ConsumerAssignor],
+) -> None:
+    # What Kafka 4.3.1 answers; t11-1 and t21-0 have the same hash.
+    asked = group(
+        {"t11": 2, "t21": 2, "t32": 4, "t33": 5, "t41": 2},
+        {"c2": "t11 t21", "c0": "t32 t21", "c1": "t41 t33 t32", "c6": "t11 t41"},
+    )
+    answered = answer(assignor(), asked)
+    assert answered["c2"] == "t11-0 t21-0 t21-1"
+    assert answered["c6"] == "t41-0 t41-1 t11-1"
+    assert check_assignment(assignor().assign(asked, SplitMix64(0))) == []
