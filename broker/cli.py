@@ -1,4 +1,4 @@
-"""How every command of this library begins and ends: escaped output, one-line errors, exit statuses.
+"""Run every command of this library alike: escaped output, one-line errors, exit statuses.
 
 Exit status 0 is success, 1 a refusal or a warning made strict, 2 wrong usage, unusable input or output that cannot
 be written, 130 an interrupt, 143 a termination. Whatever is wrong is said in one line on standard error, without a
@@ -40,14 +40,14 @@ Options = TypeVar("Options")
 
 
 class Terminated(BaseException):
-    """SIGTERM arrived; what a command holds (folders, processes) is given back on the way out."""
+    """Unwind a command after SIGTERM, so that the command removes its folders and ends its processes."""
 
 
 class CommandGroup(click.Group):
-    """A group of commands whose help shows the whole first sentence of each."""
+    """Group commands, and show the whole first sentence of each command in the group's help."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one row a command: its name, and its summary, wrapped instead of cut off."""
+        """Write one row per command: its name and its summary, wrapped instead of cut off."""
         rows = [(name, self.summary(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
@@ -64,9 +64,9 @@ def summary_of(command: click.Command) -> str:
 
 
 def takes(kind: type[Options]) -> Callable[[Callable[[Options], int]], Callable[..., int]]:
-    """Return a decorator that gives a command its arguments and options as one value of `kind`.
+    """Return a decorator that calls a command with one `kind` object instead of separate keyword arguments.
 
-    `kind` is an attrs class with a field for each of them, named alike.
+    `kind` is an attrs class with one field for each argument and option of the command, of the same name.
     """
 
     def decorate(command: Callable[[Options], int]) -> Callable[..., int]:
@@ -80,10 +80,10 @@ def takes(kind: type[Options]) -> Callable[[Callable[[Options], int]], Callable[
 
 
 class FiniteRange(click.FloatRange):
-    """A number between two bounds; click's own range lets NaN through, which no comparison holds back."""
+    """Accept a number between two bounds, and refuse NaN, which click.FloatRange accepts."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number, or fail as click does for a value that is out of range."""
+        """Return `value` as a number; fail with click's error if the number is out of range or NaN."""
         number = super().convert(value, param, ctx)
         if math.isnan(number):
             self.fail(f"{value} is not in the range {self.min:g}<=x<={self.max:g}.", param, ctx)
@@ -91,12 +91,12 @@ class FiniteRange(click.FloatRange):
 
 
 class ReleaseType(click.ParamType[Release]):
-    """The type of an option that names a release of Kafka."""
+    """Accept the name of a Kafka release as the value of an option."""
 
     name = "release"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Release:
-        """Return the release that `value` names; fail with the allowed ones for any other text."""
+        """Return the release named `value`; fail with a list of the known releases if there is none."""
         if isinstance(value, Release):
             return value
         try:
@@ -112,7 +112,7 @@ def kafka_option() -> Any:
 
 
 def check_chart(chart: Path | None) -> None:
-    """Raise UsageError for a chart that cannot be written, before anything is run; make the folder it goes to."""
+    """Raise UsageError unless `chart` can be written, and make its folder; call this before a run begins."""
     if chart is None:
         return
     if chart.suffix not in CHART_SUFFIXES:
@@ -124,7 +124,7 @@ def check_chart(chart: Path | None) -> None:
 
 
 def run(command: click.Command, name: str, arguments: list[str] | None = None) -> int:
-    """Run a click command as the program `name` and return its exit status; never raises for what a user can cause."""
+    """Run a click command as the program `name`, print errors as one line, and return the exit status."""
     try:
         with _sigterm_raises():
             return _status(command, name, arguments)

@@ -1,4 +1,4 @@
-"""Pass time as a parameter: code that needs the time is given a Clock, and only the clock's owner can move it.
+"""Pass time as a parameter: a component reads the time from a Clock, and only the clock's owner moves the clock.
 
 Constraints: milliseconds since an epoch of the owner's choice; a clock never runs backwards unless its
 owner says so on purpose, as a wall clock that is set back does; no module here reads the machine's.
@@ -30,7 +30,7 @@ from broker.units import DurationMs, TimeMs
 
 @runtime_checkable
 class Clock(Protocol):
-    """Tells the time."""
+    """Define the interface of a clock."""
 
     def now_ms(self) -> TimeMs:
         """Return the current time in milliseconds; two calls may return the same time."""
@@ -38,7 +38,7 @@ class Clock(Protocol):
 
 
 class ManualClock:
-    """A clock that stands still until its owner moves it."""
+    """Keep a time in milliseconds that changes only when the owner moves the clock."""
 
     __slots__ = ("_now_ms",)
 
@@ -53,14 +53,14 @@ class ManualClock:
         return self._now_ms
 
     def advance(self, duration_ms: DurationMs) -> TimeMs:
-        """Move the clock forward by `duration_ms` and return the new time; raise UsageError if that is negative."""
+        """Move the clock forward by `duration_ms` and return the new time; raise UsageError if `duration_ms` < 0."""
         if duration_ms < 0:
             raise UsageError(f"a clock cannot advance by {duration_ms} ms; allowed are 0 and more")
         self._now_ms = TimeMs(self._now_ms + duration_ms)
         return self._now_ms
 
     def set(self, now_ms: TimeMs, *, backwards: bool = False) -> None:
-        """Move the clock to `now_ms`; raise UsageError if that is in the past and `backwards` is not given."""
+        """Move the clock to `now_ms`; raise UsageError if that is in the past and `backwards` is false."""
         if now_ms < self._now_ms and not backwards:
             raise UsageError(f"the clock stands at {self._now_ms} ms and cannot go back to {now_ms} ms")
         self._now_ms = now_ms

@@ -55,7 +55,7 @@ SIZE_UNKNOWN: Final = -1
 
 @attrs.frozen(kw_only=True)
 class BrokerView:
-    """One registered broker; `rack` is None when the broker has no rack or its rack is unknown."""
+    """Describe one registered broker; `rack` is None when the broker has no rack or its rack is unknown."""
 
     id: BrokerId
     rack: str | None = None
@@ -65,7 +65,7 @@ class BrokerView:
 
 @attrs.frozen
 class TopicView:
-    """One topic with the settings that the dump shows; `partition_count` is the count that the topic line declares."""
+    """Describe one topic; `partition_count` is the count that the dump declares, `settings` are those it shows."""
 
     name: str
     partition_count: int | None = None
@@ -99,7 +99,7 @@ def _distinct(column: Int32Array) -> Int32Array:
 
 @attrs.frozen(kw_only=True, eq=False)
 class PartitionTable:
-    """The partitions of a cluster in columns; row i of every column is the same partition.
+    """Hold the partitions of a cluster as columns; row i of every column belongs to the same partition.
 
     Shapes: `topic_index`, `partition_ids`, `leader` int32[P]; `replicas` int32[P, W],
     preferred leader first, -1 pads; `isr`, `elr`, `last_known_elr`, `offline`, `observers`,
@@ -142,7 +142,7 @@ class PartitionTable:
 
     @property
     def replica_count(self) -> int:
-        """Return the number of replicas, padding not counted."""
+        """Return the number of replicas of all partitions; padding does not count."""
         return int(np.count_nonzero(self.replicas >= 0))
 
     def broker_ids(self) -> Int32Array:
@@ -153,7 +153,7 @@ class PartitionTable:
 
     @classmethod
     def empty(cls) -> PartitionTable:
-        """Return a table of no partitions."""
+        """Return a table without partitions."""
         return cls(topic_index=[], partition_ids=[], replicas=np.empty((0, 0), dtype=np.int32))
 
 
@@ -162,7 +162,7 @@ MATRIX_COLUMNS: Final = ("replicas", "isr", "elr", "last_known_elr", "offline", 
 
 @attrs.frozen(kw_only=True, eq=False)
 class BrokerTotals:
-    """Counts per broker from a dump that does not list every partition; row i is `brokers[i]`."""
+    """Hold counts per broker, read from a dump that does not list every partition; row i is `brokers[i]`."""
 
     replica_count: Int64Array | None = attrs.field(default=None, converter=_optional_int64)
     leader_count: Int64Array | None = attrs.field(default=None, converter=_optional_int64)
@@ -171,7 +171,7 @@ class BrokerTotals:
 
 @attrs.frozen(kw_only=True, eq=False)
 class ClusterView:
-    """One cluster: its brokers, topics and partitions, and the totals per broker where a dump has no partitions.
+    """Describe one cluster at one moment: brokers, topics, partitions, and totals per broker if the dump has them.
 
     `partitions_complete` is False when the dump lists only some partitions (Cruise Control's
     problem lists, a filtered describe); measures over brokers then come from `totals`.
@@ -211,7 +211,7 @@ class ClusterView:
         brokers: Iterable[BrokerView] = (),
         **rest: Any,
     ) -> ClusterView:
-        """Return a view of `brokers` and of every other broker that a partition names."""
+        """Return a view of `brokers`, and of every other broker that a partition refers to."""
         listed = {broker.id: broker for broker in brokers}
         for seen in partitions.broker_ids().tolist():
             listed.setdefault(BrokerId(seen), BrokerView(id=BrokerId(seen)))
@@ -220,7 +220,7 @@ class ClusterView:
 
     @property
     def broker_ids(self) -> Int32Array:
-        """Return the ids of the brokers, ascending, int32[B]."""
+        """Return the ids of the B brokers, ascending, as int32[B]."""
         return _int32([broker.id for broker in self.brokers])
 
     @property
@@ -229,7 +229,7 @@ class ClusterView:
         return tuple(sorted({b.rack for b in self.brokers if b.rack is not None}, key=java_string_key))
 
     def with_racks(self, racks: Sequence[tuple[BrokerId, str | None]]) -> ClusterView:
-        """Return this view with `racks` applied; a broker that the view lacks is added without replicas."""
+        """Return this view with the racks in `racks`; add brokers that the view lacks, without replicas."""
         given = dict(racks)
         known = {broker.id: broker for broker in self.brokers}
         for broker_id, rack in given.items():

@@ -1,4 +1,4 @@
-"""Compile a loop over plain arrays on its first call.
+"""Compile a loop over plain arrays with numba when the loop is first called.
 
 What it decides: when numba is imported and where its machine code is kept. Importing numba takes half a second and
 compiling a kernel a second or more, so both wait for the first call: a command that places ten partitions never pays.
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Return `function` compiled at its first call; `__wrapped__` is the plain Python function.
+    """Return `function`, compiled at its first call; `__wrapped__` is the plain Python function.
 
     It takes positional arguments only: numbers and arrays.
     """

@@ -51,7 +51,7 @@ _RULES: Final = (
 
 
 def drawn(table: Mapping[tuple[State, Input], State], form: str, *, title: str = "") -> str:
-    """Return a table in one of FORMS; raise UsageError for any other form. Only the picture shows the title."""
+    """Return the diagram of a table in `form`, one of FORMS; raise UsageError for another form."""
     if form == "text":
         return to_text(table)
     if form == "mermaid":

@@ -1,4 +1,4 @@
-"""Draw waiting times from an exponential distribution with integer arithmetic alone.
+"""Draw waiting times from an exponential distribution, using integer arithmetic only.
 
 What it decides: how long the next thing takes. No logarithm is taken, so that the same seed gives the same times on
 every machine, whatever its mathematical library.
@@ -31,7 +31,7 @@ _WHOLE_MAX: Final = 64  # e^-64: never met; it bounds the loop.
 
 
 def exponential(entropy: RandomSource, mean: int) -> int:
-    """Return a whole number of 0 or more, drawn from the exponential distribution with mean `mean`."""
+    """Return a whole number >= 0, drawn from the exponential distribution with mean `mean`."""
     for whole in range(_WHOLE_MAX):
         first = last = entropy.next_int() & _MASK_32
         is_odd = True

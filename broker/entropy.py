@@ -1,4 +1,4 @@
-"""Pass randomness as a parameter: a protocol, this library's own generator, and an exact twin of java.util.Random.
+"""Pass randomness as a parameter: a protocol, SplitMix64, and an exact reimplementation of java.util.Random.
 
 What it decides: where every random choice in this library comes from: a `RandomSource` handed in by the caller. Nothing
 below ever seeds itself.
@@ -60,7 +60,7 @@ _GOLDEN_GAMMA: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: vi
 
 
 class RandomSource(Protocol):
-    """A stream of random whole numbers; the same seed gives the same stream on every machine."""
+    """Define the interface of a random generator; the same seed gives the same numbers on every machine."""
 
     def next_int(self) -> int:
         """Return a signed 32-bit number."""
@@ -76,7 +76,7 @@ class RandomSource(Protocol):
 
 
 class SplitMix64:
-    """This library's own generator (SplitMix64), for draws that Kafka does not make; any Java long is a good seed."""
+    """Generate random numbers where Kafka draws none (SplitMix64); the seed is any Java long."""
 
     __slots__ = ("_state",)
 
@@ -93,7 +93,7 @@ class SplitMix64:
         return value - (1 << 32) if value > _INT32_MAX else value
 
     def next_int_bound(self, bound: int) -> int:
-        """Return a number in 0..bound-1, each equally likely; raise UsageError unless `bound` is 1..2147483647."""
+        """Return a number in 0..bound-1, uniformly; raise UsageError unless `bound` is 1..2147483647."""
         _check_bound(bound)
         # The last, incomplete run of `bound` values would favour the small ones: draw again.
         complete = (1 << 64) - (1 << 64) % bound
@@ -103,7 +103,7 @@ class SplitMix64:
                 return drawn % bound
 
     def shuffle(self, items: list[int]) -> None:
-        """Permute `items` in place, every order equally likely. Cost: one draw per item."""
+        """Permute `items` in place; every order is equally likely. Cost: one draw per item."""
         _shuffle(items, self)
 
     def _next_64(self) -> int:
@@ -112,7 +112,7 @@ class SplitMix64:
 
 
 class JavaRandom:
-    """The twin of `new java.util.Random(seed)`: the same draws in the same order, with the same number of steps.
+    """Generate the numbers of `new java.util.Random(seed)`, call by call.
 
     `state` is the 48-bit state, to be read and set by compiled kernels that go on drawing
     from this stream and hand it back.
@@ -162,7 +162,7 @@ class JavaRandom:
 
 
 def derive(seed: int, *keys: int) -> int:
-    """Return a seed in 0..2^63-1 that depends on `seed` and on `keys` in their order, and on nothing else.
+    """Return a seed in 0..2^63-1 that depends only on `seed` and on `keys` in their order.
 
     Neighbouring seeds and keys give unrelated results: derive(seed, k) for k = 0, 1, … seeds as
     many independent generators. Raises UsageError unless all are Java longs.

@@ -20,7 +20,7 @@ import enum
 
 
 class ErrorCode(enum.IntEnum):
-    """An error of the wire protocol, by its number."""
+    """List the errors of the wire protocol by their numbers."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0

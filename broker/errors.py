@@ -1,4 +1,4 @@
-"""Define three families of errors, by whose fault it is: the caller's, the model's refusal, or the data's.
+"""Define three families of errors: misuse by the caller, a refusal by the model, and corrupt data.
 
 `UsageError` is the caller's or the input's: a wrong argument, a file that says
 nonsense. `RefusedError` is the model saying no, as a Kafka broker would: too few
@@ -28,7 +28,7 @@ from typing import ClassVar
 
 
 class BrokersideError(Exception):
-    """The base class of every error that this library raises on purpose."""
+    """Serve as the base class of every error that this library raises on purpose."""
 
     definite: ClassVar[bool] = True
 
@@ -38,7 +38,7 @@ class UsageError(BrokersideError):
 
 
 class InputError(UsageError):
-    """A file or text given by the user cannot be used; the error says what is wrong, where, and which value."""
+    """A file or text given by the user cannot be used; the error names the place and the value."""
 
     def __init__(self, what: str, *, source: str = "", line: int | None = None, value: str | None = None) -> None:
         self.what = what
@@ -109,7 +109,7 @@ class InvalidRequestError(RefusedError):
 
 
 class CorruptDataError(BrokersideError):
-    """Bytes do not have the form that they should have; `position` is the byte offset in `source`."""
+    """Bytes are malformed; `position` is the byte offset in `source`."""
 
     def __init__(self, what: str, *, source: str = "", position: int | None = None) -> None:
         self.what = what
@@ -120,5 +120,5 @@ class CorruptDataError(BrokersideError):
 
 
 def shorten(text: str, length_max: int = 80) -> str:
-    """Return `text` cut to `length_max` characters, with an ellipsis where it was cut."""
+    """Return `text` cut to `length_max` characters; end a cut text with an ellipsis."""
     return text if len(text) <= length_max else text[: length_max - 1] + "…"

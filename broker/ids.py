@@ -1,4 +1,4 @@
-"""Define the identifiers that every package uses.
+"""Define the identifiers of brokers, topics, partitions and epochs that every package uses.
 
 Numbers that mean different things have different names for the reader and for
 mypy; at run time they are plain ints, so the borders that take other people's
@@ -47,7 +47,7 @@ TOPIC_NAME_LENGTH_MAX: Final = 249  # Kafka's Topic.MAX_NAME_LENGTH: 255 less a 
 
 @attrs.frozen(order=True)
 class TopicPartition:
-    """One partition of one topic; sorts by topic name, then partition, as Kafka's tools print."""
+    """Identify one partition of one topic; sort by topic name, then partition, as Kafka's tools do."""
 
     topic: str
     partition: PartitionId

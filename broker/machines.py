@@ -1,4 +1,4 @@
-"""Define state machines as tables: one dict from (state, input) to the next state, and functions over it.
+"""Define state machines as tables from (state, input) to the next state, and functions over such tables.
 
 A machine here is data, so that it can be stepped, drawn, compared with a document and enumerated by
 the same four functions, whatever it is a machine of.
@@ -36,7 +36,7 @@ Input = TypeVar("Input", bound=enum.Enum)
 
 
 def step(table: Mapping[tuple[State, Input], State], state: State, event: Input, *, what: str) -> State:
-    """Return the next state; raise UsageError, naming `what`, when the table has no row."""
+    """Return the next state; raise UsageError, which names `what`, if the table has no row."""
     try:
         return table[state, event]
     except KeyError:
@@ -44,7 +44,7 @@ def step(table: Mapping[tuple[State, Input], State], state: State, event: Input,
 
 
 def word(member: enum.Enum) -> str:
-    """Return an enum member's name as words; CONTROLLED_SHUTDOWN becomes "controlled shutdown"."""
+    """Return an enum member's name as words: CONTROLLED_SHUTDOWN as "controlled shutdown"."""
     return member.name.lower().replace("_", " ")
 
 

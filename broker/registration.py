@@ -1,4 +1,4 @@
-"""Decide the registration state of a broker as the controller sees it, and who may register under an id.
+"""Decide the registration state of a broker as the controller sees it, and which process may register an id.
 
 What it decides: whether a broker counts as alive: only an unfenced one gets leaderships.
 
@@ -47,7 +47,7 @@ from broker.machines import step
 
 
 class BrokerState(enum.Enum):
-    """The state of a broker as the KRaft controller sees it; names are those of Kafka's BrokerControlState."""
+    """List the states of a broker as the KRaft controller sees it, by the names of Kafka's BrokerControlState."""
 
     UNREGISTERED = enum.auto()
     """Not known, or unregistered by an operator."""
@@ -62,11 +62,11 @@ class BrokerState(enum.Enum):
     """Alive, handing its leaderships over; gets no new ones and joins no ISR."""
 
     SHUTDOWN_NOW = enum.auto()
-    """Told to stop; to the controller it is fenced already."""
+    """The controller allowed the broker to stop, and treats the broker as fenced."""
 
 
 class BrokerInput(enum.Enum):
-    """An event that changes a broker's registration."""
+    """List the events that change a broker's registration."""
 
     REGISTER_NEW_INCARNATION = enum.auto()
     """A process started anew registers."""
@@ -104,7 +104,7 @@ class BrokerInput(enum.Enum):
 
 _S, _I = BrokerState, BrokerInput
 
-# A broker told to stop is stored as fenced, so what holds for a fenced one holds for it.
+# A broker in SHUTDOWN_NOW is stored as fenced, so the rules for fenced brokers apply to it.
 _FENCED_ROWS: Final = {
     _I.REGISTER_NEW_INCARNATION: _S.FENCED,
     _I.HEARTBEAT_BEHIND: _S.FENCED,
@@ -145,7 +145,7 @@ BROKER_TRANSITIONS: Final[Mapping[tuple[BrokerState, BrokerInput], BrokerState]]
 
 
 class ZookeeperState(enum.Enum):
-    """The state of a broker's node in ZooKeeper's /brokers/ids."""
+    """List the states of a broker's node in ZooKeeper's /brokers/ids."""
 
     ABSENT = enum.auto()
     """No node: the controller moves its leaderships away."""
@@ -161,7 +161,7 @@ class ZookeeperState(enum.Enum):
 
 
 class ZookeeperInput(enum.Enum):
-    """An event that changes a broker's ephemeral node."""
+    """List the events that change a broker's ephemeral node."""
 
     CREATE_NODE = enum.auto()
     """A process creates the node; refused while one is there. Its transaction id is the broker epoch."""
@@ -212,7 +212,7 @@ class DuplicateBrokerRegistrationError(RefusedError):
 
 @attrs.frozen(kw_only=True)
 class Heartbeat:
-    """The fields of a broker's heartbeat that the controller decides by."""
+    """Hold the fields of BrokerHeartbeat that the controller decides by."""
 
     metadata_offset: int
     want_fence: bool = False
@@ -221,7 +221,7 @@ class Heartbeat:
 
 @attrs.frozen(kw_only=True)
 class Registration:
-    """One registered broker; `epoch` is the offset of the registration record in the metadata log."""
+    """Describe one registered broker; `epoch` is the registration record's offset in the metadata log."""
 
     broker_id: BrokerId
     incarnation_id: str
@@ -230,12 +230,12 @@ class Registration:
 
 
 def broker_step(state: BrokerState, event: BrokerInput) -> BrokerState:
-    """Return the next KRaft state; raise UsageError where the table has no row."""
+    """Return the next KRaft state; raise UsageError if the table has no row."""
     return step(BROKER_TRANSITIONS, state, event, what="broker")
 
 
 def zookeeper_step(state: ZookeeperState, event: ZookeeperInput) -> ZookeeperState:
-    """Return the next ZooKeeper state; raise UsageError where the table has no row."""
+    """Return the next ZooKeeper state; raise UsageError if the table has no row."""
     return step(ZOOKEEPER_TRANSITIONS, state, event, what="broker node")
 
 
@@ -264,7 +264,7 @@ def heartbeat_input(
 def register(
     existing: Registration | None, *, broker_id: BrokerId, incarnation_id: str, record_offset: int, session_valid: bool
 ) -> Registration:
-    """Return the registration after a process registers the id; its record is written at `record_offset`.
+    """Return the registration after a process registers the id with a record at `record_offset`.
 
     `session_valid` says whether `existing` has been heard of within its session; a fenced broker has no session.
     Raises DuplicateBrokerRegistrationError when another incarnation's session still stands.

@@ -1,4 +1,4 @@
-"""Name the releases of Kafka that answers can be given for, and compare them by age.
+"""Name the releases of Kafka whose behaviour this library reproduces, and order them by age.
 
 Rules, settings and printed forms differ between releases. Whoever asks says which one is
 meant; who says nothing gets `NEWEST`, the newest release whose jars and tools are all on
@@ -47,7 +47,7 @@ def _named(text: str) -> str:
 
 @attrs.frozen(order=True)
 class Release:
-    """One release of Kafka, such as 4.1; sorts by age. Raises UsageError for a name that is not known."""
+    """Name one release of Kafka, such as 4.1; sort by age; raise UsageError for an unknown name."""
 
     name: str = attrs.field(converter=_named, order=KNOWN.index)
 

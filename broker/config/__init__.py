@@ -1,4 +1,4 @@
-"""Hold Kafka's broker, topic and group settings as data, and the values in force.
+"""Hold Kafka's broker, topic and group settings as data, and the effective values of one broker, topic or group.
 
 `setting` says what one setting is and reads its texts; `servers`, `logs` and `groups` are the tables;
 `catalog` finds a row; `settings` joins given values, synonyms and defaults; `table` prints.

@@ -29,7 +29,7 @@ _UNITS_BY_ENDING: Final = (
 
 
 def unit_of(name: str) -> Unit:
-    """Return the unit that the suffix of a setting's name implies (`.ms`, `.bytes`, …), else Unit.NONE."""
+    """Return the unit that the suffix of a setting's name implies (`.ms`, `.bytes`, …), Unit.NONE without one."""
     for ending, unit in _UNITS_BY_ENDING:
         if name.endswith(ending):
             return unit
@@ -37,7 +37,7 @@ def unit_of(name: str) -> Unit:
 
 
 def row(scope: Scope, kind: ValueType, name: str, default: Value, sentence: str, source: str, **rest: Any) -> Setting:
-    """Return one setting; `rest` are further fields of Setting, such as `minimum` or `since`."""
+    """Return one setting of the catalog; `rest` are further fields of Setting, such as `minimum` or `since`."""
     unit = rest.pop("unit", unit_of(name))
     return Setting(
         name=name, scope=scope, type=kind, unit=unit, default=default, sentence=sentence, source=source, **rest

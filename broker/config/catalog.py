@@ -42,12 +42,12 @@ NAME_LENGTH_MAX: Final = 200  # Longer than any of Kafka's; the search for near 
 
 
 def names(scope: Scope) -> tuple[str, ...]:
-    """Return the names of one scope, in the catalog's order."""
+    """Return the names of all settings of one scope, in the catalog's order."""
     return tuple(_BY_SCOPE[scope])
 
 
 def lookup(name: str, scope: Scope) -> Setting:
-    """Return the setting `name` of one scope; raise UsageError with the nearest name when the scope has none."""
+    """Return the setting `name` of one scope; raise UsageError, which suggests the nearest name, if there is none."""
     found = _BY_SCOPE[scope].get(name)
     if found is None:
         raise UsageError(f"there is no {scope.value} setting {shorten(name)!r}{_nearest(name, names(scope))}")
@@ -55,7 +55,7 @@ def lookup(name: str, scope: Scope) -> Setting:
 
 
 def find(name: str) -> tuple[Setting, ...]:
-    """Return the settings called `name` in every scope; raise UsageError with the nearest name when there is none."""
+    """Return the settings called `name`, of every scope; raise UsageError, with the nearest name, if there is none."""
     found = tuple(setting for setting in CATALOG if setting.name == name)
     if not found:
         every = tuple(setting.name for setting in CATALOG)

@@ -1,4 +1,4 @@
-"""List the settings of logs: the broker's defaults for all topics, and what a topic can override.
+"""List the settings of logs: the broker's defaults for all topics, and the topic settings that override them.
 
 Every topic setting lists the broker settings that hold where the topic says nothing, the first that
 is set wins; of those, Kafka has some in hours or minutes, which `Settings.duration_ms` converts.

@@ -41,7 +41,7 @@ LONG_MAX: Final = INT64_MAX
 
 
 class Scope(enum.Enum):
-    """The scope that a setting belongs to; the same name may exist in two scopes."""
+    """List the scopes of settings: broker, topic or group; two scopes may have a setting of the same name."""
 
     BROKER = "broker"
     """The broker's own file, or one of its dynamic overrides."""
@@ -54,7 +54,7 @@ class Scope(enum.Enum):
 
 
 class ValueType(enum.Enum):
-    """Kafka's `ConfigDef.Type`, as far as the models need it."""
+    """List the value types of settings, a subset of Kafka's `ConfigDef.Type`."""
 
     BOOLEAN = "boolean"
     """true or false."""
@@ -79,7 +79,7 @@ class ValueType(enum.Enum):
 
 
 class Unit(enum.Enum):
-    """The unit that a number counts."""
+    """List the units of numeric settings."""
 
     NONE = ""
     """A plain count, a share, or no number at all."""
@@ -117,7 +117,7 @@ _FRACTION: Final = re.compile(r"[+-]?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400}
 
 @attrs.frozen(kw_only=True)
 class Setting:
-    """One row of the catalog.
+    """Describe one setting of Kafka: one row of the catalog.
 
     `minimum` and `maximum` are both included and None where only the type bounds the number;
     `allowed` lists the texts a string (or each item of a list) may be, empty for any.
@@ -142,7 +142,7 @@ class Setting:
 
     @property
     def range(self) -> tuple[int, int] | None:
-        """Return the least and the greatest allowed whole number; None for other types."""
+        """Return the smallest and the largest allowed whole number; None if the setting is no whole number."""
         if self.type not in TYPE_RANGES:
             return None
         least, greatest = TYPE_RANGES[self.type]
@@ -152,7 +152,7 @@ class Setting:
         )
 
     def describe_allowed(self) -> str:
-        """Return a sentence that says which values are allowed."""
+        """Return a sentence that lists the allowed values."""
         if self.range is not None:
             return f"whole numbers from {self.range[0]} to {self.range[1]}"
         if self.type is ValueType.DOUBLE:
@@ -167,12 +167,12 @@ class Setting:
 
 
 def parse(setting: Setting, text: str) -> Value:
-    """Return the value that `text` stands for; raise UsageError with the allowed values when it stands for none."""
+    """Return the value of the setting that `text` spells; raise UsageError, which lists the allowed values."""
     return check(setting, _convert(setting, text.strip()))
 
 
 def check(setting: Setting, value: Value) -> Value:
-    """Return `value` if the setting allows it; raise UsageError with the value and the allowed range if not."""
+    """Return `value` if the setting allows it; raise UsageError with the value and the allowed range otherwise."""
     if value is None and setting.default is None:
         return None
     match setting.type:
@@ -192,7 +192,7 @@ def check(setting: Setting, value: Value) -> Value:
 
 
 def format_value(value: Value) -> str:
-    """Return a value as Kafka's tools write it: true, 1048576, delete,compact; an empty string for null."""
+    """Return a value as Kafka's tools print it: true, 1048576, delete,compact; an empty string for null."""
     if value is None:
         return ""
     if isinstance(value, bool):

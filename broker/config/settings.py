@@ -1,4 +1,4 @@
-"""Hold the settings in force: the given values over Kafka's fallbacks and defaults.
+"""Compute the effective settings of a broker, topic or group: given values, then Kafka's fallbacks and defaults.
 
 What it decides: what a broker, a topic or a group runs with.
 
@@ -40,7 +40,7 @@ UNLIMITED_MS: Final = DurationMs(-1)
 
 @attrs.frozen(kw_only=True)
 class PairRule:
-    """A rule for two settings of one scope: `lesser` must not exceed `greater`, nor equal it if `strictly`."""
+    """Require of two settings of one scope that `lesser` <= `greater`, or `lesser` < `greater` if `strictly`."""
 
     scope: Scope
     lesser: str
@@ -96,7 +96,7 @@ PAIR_RULES: Final[tuple[PairRule, ...]] = (
 
 @attrs.frozen
 class Settings(Mapping[str, Value]):
-    """The settings of one broker, topic or group: a mapping from every name of its scope to the value in force.
+    """Map the name of every setting of one broker, topic or group to the effective value.
 
     `given` are the values set here, sorted by name; `broker` is what a topic or group falls back to,
     Kafka's defaults when None. Make one with `Settings.of` or `Settings.parse`.
@@ -119,12 +119,12 @@ class Settings(Mapping[str, Value]):
 
     @classmethod
     def of(cls, scope: Scope, given: Mapping[str, Value], *, broker: Settings | None = None) -> Settings:
-        """Return settings of these values; raise UsageError for an unknown name, a bad value or a broken pair rule."""
+        """Return settings with these values; raise UsageError for an unknown name, a bad value or a broken PairRule."""
         return cls(scope, tuple(sorted(given.items(), key=lambda item: item[0])), broker)
 
     @classmethod
     def parse(cls, scope: Scope, texts: Mapping[str, str], *, broker: Settings | None = None) -> Settings:
-        """Return settings parsed from texts, as a properties file or a dump has them; raise as `of` does."""
+        """Return settings parsed from texts, such as those of a properties file; raise the errors of `of`."""
         return cls.of(scope, {name: parse(lookup(name, scope), text) for name, text in texts.items()}, broker=broker)
 
     def __getitem__(self, name: str) -> Value:
@@ -151,7 +151,7 @@ class Settings(Mapping[str, Value]):
         return value
 
     def count(self, name: str) -> int:
-        """Return the value of a whole-number setting, in its own unit; raise UsageError if it is not set."""
+        """Return the value of a whole-number setting, in its own unit; raise UsageError if the value is null."""
         value = self._typed(name, ValueType.SHORT, ValueType.INT, ValueType.LONG)
         if value is None:
             raise UsageError(f"{name} is not set and has no default")
@@ -165,7 +165,7 @@ class Settings(Mapping[str, Value]):
         return float(value)
 
     def text(self, name: str) -> str | None:
-        """Return the value of a text setting; None if it is not set."""
+        """Return the value of a text setting; None for null."""
         value = self._typed(name, ValueType.STRING)
         assert value is None or isinstance(value, str), name
         return value
@@ -177,14 +177,14 @@ class Settings(Mapping[str, Value]):
         return value
 
     def duration_ms(self, name: str) -> DurationMs:
-        """Return a duration in milliseconds, whatever its unit in Kafka; raise UsageError if it is no duration."""
+        """Return a duration setting in milliseconds, whatever its unit; raise UsageError for other settings."""
         unit = lookup(name, self.scope).unit
         if unit not in UNIT_MS:
             raise UsageError(f"{name} is not a duration")
         return DurationMs(self.count(name) * UNIT_MS[unit])
 
     def size_bytes(self, name: str) -> SizeBytes:
-        """Return a size in bytes; raise UsageError if the setting is no size."""
+        """Return a size setting in bytes; raise UsageError for other settings."""
         if lookup(name, self.scope).unit is not Unit.BYTES:
             raise UsageError(f"{name} is not a size in bytes")
         return SizeBytes(self.count(name))

@@ -23,7 +23,7 @@ from broker.config.setting import Setting, format_for_people, format_value
 
 
 def render_table(settings: Sequence[Setting]) -> str:
-    """Return a table with one line per setting, columns aligned: scope, name, type, default, unit, default in words."""
+    """Return an aligned table with one line per setting: scope, name, type, default, unit, default in words."""
     rows = [("scope", "name", "type", "default", "unit", "in words")]
     rows += [
         (
@@ -42,7 +42,7 @@ def render_table(settings: Sequence[Setting]) -> str:
 
 
 def render_one(setting: Setting) -> str:
-    """Return everything known about one setting, one field per line."""
+    """Return every property of one setting as text, one property per line."""
     facts = [
         ("scope", setting.scope.value),
         ("type", setting.type.value),
@@ -61,7 +61,7 @@ def render_one(setting: Setting) -> str:
 
 
 def render_json(settings: Sequence[Setting]) -> str:
-    """Return the settings as a JSON list of objects; numbers stay numbers, lists stay lists, an unset value is null."""
+    """Return the settings as a JSON list of objects, with JSON's own numbers, lists and null."""
     return json.dumps([_record(setting) for setting in settings], indent=2)
 
 

@@ -1,11 +1,11 @@
 """Draw SVG charts and HTML pages that open offline, from one writer of markup and one palette.
 
-    palette      Hold the colours of every picture, for light pages, dark pages and paper.
+    palette      Define the colours of every picture, for light pages, dark pages and paper.
     element      Write HTML and SVG elements; escape every text that is not markup.
-    scale        Print coordinates and choose round ends of an axis.
-    time_axis    Place times of a run along a picture and name round ones.
+    scale        Format coordinates, and choose round ends of an axis.
+    time_axis    Place times of a run along a picture and label round times.
     figure       Draw texts, lines and a titled figure inside an HTML page.
-    svg          Wrap a drawing as an SVG document that stands by itself.
+    svg          Wrap a drawing as a self-contained SVG document.
     page         Wrap a picture, paragraphs and tables as an HTML page without a script.
 
 Constraints: pure functions; the same input gives the same bytes; a picture needs nothing from outside.

@@ -39,7 +39,7 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 @attrs.frozen
 class Markup:
-    """A piece of finished HTML or SVG."""
+    """Hold a piece of finished HTML or SVG."""
 
     text: str
 
@@ -68,7 +68,7 @@ def _shown(character: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Return `text` escaped for HTML text or a quoted attribute, with unseen characters written as escapes."""
+    """Return `text` escaped for HTML text or a quoted attribute; write control characters as escapes."""
     return html.escape(visible(text), quote=True)
 
 
@@ -78,24 +78,24 @@ def escape_in_element(text: str) -> str:
 
 
 def tag(name: str, *content: Content, **attributes: Attribute) -> Markup:
-    """Return an HTML element. `class_` stands for class, `aria_label` for aria-label; None and False are left out."""
+    """Return an HTML element; write `class_` as class and `aria_label` as aria-label, leave out None and False."""
     start = f"<{_opened(name, attributes)}>"
     return Markup(start) if name in VOID else Markup(f"{start}{_flat(content, escape)}</{name}>")
 
 
 def node(name: str, *content: Content, **attributes: Attribute) -> Markup:
-    """Return an element of an SVG document; attributes are named as those of `tag`."""
+    """Return an SVG element; name its attributes as those of `tag`."""
     opened, inner = _opened(name, attributes), _flat(content, escape_in_element)
     return Markup(f"<{opened}>{inner}</{name}>" if inner else f"<{opened}/>")
 
 
 def join(*content: Content) -> Markup:
-    """Return the parts one after another, text among them escaped."""
+    """Return the parts one after another; escape those that are text."""
     return Markup(_flat(content, escape))
 
 
 def lines(*content: Content) -> Markup:
-    """Return the parts, each on a line of its own, text among them escaped."""
+    """Return the parts, each on its own line; escape those that are text."""
     return Markup("\n".join(_flat(part, escape) for part in content))
 
 
@@ -122,14 +122,14 @@ def _flat(content: Content, escaped: Callable[[str], str]) -> str:
 
 
 def json_data(identifier: str, value: Any) -> Markup:
-    """Return a block of JSON for the page's script; no value in it can end the block."""
+    """Return a `script` block that holds `value` as JSON, escaped so that no text in it ends the block."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return Markup(f'<script type="application/json" id="{escape(identifier)}">{safe}</script>')
 
 
 def asset(name: str, text: str) -> Markup:
-    """Return a `script` or `style` element with the project's own text as it is; assert that the text cannot end it."""
+    """Return a `script` or `style` element with one of our own assets; assert that the asset cannot end it."""
     assert name in {"script", "style"}, name
     assert f"</{name}" not in text.lower(), name
     return Markup(f"<{name}>{text}</{name}>")

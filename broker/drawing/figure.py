@@ -19,18 +19,18 @@ WIDTH: Final = 760
 
 
 def text(x: float, y: float, *content: Content, anchor: str = "start", class_: str | None = None) -> Markup:
-    """Return a line of text; `anchor` is "start", "middle" or "end"."""
+    """Return an SVG text of one line; `anchor` is "start", "middle" or "end"."""
     ends = None if anchor == "start" else anchor
     return tag("text", *content, x=number(x), y=number(y), text_anchor=ends, class_=class_)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
-    """Return a straight line."""
+    """Return a straight SVG line."""
     return tag("path", d=f"M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}", class_=class_)
 
 
 def figure(identifier: str, title: str, description: str, height: float, *content: Content) -> Markup:
-    """Return a drawing that a screen reader announces by its title and description."""
+    """Return an SVG drawing with the title and the description that screen readers announce."""
     return tag(
         "svg",
         tag("title", title, id=f"{identifier}-t"),

@@ -1,4 +1,4 @@
-"""Wrap a picture, paragraphs and tables as an HTML page that opens offline, on screen and on paper.
+"""Wrap a picture, paragraphs and tables as an HTML page that opens offline and can be printed.
 
 Constraints: one file, no script, nothing from outside; every text is escaped; the same content gives the same bytes.
 
@@ -35,7 +35,7 @@ STYLE: Final = (
 
 
 def offline_page(title: str, *parts: Content) -> str:
-    """Return the page with `title` in its head; each part of the body begins on a line of its own."""
+    """Return an HTML page with `title` in its head; begin each part of the body on its own line."""
     head = lines(
         Markup("<head>"),
         tag("meta", charset="utf-8"),
@@ -51,7 +51,7 @@ def offline_page(title: str, *parts: Content) -> str:
 def table(
     heads: Sequence[Content], rows: Iterable[Sequence[Content]], *, texts: Sequence[int] = ()
 ) -> Iterator[Markup]:
-    """Yield the lines of a table; the columns at the places `texts` are aligned as text, the others as numbers."""
+    """Yield the lines of an HTML table; align the columns with an index in `texts` as text, others as numbers."""
 
     def cells(row: Sequence[Content], name: str) -> Markup:
         return join(*(tag(name, each, class_="t" if place in texts else None) for place, each in enumerate(row)))

@@ -1,4 +1,4 @@
-"""Hold the colours of every picture and page: a light theme, a dark theme, paper, and a scale of categories.
+"""Define the colours of every picture and page: light, dark and print themes, and the colours of categories.
 
 What it decides: which colour a role has (page, ink, rule, accent, …) and how a style sheet receives it.
 
@@ -31,7 +31,7 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class Theme:
-    """One colour per role, as CSS writes it; `heat` is the three numbers of `rgb()`, to be given an opacity."""
+    """Hold one CSS colour per role; `heat` holds the three numbers of `rgb()`, without an opacity."""
 
     page: str
     raised: str
@@ -89,23 +89,23 @@ _DARK_CATEGORIES: Final = frozenset({"#0072B2", "#009E73", "#D55E00"})
 
 
 def category(place: int) -> str:
-    """Return the colour of the category at `place`, from 0 on; after the last one the colours begin again."""
+    """Return the colour of the category at the index `place`, 0 or more; the colours repeat after the last."""
     return CATEGORIES[place % len(CATEGORIES)]
 
 
 def ink_on(colour: str) -> str:
-    """Return the colour of text on a category's colour: white on the dark ones, otherwise black."""
+    """Return the text colour on a category's colour: white on the dark ones, otherwise black."""
     return "#ffffff" if colour in _DARK_CATEGORIES else "#000000"
 
 
 def themed(selector: str, *roles: str) -> str:
-    """Return CSS that sets a variable for each role on `selector`, light by default and dark on request."""
+    """Return CSS that defines a variable for each role on `selector`, light by default and dark on request."""
     light, dark = (_variables(theme, roles) for theme in (LIGHT, DARK))
     return f"{selector}{{{light}}}@media(prefers-color-scheme:dark){{{selector}{{{dark}}}}}"
 
 
 def filled(style_sheet: str) -> str:
-    """Return a style sheet with `$light_ROLE`, `$dark_ROLE` and `$print_ROLE` replaced by their colours."""
+    """Return a style sheet with `$light_ROLE`, `$dark_ROLE` and `$print_ROLE` replaced by the colours."""
     themes = {"light": LIGHT, "dark": DARK, "print": PRINT}
     colours = {
         f"{name}_{role}": colour for name, theme in themes.items() for role, colour in attrs.asdict(theme).items()

@@ -1,4 +1,4 @@
-"""Print coordinates and choose the end and the steps of an axis.
+"""Format coordinates, and choose the end and the steps of an axis.
 
 Constraints: coordinates have at most one decimal, so that equal input gives equal bytes.
 
@@ -15,7 +15,7 @@ import math
 
 
 def number(value: float) -> str:
-    """Return a coordinate with at most one decimal."""
+    """Return a coordinate as text with at most one decimal."""
     return "0" if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
 
 
@@ -30,7 +30,7 @@ def nice_axis(value: float) -> tuple[float, int]:
 
 
 def clipped(name: str, length_max: int) -> str:
-    """Return a label of at most `length_max` characters; a longer one ends with an ellipsis.
+    """Return a label of at most `length_max` characters; end a longer one with an ellipsis.
 
     >>> clipped("orders-by-region", 8)
     'orders-…'

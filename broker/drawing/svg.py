@@ -1,4 +1,4 @@
-"""Wrap a drawing as an SVG document that stands by itself and follows the reader's light or dark setting.
+"""Wrap a drawing as a self-contained SVG document that follows the reader's light or dark setting.
 
 Constraints: no script, nothing from outside; the same drawing gives the same bytes, one element or group a line.
 

@@ -1,4 +1,4 @@
-"""Place the times of a run along a picture, name round ones, and draw lines of steps.
+"""Place the times of a run along a picture, label round times, and draw lines of steps.
 
 What it decides: where a time stands, which times are named, and how many points a line of steps has at most.
 
@@ -30,7 +30,7 @@ _HALF_PIXEL: Final = 0.5
 
 
 class TimeAxis:
-    """An axis of times from 0 to `end_ms` that begins at `left` and is `width` units long."""
+    """Map the times from 0 to `end_ms` to x coordinates from `left` to `left` + `width`."""
 
     def __init__(self, end_ms: int, *, left: float, width: float, ticks_s: Sequence[int] = TICKS_S) -> None:
         self.end_ms = max(1, end_ms)
@@ -40,19 +40,19 @@ class TimeAxis:
         self._unit_ms, self._unit = next(each for each in _UNITS if self._tick_ms >= each[0])
 
     def exact(self, at_ms: float) -> float:
-        """Return the coordinate of a time."""
+        """Return the x coordinate of a time, unrounded."""
         return self._left + self._width * at_ms / self.end_ms
 
     def x(self, at_ms: float) -> float:
-        """Return the coordinate of a time, rounded to one decimal."""
+        """Return the x coordinate of a time, rounded to one decimal."""
         return round(self.exact(at_ms), 1)
 
     def ticks(self) -> range:
-        """Return the round times to be named, in milliseconds, from 0 on."""
+        """Return the round times to label, in milliseconds, from 0 on."""
         return range(0, self.end_ms + 1, self._tick_ms)
 
     def name(self, at_ms: int) -> str:
-        """Return a tick's time in the unit of all ticks: "90 s", "5 min" or "12 h"."""
+        """Return the label of a tick, in the unit that all ticks share: "90 s", "5 min" or "12 h"."""
         return f"{at_ms / self._unit_ms:g} {self._unit}"
 
 
@@ -64,7 +64,7 @@ def _tick_ms(end_ms: int, ticks_s: Sequence[int]) -> int:
 
 
 def stepped(steps: Sequence[tuple[float, float]], right: float) -> str:
-    """Return the path data of a line that holds each y from its x to the next x, the last one up to `right`."""
+    """Return SVG path data of a step line: each y lasts from its x to the next x, the last y to `right`."""
     if not steps:
         return ""
     points = list(_thinned(steps))

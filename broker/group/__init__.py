@@ -1,18 +1,18 @@
 """Model the group coordinator inside a broker.
 
-- service: Serve one group on its coordinator under either protocol, offsets included.
-- routing: Decide which broker coordinates a group: the leader of one partition of `__consumer_offsets`.
-- classic/: Coordinate classic groups, in which the member that leads the group computes the assignment.
+- service: Serve one group under either protocol, with its offsets: requests go in, responses and records come out.
+- routing: Choose the broker that coordinates a group: the leader of one partition of `__consumer_offsets`.
+- classic/: Coordinate classic groups, whose leader, a member, computes the assignment.
 - consumer/: Coordinate consumer groups (KIP-848), in which the coordinator computes the assignment.
-- zookeeper/: Simulate consumers of before 0.9, which coordinated themselves through ZooKeeper.
+- zookeeper/: Simulate consumers before 0.9, which coordinated themselves through ZooKeeper.
 - offsets: Keep the committed offsets of all groups on one coordinator.
-- messages: Define the requests for offsets and coordinators that both group protocols share.
-- members: Name the members of a group, and describe a classic group as its record stores it.
+- messages: Define the requests for coordinators and offsets, which both group protocols share.
+- members: Describe the members of a group, and describe a classic group as its record stores it.
 - records: Read and write the records of `__consumer_offsets`: committed offsets and classic groups.
 - protocol: Read and write the subscriptions and assignments that consumers exchange, in Kafka's binary form.
 - assignors: Define the interface of the assignors that the caller passes to a consumer group's coordinator.
-- timers: Keep named timers: actions that a coordinator takes later unless they are cancelled.
-- ids: Generate the member ids that a coordinator hands out: shaped like Kafka's random UUIDs, from a given source.
+- timers: Keep named timers, each with an action that runs unless the timer is cancelled.
+- ids: Generate member ids in the form of Kafka's random UUIDs, from a RandomSource.
 - wire: Read and write Kafka's binary fields as the group coordinator's records use them, with bounds checked.
 """
 

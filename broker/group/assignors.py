@@ -1,4 +1,4 @@
-"""Define the interface that a consumer group's coordinator needs of an assignor; assignors are passed in by the caller.
+"""Define the interface of server-side assignors; the caller passes them to the group coordinator.
 
 Source: org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor, 4.0.
 """
@@ -16,7 +16,7 @@ from broker.ids import TopicPartition
 
 @attrs.frozen(kw_only=True)
 class Subscriber:
-    """One member as an assignor sees it: its subscription, its rack, and its share of the last target assignment."""
+    """Describe a member to an assignor: its subscription, its rack, and its part of the last target assignment."""
 
     member_id: MemberId
     instance_id: InstanceId | None
@@ -26,11 +26,11 @@ class Subscriber:
 
 
 class ServerAssignor(Protocol):
-    """An assignor of the KIP-848 group protocol: it computes the target assignment of a group."""
+    """Compute the target assignment of a consumer group (KIP-848); interface of an assignor."""
 
     @property
     def name(self) -> str:
-        """Return the name that members select the assignor by; Kafka's are uniform and range."""
+        """Return the name by which members select the assignor; Kafka's are uniform and range."""
         ...
 
     def assign(

@@ -1,4 +1,4 @@
-"""Generate the member ids that a coordinator hands out: shaped like Kafka's random UUIDs, drawn from a given source."""
+"""Generate member ids in the form of Kafka's random UUIDs, from a RandomSource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Name the members of a group, and describe a classic group as its record stores it.
+"""Describe the members of a group, and a classic group as its record stores it.
 
 Source: GroupMetadataValue, group-coordinator, trunk 1eb7644 (2024-10).
 """
@@ -20,7 +20,7 @@ UNKNOWN_MEMBER: Final = MemberId("")
 
 
 class Departure(enum.Enum):
-    """Why a coordinator removed a member from its group; the value is printed."""
+    """List the reasons why a coordinator removes a member from its group; the values are printed."""
 
     LEFT = "left"
     """It said so."""
@@ -43,7 +43,7 @@ class Departure(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class StoredMember:
-    """A member as the group's record in `__consumer_offsets` stores it."""
+    """Describe a member as the group's record in `__consumer_offsets` stores it."""
 
     member_id: MemberId
     instance_id: InstanceId | None
@@ -57,7 +57,7 @@ class StoredMember:
 
 @attrs.frozen(kw_only=True)
 class GroupRecord:
-    """A group's record in `__consumer_offsets`: everything that another coordinator needs to take the group over."""
+    """Hold a classic group's record in `__consumer_offsets`, from which another coordinator restores the group."""
 
     group_id: str
     protocol_type: str

@@ -1,4 +1,4 @@
-"""Define the requests for offsets and coordinators that both group protocols share.
+"""Define the requests for coordinators and offsets, which both group protocols share.
 
 The joining itself is in `classic.messages` and `consumer.messages`.
 
@@ -19,14 +19,14 @@ NO_COORDINATOR = BrokerId(-1)
 
 @attrs.frozen
 class FindCoordinatorRequest:
-    """A FindCoordinator request: ask any broker for the coordinator of a group."""
+    """Ask any broker for the coordinator of a group."""
 
     group_id: str
 
 
 @attrs.frozen
 class FindCoordinatorResponse:
-    """The response to a FindCoordinatorRequest; `broker` is absent with an error."""
+    """Answer a FindCoordinator; `broker` is None in an error response."""
 
     broker: BrokerId = NO_COORDINATOR
     error: ErrorCode = ErrorCode.NONE
@@ -34,7 +34,7 @@ class FindCoordinatorResponse:
 
 @attrs.frozen(kw_only=True)
 class OffsetCommitRequest:
-    """An OffsetCommit request; `generation` is the generation, or the member epoch in a consumer group."""
+    """Commit offsets; `generation` is the classic group's generation or the consumer group's member epoch."""
 
     commits: tuple[Commit, ...]
     member_id: MemberId = UNKNOWN_MEMBER
@@ -44,14 +44,14 @@ class OffsetCommitRequest:
 
 @attrs.frozen
 class OffsetCommitResponse:
-    """The response to an OffsetCommitRequest, with an error for each partition in the order of the request."""
+    """Answer an OffsetCommit with an error for each partition, in the order of the request."""
 
     errors: tuple[ErrorCode, ...]
 
 
 @attrs.frozen(kw_only=True)
 class OffsetFetchRequest:
-    """An OffsetFetch request: a member asks for its committed offsets."""
+    """Ask for a group's committed offsets."""
 
     partitions: tuple[TopicPartition, ...]
     member_id: MemberId = UNKNOWN_MEMBER
@@ -60,7 +60,7 @@ class OffsetFetchRequest:
 
 @attrs.frozen
 class OffsetFetchResponse:
-    """The response to an OffsetFetchRequest, in the order of the request; None where nothing was committed."""
+    """Answer an OffsetFetch in the order of the request; None where no offset is committed."""
 
     offsets: tuple[Offset | None, ...] = ()
     error: ErrorCode = ErrorCode.NONE

@@ -1,16 +1,16 @@
 """Keep the committed offsets of all groups on one coordinator.
 
-What it decides: what a group is told of how far it has come, and when that is forgotten.
+What it decides: which offset a group reads back for a partition, and when a committed offset expires.
 
 Goals, most important first:
-1. An offset is forgotten only when nobody can need it: the group is empty for offsets.retention.minutes, or it is
+1. An offset expires only when no consumer can need it: the group is empty for offsets.retention.minutes, or it is
    stable and has long not subscribed to the topic (KIP-211); never while it rebalances (KAFKA-13636).
-2. What a coordinator knows is exactly what its records say: `apply` is the one way in, at commit and at reload.
+2. The offsets in memory are exactly those in the records: only `apply` changes them, at commit and at reload.
 
-Constraints: a commit is checked by the group first (`ClassicGroup.commit_error`); nothing is known of it before its
-record is stored. What a transaction commits is pending until its marker.
+Constraints: the group checks a commit first (`ClassicGroup.commit_error`); a commit takes effect only when its record
+is stored. Offsets committed in a transaction stay pending until its marker.
 
-How: a commit becomes records; stored, they are applied. The newest value of a key holds, and a null value removes it.
+How: a commit becomes records, which are applied once stored. The newest value of a key is valid; null removes the key.
 
 Example: a group empty since 0 with a retention of 7 days loses its offsets at 604,800,000 ms and not before.
 
@@ -33,14 +33,14 @@ from broker.units import DAY_MS, KIB, DurationMs, SizeBytes, TimeMs
 
 @attrs.frozen(kw_only=True)
 class OffsetOptions:
-    """The broker's settings for committed offsets; the defaults are Kafka's."""
+    """Hold the broker's settings for committed offsets; the defaults are Kafka's."""
 
     retention_ms: DurationMs = attrs.field(default=DurationMs(7 * DAY_MS))
     metadata_size_bytes_max: SizeBytes = attrs.field(default=SizeBytes(4 * KIB))
 
     @classmethod
     def of(cls, settings: Settings) -> OffsetOptions:
-        """Return the options that a broker's settings give."""
+        """Return the options set by a broker's settings."""
         return cls(
             retention_ms=settings.duration_ms("offsets.retention.minutes"),
             metadata_size_bytes_max=settings.size_bytes("offset.metadata.max.bytes"),
@@ -49,7 +49,7 @@ class OffsetOptions:
 
 @attrs.frozen
 class Commit:
-    """One partition of an OffsetCommit request."""
+    """Hold one partition of an OffsetCommit request."""
 
     partition: TopicPartition
     offset: Offset
@@ -59,7 +59,7 @@ class Commit:
 
 @attrs.frozen
 class ExpiryRule:
-    """How a group's offsets expire: from which time on, and which topics are exempt.
+    """Tell from which time on a group's offsets expire, and which topics are exempt.
 
     `since_ms` is the moment at which the group became empty; None lets each offset age from its commit.
     """
@@ -75,7 +75,7 @@ class _Stored:
 
 
 class CommittedOffsets:
-    """The committed offsets of all groups, and those of transactions that are still open."""
+    """Keep the committed offsets of all groups, and the pending offsets of open transactions."""
 
     def __init__(self, options: OffsetOptions) -> None:
         self.options = options
@@ -85,7 +85,7 @@ class CommittedOffsets:
     def records(
         self, group_id: str, commits: Iterable[Commit], now_ms: TimeMs
     ) -> tuple[tuple[tuple[OffsetKey, CommittedOffset], ...], tuple[ErrorCode, ...]]:
-        """Return the records of a commit and an error for each partition; too long metadata refuses its partition."""
+        """Return a commit's records, and an error per partition; too long metadata refuses the partition."""
         kept, errors = [], []
         for commit in commits:
             # Kafka measures the note in characters (UTF-16 units), whatever the setting's name says.
@@ -105,7 +105,7 @@ class CommittedOffsets:
     def apply(
         self, key: OffsetKey, value: CommittedOffset | None, at: Offset, *, producer_id: ProducerId | None = None
     ) -> None:
-        """Apply the record stored at offset `at` of the group's partition; a transaction's waits for its marker."""
+        """Apply the record stored at offset `at`; offsets of a transaction stay pending until its marker."""
         if value is None:
             self._remove(key)
         elif producer_id is None:
@@ -114,7 +114,7 @@ class CommittedOffsets:
             self._pending.setdefault(producer_id, {})[key] = _Stored(value, at)
 
     def end_transaction(self, producer_id: ProducerId, *, committed: bool) -> None:
-        """Apply a transaction's marker: its pending offsets are committed, or dropped.
+        """Commit or drop the pending offsets of a transaction, as its marker says.
 
         One that was overtaken by a later record of the same key does not come back: compaction may have removed it, and
         a coordinator that reloads must come to the same.
@@ -126,7 +126,7 @@ class CommittedOffsets:
                 self._put(key, stored)
 
     def fetch(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
-        """Return the committed offset of a partition; None when there is none."""
+        """Return the committed offset of a partition; None if there is none."""
         stored = self._offsets.get(group_id, {}).get(partition)
         return None if stored is None else stored.value
 
@@ -140,7 +140,7 @@ class CommittedOffsets:
         return any(key in offsets for offsets in self._pending.values())
 
     def expired(self, group_id: str, rule: ExpiryRule | None, now_ms: TimeMs) -> Iterator[OffsetKey]:
-        """Yield the keys to remove by tombstones, in order of partition; none without an expiry rule."""
+        """Yield the keys of the expired offsets, in order of partition; none without an expiry rule."""
         if rule is None:
             return
         for partition, value in sorted(self.of_group(group_id).items()):

@@ -35,7 +35,7 @@ NO_GENERATION: Final = -1
 
 @attrs.frozen(kw_only=True)
 class Subscription:
-    """A member's subscription: topics, owned partitions with their generation, and the assignor's user data."""
+    """Describe a member's subscription: topics, owned partitions with their generation, the assignor's user data."""
 
     topics: tuple[str, ...]
     owned: tuple[TopicPartition, ...] = ()
@@ -66,7 +66,7 @@ def read_subscription(data: bytes) -> Subscription:
 
 
 def write_assignment(partitions: Iterable[TopicPartition]) -> bytes:
-    """Return the assignment of one member, as the leader sends it."""
+    """Return the bytes of one member's assignment, as the leader sends them in SyncGroup."""
     writer = ByteWriter().int16(_VERSION)
     _write_partitions(writer, partitions)
     _write_user_data(writer, b"")
@@ -74,7 +74,7 @@ def write_assignment(partitions: Iterable[TopicPartition]) -> bytes:
 
 
 def read_assignment(data: bytes) -> frozenset[TopicPartition]:
-    """Return the partitions of an assignment; raise CorruptDataError when `data` is none, as empty bytes are."""
+    """Return the partitions of an assignment; raise CorruptDataError if `data` is empty or malformed."""
     reader = ByteReader(data, what="assignment")
     reader.int16()
     return frozenset(_read_partitions(reader))
@@ -88,7 +88,7 @@ def sticky_memory(held: Iterable[TopicPartition], generation: int) -> bytes:
 
 
 def read_sticky_memory(data: bytes) -> tuple[tuple[TopicPartition, ...], int]:
-    """Return what `sticky_memory` wrote; no partitions and no generation for empty bytes."""
+    """Return the assignment and generation in user data of `sticky`; neither for empty bytes."""
     if not data:
         return (), NO_GENERATION
     reader = ByteReader(data, what="memory of the sticky assignor")

@@ -43,7 +43,7 @@ NO_TIME: Final = -1
 
 @attrs.frozen
 class OffsetKey:
-    """The key of a committed offset: a group and a partition."""
+    """Identify a committed offset by group and partition."""
 
     group_id: str
     topic: str
@@ -63,7 +63,7 @@ class OffsetKey:
 
 @attrs.frozen
 class GroupKey:
-    """The key of a classic group's record."""
+    """Identify a classic group's record."""
 
     group_id: str
 
@@ -74,7 +74,7 @@ class GroupKey:
 
 @attrs.frozen
 class OtherKey:
-    """A key of a kind that this module does not read."""
+    """Stand for a key of a kind that this module does not read."""
 
     version: int
 
@@ -84,7 +84,7 @@ Key: TypeAlias = OffsetKey | GroupKey | OtherKey
 
 @attrs.frozen(kw_only=True)
 class CommittedOffset:
-    """A committed offset: the next offset to read, with the consumer's metadata.
+    """Hold a committed offset: the next offset to read, with the consumer's metadata.
 
     `expires_ms` is the time given by clients of before KIP-211, None since.
     """

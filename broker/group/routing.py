@@ -1,4 +1,4 @@
-"""Decide which broker coordinates a group: the leader of one partition of `__consumer_offsets`.
+"""Choose the broker that coordinates a group: the leader of one partition of `__consumer_offsets`.
 
 What it decides: the partition that keeps a group's offsets and metadata. Whoever leads that partition is the group's
 coordinator; when the leadership moves, the coordinator moves with it.
@@ -24,13 +24,13 @@ from broker.java.string_hash import java_string_hash
 
 
 def positive_hash(text: str) -> int:
-    """Return the absolute value of Java's hash of `text`, 0..2147483647; 0 for -2147483648, as Kafka's Utils.abs."""
+    """Return the absolute value of Java's hash of `text`, or 0 for -2147483648, as Kafka's Utils.abs does."""
     code = java_string_hash(text)
     return 0 if code == -INT32_MAX - 1 else abs(code)
 
 
 def offsets_partition(group_id: str, partition_count: int) -> PartitionId:
-    """Return the partition of `__consumer_offsets` that holds `group_id`.
+    """Return the partition of `__consumer_offsets` that stores the group `group_id`.
 
     `partition_count` is `offsets.topic.num.partitions`, 50 by default; raises UsageError unless it is 1 or more.
     """

@@ -1,19 +1,20 @@
-"""Serve one group on its coordinator under either protocol, offsets included: requests in, responses and records out.
+"""Serve one group under either protocol, with its offsets: requests go in, responses and records come out.
 
-What it decides: which machine a request goes to, and when an answer may be given: what it promises has to be stored
-first.
+What it decides: which coordinator handles a request, classic or KIP-848, and when a response may be sent: only after
+the records that it depends on are stored.
 
 Goals, most important first:
-1. Nobody is told what another coordinator would not know after a fail-over: an answer waits for its records.
-2. A coordinator that is not there, or has not yet read its records, says so and changes nothing.
+1. No response reveals a state that a new coordinator would not know after a failover: a response waits for its records.
+2. A broker that is not the coordinator, or has not yet loaded the group, refuses requests and changes nothing.
 
-Constraints: the caller keeps the records in order and says how storing each `Append` went (`stored`), in order. A
-group is of the kind of the first member that asks to join; it can be of the other once it is empty.
+Constraints: the caller stores the records in order and reports the result of each `Append` (`stored`), in order. The
+first member that asks to join decides the group's protocol; an empty group can change to the other protocol.
 
-How: classic groups store themselves (`classic.Store`); a consumer group is stored when a heartbeat, or time, has
-changed it; a commit is checked by the group, and applied when it is stored. `load` reads what was stored.
+How: a classic group asks for its record to be stored (`classic.Store`); a consumer group is stored after a heartbeat or
+a timer has changed it; the group checks a commit, which is applied once it is stored. `load` reads the stored records.
 
-Example: a member joins, its answer waits for `Append(1, …)`; `stored(1, NOT_COORDINATOR, …)` refuses it instead.
+Example: a member joins, and its response waits for `Append(1, …)`; after `stored(1, NOT_COORDINATOR, …)` the response
+is an error.
 
 Left out: several groups in one, transactions, deletion of groups.
 
@@ -71,7 +72,7 @@ _NOT_STORED: Final = {
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
     ErrorCode.NOT_COORDINATOR: ErrorCode.NOT_COORDINATOR,
 }
-"""What a member is told when its records could not be stored; of the others COORDINATOR_NOT_AVAILABLE."""
+"""The error that a member receives, by the error of the append; COORDINATOR_NOT_AVAILABLE for any other error."""
 
 Request: TypeAlias = (
     JoinGroupRequest
@@ -95,19 +96,19 @@ Response: TypeAlias = (
 
 @attrs.frozen
 class OffsetRecord:
-    """A committed offset to store; None removes the offset."""
+    """Store a committed offset; None removes the offset."""
 
     key: OffsetKey
     value: CommittedOffset | None
 
 
 GroupEntry: TypeAlias = GroupRecord | ConsumerGroup | OffsetRecord
-"""What is kept of a group: of each kind, and of each offset key, the newest holds."""
+"""A stored entry of a group; the newest of each kind, and of each offset key, is valid."""
 
 
 @attrs.frozen
 class Reply:
-    """The response to the request `ticket`."""
+    """Send the response to the request `ticket`."""
 
     ticket: Ticket
     response: Response
@@ -115,7 +116,7 @@ class Reply:
 
 @attrs.frozen
 class Append:
-    """An effect: append these entries, all or none, and report the result under `token`."""
+    """Append these entries, all or none, and report the result under `token`: an effect for the caller."""
 
     token: int
     entries: tuple[GroupEntry, ...]
@@ -126,7 +127,7 @@ Output: TypeAlias = Reply | Append
 
 @attrs.frozen(kw_only=True)
 class ServiceOptions:
-    """A coordinator's settings, and what it knows of topics and assignors."""
+    """Hold a coordinator's settings, its topics and its assignors."""
 
     classic: ClassicOptions
     context: GroupContext
@@ -134,7 +135,7 @@ class ServiceOptions:
 
 
 class GroupService:
-    """One group on one coordinator, from `load` to `unload`."""
+    """Serve one group on one coordinator, from `load` to `unload`."""
 
     def __init__(self, group_id: str, options: ServiceOptions, entropy: RandomSource) -> None:
         self.group_id = group_id
@@ -164,7 +165,7 @@ class GroupService:
 
     @property
     def generation(self) -> int:
-        """Return the group's generation, or its epoch under the KIP-848 protocol."""
+        """Return the classic group's generation or the consumer group's epoch."""
         return self.consumer.group.epoch if self.is_consumer_group else self.classic.group.generation
 
     def take_departed(self) -> tuple[tuple[str, Departure], ...]:
@@ -173,7 +174,7 @@ class GroupService:
         return classic + tuple((member.client_id, why) for member, why in self.consumer.take_departed())
 
     def load(self, entries: Iterable[GroupEntry], now_ms: TimeMs) -> None:
-        """Load the entries that another coordinator stored, oldest first; every member's session timer starts anew."""
+        """Load the entries that another coordinator stored, oldest first; restart every member's session timer."""
         for entry in entries:
             match entry:
                 case GroupRecord():
@@ -188,7 +189,7 @@ class GroupService:
         self._check_ms = TimeMs(now_ms + EXPIRY_CHECK_MS)
 
     def handle(self, ticket: Ticket, request: Request, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Handle a request; the response, named by `ticket`, may be returned by a later call."""
+        """Handle a request; a later call may return the response, named by `ticket`."""
         self._advance(now_ms)
         match request:
             case ConsumerGroupHeartbeatRequest():
@@ -217,7 +218,7 @@ class GroupService:
         )
 
     def stored(self, token: int, error: ErrorCode, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Continue after the entries of `token` were stored or failed; unknown tokens are ignored."""
+        """Continue after the entries of `token` were stored or failed; ignore unknown tokens."""
         self._advance(now_ms)
         if token in self._storing:
             self._storing.pop(token)(error, now_ms)
@@ -311,7 +312,7 @@ class GroupService:
     # Offsets.
 
     def commit_error(self, request: OffsetCommitRequest) -> ErrorCode:
-        """Return the error of an offset commit; NONE when it is accepted."""
+        """Return the error of an offset commit; NONE if it is accepted."""
         if self.is_consumer_group:
             return self.consumer.group.commit_error(request.member_id, request.generation)
         return self.classic.group.commit_error(request.member_id, request.instance_id, request.generation)
@@ -354,7 +355,7 @@ class GroupService:
         return OffsetFetchResponse(tuple(None if one is None else one.offset for one in found))
 
     def expiry_rule(self) -> ExpiryRule | None:
-        """Return the rule by which the group's offsets expire now; None when they do not expire."""
+        """Return the rule by which the group's offsets expire now; None if they do not expire."""
         if self.is_consumer_group:
             return ExpiryRule(kept_topics=self.consumer.group.subscribed_topics())
         group = self.classic.group

@@ -1,4 +1,4 @@
-"""Keep named timers: actions that a coordinator takes later unless they are cancelled.
+"""Keep named timers, each with an action that runs unless the timer is cancelled.
 
 Constraints: a name has one time; setting it again replaces the former. Timers that are due together fire in the order
 of their times, then of their setting.
@@ -15,7 +15,7 @@ from broker.units import DurationMs, TimeMs
 
 
 class Timers:
-    """Timers by name, each with its action; setting and cancelling cost O(log timers)."""
+    """Keep timers by name, each with its action; setting and cancelling cost O(log timers)."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, str]] = []
@@ -39,7 +39,7 @@ class Timers:
         return TimeMs(self._heap[0][0]) if self._heap else None
 
     def due(self, now_ms: TimeMs) -> Iterator[tuple[TimeMs, Callable[[], None]]]:
-        """Yield (time, action) of every timer due by `now_ms`, those that the actions set included.
+        """Yield (time, action) of every timer due by `now_ms`, also of timers that the actions set.
 
         Each timer is unset before its action is yielded.
         """

@@ -23,7 +23,7 @@ _VARINT_BYTE_COUNT_MAX: Final = 5
 
 
 class ByteReader:
-    """A cursor that reads fields from the front of `data`; `what` names the data in errors."""
+    """Read fields from the front of `data`; `what` names the data in errors."""
 
     def __init__(self, data: bytes | memoryview, *, what: str = "record", is_flexible: bool = False) -> None:
         self._data = memoryview(data)
@@ -33,7 +33,7 @@ class ByteReader:
 
     @property
     def left(self) -> int:
-        """Return how many bytes are unread."""
+        """Return the number of unread bytes."""
         return len(self._data) - self._position
 
     def take(self, size_bytes: int) -> bytes:
@@ -59,7 +59,7 @@ class ByteReader:
         return number
 
     def string(self) -> str:
-        """Read a string that must not be null."""
+        """Read a string; raise CorruptDataError for null."""
         text = self.nullable_string()
         if text is None:
             raise self.corrupt("a string is null that must not be")
@@ -81,14 +81,14 @@ class ByteReader:
         return self.take(max(size_bytes, 0))
 
     def array_length(self, element_size_bytes_min: int) -> int:
-        """Read the length of an array; raise CorruptDataError when the remaining bytes cannot hold so many elements."""
+        """Read an array's length; raise CorruptDataError if the remaining bytes cannot hold so many elements."""
         count = self._unsigned_varint() - 1 if self.is_flexible else self.int32()
         if count < 0 or count * element_size_bytes_min > self.left:
             raise self.corrupt(f"an array of {count} elements does not fit into the {self.left} bytes that are left")
         return count
 
     def end_structure(self) -> None:
-        """Skip the tagged fields that end a structure of a flexible version."""
+        """Skip the tagged fields at the end of a structure of a flexible version."""
         if not self.is_flexible:
             return
         for _ in range(min(self._unsigned_varint(), self.left)):
@@ -96,7 +96,7 @@ class ByteReader:
             self.take(self._unsigned_varint())
 
     def corrupt(self, what: str) -> CorruptDataError:
-        """Return a CorruptDataError at the present position that says `what` is wrong."""
+        """Return a CorruptDataError at the present position with the message `what`."""
         return CorruptDataError(what, source=self._what, position=self._position)
 
     def _unsigned_varint(self) -> int:
@@ -110,7 +110,7 @@ class ByteReader:
 
 
 class ByteWriter:
-    """Collects the fields of a structure of a non-flexible version."""
+    """Collect the fields of a structure of a non-flexible version."""
 
     def __init__(self) -> None:
         self._data = bytearray()

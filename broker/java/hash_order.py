@@ -3,19 +3,21 @@
 What it decides: the same as `broker.java.string_hash`, for thousands of members and topics, where a walk key by key
 would take longer than the assignment that needs it.
 
+Constraints: keys are distinct. Results are indices of the given keys, int64[keys].
+
 How: as long as no bin ever holds nine keys, a bin is a list in the order of insertion, and doubling the table
 keeps that order; so the walk is a stable sort by bin of the last table. Whether some bin held nine is seen by
 counting the bins of each table that the map grew through; if so, a `broker.java.hash_table.HashTable` is filled key
 by key.
 
-Constraints: keys are distinct. Answers are places among the keys given, int64[keys].
+Cost: linear in keys, times their length.
 
 Example: "BB" and "Aa" share a bin, which is walked before that of "b":
 
     >>> string_places(["BB", "b", "Aa"])
     array([0, 2, 1])
 
-Cost: keys, times their length. Source: java.util.HashMap and org.apache.kafka.common.Uuid, 4.0, Java 17.
+Source: java.util.HashMap and org.apache.kafka.common.Uuid, 4.0, Java 17.
 """
 
 from __future__ import annotations
@@ -37,12 +39,12 @@ UInt32Array = NDArray[np.uint32]
 
 
 def string_places(names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the order in which a HashMap iterates these strings, inserted one by one."""
+    """Return the indices of these strings in the order in which a HashMap, filled in turn, iterates them."""
     return _places(string_hashes(names), TABLE_SIZE_MIN, lambda: [java_string_key(name) for name in names])
 
 
 def uuid_places(ids: Sequence[bytes], *, copied: bool = False) -> NDArray[np.int64]:
-    """Return the order in which a HashMap iterates these 16-byte ids; `copied` for a set built from a collection."""
+    """Return the indices of these 16-byte ids in a HashMap's order; `copied`: a set built from a collection."""
     halves = np.frombuffer(b"".join(ids), ">u8").reshape(-1, 2)
     mixed = halves[:, 0] ^ halves[:, 1]
     codes = ((mixed >> np.uint64(32)) ^ (mixed & np.uint64(0xFFFF_FFFF))).astype(np.uint32)

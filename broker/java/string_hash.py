@@ -62,7 +62,7 @@ def java_map_order(keys: Iterable[JavaKey]) -> tuple[JavaKey, ...]:
 
 
 def java_set_copy_order(keys: Iterable[JavaKey]) -> tuple[JavaKey, ...]:
-    """Return the keys as `new HashSet<>(collection)` iterates them; the collection iterates in the given order.
+    """Return the keys in the order of `new HashSet<>(keys)`; `keys` iterates in the given order.
 
     It differs from `java_map_order` in the table's first size, which Java takes from the size of the collection
     (duplicates counted). Cost: linear.

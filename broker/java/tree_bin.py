@@ -1,4 +1,4 @@
-"""Model a crowded bin of a Java `HashMap`: a red-black tree that is iterated as a linked list.
+"""Model a crowded bin of a Java `HashMap`: a red-black tree that iterates as a linked list.
 
 What it decides: in which order the keys of such a bin are met. Java keeps the keys in a list besides the tree, and
 three rules shape it: a new key comes right after its parent in the tree; when the tree has a new root, that key moves
@@ -36,7 +36,7 @@ TreeKey: TypeAlias = tuple[int, bool, bytes]
 
 @attrs.define(eq=False)
 class TreeNode:
-    """One key in the tree; a new node is a red leaf."""
+    """Hold one key of the tree; a new node is a red leaf."""
 
     key: TreeKey
     parent: TreeNode | None = None
@@ -46,7 +46,7 @@ class TreeNode:
 
 @attrs.define(eq=False)
 class TreeBin:
-    """The keys in iteration order, and the tree over them."""
+    """Hold the keys in iteration order, and the tree over them."""
 
     order: list[TreeKey]
     root: TreeNode | None = None
@@ -61,7 +61,7 @@ class TreeBin:
         return tree
 
     def add(self, key: TreeKey) -> None:
-        """Insert a key. Cost: n, to find its place in the iteration order."""
+        """Insert a key. Cost: linear, to find the key's place in the iteration order."""
         parent = self._insert(key)
         assert parent is not None, "a tree bin is never empty"
         # putTreeVal links a new node into the list right behind its parent in the tree, not at the end.
@@ -69,7 +69,7 @@ class TreeBin:
         self._move_root_to_front()
 
     def remove(self, key: TreeKey) -> bool:
-        """Remove a key and return whether the bin is still a tree; if not, only the list counts. Cost: n."""
+        """Remove a key; return whether the bin is still a tree, and if not, keep only the list. Cost: linear."""
         node = self._find(key)
         self.order.remove(key)
         assert self.root is not None

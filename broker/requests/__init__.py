@@ -1,12 +1,12 @@
 """Model the request path of one broker: sockets, threads, queues, and the purgatory.
 
-- reactor: Play a load through a broker's request path as discrete events: the Reactor between sockets and log.
-- channel: Decide when a broker reads from a connection, as a table: one request at a time per connection.
-- purgatory: Hold requests in the purgatory until their condition is met or their time expires; serves by itself too.
-- timing_wheel: Keep timers in a hierarchical timing wheel, in which most are cancelled; serves by itself too.
+- reactor: Model a broker's request path, from socket to log and back, as discrete events (Reactor pattern).
+- channel: Decide when a broker reads from a connection: one request at a time per connection.
+- purgatory: Hold requests in the purgatory until their condition is met or their time expires; usable by itself.
+- timing_wheel: Keep timers in a hierarchical timing wheel, where most timers are cancelled; usable by itself.
 - options: Configure the request path and the load on it.
 - measures: Measure a run of the request path, in the terms of Kafka's metrics.
-- cli: Define `brokerside requests`: measure what a broker's threads and queues do under load.
+- cli: Run `brokerside requests`, which measures a broker's threads and queues under load.
 """
 
 from __future__ import annotations

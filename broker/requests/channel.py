@@ -1,4 +1,4 @@
-"""Decide when a broker reads from a connection, as a table: one request at a time per connection.
+"""Decide when a broker reads from a connection: one request at a time per connection.
 
 What it decides: whether a processor may read the next request of a connection. From the moment a request is read until
 its response is sent the socket is muted, so that a connection's requests are answered in order and a client can never
@@ -21,7 +21,7 @@ from typing import Final
 
 
 class ChannelState(enum.Enum):
-    """Whether the broker reads from a connection, and why not if it does not."""
+    """List the states of a connection: whether the broker reads from it, and why not."""
 
     OPEN = enum.auto()
     """The next request is read when it is there."""
@@ -37,7 +37,7 @@ class ChannelState(enum.Enum):
 
 
 class ChannelInput(enum.Enum):
-    """An event on a connection."""
+    """List the events on a connection."""
 
     REQUEST_RECEIVED = enum.auto()
     """A whole request has been read."""

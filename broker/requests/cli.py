@@ -1,6 +1,6 @@
-"""`brokerside requests`: measure what a broker's threads and queues do under load.
+"""Run `brokerside requests`, which measures a broker's threads and queues under load.
 
-Prints one column a load: latency percentiles, idle ratios, queue lengths. With --json, everything measured.
+The table has one column per load: latency percentiles, idle ratios, queue lengths. --json prints all measures.
 
 Source: ours; the words are those of Kafka's metrics.
 """
@@ -31,7 +31,7 @@ _POSITIVE: Final = click.IntRange(min=1)
 
 @attrs.frozen(kw_only=True)
 class RequestsOptions:
-    """The options of `brokerside requests`: the loads, and the threads and clients of the broker under them."""
+    """Hold the options of `brokerside requests`: loads, threads, queue and clients."""
 
     loads: tuple[int, ...]
     rates: tuple[int, ...]
@@ -46,7 +46,7 @@ class RequestsOptions:
     as_json: bool
 
     def request_path(self) -> RequestPathOptions:
-        """Return the broker's threads and queue; what is not given is Kafka's default."""
+        """Return the broker's threads and queue; options not given have Kafka's defaults."""
         given = {
             "num.network.threads": self.network_threads,
             "num.io.threads": self.io_threads,

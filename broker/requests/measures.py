@@ -32,7 +32,7 @@ PERMILLES: Final = (500, 950, 990, 999)
 
 @attrs.frozen
 class Quantiles:
-    """The mean, some percentiles and the maximum of a set of times, in milliseconds."""
+    """Hold the mean, some percentiles and the maximum of a set of times, in milliseconds."""
 
     count: int
     mean_ms: float
@@ -44,7 +44,7 @@ class Quantiles:
 
     @classmethod
     def of(cls, times_us: Sequence[int]) -> Quantiles:
-        """Return the quantiles of `times_us`; all 0.0 when there are none."""
+        """Return the quantiles of `times_us`; 0.0 each without times."""
         ordered = sorted(times_us)
         if not ordered:
             return cls(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -54,7 +54,7 @@ class Quantiles:
 
 @attrs.define
 class Level:
-    """A number that rises and falls, with its maximum and its mean over time."""
+    """Track a number that rises and falls: its maximum, and its mean over time."""
 
     value: int = 0
     largest: int = 0
@@ -78,7 +78,7 @@ class Level:
 
 @attrs.frozen(kw_only=True)
 class KindReport:
-    """The measured phases of one kind of request, in the order of PHASES, and how many requests expired."""
+    """Report the phases of one kind of request, in the order of PHASES, and the number of expired requests."""
 
     name: str
     phases: tuple[Quantiles, ...]
@@ -91,7 +91,7 @@ class KindReport:
 
 @attrs.frozen(kw_only=True)
 class PathReport:
-    """The result of one run: requests received and answered, thread utilisation and queue lengths.
+    """Report one run: requests received and answered, thread utilisation and queue lengths.
 
     Ratios are 0..1; `blocked_ratio` is the share of the processors' time spent before a full request queue.
     """

@@ -21,7 +21,7 @@ SECOND_US: Final = 1_000_000
 
 
 class Waits(enum.Enum):
-    """The condition for which a request waits in the purgatory before it is answered."""
+    """List the conditions for which a request waits in the purgatory before its response."""
 
     NOTHING = "nothing"
     """Answered by the handler: metadata, produce with acks=1."""
@@ -35,7 +35,7 @@ class Waits(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class RequestKind:
-    """One kind of request: its frequency, its mean cost on each thread in microseconds, and its purgatory condition.
+    """Describe one kind of request: frequency, mean cost per thread in microseconds, purgatory condition.
 
     `wait_ms_max` bounds the waiting: request.timeout.ms of a produce, fetch.max.wait.ms of a fetch.
     """
@@ -69,7 +69,7 @@ REQUEST_KINDS: Final = (PRODUCE, FETCH, METADATA)
 
 @attrs.frozen(kw_only=True)
 class RequestPathOptions:
-    """The threads and the queue of a broker: num.network.threads, num.io.threads, queued.max.requests."""
+    """Set a broker's threads and queue: num.network.threads, num.io.threads, queued.max.requests."""
 
     network_thread_count: int = 3
     io_thread_count: int = 8
@@ -82,7 +82,7 @@ class RequestPathOptions:
 
     @classmethod
     def of(cls, settings: Settings) -> RequestPathOptions:
-        """Return the options that a broker's settings give."""
+        """Return the options set by a broker's settings."""
         return cls(
             network_thread_count=settings.count("num.network.threads"),
             io_thread_count=settings.count("num.io.threads"),
@@ -92,7 +92,7 @@ class RequestPathOptions:
 
 @attrs.frozen(kw_only=True)
 class Load:
-    """The load on the broker: requests per second over all connections, drawn at random, for `duration_ms`.
+    """Set the load on the broker: requests per second over all connections, drawn at random, for `duration_ms`.
 
     `replication_us` is the mean time until followers have a record. The first `slow_handler_count` handlers
     take `slow_factor` times as long as the others.
@@ -124,7 +124,7 @@ class Load:
 
 
 def capacity_per_second(options: RequestPathOptions, kinds: tuple[RequestKind, ...]) -> int:
-    """Return the requests per second that the busier thread pool can carry, without waits and queues."""
+    """Return the requests per second that the busier thread pool can carry, without waiting."""
     weight = sum(kind.weight for kind in kinds)
     handle_us = sum(kind.weight * kind.handle_us for kind in kinds)
     network_us = sum(kind.weight * (kind.read_us + kind.write_us) for kind in kinds)

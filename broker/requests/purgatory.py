@@ -40,14 +40,14 @@ PURGE_INTERVAL: Final = 1000
 
 
 class DelayedOperation(Protocol):
-    """A delayed operation: its condition, and its action at the end."""
+    """Define the interface of a delayed operation: its condition, and its action at the end."""
 
     def can_complete(self) -> bool:
         """Return whether the operation's condition is met."""
         ...
 
     def on_complete(self, *, expired: bool) -> None:
-        """Complete the operation, once; `expired` tells whether its time ran out."""
+        """Complete the operation, once; `expired` is true if its time ran out."""
         ...
 
 
@@ -72,7 +72,7 @@ class _Waiting:
 
 
 class Purgatory(Generic[Key]):
-    """Delayed operations, watched under keys, each with an expiry time."""
+    """Hold delayed operations, each watched under keys and with an expiry time."""
 
     def __init__(self, *, start_ms: TimeMs, purge_interval: int = PURGE_INTERVAL) -> None:
         self._timer: Timer[_Waiting] = Timer(start_ms=start_ms)
@@ -83,12 +83,12 @@ class Purgatory(Generic[Key]):
 
     @property
     def delayed_count(self) -> int:
-        """Return the number of delayed operations; Kafka's NumDelayedOperations."""
+        """Return the number of delayed operations (Kafka's metric NumDelayedOperations)."""
         return self._delayed_count
 
     @property
     def watched_count(self) -> int:
-        """Return the number of watched entries, completed ones included (PurgatorySize). Cost: linear in keys."""
+        """Return the number of watched entries with the completed ones (PurgatorySize). Cost: linear in keys."""
         return sum(map(len, self._watched.values()))
 
     def try_complete_else_watch(
@@ -135,7 +135,7 @@ class Purgatory(Generic[Key]):
         return len(expired)
 
     def next_stop_ms(self) -> TimeMs | None:
-        """Return the time at which `advance` next has work; None when nothing waits."""
+        """Return the time at which `advance` next has work; None if no operation waits."""
         return self._timer.next_stop_ms()
 
     def _keep(self, key: Key) -> None:

@@ -1,4 +1,4 @@
-"""Model a broker's request path as discrete events: the Reactor between the sockets and the log.
+"""Model a broker's request path, from socket to log and back, as discrete events (Reactor pattern).
 
 What it decides: how long each request waits where, given what comes and what each step costs. It answers what a
 broker's metrics only hint at: which pool of threads is the bottleneck, when the queue fills, what one slow disk does to
@@ -118,7 +118,7 @@ class _Delayed:
 
 
 class RequestPath:
-    """One broker under one load; `run` simulates it from start to end."""
+    """Simulate one broker under one load; `run` simulates from start to end."""
 
     def __init__(self, options: RequestPathOptions, load: Load, entropy: RandomSource) -> None:
         self.options = options
@@ -146,7 +146,7 @@ class RequestPath:
         self.queued, self.delayed, self.response_queue_max = Level(), Level(), 0
 
     def run(self) -> PathReport:
-        """Simulate the load and return the measures; requests unanswered at the end count among the arrivals alone."""
+        """Simulate the load and return the measures; count unanswered requests only as received."""
         end_us = self.load.duration_ms * MILLISECOND_US
         self._schedule_arrival()
         while self.agenda:

@@ -1,4 +1,4 @@
-"""Keep timers in a hierarchical timing wheel, in which most are cancelled before they fire.
+"""Keep timers in a hierarchical timing wheel, where most timers are cancelled before they fire.
 
 What it decides: which delayed operations are due. Putting one in, taking it out and moving the clock by a tick cost the
 same however many wait: a broker holds tens of thousands, and nearly all complete early.
@@ -45,14 +45,14 @@ TICK_MS: Final = DurationMs(1)
 
 @attrs.define(eq=False)
 class TimerEntry(Generic[Task]):
-    """A task in a timer; `cancel` removes it."""
+    """Hold a task in a timer; `cancel` removes the task."""
 
     task: Task
     expiration_ms: int
     _bucket: _Bucket[Task] | None = None
 
     def cancel(self) -> bool:
-        """Remove the task; return False when it has fired or was cancelled before."""
+        """Remove the task; return False if it has fired or was cancelled before."""
         if self._bucket is None:
             return False
         del self._bucket.entries[id(self)]
@@ -60,7 +60,7 @@ class TimerEntry(Generic[Task]):
         return True
 
     def put(self, bucket: _Bucket[Task]) -> None:
-        """Move the entry into `bucket`."""
+        """Move the entry to `bucket`."""
         bucket.entries[id(self)] = self
         self._bucket = bucket
 
@@ -118,7 +118,7 @@ class _Wheel(Generic[Task]):
 
 
 class Timer(Generic[Task]):
-    """Tasks with an expiration time; adding and cancelling are O(1) in the number of tasks."""
+    """Hold tasks until their expiration time; adding and cancelling are O(1) in the number of tasks."""
 
     def __init__(self, *, start_ms: TimeMs, tick_ms: DurationMs = TICK_MS, wheel_size: int = WHEEL_SIZE) -> None:
         if tick_ms < 1 or wheel_size < 2:
@@ -128,12 +128,12 @@ class Timer(Generic[Task]):
         self._now_ms = int(start_ms)
 
     def add(self, task: Task, expiration_ms: TimeMs) -> TimerEntry[Task] | None:
-        """Store `task` until `expiration_ms`; return None when that has passed, and the caller runs the task."""
+        """Store `task` until `expiration_ms`; return None if that time has passed, and the caller runs the task."""
         entry = TimerEntry(task, expiration_ms)
         return entry if self._wheel.add(entry) else None
 
     def advance(self, now_ms: TimeMs) -> list[Task]:
-        """Move the clock and return the due tasks in order; raise UsageError when time goes back."""
+        """Move the clock and return the due tasks in order; raise UsageError if time goes back."""
         if now_ms < self._now_ms:
             raise UsageError(f"a timer at {self._now_ms} ms cannot go back to {now_ms} ms")
         self._now_ms = now_ms

@@ -19,7 +19,7 @@ from broker.errors import RefusedError
 
 
 class ZnodeCode(enum.Enum):
-    """Why an operation was refused, with ZooKeeper's number."""
+    """List ZooKeeper's reasons to refuse an operation, with their numbers."""
 
     BAD_ARGUMENTS = -8
     """The path is none."""

@@ -1,29 +1,29 @@
 """Model one ZooKeeper: a tree of znodes with versions, sessions with their ephemeral nodes, and watches.
 
-What it decides: which operation is refused, what each changes, and who has to be told of it. What the data mean is the
-caller's, and so is time: when a session has been silent for too long, the caller closes it.
+What it decides: which operations are refused, what each operation changes, and which watches it fires. The caller
+interprets the data and keeps the time: the caller closes a session that has been silent for too long.
 
 Goals, most important first:
-1. A write on an old version changes nothing, so that of two who read the same one writes.
-2. A session that has ended does nothing any more, and its nodes are gone.
-3. Whoever watches is told of the next change, once, and has to read what it is.
+1. A write with an old version changes nothing: of two sessions that read the same version, only one can write.
+2. A session that has ended changes nothing any more, and its ephemeral nodes are removed.
+3. A watcher is notified of the next change, once, and must read the node to see the change.
 
-Constraints: a refused operation changes nothing and sets no watch. Whoever is told must be told before the answer to
-the operation is given, or to any later read: operations return whom, and the caller keeps that order. Nodes and
-watchers are kept in the order in which they came, so that a run is the same each time.
+Constraints: a refused operation changes nothing and sets no watch. A notification must arrive before the response to
+the operation and to any later read: operations return the fired watches, and the caller keeps that order. Nodes and
+watchers are kept in the order in which they came, so that equal runs give equal results.
 
 How: a watch on data is set by `get` and `exists`, one on children by `children`. A node made fires the data watches
 on it (those of `exists`) and the children watches on its parent; a node written fires its data watches; a node removed
-fires both of its own, a session that set both being told once, and the children watches of its parent. A sequential
+fires both of its own, once for a session that set both, and the children watches of its parent. A sequential
 node's number counts the children that its parent ever had. A transaction number rises with each change.
 
+Cost: each operation is linear in the depth of the path; `close` in the nodes of its session and all watched paths.
+
 Example: two sessions create "/controller"; the first succeeds, the second is refused with NODE_EXISTS and sets a watch
-by `exists`. `close(first)` removes the node and returns that the second is to be told NODE_DELETED.
+by `exists`. `close(first)` removes the node and returns the second's watch, with NODE_DELETED.
 
 Left out: the ensemble and its quorum, quotas and access control lists, containers and times to live, watches that
 stay (3.6), local sessions. Several operations as one are a row of calls here, as nobody can come between them.
-
-Cost: each operation takes the depth of the path; `close` the nodes of its session and all paths that are watched.
 
 Source: Apache ZooKeeper DataTree, PrepRequestProcessor and WatchManager, 3.5; ZooKeeper Programmer's Guide.
 """
@@ -48,20 +48,20 @@ _NUMBER_FORM: Final = "{:010d}"
 
 
 class NodeKind(enum.Flag):
-    """How a node is created (ZooKeeper's CreateMode); the flags may be combined."""
+    """List the flags of a created node (ZooKeeper's CreateMode), which may be combined."""
 
     PERSISTENT = 0
-    """It stays until it is removed, under the name given."""
+    """The node stays until it is deleted, under the name given."""
 
     EPHEMERAL = enum.auto()
-    """It goes with the session that made it."""
+    """The node is deleted when the session that created it ends."""
 
     SEQUENTIAL = enum.auto()
-    """A number is put behind its name, one above the one before under the same parent."""
+    """A number is appended to the node's name, the number of children that its parent ever had."""
 
 
 class EventType(enum.Enum):
-    """The kind of change that fires a watch; names are those of ZooKeeper's EventType."""
+    """List the kinds of change that fire a watch; names are those of ZooKeeper's EventType."""
 
     NODE_CREATED = enum.auto()
     """A node that was not there when it was asked for is."""
@@ -78,7 +78,7 @@ class EventType(enum.Enum):
 
 @attrs.frozen
 class WatchedEvent:
-    """The notification of one watch: which session, which change, which path; it carries no data."""
+    """Notify a session that a watch fired: which change, at which path; the node's data is not included."""
 
     session: Session
     kind: EventType
@@ -87,7 +87,7 @@ class WatchedEvent:
 
 @attrs.frozen(kw_only=True)
 class Stat:
-    """A node's metadata; `created` and `modified` are transaction ids, and `owner` is the session of an ephemeral node.
+    """Describe a node: `created` and `modified` are transaction ids, `owner` is an ephemeral node's session.
 
     `version` counts the writes of the data, `child_version` the children made and removed.
     """
@@ -101,7 +101,7 @@ class Stat:
 
 @attrs.frozen
 class Znode(Generic[Data]):
-    """A node as it was read; `data` is None if it was created without any."""
+    """Hold a node as a session read it; `data` is None if the node was created without data."""
 
     data: Data | None
     stat: Stat
@@ -109,7 +109,7 @@ class Znode(Generic[Data]):
 
 @attrs.frozen
 class CreateResult:
-    """The result of a create: the path, with the number of a sequential node, and the watches that fired."""
+    """Hold the result of a create: the path, numbered for a sequential node, and the watches that fired."""
 
     path: str
     events: tuple[WatchedEvent, ...]
@@ -138,7 +138,7 @@ class _Node(Generic[Data]):
 
 
 class ZnodeTree(Generic[Data]):
-    """The nodes and the open sessions; `transaction` is the id of the last change."""
+    """Hold the nodes and the open sessions; `transaction` is the id of the last change."""
 
     def __init__(self) -> None:
         self.transaction = 0
@@ -171,13 +171,13 @@ class ZnodeTree(Generic[Data]):
     # Reading.
 
     def get(self, path: str, watcher: Session | None = None) -> Znode[Data]:
-        """Return a node and set a data watch for `watcher`; raise NO_NODE, and set no watch, if it does not exist."""
+        """Return a node and set a data watch for `watcher`; raise NO_NODE, without a watch, if the node is missing."""
         node = self._node(path)
         self._watch(self._data_watches, path, watcher)
         return Znode(node.data, node.stat)
 
     def exists(self, path: str, watcher: Session | None = None) -> Stat | None:
-        """Return a node's metadata, None if it does not exist, and set a data watch for `watcher` in both cases."""
+        """Return a node's Stat, None if the node is missing, and set a data watch for `watcher` in both cases."""
         self._watch(self._data_watches, path, watcher)
         node = self._nodes.get(path)
         return None if node is None else node.stat
@@ -234,7 +234,7 @@ class ZnodeTree(Generic[Data]):
         return tuple(events)
 
     def check(self, path: str, version: int) -> None:
-        """Raise NO_NODE or BAD_VERSION unless the node exists in that version."""
+        """Raise NO_NODE or BAD_VERSION unless the node exists with that version."""
         node = self._node(path)
         if version not in (ANY_VERSION, node.version):
             raise ZnodeRefusedError(ZnodeCode.BAD_VERSION, path)
@@ -242,7 +242,7 @@ class ZnodeTree(Generic[Data]):
     def write(
         self, path: str, data: Data, version: int = ANY_VERSION, session: Session | None = None
     ) -> tuple[WatchedEvent, ...]:
-        """Write a node if it has the expected version; raise SESSION_EXPIRED, NO_NODE or BAD_VERSION."""
+        """Write a node if its version is the expected one; raise SESSION_EXPIRED, NO_NODE or BAD_VERSION."""
         self._check_session(session, path)
         self.check(path, version)
         node = self._nodes[path]

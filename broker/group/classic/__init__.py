@@ -1,10 +1,10 @@
-"""Coordinate classic groups, in which the member that leads the group computes the assignment.
+"""Coordinate classic groups, whose leader, a member, computes the assignment.
 
 - coordinator: Coordinate one classic group, without I/O: requests and time go in, responses and records come out.
 - group: Hold the state of a classic group: members, generation, leader and protocol.
 - states: Decide what a group may do: its states and the transitions between them, as a table.
 - refusals: Decide which error refuses a classic group's request, as pure functions of the group.
-- messages: Define the requests and responses of a classic group, and the coordinator's own effects.
+- messages: Define the requests and responses of a classic group, and the effects that the coordinator asks for.
 - outbox: Collect the responses and records of one classic group until the caller takes them.
 - options: Hold the broker's settings for classic groups.
 """

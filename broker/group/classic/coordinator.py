@@ -1,20 +1,20 @@
 """Coordinate one classic group, without I/O: requests and time go in, responses and records come out.
 
-What it decides: who is in the group, when a rebalance begins and ends, and who is told what. It never computes an
-assignment: one of the members, the leader, does.
+What it decides: which members the group has, when a rebalance begins and ends, and which response each member gets.
+The coordinator never computes an assignment: the leader, one of the members, does.
 
 Goals, most important first:
-1. Answers, and their order, are those of Kafka's coordinator for the same requests at the same times.
-2. An assignment is given out only once it is stored: a coordinator that takes over knows what members were told.
-3. A member that is gone is noticed, and never holds up the others for longer than a timeout.
+1. Responses, and their order, are those of Kafka's coordinator for the same requests at the same times.
+2. Members receive an assignment only once it is stored, so that the next coordinator knows every assignment sent.
+3. A member that has failed is removed, and never delays the others for longer than a timeout.
 
-Constraints: a refused request changes nothing. `now_ms` never goes back. Records are stored by the caller, who then
-calls `stored`; between, the group goes on.
+Constraints: a refused request changes nothing. `now_ms` never goes back. The caller stores the records and
+then calls `stored`; meanwhile the group accepts requests.
 
 How: a join waits until all known members have joined, or the longest rebalance timeout is over. The first rebalance of
 an empty group waits for `initial_delay_ms` instead, and longer while members keep arriving (KIP-134). Dynamic members
-that did not come are dropped, static ones stay (KIP-345). Then the generation is one higher, all who wait are told, and
-the sync of the leader brings the assignment, which is stored and handed to all.
+that did not rejoin are removed, static ones stay (KIP-345). Then the generation rises by one, every waiting JoinGroup
+is answered, and the leader's SyncGroup brings the assignment, which is stored and sent to all members.
 
 Example: three members join within three seconds of the first; at 3,000 ms all three are answered with generation 1.
 
@@ -66,11 +66,11 @@ _STORE_ERRORS: Final = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""What members are told when the group's record could not be stored."""
+"""The error that members receive when the group's record could not be stored, by the error of the append."""
 
 
 class ClassicCoordinator:
-    """The coordinator of one group; every method returns the responses to send and the records to store, in order."""
+    """Coordinate one classic group; each method returns responses to send and records to store, in order."""
 
     def __init__(self, group: ClassicGroup, options: ClassicOptions, entropy: RandomSource) -> None:
         self.group = group
@@ -87,7 +87,7 @@ class ClassicCoordinator:
         return departed
 
     def handle(self, request: Request, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Handle a request; its response may be returned by a later call."""
+        """Handle a request; a later call may return the response."""
         self._fire(now_ms)
         match request:
             case JoinGroupRequest():
@@ -110,7 +110,7 @@ class ClassicCoordinator:
         return self._timers.next_ms()
 
     def stored(self, token: int, error: ErrorCode, now_ms: TimeMs) -> tuple[Output, ...]:
-        """Continue after the record of `token` was replicated or failed; unknown tokens are ignored."""
+        """Continue after the record of `token` was replicated or failed; ignore unknown tokens."""
         self._fire(now_ms)
         self._outbox.stored(token, _STORE_ERRORS.get(error, error))
         return self._outbox.take()
@@ -127,13 +127,13 @@ class ClassicCoordinator:
         return self._outbox.take()
 
     def loaded(self, now_ms: TimeMs) -> None:
-        """Start with a group read from its record; every member's session timer starts anew."""
+        """Take over a group read from its record; restart every member's session timer."""
         self.now_ms = now_ms
         for member in self.group.ordered():
             self._expect_heartbeat(member, member.session_timeout_ms)
 
     def renew_session(self, member_id: MemberId, now_ms: TimeMs) -> None:
-        """Renew a member's session after an offset commit; between JoinGroup and SyncGroup nothing is renewed."""
+        """Renew a member's session after an offset commit, except between JoinGroup and SyncGroup."""
         assert now_ms == self.now_ms, (now_ms, self.now_ms)
         member = self.group.members.get(member_id)
         if member is not None and self.group.state in (GroupState.STABLE, GroupState.PREPARING_REBALANCE):

@@ -39,7 +39,7 @@ CONSUMER: Final = "consumer"
 
 @attrs.define(eq=False)
 class Member:
-    """One member; `join_ticket` and `sync_ticket` name the requests that it waits to have answered."""
+    """Hold the state of one member; `join_ticket` and `sync_ticket` name its unanswered requests."""
 
     member_id: MemberId
     instance_id: InstanceId | None
@@ -56,7 +56,7 @@ class Member:
 
     @classmethod
     def joining(cls, member_id: MemberId, request: JoinGroupRequest) -> Member:
-        """Return the new member that `request` describes."""
+        """Return the new member described by `request`."""
         return cls(
             member_id=member_id,
             instance_id=request.instance_id,
@@ -72,7 +72,7 @@ class Member:
 
     @classmethod
     def stored(cls, stored: StoredMember, record: GroupRecord) -> Member:
-        """Return the member as the group's record describes it: with only the protocol that the group had selected."""
+        """Return the member as the group's record describes it: with only the protocol that the group selected."""
         return cls(
             member_id=stored.member_id,
             instance_id=stored.instance_id,
@@ -91,14 +91,14 @@ class Member:
         return not self.is_new and (self.join_ticket is not None or self.sync_ticket is not None)
 
     def update(self, request: JoinGroupRequest) -> None:
-        """Apply the protocols and timeouts of the JoinGroup request by which the member joins again."""
+        """Apply the protocols and timeouts of the JoinGroup request with which the member rejoins."""
         self.protocols = request.protocols
         self.session_timeout_ms = request.session_timeout_ms
         self.rebalance_timeout_ms = request.rebalance_timeout_ms
         self.join_ticket = request.ticket
 
     def take_over(self, other: Member) -> None:
-        """Copy from `other` everything that a join can change; no request is pending afterwards."""
+        """Copy from `other` everything that a join can change; clear the pending requests."""
         self.protocols = other.protocols
         self.session_timeout_ms = other.session_timeout_ms
         self.rebalance_timeout_ms = other.rebalance_timeout_ms
@@ -111,7 +111,7 @@ class Member:
 
 @attrs.define(eq=False)
 class ClassicGroup:
-    """One group; members are kept in the order in which they joined."""
+    """Hold one classic group; keep members in the order in which they joined."""
 
     group_id: str
     state: GroupState = GroupState.EMPTY
@@ -129,7 +129,7 @@ class ClassicGroup:
 
     @classmethod
     def of_record(cls, record: GroupRecord) -> ClassicGroup:
-        """Return the group that a coordinator reads from its record: stable, or empty without members."""
+        """Return the group that a coordinator reads from a group record: stable, or empty without members."""
         group = cls(
             record.group_id,
             state=GroupState.STABLE if record.members else GroupState.EMPTY,
@@ -144,7 +144,7 @@ class ClassicGroup:
         return group
 
     def move(self, event: GroupInput, now_ms: TimeMs) -> None:
-        """Move to the next state; raise UsageError where the transition table has none."""
+        """Move to the next state; raise UsageError if the transition table has no row."""
         following = step(GROUP_TRANSITIONS, self.state, event, what=f"group {self.group_id!r}")
         self.previous_state, self.state, self.state_time_ms = self.state, following, now_ms
 
@@ -158,7 +158,7 @@ class ClassicGroup:
 
     @property
     def awaiting_join_count(self) -> int:
-        """Return how many members wait for a JoinGroup response."""
+        """Return the number of members that wait for a JoinGroup response."""
         return sum(member.join_ticket is not None for member in self.members.values())
 
     @property
@@ -179,7 +179,7 @@ class ClassicGroup:
         return self.protocol_type == protocol_type and bool(names & self._common_protocols())
 
     def select_protocol(self) -> str:
-        """Return the protocol with most votes; each member votes for the first on its list that all members support."""
+        """Return the protocol with most votes; each member votes for its first protocol that all members support."""
         assert self.members
         common = self._common_protocols()
         votes = Counter(
@@ -206,7 +206,7 @@ class ClassicGroup:
             self.leader_id = member.member_id
 
     def remove(self, member_id: MemberId) -> None:
-        """Remove a member or a pending member id; another member leads if the leader left."""
+        """Remove a member or a pending member id; choose another leader if the leader left."""
         member = self.members.pop(member_id, None)
         if member is not None and member.instance_id is not None:
             del self.static_members[member.instance_id]
@@ -216,7 +216,7 @@ class ClassicGroup:
         self.pending_syncs.discard(member_id)
 
     def replace(self, instance_id: InstanceId, new_id: MemberId) -> Member:
-        """Give the static member `instance_id` a new member id, as its process restarted; return the new member."""
+        """Replace the member id of the restarted static member `instance_id`; return the new member."""
         old_id = self.static_members[instance_id]
         member = attrs.evolve(self.members.pop(old_id), member_id=new_id, join_ticket=None, sync_ticket=None)
         self.members[new_id] = member
@@ -226,7 +226,7 @@ class ClassicGroup:
         return member
 
     def elect_joined_leader(self) -> bool:
-        """Elect a member that has joined as leader if the present leader has not; return False when none has joined."""
+        """Elect a joined member as leader if the present leader has not joined; return False if no member has."""
         if self.leader_id is None:
             return False
         if self.members[self.leader_id].join_ticket is None:
@@ -270,7 +270,7 @@ class ClassicGroup:
         return ErrorCode.NONE
 
     def expiry_rule(self, subscribed: frozenset[str] | None) -> ExpiryRule | None:
-        """Return the rule by which the group's committed offsets expire now; None when they do not expire.
+        """Return the rule by which the group's committed offsets expire now; None if they do not expire.
 
         `subscribed` are the topics that its members read, None where nobody can tell. A group that no member was ever
         in lets each offset age from its commit.

@@ -1,4 +1,4 @@
-"""Define the requests and responses of a classic group, and the coordinator's own effects.
+"""Define the requests and responses of a classic group, and the effects that the coordinator asks for.
 
 Fields are those of Kafka's requests and responses. `ticket` is the caller's name for a request: the response, which
 may come much later, carries it again.
@@ -23,7 +23,7 @@ NO_GENERATION: Final = -1
 
 @attrs.frozen
 class Protocol:
-    """One assignor that a member supports, with the metadata for the leader that runs it."""
+    """Name one assignor that a member supports, with the metadata for the group's leader, which runs it."""
 
     name: str
     metadata: bytes = b""
@@ -31,10 +31,10 @@ class Protocol:
 
 @attrs.frozen(kw_only=True)
 class JoinGroupRequest:
-    """A JoinGroup request, with the member id that the coordinator gave or with an empty one.
+    """Ask to join a group, with the member id that the coordinator assigned, or an empty one at first.
 
-    `knows_two_steps` is false for clients before KIP-394: they are not asked to come again with their new name.
-    `can_skip_assignment` is false before KIP-814.
+    `knows_two_steps` is false for clients before KIP-394, which need not rejoin with the member id that the
+    coordinator assigned. `can_skip_assignment` is false before KIP-814.
     """
 
     ticket: Ticket
@@ -52,7 +52,7 @@ class JoinGroupRequest:
 
 @attrs.frozen
 class JoinedMember:
-    """One member as the leader's JoinGroup response describes it."""
+    """Describe one member to the group's leader, in a JoinGroup response."""
 
     member_id: MemberId
     instance_id: InstanceId | None
@@ -61,7 +61,7 @@ class JoinedMember:
 
 @attrs.frozen(kw_only=True)
 class JoinGroupResponse:
-    """A JoinGroup response; `members` is filled for the leader alone."""
+    """Answer a JoinGroup; only the leader's response lists the `members`."""
 
     ticket: Ticket
     error: ErrorCode = ErrorCode.NONE
@@ -75,7 +75,7 @@ class JoinGroupResponse:
 
 @attrs.frozen(kw_only=True)
 class SyncGroupRequest:
-    """A SyncGroup request: a member asks for its assignment; the leader sends the assignment of every member."""
+    """Ask for the member's assignment; the leader sends the assignment of every member."""
 
     ticket: Ticket
     member_id: MemberId
@@ -88,7 +88,7 @@ class SyncGroupRequest:
 
 @attrs.frozen(kw_only=True)
 class SyncGroupResponse:
-    """A SyncGroup response, with the member's assignment."""
+    """Answer a SyncGroup with the member's assignment."""
 
     ticket: Ticket
     error: ErrorCode = ErrorCode.NONE
@@ -98,7 +98,7 @@ class SyncGroupResponse:
 
 @attrs.frozen(kw_only=True)
 class HeartbeatRequest:
-    """A Heartbeat request: a member renews its session."""
+    """Renew a member's session."""
 
     ticket: Ticket
     member_id: MemberId
@@ -108,7 +108,7 @@ class HeartbeatRequest:
 
 @attrs.frozen(kw_only=True)
 class HeartbeatResponse:
-    """A Heartbeat response; REBALANCE_IN_PROGRESS tells the member to join again."""
+    """Answer a Heartbeat; REBALANCE_IN_PROGRESS asks the member to rejoin."""
 
     ticket: Ticket
     error: ErrorCode = ErrorCode.NONE
@@ -116,7 +116,7 @@ class HeartbeatResponse:
 
 @attrs.frozen(kw_only=True)
 class LeaveGroupRequest:
-    """A LeaveGroup request: members leave; a static member may be named by its instance id alone."""
+    """Remove members from the group; a static member may be named by its instance id alone."""
 
     ticket: Ticket
     members: tuple[tuple[MemberId, InstanceId | None], ...]
@@ -124,7 +124,7 @@ class LeaveGroupRequest:
 
 @attrs.frozen(kw_only=True)
 class LeaveGroupResponse:
-    """A LeaveGroup response, with an error for each member in the order of the request."""
+    """Answer a LeaveGroup with an error for each member, in the order of the request."""
 
     ticket: Ticket
     error: ErrorCode = ErrorCode.NONE
@@ -137,7 +137,7 @@ Response: TypeAlias = JoinGroupResponse | SyncGroupResponse | HeartbeatResponse 
 
 @attrs.frozen
 class Store:
-    """An effect: append `record` to the group's partition and report the result under `token`."""
+    """Append `record` to the group's partition, and report the result under `token`: an effect for the caller."""
 
     token: int
     record: GroupRecord

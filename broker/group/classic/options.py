@@ -13,7 +13,7 @@ from broker.units import DurationMs
 
 @attrs.frozen(kw_only=True)
 class ClassicOptions:
-    """The broker's settings for classic groups; the defaults are Kafka's."""
+    """Hold the broker's settings for classic groups; the defaults are Kafka's."""
 
     size_max: int = 2**31 - 1
     initial_delay_ms: DurationMs = attrs.field(default=DurationMs(3000))
@@ -22,7 +22,7 @@ class ClassicOptions:
 
     @classmethod
     def of(cls, settings: Settings) -> ClassicOptions:
-        """Return the options that a broker's settings give."""
+        """Return the options set by a broker's settings."""
         return cls(
             size_max=settings.count("group.max.size"),
             initial_delay_ms=settings.duration_ms("group.initial.rebalance.delay.ms"),

@@ -1,7 +1,7 @@
 """Collect the responses and records of one classic group until the caller takes them.
 
-Each request is answered once: a member that waits has its ticket taken when it is answered, and one that does not
-wait is told nothing.
+What it decides: when a member's pending request is answered. Each request is answered once: an answer clears the
+member's ticket, and a member without a pending request gets no answer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from broker.group.members import GroupRecord, MemberId
 
 
 class Outbox:
-    """The responses and records of one group, in order, and the continuations of records that are being stored."""
+    """Collect a group's responses and records in order, and keep the continuations of records being stored."""
 
     def __init__(self, group: ClassicGroup) -> None:
         self._group = group
@@ -33,7 +33,7 @@ class Outbox:
         return outputs
 
     def stored(self, token: int, error: ErrorCode) -> None:
-        """Run the continuation of the record `token`; an unknown or cancelled token is ignored."""
+        """Run the continuation of the record `token`; ignore an unknown or cancelled token."""
         if token in self._storing:
             self._storing.pop(token)(error)
 

@@ -1,6 +1,6 @@
 """Decide which error refuses a classic group's request, as pure functions of the group.
 
-The order of the checks is Kafka's, and decides which error is told where several hold.
+The order of the checks is Kafka's; of several errors that apply, the first is returned.
 
 Source: GroupCoordinatorService.joinGroup, GroupMetadataManager.acceptJoiningMember, classicGroupJoinNewMember,
 classicGroupJoinExistingMember and validateSyncGroup, trunk 1eb7644 (2024-10).

@@ -19,7 +19,7 @@ from typing import Final
 
 
 class GroupState(enum.Enum):
-    """The state of a classic group; names are Kafka's."""
+    """List the states of a classic group; names are Kafka's."""
 
     EMPTY = enum.auto()
     """It has no members; its offsets are kept until they expire."""
@@ -38,7 +38,7 @@ class GroupState(enum.Enum):
 
 
 class GroupInput(enum.Enum):
-    """An event that moves a group to another state."""
+    """List the events that change the state of a classic group."""
 
     REBALANCE = enum.auto()
     """A member came, went or changed; or a sync did not come in time."""

@@ -1,10 +1,10 @@
-"""Coordinate consumer groups (KIP-848): the coordinator assigns, and each member moves to its target at its own pace.
+"""Coordinate consumer groups (KIP-848): the coordinator computes the target, each member moves to it step by step.
 
-- heartbeats: Decide what a member's heartbeat changes: from a group and a request to the next group and the response.
-- member: Decide the next step of one member towards its target assignment, as a pure function.
+- heartbeats: Compute a consumer group and a response from a member's heartbeat, with pure functions.
+- member: Move one member of a consumer group towards its target assignment, with pure functions.
 - group: Hold a consumer group as a frozen value: members, epochs, target assignment, and each partition's owner.
 - coordinator: Coordinate one consumer group, without I/O: heartbeats and time go in, responses come out.
-- messages: Define the requests and responses of a consumer group: ConsumerGroupHeartbeat and nothing else.
+- messages: Define the request and the response of ConsumerGroupHeartbeat.
 - records: Read and write consumer group records of `__consumer_offsets` in Kafka's binary form.
 """
 

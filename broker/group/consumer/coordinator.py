@@ -33,14 +33,14 @@ RETRY_MS: Final = DurationMs(500)
 
 @attrs.frozen
 class PendingResponse:
-    """A heartbeat's response, and the group that must be stored before the response is sent."""
+    """Hold a heartbeat's response until the group has been stored."""
 
     answer: ConsumerGroupHeartbeatResponse
     group: ConsumerGroup
 
 
 class ConsumerCoordinator:
-    """The coordinator of one consumer group."""
+    """Coordinate one consumer group."""
 
     def __init__(self, group: ConsumerGroup, context: GroupContext, entropy: RandomSource) -> None:
         self.group = group
@@ -89,13 +89,13 @@ class ConsumerCoordinator:
         return self._timers.next_ms()
 
     def loaded(self, now_ms: TimeMs) -> None:
-        """Start with a group that another coordinator stored; every member's timers start anew."""
+        """Take over a group that another coordinator stored; restart every member's timers."""
         self.now_ms = now_ms
         for member in self.group.ordered():
             self._expect(member, None)
 
     def revert(self, group: ConsumerGroup) -> None:
-        """Restore `group`, because its successor could not be stored; removals are tried again after RETRY_MS."""
+        """Restore `group` after its successor could not be stored; retry removals after RETRY_MS."""
         self.group = group
         for member in group.ordered():
             member_id = member.member_id

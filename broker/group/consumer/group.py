@@ -26,7 +26,7 @@ from broker.java.string_hash import java_map_order
 
 
 class ConsumerGroupState(enum.Enum):
-    """The state of a consumer group; names are Kafka's; it follows from members and epochs."""
+    """List the states of a consumer group, derived from members and epochs; names are Kafka's."""
 
     EMPTY = enum.auto()
     """It has no members."""
@@ -48,7 +48,7 @@ _NO_TOPICS: Final[Mapping[str, int]] = MappingProxyType({})
 
 @attrs.frozen(kw_only=True)
 class ConsumerGroup:
-    """One group at one moment; `topics` holds the partition counts that the target was computed from."""
+    """Describe one consumer group at one moment; `topics` maps the target's topics to partition counts."""
 
     group_id: str
     epoch: int = 0
@@ -73,13 +73,13 @@ class ConsumerGroup:
         return [self.members[MemberId(key)] for key in java_map_order(self.members) if key is not None]
 
     def static_member(self, instance_id: InstanceId | None) -> ConsumerMember | None:
-        """Return the member of `instance_id`; None when there is none."""
+        """Return the member with the instance id `instance_id`; None if there is none."""
         if instance_id is None:
             return None
         return next((member for member in self.members.values() if member.instance_id == instance_id), None)
 
     def owner_epoch(self, partition: TopicPartition) -> int:
-        """Return the epoch of the member that owns or is revoking `partition`; NOT_OWNED when there is none."""
+        """Return the epoch of the member that owns or is revoking `partition`; NOT_OWNED if none does."""
         for member in self.members.values():
             if partition in member.assigned or partition in member.revoking:
                 return member.epoch

@@ -1,7 +1,7 @@
-"""Handle a member's heartbeat: pure functions from a consumer group and a request to the next group and the response.
+"""Compute a consumer group and a response from a member's heartbeat, with pure functions.
 
-What it decides: who is a member, when the target is computed anew, and what one member is told now. There is no
-barrier: each heartbeat moves one member.
+What it decides: which members the group has, when the target assignment is computed anew, and the response to one
+member. There is no barrier: each heartbeat moves one member.
 
 Goals, most important first:
 1. The answer is that of Kafka's coordinator for the same group and heartbeat.
@@ -47,7 +47,7 @@ from broker.units import DurationMs
 
 @attrs.frozen(kw_only=True)
 class ConsumerOptions:
-    """The broker's settings for consumer groups; the defaults are Kafka's."""
+    """Hold the broker's settings for consumer groups; the defaults are Kafka's."""
 
     size_max: int = 2**31 - 1
     session_timeout_ms: DurationMs = attrs.field(default=DurationMs(45_000))
@@ -55,7 +55,7 @@ class ConsumerOptions:
 
     @classmethod
     def of(cls, settings: Settings) -> ConsumerOptions:
-        """Return the options that a broker's settings give."""
+        """Return the options set by a broker's settings."""
         return cls(
             size_max=settings.count("group.consumer.max.size"),
             session_timeout_ms=settings.duration_ms("group.consumer.session.timeout.ms"),
@@ -65,7 +65,7 @@ class ConsumerOptions:
 
 @attrs.frozen(kw_only=True)
 class GroupContext:
-    """What a coordinator knows besides the group: settings, topics, and assignors (the first is the default)."""
+    """Hold the coordinator's settings, topics and assignors; the first assignor is the default."""
 
     options: ConsumerOptions
     assignors: Sequence[ServerAssignor]
@@ -78,7 +78,7 @@ class GroupContext:
 
 @attrs.frozen
 class HeartbeatOutcome:
-    """The result of a heartbeat: the next group and the response; `member` is None when the member has left."""
+    """Hold a heartbeat's result: the next group and the response; `member` is None if the member has left."""
 
     group: ConsumerGroup
     answer: ConsumerGroupHeartbeatResponse
@@ -88,7 +88,7 @@ class HeartbeatOutcome:
 def handle_heartbeat(
     group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, context: GroupContext, new_id: MemberId
 ) -> HeartbeatOutcome:
-    """Handle a heartbeat; `new_id` becomes the id of a member that has none yet."""
+    """Return the next group and the response to a heartbeat; a member without an id gets `new_id`."""
     error = heartbeat_error(group, request, context)
     if error is not ErrorCode.NONE:
         return HeartbeatOutcome(
@@ -123,7 +123,7 @@ def handle_heartbeat(
 
 
 def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, context: GroupContext) -> ErrorCode:
-    """Return the error that refuses `request`, in the order of Kafka's checks; NONE when it is accepted."""
+    """Return the error that refuses `request`, in the order of Kafka's checks; NONE if it is accepted."""
     if not _is_well_formed(request):
         return ErrorCode.INVALID_REQUEST
     if request.assignor is not None and all(request.assignor != known.name for known in context.assignors):

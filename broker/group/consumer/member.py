@@ -1,20 +1,20 @@
-"""Move one member of a consumer group towards its target assignment: a pure function.
+"""Move one member of a consumer group towards its target assignment, with pure functions.
 
-What it decides: what a member must give up, what it may take, and when it has arrived at the group's target.
+What it decides: which partitions a member must revoke, which it may take, and when it has reached the target.
 
 Goals, most important first:
-1. Nobody is given a partition that another may still be reading.
-2. Each member moves at its own pace: who has nothing to give up waits for nobody.
+1. No member is assigned a partition that another member may still be reading.
+2. Each member moves at its own pace: a member with nothing to revoke waits for no other member.
 
-Constraints: a member's epoch never falls, but for leaving. `revoking` is asked back and still counted as the
-member's, until it reports that it owns it no more.
+Constraints: a member's epoch never falls, except when it leaves. Partitions in `revoking` still belong to the member
+until it reports that it no longer owns them.
 
-How, for a member at its assignment and a newer target: it keeps what is in both. What is only in its assignment is
-asked back, and until it is gone the member stays in its epoch, UNREVOKED. Then it moves to the target's epoch and
-takes what is only in the target and free; what still belongs to somebody it waits for, UNRELEASED.
+How: a member with an assignment and a newer target keeps the partitions that are in both. It must revoke those that
+are only in its assignment, and until it has, it stays in its epoch, UNREVOKED. Then it moves to the target's epoch and
+takes the free partitions of the target; while other members hold some of them, it is UNRELEASED.
 
-Example: a owns {p0, p1}, b joins and the target gives p1 to b. a is asked for p1 and stays in its epoch; b moves to
-the new epoch without p1 and waits; a reports {p0} and moves; b's next heartbeat gives it p1.
+Example: a owns {p0, p1}, b joins and the target gives p1 to b. a must revoke p1 and stays in its epoch; b moves to the
+new epoch without p1 and waits; a reports {p0} and moves; b's next heartbeat gives it p1.
 
 Source: org.apache.kafka.coordinator.group.modern.consumer.CurrentAssignmentBuilder, trunk 1eb7644 (2024-10); KIP-848.
 """
@@ -43,21 +43,21 @@ STATIC_LEAVING_EPOCH: Final = -2
 
 
 class MemberState(enum.Enum):
-    """How far a member has come to its target assignment; names are Kafka's."""
+    """List the states of a member on the way to its target assignment; names are Kafka's."""
 
     STABLE = enum.auto()
-    """It owns what the target of its epoch gives it."""
+    """The member owns the target assignment of its epoch."""
 
     UNREVOKED_PARTITIONS = enum.auto()
-    """It was asked for partitions and has not yet given them back."""
+    """The member must revoke partitions and has not yet reported that it did."""
 
     UNRELEASED_PARTITIONS = enum.auto()
-    """It waits for partitions that others have not yet given back."""
+    """The member waits for partitions that other members have not yet revoked."""
 
 
 @attrs.frozen(kw_only=True)
 class ConsumerMember:
-    """A member as the coordinator stores it; `assigned` and `revoking` are its partitions at `epoch`."""
+    """Describe a member as the coordinator stores it; `assigned` and `revoking` are its partitions at `epoch`."""
 
     member_id: MemberId
     instance_id: InstanceId | None = None
@@ -77,7 +77,7 @@ class ConsumerMember:
         return self.state is MemberState.STABLE and self.epoch == target_epoch
 
     def moved(self, state: MemberState, epoch: int, assigned: Partitions, revoking: Partitions) -> ConsumerMember:
-        """Return the member with this state, epoch and partitions; its present epoch becomes the previous one."""
+        """Return the member with this state, epoch and partitions; the present epoch becomes the previous epoch."""
         return attrs.evolve(
             self, state=state, epoch=epoch, previous_epoch=self.epoch, assigned=assigned, revoking=revoking
         )
@@ -91,7 +91,7 @@ def reconciled(
     owned: Partitions | None,
     owner_epoch: Callable[[TopicPartition], int],
 ) -> ConsumerMember:
-    """Return the member one step closer to its target assignment; the same member when it cannot move.
+    """Return the member one step closer to its target assignment; the same member if it must wait.
 
     `owned` is what it reports to own, None when it did not say. `owner_epoch` tells at which epoch a partition is
     held by any member, NOT_OWNED when by none.

@@ -1,4 +1,4 @@
-"""Define the requests and responses of a consumer group: ConsumerGroupHeartbeat and nothing else.
+"""Define the request and the response of ConsumerGroupHeartbeat.
 
 Source: ConsumerGroupHeartbeatRequest and -Response, clients/src/main/resources/common/message, 4.0; KIP-848.
 """
@@ -15,7 +15,7 @@ from broker.units import DurationMs
 
 @attrs.frozen(kw_only=True)
 class ConsumerGroupHeartbeatRequest:
-    """A member joins (epoch 0), reports, leaves (-1) or leaves temporarily (-2); None is an unchanged field."""
+    """Join (epoch 0), report, leave (-1) or leave for a while (-2); None means an unchanged field."""
 
     member_id: MemberId = UNKNOWN_MEMBER
     epoch: int = JOINING_EPOCH
@@ -29,7 +29,7 @@ class ConsumerGroupHeartbeatRequest:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the request has every field, as the first one does and each one after an error."""
+        """Return whether the request joins the group or has every field, as after an error."""
         return self.epoch == JOINING_EPOCH or None not in (
             self.rebalance_timeout_ms,
             self.subscribed_topics,
@@ -39,7 +39,7 @@ class ConsumerGroupHeartbeatRequest:
 
 @attrs.frozen(kw_only=True)
 class ConsumerGroupHeartbeatResponse:
-    """The response to a ConsumerGroupHeartbeatRequest; `assignment` is None when it has not changed."""
+    """Answer a ConsumerGroupHeartbeat; `assignment` is None if it has not changed."""
 
     error: ErrorCode = ErrorCode.NONE
     member_id: MemberId = UNKNOWN_MEMBER

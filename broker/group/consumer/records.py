@@ -1,17 +1,17 @@
 """Read and write consumer group records of `__consumer_offsets` in Kafka's binary form.
 
-What it decides: how a coordinator remembers a consumer group (KIP-848), and so how another goes on with it.
+What it decides: how a coordinator stores a consumer group (KIP-848), and so how another coordinator restores it.
 
 Goals, most important first:
-1. Whoever applies the records of all changes in order has the group again.
+1. Applying the records of all changes in order restores the group.
 2. Keys and values are those that Kafka 4.0 writes, in the order in which Kafka writes them.
 
-Constraints: a change is written as a whole, in one batch. Topics are told by their ids; an id that the reader does not
-know, as its topic is gone, is left out of what is read.
+Constraints: a change is written as a whole, in one batch. Records name topics by their ids; a reader leaves out an
+unknown id, as its topic was deleted.
 
 How: six kinds of keys, by version: 3 the group's epoch, 4 its topics and their partition counts, 5 a member and what it
-subscribes to, 6 the target's epoch, 7 a member's target, 8 what a member holds. The newest value of a key holds, and
-null removes. A member that goes leaves three tombstones: what it holds, its target, itself.
+subscribes to, 6 the target's epoch, 7 a member's target, 8 a member's current assignment. The newest value of a key is
+valid; null removes the key. A member that leaves causes three tombstones: its assignment, its target, the member.
 
 Example: the first member of a group makes records of versions 5, 4, 3, 7, 6 and 8.
 
@@ -55,7 +55,7 @@ _STATES: Final = (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS, MemberSt
 
 @attrs.frozen
 class ConsumerGroupKey:
-    """A record's key: the group, the kind of record as `version`, and the member id for records of one member."""
+    """Hold a record's key: group, kind of record (`version`), and member id if the record is about one member."""
 
     version: int
     group_id: str
@@ -69,14 +69,14 @@ class ConsumerGroupKey:
 
 @attrs.frozen
 class ConsumerGroupRecord:
-    """One record; a record without a value is a tombstone."""
+    """Hold a record's key and value; a record without a value is a tombstone."""
 
     key: ConsumerGroupKey
     value: bytes | None
 
 
 class TopicIds:
-    """The ids of the topics that a broker knows, 16 bytes each."""
+    """Map the names of a broker's topics to their ids of 16 bytes, and back."""
 
     def __init__(self, ids: Mapping[str, bytes]) -> None:
         assert all(len(each) == _ID_BYTES for each in ids.values())
@@ -126,7 +126,7 @@ def _changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> Iter
 
 
 def read_consumer_key(data: bytes) -> ConsumerGroupKey | None:
-    """Return the key in `data`; None if it is no consumer group's; raise CorruptDataError when it is damaged."""
+    """Return the consumer group key in `data`, None for any other key; raise CorruptDataError if damaged."""
     reader = ByteReader(data, what="key of __consumer_offsets")
     version = reader.int16()
     if version not in CONSUMER_KEY_VERSIONS:

@@ -1,4 +1,4 @@
-"""Simulate consumers of before 0.9, which coordinated themselves through ZooKeeper: herd effect and split brain."""
+"""Simulate consumers before 0.9, which coordinated themselves through ZooKeeper: herd effect and split brain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run `brokerside groups herd`: what a membership change cost before there was a group coordinator.
+"""Run `brokerside groups herd`, which counts what membership changes cost before the group coordinator (0.9).
 
 What it decides: how the episodes of a ZooKeeper-era group are printed: one column an episode, or JSON with --json.
 
@@ -35,7 +35,7 @@ _DEFAULTS: Final = HerdOptions()
 
 @attrs.frozen(kw_only=True)
 class HerdCommand:
-    """The options of `groups herd`, as they were given."""
+    """Hold the options of `brokerside groups herd`."""
 
     consumers: int
     partitions: int

@@ -1,4 +1,4 @@
-"""Let a ZooKeeper-era group start, grow by one consumer and lose one, and count what each change costs.
+"""Let a ZooKeeper-era group start, gain one consumer and lose one, and count the cost of each change.
 
 What it decides: which changes are compared, in which order.
 
@@ -24,7 +24,7 @@ from broker.group.zookeeper.herd import Herd, HerdOptions, HerdReport
 
 @attrs.frozen(kw_only=True)
 class HerdEpisode:
-    """One change of the group and what it cost; `ownerless_count` counts partitions that nobody owns afterwards."""
+    """Count the cost of one change of a group; `ownerless_count` counts the partitions without an owner afterwards."""
 
     what: str
     report: HerdReport
@@ -32,7 +32,7 @@ class HerdEpisode:
 
 
 def herd_episodes(options: HerdOptions, entropy: RandomSource) -> tuple[HerdEpisode, ...]:
-    """Return the episodes of one group; equal options and an equal generator give equal episodes."""
+    """Return the episodes of one group; equal options and generators give equal episodes."""
     herd = Herd(options, entropy)
     episodes = [_episode(herd, f"{options.consumer_count} start", herd.start())]
     herd.join(_name(options.consumer_count))

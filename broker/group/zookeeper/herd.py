@@ -1,4 +1,4 @@
-"""Simulate a group of consumers of before 0.9: each watches ZooKeeper and decides for itself what to read.
+"""Simulate a group of consumers before 0.9: each consumer watches ZooKeeper and assigns itself partitions.
 
 What it decides: what a membership change costs without a coordinator. Two troubles show:
 
@@ -52,7 +52,7 @@ _TICK: Final = 1
 
 @attrs.frozen(kw_only=True)
 class HerdOptions:
-    """The size of the group, the consumers' settings and the delays; `arrival_ms` is exact, other delays are means.
+    """Set the size of a group, its settings and its delays; `arrival_ms` is exact, other delays are means.
 
     Defaults of the settings are those of Kafka 0.8.2.
     """
@@ -75,7 +75,7 @@ class HerdOptions:
 
 @attrs.frozen(kw_only=True)
 class HerdReport:
-    """What happened until the group settled.
+    """Report the rebalances, conflicts, ZooKeeper requests and time that a group needed to settle.
 
     `unowned_partition_ms` is the time without an owner, summed over the partitions.
 
@@ -108,7 +108,7 @@ class _Consumer:
 
 
 class Herd:
-    """A group of consumers and its ZooKeeper on a virtual clock."""
+    """Simulate a group of consumers and its ZooKeeper on a virtual clock."""
 
     def __init__(self, options: HerdOptions, entropy: RandomSource) -> None:
         self.options = options
@@ -127,14 +127,14 @@ class Herd:
         self._reads = self._writes = 0
 
     def start(self) -> HerdReport:
-        """Start the consumers, `arrival_ms` apart, let the group settle, and return what happened."""
+        """Start the consumers, `arrival_ms` apart, let the group settle, and return the counts."""
         for number in range(self.options.consumer_count):
             name = f"c{number:04d}"
             self._after(number * self.options.arrival_ms, partial(self.join, name))
         return self.settle()
 
     def join(self, name: str) -> None:
-        """Register a consumer, which wakes the others and rebalances."""
+        """Register a consumer; its registration wakes the others, and every consumer rebalances."""
         consumer = _Consumer(Session(name))
         self._consumers[consumer.session] = consumer
         self.nodes.open(consumer.session)
@@ -153,7 +153,7 @@ class Herd:
         self._after(self.options.session_timeout_ms, lambda: self._expire(consumer))
 
     def settle(self) -> HerdReport:
-        """Run until nothing is planned any more, and return what happened since the last report."""
+        """Run until no event is scheduled, and return the counts since the last report."""
         start_ms = self.now_ms
         while self._agenda:
             at_ms, _, action = heapq.heappop(self._agenda)
@@ -175,11 +175,11 @@ class Herd:
         return report
 
     def owners(self) -> dict[int, Session]:
-        """Return the owner of each partition that has one."""
+        """Return the owner of each partition that has an owner."""
         return {partition: c.session for c in self._consumers.values() if c.is_alive for partition in c.owned}
 
     def first_active(self) -> str:
-        """Return the name of the first consumer that lives and has not given up, or of the first that lives."""
+        """Return the first live consumer that has not given up, else the first live consumer."""
         alive = sorted((each.has_failed, each.session) for each in self._consumers.values() if each.is_alive)
         return alive[0][1]
 
@@ -274,7 +274,7 @@ class Herd:
 
 
 def range_of(place: int, consumer_count: int, partition_count: int) -> tuple[int, int]:
-    """Return the first partition and the end (exclusive) of the range of the consumer at `place`, in order of name.
+    """Return the half-open range of partitions of the consumer at index `place` in the order of names.
 
     >>> [range_of(place, 3, 10) for place in range(3)]
     [(0, 4), (4, 7), (7, 10)]
