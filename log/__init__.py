@@ -1,4 +1,4 @@
-"""Bytes in order: one partition's segments on one disk.
+"""Model one partition's log on one disk: batches, segments, indexes, recovery, retention and compaction.
 
 `PartitionLog` is the log, on any `log.storage`; `scan` and `batches_in` read any segment file, `build_batch` makes its
 bytes; `LogDir` is a broker's whole log directory.

@@ -14,31 +14,31 @@ from broker.errors import BrokersideError, CorruptDataError, RefusedError
 
 
 class CorruptBatchError(CorruptDataError):
-    """A batch or message with an impossible size, checksum or magic."""
+    """A batch or message has an impossible size, checksum or magic."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.common.errors.CorruptRecordException"
 
 
 class InvalidRecordError(CorruptDataError):
-    """A batch with a right (or unverified) checksum whose records are malformed."""
+    """The records of a batch with a right (or unverified) checksum are malformed."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.common.InvalidRecordException"
 
 
 class DecompressionError(CorruptDataError):
-    """Compressed records that their codec does not accept, or that grow beyond the limit."""
+    """A codec refuses the compressed records, or they grow beyond the limit."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.common.KafkaException"
 
 
 class UnknownCodecError(CorruptDataError):
-    """Attributes that name a codec Kafka does not know (5, 6 or 7), or zstd before magic 2."""
+    """The attributes name a codec that Kafka does not know (5, 6 or 7), or zstd before magic 2."""
 
     kafka_class: ClassVar[str] = "java.lang.IllegalArgumentException"
 
 
 class StorageError(BrokersideError):
-    """A disk operation failed; whether it took effect is unknown."""
+    """A disk operation failed, with or without effect."""
 
     definite = False
     kafka_class: ClassVar[str] = "org.apache.kafka.common.errors.KafkaStorageException"
@@ -51,7 +51,7 @@ class StorageError(BrokersideError):
 
 
 class MissingFileError(StorageError):
-    """The file or directory is not there; nothing was done."""
+    """The file or directory does not exist; nothing was done."""
 
     definite = True
     kafka_class: ClassVar[str] = "java.nio.file.NoSuchFileException"
@@ -65,25 +65,25 @@ class LockedError(StorageError, RefusedError):
 
 
 class CorruptIndexError(CorruptDataError):
-    """An index with an impossible size, first entry or last entry."""
+    """An index has an impossible size, first entry or last entry."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.storage.internals.log.CorruptIndexException"
 
 
 class CorruptTransactionIndexError(CorruptDataError):
-    """A transaction index entry with an unknown version."""
+    """An entry of a transaction index has an unknown version."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.common.KafkaException"
 
 
 class CorruptSnapshotError(CorruptDataError):
-    """A producer snapshot with an unknown version, a malformed layout or a wrong checksum."""
+    """A producer snapshot has an unknown version, a malformed layout or a wrong checksum."""
 
     kafka_class: ClassVar[str] = "org.apache.kafka.storage.internals.log.CorruptSnapshotException"
 
 
 class CheckpointError(CorruptDataError):
-    """A checkpoint or metadata file that Kafka refuses; `kafka_class` names the exception that Kafka throws."""
+    """Kafka refuses a checkpoint or metadata file; `kafka_class` names the exception that Kafka throws."""
 
     kafka_class: str = "org.apache.kafka.common.errors.KafkaStorageException"
 
@@ -94,55 +94,55 @@ class CheckpointError(CorruptDataError):
 
 
 class IllegalArgumentError(RefusedError):
-    """An argument that Kafka's storage never passes itself, such as an entry for a full index."""
+    """An argument is one that Kafka's storage never passes itself, such as an entry for a full index."""
 
     kafka_class = "java.lang.IllegalArgumentException"
 
 
 class IllegalStateError(RefusedError):
-    """A time index entry with an older timestamp than the last one."""
+    """An entry for a time index has an older timestamp than the last entry."""
 
     kafka_class = "java.lang.IllegalStateException"
 
 
 class InvalidOffsetError(RefusedError):
-    """An index entry whose offset is not above the last entry's."""
+    """An entry for an index has an offset that is not above the last entry's."""
 
     kafka_class = "org.apache.kafka.common.errors.InvalidOffsetException"
 
 
 class IndexOffsetOverflowError(RefusedError):
-    """An offset too far from an index's base offset to be kept in 31 bits."""
+    """An offset is too far from an index's base offset to be stored in 31 bits."""
 
     kafka_class = "org.apache.kafka.storage.internals.log.IndexOffsetOverflowException"
 
 
 class OutOfOrderSequenceError(RefusedError):
-    """A batch of an idempotent producer whose sequence does not follow the last batch's."""
+    """A batch of an idempotent producer has a sequence that does not follow the last batch's."""
 
     kafka_class = "org.apache.kafka.common.errors.OutOfOrderSequenceException"
 
 
 class InvalidProducerEpochError(RefusedError):
-    """A batch or marker of an outdated producer epoch."""
+    """A batch or marker has an outdated producer epoch."""
 
     kafka_class = "org.apache.kafka.common.errors.InvalidProducerEpochException"
 
 
 class InvalidTxnStateError(RefusedError):
-    """A non-transactional batch from a producer with an open transaction."""
+    """A producer with an open transaction sends a non-transactional batch."""
 
     kafka_class = "org.apache.kafka.common.errors.InvalidTxnStateException"
 
 
 class TransactionCoordinatorFencedError(RefusedError):
-    """A transaction marker of an outdated coordinator epoch."""
+    """A transaction marker has an outdated coordinator epoch."""
 
     kafka_class = "org.apache.kafka.common.errors.TransactionCoordinatorFencedException"
 
 
 class SegmentOffsetOverflowError(RefusedError):
-    """An offset too far from a segment's base to be appended to it, or found in it."""
+    """An offset is too far from a segment's base offset to be appended to the segment, or found in it."""
 
     kafka_class = "org.apache.kafka.storage.internals.log.LogSegmentOffsetOverflowException"
 
@@ -155,43 +155,43 @@ class SegmentOffsetOverflowError(RefusedError):
 
 
 class OffsetOutOfRangeError(RefusedError):
-    """An offset outside the log, or an invalid new log start offset."""
+    """An offset lies outside the log, or a new log start offset is invalid."""
 
     kafka_class = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
 
 
 class OffsetsOutOfOrderError(RefusedError):
-    """A replicated record set whose offsets do not ascend."""
+    """The offsets of a replicated record set do not ascend."""
 
     kafka_class = "kafka.common.OffsetsOutOfOrderException"
 
 
 class UnexpectedAppendOffsetError(RefusedError):
-    """A replicated record set that begins below the log end offset."""
+    """A replicated record set begins below the log end offset."""
 
     kafka_class = "kafka.common.UnexpectedAppendOffsetException"
 
 
 class RecordTooLargeError(RefusedError):
-    """A batch larger than max.message.bytes."""
+    """A batch is larger than max.message.bytes."""
 
     kafka_class = "org.apache.kafka.common.errors.RecordTooLargeException"
 
 
 class RecordBatchTooLargeError(RefusedError):
-    """A record set larger than segment.bytes."""
+    """A record set is larger than segment.bytes."""
 
     kafka_class = "org.apache.kafka.common.errors.RecordBatchTooLargeException"
 
 
 class InvalidAppendError(RefusedError):
-    """A record set that a leader rejects for its offsets, counts, magic or control bit."""
+    """A leader rejects a record set for its offsets, counts, magic or control bit."""
 
     kafka_class = "org.apache.kafka.common.InvalidRecordException"
 
 
 class RecordValidationError(RefusedError):
-    """Records that a leader rejects: without the required key, or with a time out of range.
+    """A leader rejects records without the required key, or with a timestamp out of range.
 
     `record_indexes` are the places of those records in their batch; `has_invalid_timestamp` says that a time is wrong.
     """
@@ -205,18 +205,18 @@ class RecordValidationError(RefusedError):
 
 
 class UnsupportedForMessageFormatError(RefusedError):
-    """A field or record that the message format of the log cannot hold."""
+    """A field or record does not fit the message format of the log."""
 
     kafka_class = "org.apache.kafka.common.errors.UnsupportedForMessageFormatException"
 
 
 class InconsistentTopicIdError(RefusedError):
-    """An attempt to open a log with another topic's id."""
+    """A log is opened with another topic's id."""
 
     kafka_class = "org.apache.kafka.common.errors.InconsistentTopicIdException"
 
 
 class SegmentExistsError(RefusedError):
-    """A new segment at an offset at which a non-empty segment exists, or below the last one."""
+    """A new segment would begin where a non-empty segment exists, or below the last segment."""
 
     kafka_class = "org.apache.kafka.common.KafkaException"

@@ -44,7 +44,7 @@ _FORMAT_VERSIONS: Final = ((11, 2), (10, 1))  # Since 0.11 batches of magic 2 ar
 
 @attrs.frozen(kw_only=True)
 class LogConfig:
-    """The settings of one log: sizes in bytes, durations in ms, retention -1 for no limit."""
+    """Hold the settings of one log: sizes in bytes, durations in ms, retention -1 for no limit."""
 
     segment_size_bytes: SizeBytes = attrs.field(default=SizeBytes(GIB))
     segment_ms: DurationMs = attrs.field(default=DurationMs(7 * DAY_MS))
@@ -74,12 +74,12 @@ class LogConfig:
 
     @property
     def segment_ms_max(self) -> DurationMs:
-        """Age in ms at which a segment is rolled; in a compacted log max.compaction.lag.ms may lower it."""
+        """Return the age in ms at which a segment is rolled; max.compaction.lag.ms may lower it in a compacted log."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms
 
     @property
     def stamps_log_append_time(self) -> bool:
-        """Whether the leader's clock stamps the records (LogAppendTime), not the producer."""
+        """Return whether the leader sets the timestamps of records (LogAppendTime), not the producer."""
         return self.timestamp_type == LOG_APPEND_TIME
 
     @classmethod

@@ -69,7 +69,7 @@ class DuplicateLogError(UsageError):
 
 @attrs.frozen(kw_only=True)
 class LogDirOptions:
-    """Options for loading a log directory: topic settings, and the test for stray logs."""
+    """Set how to load a log directory: topic settings, and the test for stray logs."""
 
     config: LogConfig = attrs.field(factory=LogConfig)
     topic_configs: Mapping[str, LogConfig] = attrs.field(factory=dict)
@@ -82,14 +82,14 @@ class LogDirOptions:
 
 @attrs.frozen
 class LogToDelete:
-    """A log whose directory has been renamed for deletion, and the time of the renaming."""
+    """Hold a log whose directory has been renamed for deletion, and the time of the renaming."""
 
     log: PartitionLog
     since_ms: TimeMs
 
 
 class LogDir:
-    """One log directory: every partition's log in it, the four checkpoints and the clean-shutdown marker."""
+    """Manage one log directory: every partition's log in it, the four checkpoints and the clean-shutdown marker."""
 
     def __init__(self, storage: Storage, options: LogDirOptions, entropy: RandomSource) -> None:
         self.storage = storage
@@ -122,22 +122,22 @@ class LogDir:
 
     @property
     def logs(self) -> Mapping[TopicPartition, PartitionLog]:
-        """The current logs, by partition."""
+        """Return the current logs, by partition."""
         return MappingProxyType(self._logs)
 
     @property
     def future_logs(self) -> Mapping[TopicPartition, PartitionLog]:
-        """The future logs: replicas that are being copied into this directory."""
+        """Return the future logs: replicas that are being copied into this directory."""
         return MappingProxyType(self._future_logs)
 
     @property
     def stray_logs(self) -> Mapping[TopicPartition, PartitionLog]:
-        """The logs of replicas that this broker no longer hosts; nothing deletes them."""
+        """Return the logs of replicas that this broker no longer hosts; nothing deletes them."""
         return MappingProxyType(self._stray_logs)
 
     @property
     def logs_to_delete(self) -> tuple[LogToDelete, ...]:
-        """The logs whose directories `run_scheduled` will remove, in order of removal."""
+        """Return the logs whose directories `run_scheduled` will remove, in order of removal."""
         return tuple(self._to_delete)
 
     def create_log(
@@ -194,7 +194,7 @@ class LogDir:
         return log.directory
 
     def truncate_to(self, offsets: Mapping[TopicPartition, Offset], *, now_ms: TimeMs) -> None:
-        """Truncate the named logs to their offsets, and write the recovery points if a log was cut."""
+        """Truncate the named logs to their offsets; write the recovery points if any log became shorter."""
         was_cut = False
         for partition in sorted(offsets):
             if partition in self._logs:

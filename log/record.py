@@ -48,7 +48,7 @@ _MARKER_VALUE: Final = struct.Struct(">hi")
 
 
 class TimestampType(enum.Enum):
-    """The source of a timestamp, the producer or the broker; the value is Kafka's name."""
+    """List the sources of a timestamp, producer or broker; the value is Kafka's name."""
 
     NO_TIMESTAMP_TYPE = "NoTimestampType"
     """Magic 0, which has none."""
@@ -60,14 +60,14 @@ class TimestampType(enum.Enum):
 
 @value
 class TimestampOffset:
-    """A timestamp in milliseconds, -1 for none, and an offset."""
+    """Hold a timestamp in milliseconds, -1 for none, and an offset."""
 
     timestamp: int
     offset: int
 
 
 class ControlType(enum.IntEnum):
-    """The type of a control record; the value is Kafka's number."""
+    """List the types of control records; the value is Kafka's number."""
 
     ABORT = 0
     COMMIT = 1
@@ -82,7 +82,7 @@ class ControlType(enum.IntEnum):
 
 @attrs.frozen
 class Header:
-    """The name and value of a record header. Names that are not UTF-8 contain U+FFFD, as in Kafka."""
+    """Hold the name and value of a record header; names that are not UTF-8 contain U+FFFD, as in Kafka."""
 
     name: str
     value: bytes | None
@@ -90,7 +90,7 @@ class Header:
 
 @value
 class Record:
-    """A record as a reader returns it; `sequence` is -1 without a producer id."""
+    """Hold a record as readers return it; `sequence` is -1 without a producer id."""
 
     offset: Offset
     timestamp: TimeMs
@@ -102,22 +102,22 @@ class Record:
 
 @attrs.frozen
 class EndTransactionMarker:
-    """The outcome of a transaction, and the epoch of the coordinator that wrote the marker."""
+    """Hold the outcome of a transaction, and the epoch of the coordinator that wrote the marker."""
 
     control_type: ControlType
     coordinator_epoch: int
 
     def key(self) -> bytes:
-        """Return the key of the control record."""
+        """Return the bytes of the control record's key."""
         return _CONTROL_KEY.pack(CONTROL_VERSION, self.control_type)
 
     def value(self) -> bytes:
-        """Return the value of the control record."""
+        """Return the bytes of the control record's value."""
         return _MARKER_VALUE.pack(CONTROL_VERSION, self.coordinator_epoch)
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """Return the sequence number `increment` records later: after 2147483647 comes 0."""
+    """Return the sequence number `increment` records later; 0 follows 2147483647."""
     if sequence > INT32_MAX - increment:
         return increment - (INT32_MAX - sequence) - 1
     return sequence + increment

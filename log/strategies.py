@@ -47,7 +47,7 @@ EDGES: Final = (0, 1, 2**31 - 1, 2**31, OFFSET_MAX)
 
 @attrs.frozen
 class Written:
-    """An encoded batch and the records that a reader must find in it."""
+    """Hold an encoded batch and the records that a reader must find in it."""
 
     spec: BatchSpec
     records: tuple[Record, ...]

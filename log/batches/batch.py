@@ -33,7 +33,7 @@ NO_LEADER_EPOCH: Final = LeaderEpoch(-1)
 
 
 class RecordBatch(abc.ABC):
-    """A batch of magic 2, or a message of magic 0 or 1: plain, or a compressed wrapper.
+    """Define the interface of a batch: magic 2, or a message of magic 0 or 1, plain or a compressed wrapper.
 
     `data` are its bytes and nothing else, `position` is where it stood in its file, `source` names that file in errors.
     Absent numbers are -1.
@@ -89,7 +89,7 @@ class RecordBatch(abc.ABC):
     @property
     @abc.abstractmethod
     def last_offset_delta(self) -> int:
-        """Return `last_offset` less `base_offset`."""
+        """Return `last_offset` minus `base_offset`."""
 
     @property
     @abc.abstractmethod
@@ -134,7 +134,7 @@ class RecordBatch(abc.ABC):
     @property
     @abc.abstractmethod
     def delete_horizon_ms(self) -> TimeMs | None:
-        """Return when the cleaner may remove tombstones and markers, in milliseconds; None until it sets that."""
+        """Return when the cleaner may remove tombstones and markers, in milliseconds; None until the cleaner set it."""
 
     @property
     def size_bytes(self) -> SizeBytes:
@@ -165,7 +165,7 @@ class RecordBatch(abc.ABC):
             raise self.placed(error) from None
 
     def corrupt(self, what: str) -> CorruptBatchError:
-        """Return a CorruptBatchError that says `what` is wrong, with the batch's source and position."""
+        """Return a CorruptBatchError with the message `what`, and the batch's source and position."""
         return CorruptBatchError(what, source=self.source, position=self.position)
 
     def placed(self, error: CorruptDataError) -> CorruptDataError:

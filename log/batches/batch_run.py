@@ -20,7 +20,7 @@ from log.record import TimestampOffset
 
 @attrs.frozen(eq=False)
 class BatchRun:
-    """B consecutive batches in `data`: end positions, last offsets and largest timestamps, int64[B] each."""
+    """Hold B consecutive batches in `data`, with end positions, last offsets and largest timestamps as int64[B]."""
 
     data: memoryview
     ends: Int64Array

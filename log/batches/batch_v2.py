@@ -65,7 +65,7 @@ _NO_CODEC: Final = Codec.NONE
 
 
 class BatchHeader(NamedTuple):
-    """The header's fields as stored, named as in `HEADER_FIELDS` and in the same order."""
+    """Hold a header's fields as stored; names and order are those of `HEADER_FIELDS`."""
 
     base_offset: int
     length: int
@@ -86,7 +86,7 @@ assert BatchHeader._fields == tuple(name for name, _ in HEADER_FIELDS)
 
 
 class BatchV2(RecordBatch):
-    """A batch of magic 2; the file reader also reads a batch of a larger magic as magic 2."""
+    """Read a batch of magic 2; the file reader also reads a batch of a larger magic as magic 2."""
 
     __slots__ = (
         "attributes",
@@ -169,7 +169,7 @@ class BatchV2(RecordBatch):
 
     @property
     def delete_horizon_ms(self) -> TimeMs | None:
-        """Return when the cleaner may remove tombstones and markers, in milliseconds; None until it sets that."""
+        """Return when the cleaner may remove tombstones and markers, in milliseconds; None until the cleaner set it."""
         return TimeMs(self.base_timestamp) if self.attributes & DELETE_HORIZON_BIT else None
 
     def is_valid(self) -> bool:
@@ -212,7 +212,7 @@ class BatchV2(RecordBatch):
         return columns
 
     def records_one_by_one(self) -> tuple[Record, ...]:
-        """Return the same as `records`, read without the kernel: slower, with errors that say what is wrong."""
+        """Return the records as `records` does, without the kernel: slower, but an error names the damaged field."""
         if self._is_empty():
             return ()
         payload = bytes(self.payload())

@@ -56,7 +56,7 @@ RUN_BYTES: Final = 2 * MIB
 
 @attrs.frozen(eq=False)
 class PlainColumns:
-    """N records without headers: positions and sizes of their keys and values in `data`, size -1 for null."""
+    """Hold N records without headers: positions and sizes of their keys and values in `data`, size -1 for null."""
 
     data: ByteArray
     timestamps: Int64Array

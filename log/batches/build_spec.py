@@ -34,7 +34,7 @@ _NO_TIMESTAMP_TYPE: Final = TimestampType.NO_TIMESTAMP_TYPE  # Named once, as in
 
 @value
 class BatchSpec:
-    """The header fields of a batch to be built. Absent numbers are -1."""
+    """Hold the header fields of a batch to be built; -1 stands for an absent number."""
 
     base_offset: Offset = FIRST_OFFSET
     magic: int = 2
@@ -55,7 +55,7 @@ class BatchSpec:
 
 
 def spec_of(batch: RecordBatch) -> BatchSpec:
-    """Return the BatchSpec from which a batch like `batch` can be built; may raise for a damaged wrapper."""
+    """Return the BatchSpec that builds a batch like `batch`; may raise CorruptDataError for a damaged wrapper."""
     is_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
     return BatchSpec(
         base_offset=batch.base_offset,

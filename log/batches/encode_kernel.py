@@ -76,7 +76,7 @@ def is_inside(data_size: int, start: int, size: int) -> bool:
 
 @compiled_with(zigzag, number_size, field_size, body_size, is_inside, allocates=False)
 def measure_batches(fields: Fields, data_size: int, per_batch: int, ends: Int64Array) -> int:
-    """Fill `ends` int64[B] with the position at which each batch's records end, written without gaps.
+    """Fill `ends` int64[B] with the end position of each batch's records in the output, written without gaps.
 
     Return the first record with a key or value outside the `data_size` bytes of data, -1 if there is none.
     """

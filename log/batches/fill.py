@@ -33,7 +33,7 @@ RECORD_BYTES_MIN: Final = 7  # Length, attributes, two deltas, two sizes and a c
 
 @attrs.define(eq=False)
 class ColumnFill:
-    """Reads the records of batches of magic 2 chunk by chunk; one buffer holds all payloads."""
+    """Read the records of batches of magic 2 chunk by chunk; one buffer holds all payloads."""
 
     data: ByteArray
     batches: HeaderColumns
@@ -49,7 +49,7 @@ class ColumnFill:
 
     @property
     def broken_batch(self) -> int | None:
-        """Return the row of the damaged batch at which reading stopped, if any."""
+        """Return the row of the damaged batch at which reading stopped; None without damage."""
         is_broken = not self.is_done and self.state[kernel.NEXT_POSITION] == kernel.BROKEN
         return int(self.state[kernel.BATCH]) if is_broken else None
 
@@ -59,7 +59,7 @@ class ColumnFill:
         self.state[:] = (self.state[kernel.BATCH] + 1, 0, 0)
 
     def next_columns(self, rows_max: int = ROWS_MAX) -> RecordColumns:
-        """Return the next rows, up to a damaged batch or until the columns are full."""
+        """Return the next records as columns: as many as fit, up to the next damaged batch."""
         row_count = self._row_count(rows_max)
         wide = self.memory.int64_table(kernel.WIDE_COUNT, row_count)
         narrow = self.memory.int32_table(kernel.NARROW_COUNT, row_count)

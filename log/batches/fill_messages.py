@@ -24,7 +24,7 @@ from log.record import int64
 
 @attrs.frozen
 class MessageSet:
-    """A set of messages: its position in the buffer, and the offsets and times its wrapper gives it."""
+    """Hold the position of a set of messages in a buffer, and the offsets and times given by the wrapper."""
 
     start_position: int
     end_position: int
@@ -40,7 +40,7 @@ class MessageSet:
 def columns_of_set(
     data: ByteArray, batches: HeaderColumns, spec: MessageSet, rows_max: int = ROWS_MAX
 ) -> Iterator[RecordColumns] | None:
-    """Return an iterator over the messages as columns, or None for an empty or damaged set."""
+    """Return an iterator over the messages as columns; None if the set is empty or damaged."""
     count, last_inner, position = kernel.measure(data, spec.start_position, spec.end_position)
     if position == kernel.BROKEN or count == 0:
         return None

@@ -44,7 +44,7 @@ def scan_headers(
 def header_chunks(
     data: BytesLike, *, start_position: int = 0, end_position: int | None = None, reader: BatchReader = BatchReader.FILE
 ) -> Iterator[HeaderColumns]:
-    """Yield in bounded pieces the headers that `scan_headers` returns at once, for files of any size."""
+    """Yield the headers of `scan_headers` in bounded pieces, for files of any size."""
     array = as_array(data)
     end = len(array) if end_position is None else end_position
     position = start_position

@@ -45,7 +45,7 @@ def as_array(data: BytesLike) -> ByteArray:
 def walk(
     array: ByteArray, start: int, end: int, is_file_reader: bool, memory: ColumnMemory | None = None
 ) -> HeaderColumns:
-    """Return the headers in a piece of about `CHUNK_BYTES` from `start` on, stored in `memory`."""
+    """Return the headers of about `CHUNK_BYTES` bytes from `start` on, stored in `memory`."""
     memory = ColumnMemory() if memory is None else memory
     rows = memory.int64_table(kernel.ROW_COUNT, min(BATCHES_MAX, (end - start) // 26 + 1))
     span = np.array((start, end, start + CHUNK_BYTES), np.int64)

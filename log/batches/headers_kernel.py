@@ -1,4 +1,4 @@
-"""Read batch headers of a file into rows of numbers, in one compiled walk from size to size.
+"""Read batch headers of a file into rows of numbers, in one compiled pass.
 
 What it decides: where batches begin and what their headers say, without looking at records or checksums.
 
@@ -84,7 +84,7 @@ def signed64(data: ByteArray, position: int) -> np.int64:
 
 
 def check(data: ByteArray, position: int, end: int, is_file_reader: bool) -> int:
-    """Return ROWS_FULL if a whole batch begins at `position`, else the code of the damage."""
+    """Return ROWS_FULL if a whole batch begins at `position`, else the code of the damage there."""
     left = end - position
     if left < ENTRY_BYTES or (is_file_reader and left <= BYTES_UP_TO_MAGIC):
         return AT_END if left <= 0 else TORN_TAIL

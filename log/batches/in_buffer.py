@@ -40,7 +40,7 @@ BYTES_UP_TO_MAGIC: Final = 17
 
 
 class BatchReader(enum.Enum):
-    """Selects which of Kafka's two batch readers is imitated: over files or over memory."""
+    """Select which of Kafka's two batch readers is imitated: over files or over memory."""
 
     FILE = "FileRecords"
     """Ends where 17 bytes or fewer are left, accepts any magic."""

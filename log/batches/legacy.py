@@ -50,7 +50,7 @@ assert MESSAGE_BYTES_MIN == {0: 14, 1: 22}
 
 
 class LegacyBatch(RecordBatch):
-    """One message of magic 0 or 1, plain or a wrapper; the file reader reads a negative magic as 1."""
+    """Read one message of magic 0 or 1, plain or a wrapper; the file reader reads a negative magic as 1."""
 
     __slots__ = ("attributes_field", "crc_field", "last", "magic_field", "time")
 
@@ -114,7 +114,7 @@ class LegacyBatch(RecordBatch):
 
     @property
     def last_offset_delta(self) -> int:
-        """Return `last_offset` less `base_offset`."""
+        """Return `last_offset` minus `base_offset`."""
         return self.last_offset - self.base_offset
 
     @property

@@ -1,4 +1,4 @@
-"""Reuse the memory of columns once nobody references them any more.
+"""Reuse the memory of columns that no caller references any more.
 
 What it decides: when an array may be written over. The system hands out new memory page by page, each with a fault and
 four kibibytes of zeros: a scan that takes new memory for each chunk spends more on that than on the records.
@@ -33,7 +33,7 @@ SPARE_SHARE: Final = 8
 
 
 class ColumnMemory:
-    """The buffers of one scan, for use by one thread."""
+    """Keep the buffers of one scan, for use by one thread."""
 
     __slots__ = ("_buffers",)
 

@@ -1,4 +1,4 @@
-"""Define Message, the positions of the parts of one message of magic 0 or 1.
+"""Define Message, which holds the positions of the parts of one message of magic 0 or 1.
 
 Source: ours.
 """
@@ -13,7 +13,7 @@ from broker.units import TimeMs
 
 @attrs.frozen
 class Message:
-    """One plain message: the positions of its parts in a buffer. Sizes are -1 for null."""
+    """Hold the positions of the parts of one plain message in a buffer; sizes are -1 for null."""
 
     offset: Offset
     timestamp: TimeMs

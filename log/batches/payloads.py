@@ -29,7 +29,7 @@ ROOM_BYTES_MIN: Final = 128 * KIB
 
 
 class Payloads:
-    """One buffer that is filled with decompressed records batch by batch."""
+    """Collect decompressed records batch by batch in one buffer."""
 
     __slots__ = ("_data", "_ends", "_memory", "_size_bytes", "_view")
 
@@ -42,7 +42,7 @@ class Payloads:
 
     @property
     def room(self) -> memoryview:
-        """Return the free rest of the buffer, for the next batch's records."""
+        """Return the free rest of the buffer, in which to put the next batch's records."""
         return self._view[self._size_bytes :]
 
     @property

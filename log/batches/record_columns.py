@@ -40,7 +40,7 @@ ByteArray: TypeAlias = NDArray[np.uint8]
 
 @attrs.frozen
 class Damage:
-    """An unreadable place in a file: a reader skips `size_bytes` from `position` on, or stops there."""
+    """Describe an unreadable place in a file: a reader skips `size_bytes` from `position` on, or stops there."""
 
     error: CorruptDataError
     """What raising it would say."""
@@ -53,7 +53,7 @@ class Damage:
 
     @property
     def what(self) -> str:
-        """Return the description of the damage."""
+        """Return a description of the damage."""
         return self.error.what
 
     @property
@@ -64,7 +64,7 @@ class Damage:
 
 @attrs.frozen(eq=False)
 class HeaderColumns:
-    """The headers of B consecutive batches, one row a batch. Absent numbers are -1.
+    """Hold the headers of B consecutive batches, one row per batch; -1 stands for an absent number.
 
     Of a message of magic 0 or 1, `base_offset` is the offset field, so a wrapper's last offset; `record_count` is 1.
     """
@@ -118,7 +118,7 @@ class HeaderColumns:
 
 @attrs.frozen(eq=False)
 class RecordColumns:
-    """N records as columns, in the order of the log. Sizes are -1 for null.
+    """Hold N records as columns, in the order of the log; sizes are -1 for null.
 
     Positions point into `data`: the scanned bytes themselves where the batch is not compressed, else a buffer
     that holds the decompressed records of this chunk. All rows of one chunk point into the same `data`.

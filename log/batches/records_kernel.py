@@ -98,7 +98,7 @@ def int32(data: ByteArray, position: int, end: int) -> tuple[np.int64, int]:
 
 
 def field(data: ByteArray, position: int, end: int) -> tuple[np.int64, int, int]:
-    """Return (size, -1 for null; position of the bytes; position after them), or BROKEN as the last."""
+    """Return (size, start, end) of the key, value or header at `position`: size -1 is null, end BROKEN is damage."""
     size, start = int32(data, position, end)
     if start == BROKEN or size > end - start:
         return size, start, BROKEN
@@ -108,7 +108,7 @@ def field(data: ByteArray, position: int, end: int) -> tuple[np.int64, int, int]
 
 
 def headers_end(data: ByteArray, position: int, end: int, count: int) -> int:
-    """Return the position after `count` headers, or BROKEN."""
+    """Return the position after `count` record headers, or BROKEN."""
     for _ in range(count):  # Each reads at least two bytes.
         size, _start, position = field(data, position, end)
         if position == BROKEN or size < 0:
@@ -156,7 +156,7 @@ def fill_record(data: ByteArray, position: int, end: int, wide: Int64Array, narr
 
 @compiled_with(number, signed, int32, field, headers_end, fill_record, allocates=False)
 def fill_rows(data: ByteArray, plan: Int64Array, state: Int64Array, wide: Int64Array, narrow: Int32Array) -> int:
-    """Fill columns with records, from `state` on; return how many rows were filled.
+    """Fill columns with records, from `state` on; return the number of rows filled.
 
     `data` uint8[N], `plan` int64[PLAN_ROW_COUNT, B], `wide` int64[WIDE_COUNT, R], `narrow` int32[NARROW_COUNT, R].
     Afterwards `state[BATCH]` is B when all is done, else the batch to go on with, its `state[NEXT_POSITION]` being

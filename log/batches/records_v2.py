@@ -1,4 +1,4 @@
-"""Read the records of a batch of magic 2 as objects, one by one or many at once.
+"""Read the records of a batch of magic 2 as objects.
 
 What it decides: what the bytes of records say, in two ways that answer alike. Reading one after the other is plain, has
 words for what is wrong and is the twin of the kernel `log.batches.records_kernel`; many at once is that kernel, for
@@ -37,7 +37,7 @@ NO_HEADERS: Final[tuple[Header, ...]] = ()
 
 
 def read_many(payload: bytes, batch: RecordBatch) -> tuple[Record, ...] | None:
-    """Return the records of a decompressed payload, or None for damage, which `read_records` explains."""
+    """Return the records of a decompressed payload; None if it is damaged, as `read_records` then explains."""
     plan = (
         0,
         len(payload),

@@ -1,4 +1,4 @@
-"""Rewrite a batch as the cleaner does: without records, or with fewer.
+"""Rewrite a batch as the cleaner does: with fewer records, or with none.
 
 What it decides: which fields survive when records are taken out of a batch.
 

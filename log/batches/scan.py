@@ -61,7 +61,7 @@ SEARCH_BYTES_MAX: Final = 256 * MIB
 
 @attrs.frozen
 class ScanOptions:
-    """Options of a scan: what it checks, whether it reads on after damage, and its memory limit."""
+    """Set what a scan checks, whether it continues after damage, and how much memory it uses."""
 
     check_crc: bool = True
     keep_going: bool = False
@@ -82,7 +82,7 @@ def scan(
     options: ScanOptions = DEFAULT_OPTIONS,
     source: str = "",
 ) -> Iterator[RecordColumns]:
-    """Yield the records of a file as columns, a bounded number at a time.
+    """Yield the records of a file as columns, a bounded number of records at a time.
 
     Raises CorruptDataError (a subclass with `kafka_class`, position and `source`) at the first damage, after all that
     stands before it was yielded. With `keep_going` nothing is raised: `damages` of a chunk lists the damage skipped

@@ -45,7 +45,7 @@ _V1_TIMESTAMP_AT: Final = 18
 
 @value
 class Stamp:
-    """The fields that a leader writes into the header of a batch."""
+    """Hold the fields that a leader writes into the header of a batch."""
 
     last_offset: Offset
     leader_epoch: LeaderEpoch

@@ -1,4 +1,4 @@
-"""`brokerside log compact`: compact partitions once, as a broker's cleaner does.
+"""Run `brokerside log compact`, which compacts partitions once, as a broker's cleaner does.
 
 Source: ours.
 """
@@ -20,7 +20,7 @@ from log.tools.rework_plan import Rework
 
 @attrs.frozen(kw_only=True)
 class CompactCommand(ReworkOptions):
-    """Options of `brokerside log compact`: the partitions, the active segment, and the memory of the offset map."""
+    """Hold the options of `brokerside log compact`: partitions, active segment, and memory of the offset map."""
 
     include_active: bool
     map_size: str

@@ -1,4 +1,4 @@
-"""`brokerside log dump`: print the contents of files, or write them as Parquet tables.
+"""Run `brokerside log dump`, which prints the contents of files or writes them as Parquet tables.
 
 Constraints: text lines are those of Kafka's tool. Tables need pyarrow, which only `brokerside` brings along: it passes
 the writer in the context's object.
@@ -35,7 +35,7 @@ TableWriter: TypeAlias = Callable[[Sequence[SourceFolder], Path, Problems, Advan
 
 @attrs.frozen(kw_only=True)
 class DumpCommand(DumpOptions):
-    """Options of `brokerside log dump`: the files to read, their decoding, and the output."""
+    """Hold the options of `brokerside log dump`: the files to read, their decoding, and the output."""
 
     paths: tuple[Path, ...]
     as_json: bool

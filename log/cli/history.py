@@ -1,4 +1,4 @@
-"""`brokerside log history`: print the events of a cluster, read from its metadata log.
+"""Run `brokerside log history`, which prints the events of a cluster, read from its metadata log.
 
 Source: ours.
 """
@@ -24,7 +24,7 @@ from log.tools.sources import metadata_files
 
 @attrs.frozen(kw_only=True)
 class HistoryCommand:
-    """Options of `brokerside log history`: the metadata log and the topics to print (none named: all topics)."""
+    """Hold the options of `brokerside log history`: the metadata log, and the topics to print (none: all)."""
 
     path: Path
     topics: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The command group `brokerside log`: read, check, measure and rework log files without a broker.
+"""Define the command group `brokerside log`, which reads, checks and reworks log files without a broker.
 
 What it decides: which commands there are. Each is a module of its own, imported when the command is called, so that
 `--help` of the group imports none of them.

@@ -1,4 +1,4 @@
-"""`brokerside log recover`: recover partitions as a broker does after a crash.
+"""Run `brokerside log recover`, which recovers partitions as a broker does after a crash.
 
 Source: ours.
 """
@@ -18,7 +18,7 @@ from log.tools.rework_plan import Rework
 
 @attrs.frozen(kw_only=True)
 class RecoverCommand(ReworkOptions):
-    """Options of `brokerside log recover`: the partitions and the recovery point (None: the checkpoint's)."""
+    """Hold the options of `brokerside log recover`: partitions, recovery point (None: the checkpoint's)."""
 
     recovery_point: int | None
 

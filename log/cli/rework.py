@@ -28,7 +28,7 @@ from log.tools.sources import expand_all
 
 @attrs.frozen(kw_only=True)
 class ReworkOptions:
-    """Options of both commands: partitions, place of the output, topic settings, current time."""
+    """Hold the options of `compact` and `recover`: partitions, output directory, topic settings, current time."""
 
     paths: tuple[Path, ...]
     out: Path | None

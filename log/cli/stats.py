@@ -1,4 +1,4 @@
-"""`brokerside log stats`: measure the contents of logs and estimate the bytes that compaction would save.
+"""Run `brokerside log stats`, which measures logs and estimates the bytes that compaction would save.
 
 Source: ours.
 """
@@ -29,7 +29,7 @@ from log.tools.stats_rows import compaction_json, compaction_row, segment_json, 
 
 @attrs.frozen(kw_only=True)
 class StatsCommand:
-    """Options of `brokerside log stats`: the files to measure and the form of the output."""
+    """Hold the options of `brokerside log stats`: the files to measure and the form of the output."""
 
     paths: tuple[Path, ...]
     total_only: bool

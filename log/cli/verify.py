@@ -1,4 +1,4 @@
-"""`brokerside log verify`: check whether files are damaged.
+"""Run `brokerside log verify`, which checks whether files are damaged.
 
 Source: ours.
 """
@@ -22,7 +22,7 @@ from log.tools.verify import verify
 
 @attrs.frozen(kw_only=True)
 class VerifyCommand:
-    """Options of `brokerside log verify`: the files to check and the form of the output."""
+    """Hold the options of `brokerside log verify`: the files to check and the form of the output."""
 
     paths: tuple[Path, ...]
     keep_going: bool

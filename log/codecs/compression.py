@@ -62,7 +62,7 @@ ZSTD_STEP_BYTES: Final = 256  # Four bytes can stand for a block of 128 KiB, so 
 
 
 class Codec(enum.IntEnum):
-    """The compression codec of a batch; the value is its number in the attributes."""
+    """List the compression codecs; the value is a codec's number in a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -106,7 +106,7 @@ def codec_of(attributes: int) -> Codec:
 
 
 def compress(codec: Codec, data: bytes | memoryview, *, magic: int = 2, level: int | None = None) -> bytes:
-    """Return `data` compressed; `level` is gzip's or zstd's, None means Kafka's default."""
+    """Return `data` compressed; `level` is the level of gzip or zstd, None the level that Kafka uses by default."""
     if codec is Codec.GZIP:
         member = bytearray(zlib.compress(data, GZIP_LEVEL if level is None else level, GZIP_WINDOW))
         member[GZIP_SYSTEM_AT] = GZIP_SYSTEM_UNKNOWN

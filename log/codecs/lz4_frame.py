@@ -62,7 +62,7 @@ class _Block(NamedTuple):
 
 
 def frame_bytes_max(size_bytes: int) -> int:
-    """Return the size of the room that `compress_frame_into` needs for so many bytes, in bytes."""
+    """Return the size in bytes of the buffer that `compress_frame_into` needs for `size_bytes` bytes."""
     block_count = -(-size_bytes // BLOCK_SIZE_BYTES)
     return len(KAFKA_HEADER) + block_count * (_SIZE.size + BLOCK_SIZE_BYTES) + PACKED_BYTES_MAX
 

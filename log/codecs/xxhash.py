@@ -50,7 +50,7 @@ def word(data: ByteArray, position: int) -> int:
 
 
 def stripe(lane: int, value: int) -> int:
-    """Return a lane after one word is mixed in; products are split, as int64 cannot hold them whole."""
+    """Return a lane of XXH32 after mixing in one word, computed within int64."""
     return times(rotate((lane + times(value, PRIME_2)) & MASK, 13), PRIME_1)
 
 

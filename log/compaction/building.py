@@ -54,7 +54,7 @@ NO_HORIZON: Final = -1
 
 
 class Building:
-    """The output of one chunk, one row per batch; a batch that is not built is discarded and has no bytes.
+    """Collect the batches built from one chunk, one row per batch; a discarded batch has no bytes.
 
     `pieces` are the bytes of the batches, `max_timestamp` their largest timestamps, and `timestamp_offset` the offsets
     that the time index stores for these. `max_offset` is the last offset of a batch copied or emptied, but that of the

@@ -57,7 +57,7 @@ NO_CLEAN_SEGMENT_HORIZON_MS: Final = TimeMs(0)
 
 @attrs.frozen(kw_only=True)
 class CleanerOptions:
-    """Memory of one cleaner thread: log.cleaner.dedupe.buffer.size and log.cleaner.io.buffer.size."""
+    """Set the memory of a cleaner thread: log.cleaner.dedupe.buffer.size, log.cleaner.io.buffer.size."""
 
     map_slot_count: int = SLOT_COUNT
     map_load_factor: float = LOAD_FACTOR
@@ -70,7 +70,7 @@ DEFAULTS: Final = CleanerOptions()
 
 @attrs.frozen(kw_only=True)
 class Cleaned:
-    """The result of a cleaning pass: its statistics, and its end offset, which becomes the cleaner checkpoint."""
+    """Hold the result of a cleaning pass: statistics, and the end offset for the cleaner checkpoint."""
 
     end_offset: Offset
     stats: CleanerStats

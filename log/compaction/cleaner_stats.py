@@ -17,7 +17,7 @@ NOTHING: Final = SizeBytes(0)
 
 @attrs.frozen(kw_only=True)
 class CleanerStats:
-    """Counts of bytes, batches and records of a pass; records of batches discarded unread are not read."""
+    """Count bytes, batches and records of a pass; records of batches discarded unread are not read."""
 
     bytes_read: SizeBytes = NOTHING
     bytes_written: SizeBytes = NOTHING

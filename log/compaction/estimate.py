@@ -39,7 +39,7 @@ NO_END_OFFSET: Final = Offset(-1)
 
 @attrs.frozen(kw_only=True)
 class CompactionEstimate:
-    """Bytes and records that one pass over all segments would read and leave."""
+    """Estimate the bytes and records that one pass over all segments would read and leave."""
 
     stats: CleanerStats
     """Bytes and records read and left; `keyless_count` are records that a cleaner drops for having no key."""
@@ -50,7 +50,7 @@ class CompactionEstimate:
 
     @property
     def bytes_saved(self) -> int:
-        """Bytes removed by the pass; negative if delete horizons make batches larger."""
+        """Return the bytes that the pass would remove; negative if delete horizons make batches larger."""
         return self.stats.bytes_read - self.stats.bytes_written
 
 

@@ -44,7 +44,7 @@ from log.record import ControlType, control_type
 
 @attrs.frozen
 class LastOfProducer:
-    """The last data offset (None if it has written no data) and the epoch of an active producer."""
+    """Hold the last data offset of an active producer, None if it has written no data, and its epoch."""
 
     data_offset: int | None
     producer_epoch: int
@@ -52,7 +52,7 @@ class LastOfProducer:
 
 @attrs.frozen
 class Fate:
-    """The decision on one batch; `records` is SKIP (discard all), BY_KEY or KEEP_ALL."""
+    """Hold the decision on one batch; `records` is SKIP (discard all), BY_KEY or KEEP_ALL."""
 
     records: int = BY_KEY
     is_read: bool = True
@@ -62,7 +62,7 @@ class Fate:
 
 @attrs.frozen(eq=False)
 class ManyFates:
-    """The decisions on several batches, one array element per batch: uint8 and three times bool."""
+    """Hold the decisions on several batches, one array element per batch: uint8 and three times bool."""
 
     records: NDArray[np.uint8]
     is_read: NDArray[np.bool_]
@@ -77,7 +77,7 @@ class ManyFates:
 
 
 class Fates:
-    """Decides on the batches of one pass; the caller must pass them in the order of the log.
+    """Decide on the batches of one pass; the caller must pass them in the order of the log.
 
     A batch that ends right below `end_offset` is the last of the pass. `producers` are the active ones.
     """
@@ -126,7 +126,7 @@ class Fates:
         )
 
     def take_retained(self) -> tuple[AbortedTransaction, ...]:
-        """Return the aborted transactions whose markers stayed since the last call, for the new transaction index."""
+        """Return the aborted transactions whose markers were retained since the last call, for the new index."""
         retained = tuple(self._retained)
         self._retained.clear()
         return retained
@@ -150,7 +150,7 @@ class Fates:
 
 
 def discards(transactions: CleanedTransactions, batch: RecordBatch) -> tuple[bool, AbortedTransaction | None]:
-    """Return whether the transactions allow discarding the next batch, and the aborted transaction to index."""
+    """Return whether the next batch may be discarded for its transaction, and an aborted transaction to index."""
     if batch.is_control:
         return transactions.end(batch.producer_id, batch.last_offset, _control_type(batch))
     if batch.is_transactional:
@@ -161,7 +161,7 @@ def discards(transactions: CleanedTransactions, batch: RecordBatch) -> tuple[boo
 def mapped_fates(
     headers: HeaderColumns, transactions: CleanedTransactions, source: SourceLog
 ) -> tuple[NDArray[np.uint8], Int32Array]:
-    """Return for each batch its treatment while the offset map is filled, and the records that it counts for.
+    """Return, per batch, its treatment while the offset map is filled, and the records counted for it.
 
     Markers and the batches of aborted transactions have no keys to offer; a marker counts as one, even when emptied.
     """

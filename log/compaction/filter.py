@@ -50,7 +50,7 @@ _HORIZON_BIT: Final = np.int16(DELETE_HORIZON_BIT)
 
 @attrs.frozen(kw_only=True)
 class TombstoneRule:
-    """The times that decide on the tombstones in one segment of a pass."""
+    """Hold the times that decide on the tombstones in one segment of a pass."""
 
     now_ms: TimeMs
     horizon_ms: TimeMs
@@ -67,7 +67,7 @@ class TombstoneRule:
 
 @attrs.frozen(eq=False, kw_only=True)
 class FilteredBatches:
-    """The batches of a chunk after filtering, one row per batch; discarded ones have no bytes and -1 elsewhere."""
+    """Hold a chunk's batches after filtering, one row per batch; a discarded one has no bytes and -1 elsewhere."""
 
     end_position: Int64Array
     """Where each batch ended in the file it was read from."""

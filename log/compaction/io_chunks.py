@@ -37,7 +37,7 @@ MESSAGE_SIZE_BYTES_MAX: Final = SizeBytes(MIB + 12)  # Kafka's message.max.bytes
 
 @attrs.frozen(kw_only=True)
 class IoLimits:
-    """The size limits of the cleaner's I/O buffer: its first size, and the largest messages it grows for.
+    """Set the size limits of the cleaner's I/O buffer: the first size, and the largest message to grow for.
 
     The message limits are message.max.bytes of the broker and max.message.bytes of the topic.
     """
@@ -56,7 +56,7 @@ class IoLimits:
 
 
 class Appender:
-    """Appends the retained batches of an old segment to a new one in Kafka's portions; `finish` appends the last."""
+    """Append retained batches of an old segment to a new one in Kafka's portions; `finish` appends the last."""
 
     def __init__(self, destination: Segment, limits: IoLimits) -> None:
         self._destination = destination

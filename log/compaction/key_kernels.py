@@ -45,7 +45,7 @@ DONE, FULL, GROW = range(3)
 
 
 class KeyColumns(NamedTuple):
-    """Keys of records, one row per record: hash, key size (-1: no key, and the hash is undefined), and offset."""
+    """Hold the keys of records, one row per record: hash, key size (-1: no key, hash undefined), and offset."""
 
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
@@ -54,7 +54,7 @@ class KeyColumns(NamedTuple):
 
 
 class BatchColumns(NamedTuple):
-    """Batches, one row each: `first_record` int64[B + 1] delimits their records, `fate` is SKIP, BY_KEY or KEEP_ALL.
+    """Hold one row per batch: `first_record` int64[B + 1] delimits records, `fate` is SKIP, BY_KEY or KEEP_ALL.
 
     `record_count` is the count that a SKIP batch adds. Offsets are those in the headers.
     """

@@ -40,7 +40,7 @@ from log.storage.protocol import Storage
 
 @attrs.frozen
 class CleanedLog:
-    """A cleaned log: the dirty range that the pass started from, and the result of the pass."""
+    """Hold a cleaned log: the dirty range at the start of the pass, and the result of the pass."""
 
     partition: TopicPartition
     target: LogToClean
@@ -48,7 +48,7 @@ class CleanedLog:
 
 
 class CleanerManager:
-    """Chooses and cleans logs of one log directory; `logs` may change between calls.
+    """Choose and clean logs of one log directory; `logs` may change between calls.
 
     `uncleanable` are the partitions that are left alone, and why.
     """

@@ -50,7 +50,7 @@ SLOT_COUNT_MAX: Final = 2**31 // SLOT_SIZE_BYTES  # Kafka's map is one Java arra
 
 @attrs.frozen(eq=False)
 class LatestRecords:
-    """A mask of the latest records (bool[N]), their count per batch (int64[B]), the count of records without key."""
+    """Hold the mask of latest records (bool[N]), their count per batch (int64[B]), the count without key."""
 
     kept: NDArray[np.bool_]
     kept_count: Int64Array
@@ -58,7 +58,7 @@ class LatestRecords:
 
 
 class OffsetMap:
-    """A hash table from keys to their latest offsets; empty at first.
+    """Map keys to their latest offsets in a hash table of fixed size; empty at first.
 
     Raises UsageError if `slot_count` times `load_factor` is 1 or less: no pass could make progress.
     """
@@ -84,12 +84,12 @@ class OffsetMap:
 
     @property
     def latest_offset(self) -> Offset:
-        """The last offset up to which the map knows all keys; -1 at first."""
+        """Return the last offset up to which the map contains all keys; -1 at first."""
         return Offset(int(self._state[key_kernels.LATEST_OFFSET]))
 
     @property
     def record_count(self) -> int:
-        """Count of the records read to fill the map."""
+        """Return the number of records read to fill the map."""
         return int(self._state[key_kernels.RECORD_COUNT])
 
     def put(self, keys: KeyColumns, batches: BatchColumns, start_offset: Offset) -> bool:

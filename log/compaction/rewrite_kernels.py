@@ -42,7 +42,7 @@ HORIZON_BIT: Final = 0x40
 
 
 class KeptRecords(NamedTuple):
-    """Records, one row each: their bytes in `data`, from the length field on, and whether they are retained."""
+    """Hold one row per record: its bytes in `data`, from the length field on, and whether it is retained."""
 
     data: ByteArray
     position: Int64Array
@@ -53,7 +53,7 @@ class KeptRecords(NamedTuple):
 
 
 class WrittenBatches(NamedTuple):
-    """Batches to write, one row each: their old headers, their records, and the delete horizon or -1."""
+    """Hold one row per batch to write: its old header, its records, and the delete horizon or -1."""
 
     headers: ByteArray
     position: Int64Array

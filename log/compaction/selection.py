@@ -40,7 +40,7 @@ BEFORE_LOG: Final = Offset(-1)
 
 @attrs.frozen(kw_only=True)
 class LogToClean:
-    """The dirty range of `log`, and the bytes of its clean and its cleanable dirty segments."""
+    """Hold the dirty range of `log`, and the bytes of its clean and its cleanable dirty segments."""
 
     log: PartitionLog
     first_dirty_offset: Offset
@@ -57,13 +57,13 @@ class LogToClean:
 
     @property
     def cleanable_ratio(self) -> float:
-        """Dirty bytes over all cleanable bytes, 0.0 to 1.0; NaN for a log without bytes, as in Java."""
+        """Return dirty bytes over all cleanable bytes, 0.0 to 1.0; NaN for a log without bytes, as in Java."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else math.nan
 
     @property
     def is_due(self) -> bool:
-        """Whether the log is due for cleaning; False for a log without bytes."""
+        """Return whether the log is due for cleaning; False for a log without bytes."""
         overdue = self.is_overdue and self.cleanable_bytes > 0
         return overdue or self.cleanable_ratio > self.log.config.min_cleanable_dirty_ratio
 

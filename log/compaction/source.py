@@ -47,7 +47,7 @@ UNPACKED_BYTES_MAX: Final = 16 * MIB
 
 @attrs.frozen(eq=False)
 class Chunk:
-    """The records of consecutive batches: rows `start_row` to before `end_row` of the headers."""
+    """Hold the records of consecutive batches: the headers' rows `start_row` to before `end_row`."""
 
     start_row: int
     end_row: int
@@ -56,18 +56,18 @@ class Chunk:
 
 @attrs.frozen(eq=False)
 class SourceLog:
-    """The bytes of a log file, and its name for errors."""
+    """Hold the bytes of a log file, and its name for errors."""
 
     data: memoryview
     name: str = ""
 
     @property
     def array(self) -> ByteArray:
-        """The bytes as a NumPy array, without a copy."""
+        """Return the bytes as a NumPy array, without a copy."""
         return as_array(self.data)
 
     def batch_at(self, position: int) -> RecordBatch:
-        """Return the batch that begins at `position`, a position that the headers name."""
+        """Return the batch that begins at `position`, as found in a header."""
         batch = batch_at(self.data, position, reader=BatchReader.MEMORY, source=self.name)
         assert batch is not None, position
         return batch

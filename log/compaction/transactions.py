@@ -29,7 +29,7 @@ from log.record import ControlType
 
 
 class CleanedTransactions:
-    """The transactions that are open at the current batch of the walk; each decision updates them."""
+    """Track the transactions open at the current batch of the walk; each decision updates them."""
 
     def __init__(self) -> None:
         # A heap by first offset; the count keeps equal offsets in the order in which they were added.

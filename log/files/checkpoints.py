@@ -48,7 +48,7 @@ Entry = TypeVar("Entry")
 
 @value
 class EpochEntry:
-    """A leader epoch and the offset of its first record."""
+    """Hold a leader epoch and the offset of its first record."""
 
     epoch: LeaderEpoch
     start_offset: Offset
@@ -60,7 +60,7 @@ def encode_offset_checkpoint(offsets: Mapping[TopicPartition, Offset]) -> bytes:
 
 
 def parse_offset_checkpoint(data: Buffer, *, source: str = "") -> dict[TopicPartition, Offset]:
-    """Return the offsets in the file's order; the last line of a partition counts. Raises CheckpointError."""
+    """Return the offsets in the file's order; a partition's last line counts. Raises CheckpointError."""
     return dict(_parse(data, source, _offset_entry))
 
 

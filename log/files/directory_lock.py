@@ -28,7 +28,7 @@ LOCK_FILE: Final = ".lock"
 
 
 class DirectoryLock:
-    """The lock on a storage's root directory, taken by the constructor."""
+    """Lock a storage's root directory; the constructor takes the lock."""
 
     def __init__(self, storage: Storage) -> None:
         """Take the lock; raises LockedError if another process has it, StorageError if the file cannot be made."""

@@ -39,7 +39,7 @@ _PARTITION: Final = re.compile(r"\+?\d{1,255}", re.ASCII)  # What Java's Integer
 
 
 class DirectoryRole(Enum):
-    """The role of a partition's directory; the value is the suffix of its name."""
+    """List the roles of partition directories; the value is the suffix of the directory's name."""
 
     CURRENT = ""
     FUTURE = "-future"
@@ -59,7 +59,7 @@ class UnexpectedDirectoryError(UsageError):
 
 @attrs.frozen
 class PartitionDirectory:
-    """A directory's name, its partition and its role."""
+    """Hold a directory's name, and the partition and role that the name states."""
 
     name: str
     partition: TopicPartition

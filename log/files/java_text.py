@@ -39,7 +39,7 @@ def lines_of(text: str) -> tuple[str, ...]:
 
 
 def split_fields(line: str, separator: re.Pattern[str] = _WHITE_SPACE) -> tuple[str, ...]:
-    """Return `line` split as Java's `String.split` does: without empty fields at the end, with those at the start."""
+    """Return `line` split as Java's `String.split` does: drop empty fields at the end, keep those at the start."""
     fields = separator.split(line)
     if len(fields) == 1:
         return (line,)

@@ -52,7 +52,7 @@ _RUNTIME: Final = "java.lang.RuntimeException"
 
 @attrs.frozen
 class PartitionMetadata:
-    """The topic id in a partition's directory, in Kafka's 22 characters."""
+    """Hold the topic id in a partition's directory, in Kafka's 22 characters."""
 
     topic_id: str
     version: int = 0
@@ -60,7 +60,7 @@ class PartitionMetadata:
 
 @attrs.frozen
 class MetaProperties:
-    """The cluster, node and directory ids in a log directory; directory ids in Kafka's 22 characters."""
+    """Hold the cluster, node and directory ids of a log directory; directory ids in Kafka's 22 characters."""
 
     version: int
     cluster_id: str | None = None
@@ -169,7 +169,7 @@ def encode_clean_shutdown(broker_epoch: BrokerEpoch) -> bytes:
 
 
 def parse_clean_shutdown(data: Buffer) -> BrokerEpoch | None:
-    """Return the broker epoch in a marker; None if it names none, which is a clean shutdown too."""
+    """Return the broker epoch in a marker; None if the marker has none, which is a clean shutdown too."""
     text = bytes(data).decode("utf-8", "replace")
     try:
         content, _ = json.JSONDecoder().raw_decode(text.lstrip())  # What follows the object is not looked at.
@@ -193,7 +193,7 @@ def write_clean_shutdown(storage: Storage, path: str, broker_epoch: BrokerEpoch)
 
 
 def read_clean_shutdown(storage: Storage, path: str) -> BrokerEpoch | None:
-    """Return the broker epoch in the marker; None if the file is missing or names none. Raises StorageError."""
+    """Return the broker epoch in the marker; None without a marker or an epoch in it. Raises StorageError."""
     if not storage.exists(path):
         return None
     return parse_clean_shutdown(storage.read(path, size_bytes_max=METADATA_BYTES_MAX))

@@ -31,7 +31,7 @@ _NAME: Final = re.compile(rf"(\d{{{OFFSET_DIGITS}}})-(\d{{{_EPOCH_DIGITS}}}){re.
 
 @attrs.frozen
 class SnapshotId:
-    """The end offset of a snapshot (exclusive), and the epoch of the last record before it."""
+    """Identify a snapshot by its end offset (exclusive) and the epoch of the last record before it."""
 
     end_offset: Offset
     epoch: LeaderEpoch

@@ -51,7 +51,7 @@ IntArray: TypeAlias = npt.NDArray[Any]
 
 @attrs.frozen(eq=False)
 class IndexColumns:
-    """Decoded entries: keys and values as arrays, and whether the keys are non-negative and ascend."""
+    """Hold decoded entries: keys and values as arrays, and whether the keys are non-negative and ascend."""
 
     keys: array[int]
     values: array[int]
@@ -59,7 +59,7 @@ class IndexColumns:
 
 
 class IndexFile(ABC):
-    """An index file with entries of one size, the base of the offset index and the time index."""
+    """Store entries of one size in a file: the base class of the offset index and the time index."""
 
     ENTRY: ClassVar[np.dtype[np.void]]
     """The fields `key` and `value` of an entry, big-endian."""
@@ -100,7 +100,7 @@ class IndexFile(ABC):
 
     @property
     def file_size_bytes(self) -> int:
-        """Return the size of the file in bytes, with its reserved rest."""
+        """Return the size of the file in bytes, including the reserved rest."""
         return self._file.size_bytes
 
     def can_append(self, offset: int) -> bool:
@@ -108,7 +108,7 @@ class IndexFile(ABC):
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
 
     def relative(self, offset: int) -> int:
-        """Return `offset` less the base offset; raise IndexOffsetOverflowError if that needs more than 31 bits."""
+        """Return `offset` minus the base offset; raise IndexOffsetOverflowError if that needs more than 31 bits."""
         relative_offset = offset - self.base_offset
         if not 0 <= relative_offset <= RELATIVE_OFFSET_MAX:
             raise IndexOffsetOverflowError(
@@ -166,7 +166,7 @@ class IndexFile(ABC):
         return is_there
 
     def check_invariants(self) -> None:
-        """Assert what holds of the sizes between calls; entries are unchecked, as recovery rebuilds them."""
+        """Assert the invariants of the sizes between calls; entries stay unchecked, as recovery rebuilds them."""
         assert 0 <= self.entry_count <= self.entry_count_max, self
         assert self.entry_count_max == self.file_size_bytes // self.entry_size_bytes, self
         columns = self._columns

@@ -43,7 +43,7 @@ assert OFFSET_ENTRY.itemsize == _PACKED.size == 8
 
 @value
 class OffsetPosition:
-    """The last offset of an append, and the byte position at which that append begins."""
+    """Hold the last offset of an append, and the byte position at which that append begins."""
 
     offset: int
     position: int
@@ -51,14 +51,14 @@ class OffsetPosition:
 
 @attrs.frozen(eq=False)
 class OffsetPositions:
-    """N offset index entries as int64[N] columns."""
+    """Hold N offset index entries as int64[N] columns."""
 
     offsets: Int64Array
     positions: Int64Array
 
 
 class OffsetIndex(IndexFile):
-    """The `.index` file of one segment."""
+    """Read and write the `.index` file of one segment."""
 
     ENTRY: ClassVar[np.dtype[np.void]] = OFFSET_ENTRY
 
@@ -75,7 +75,7 @@ class OffsetIndex(IndexFile):
         return cls(storage, path, base_offset, size_bytes_max)
 
     def append(self, offset: int, position: int) -> None:
-        """Add an entry, in 8 bytes.
+        """Add an entry of 8 bytes.
 
         Raises IllegalArgumentError when full, InvalidOffsetError unless `offset` is above the last one's, and
         IndexOffsetOverflowError if it is too far from the base offset.
@@ -123,7 +123,7 @@ class OffsetIndex(IndexFile):
         return OffsetPositions(found, positions)
 
     def upper_bound(self, start: OffsetPosition, size_bytes: int) -> OffsetPosition | None:
-        """Return the first entry at or above the end of a read of `size_bytes` from `start`; None without one."""
+        """Return the first entry at or above the end of a read of `size_bytes` from `start`; None if there is none."""
         positions = self._decoded().values
         slot = slot_at_most(positions, start.position + size_bytes, self._warm_entry_count)
         # A position that is met exactly is its own bound, the first one excepted: Kafka's search never compares that.

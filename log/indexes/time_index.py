@@ -44,14 +44,14 @@ assert TIME_ENTRY.itemsize == _PACKED.size == 12
 
 @attrs.frozen(eq=False)
 class TimestampOffsets:
-    """N time index entries as int64[N] columns."""
+    """Hold N time index entries as int64[N] columns."""
 
     timestamps: Int64Array
     offsets: Int64Array
 
 
 class TimeIndex(IndexFile):
-    """The `.timeindex` file of one segment."""
+    """Read and write the `.timeindex` file of one segment."""
 
     ENTRY: ClassVar[np.dtype[np.void]] = TIME_ENTRY
 
@@ -69,11 +69,11 @@ class TimeIndex(IndexFile):
 
     @property
     def is_full(self) -> bool:
-        """Return whether the index has at most one place left, which the entry at the roll needs."""
+        """Return whether the index has at most one free entry, which is reserved for the roll."""
         return self.entry_count >= self.entry_count_max - 1
 
     def maybe_append(self, timestamp: int, offset: int, *, skip_full_check: bool = False) -> None:
-        """Add an entry in 12 bytes, unless `timestamp` equals the last entry's.
+        """Add an entry of 12 bytes, unless `timestamp` equals the last entry's.
 
         Raises IllegalArgumentError when full, unless `skip_full_check`; InvalidOffsetError if `offset` is below the
         last entry's, IllegalStateError if `timestamp` is; IndexOffsetOverflowError if `offset` is too far from the

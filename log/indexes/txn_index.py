@@ -50,7 +50,7 @@ assert ENTRY_SIZE_BYTES == 34
 
 @attrs.frozen
 class AbortedTransaction:
-    """An aborted transaction; `last_offset` is its marker's, `last_stable_offset` the log's after that marker."""
+    """Describe an aborted transaction; `last_offset` is its marker's, `last_stable_offset` that after the marker."""
 
     producer_id: ProducerId
     first_offset: Offset
@@ -60,14 +60,14 @@ class AbortedTransaction:
 
 @attrs.frozen
 class AbortedTransactions:
-    """The found transactions; `is_complete` if no later segment can add one."""
+    """Hold the found transactions; `is_complete` is true if no later segment can add one."""
 
     transactions: tuple[AbortedTransaction, ...]
     is_complete: bool
 
 
 class TransactionIndex:
-    """The `.txnindex` file of one segment, made at the first entry."""
+    """Read and write the `.txnindex` file of one segment, created with the first entry."""
 
     def __init__(self, storage: Storage, path: str, start_offset: int) -> None:
         self._storage = storage
@@ -81,7 +81,7 @@ class TransactionIndex:
 
     @classmethod
     def open(cls, storage: Storage, path: str, start_offset: int) -> TransactionIndex:
-        """Open the index of a segment with base offset `start_offset`; no file is made."""
+        """Open the index of a segment with base offset `start_offset`, without creating a file."""
         return cls(storage, path, start_offset)
 
     def append(self, aborted: AbortedTransaction) -> None:
@@ -172,7 +172,7 @@ class TransactionIndex:
 
 
 def encode_aborted(aborted: AbortedTransaction) -> bytes:
-    """Return an entry in 34 bytes."""
+    """Return the 34 bytes of an entry."""
     return _ENTRY.pack(
         CURRENT_VERSION,
         aborted.producer_id,

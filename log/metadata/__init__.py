@@ -1,7 +1,7 @@
 """Read the KRaft metadata log and replay its records to the cluster's metadata at any offset or time.
 
-`decode_record` and `decode_control` read one record; `arrange` takes the files of a directory; `Replay` plays them;
-`view_of` tells a moment as a ClusterView.
+`decode_record` and `decode_control` read one record; `arrange` orders the files of a directory; `Replay` replays them;
+`view_of` converts the metadata of one moment to a ClusterView.
 
 - play_order: Decide the order in which the files of a metadata log are replayed.
 - reading: Read a segment or snapshot of the metadata log as records with offset, epoch and time.

@@ -28,7 +28,7 @@ _SHUTDOWN_CHANGE: Final[Mapping[int, bool | None]] = {0: None, 1: True}
 
 
 def registered(data: Fields) -> BrokerImage:
-    """Return the broker that a RegisterBrokerRecord describes."""
+    """Return the broker image that a RegisterBrokerRecord describes."""
     return BrokerImage(
         id=data["brokerId"],
         epoch=data["brokerEpoch"],
@@ -51,7 +51,7 @@ def registered(data: Fields) -> BrokerImage:
 
 
 def changed(before: BrokerImage, data: Fields) -> BrokerImage:
-    """Return the broker as a BrokerRegistrationChangeRecord leaves it; raises CorruptDataError."""
+    """Return the broker image after a BrokerRegistrationChangeRecord; raise CorruptDataError for unknown values."""
     return attrs.evolve(
         before,
         fenced=_after(before.fenced, _FENCED_CHANGE, data["fenced"], "fenced"),
@@ -66,7 +66,7 @@ def changed(before: BrokerImage, data: Fields) -> BrokerImage:
 
 
 def in_order(structures: Sequence[Fields]) -> tuple[Fields, ...]:
-    """Return structures sorted by their names."""
+    """Return a record's structures, such as endpoints or features, sorted by their field `name`."""
     return tuple(sorted(structures, key=lambda each: str(each["name"])))
 
 

@@ -68,17 +68,17 @@ CONTROL_SCHEMAS: Final[Mapping[ControlType, Schema]] = {
 
 @attrs.frozen
 class ControlRecord:
-    """One control record; `data` is empty for a type without a schema here."""
+    """Hold one control record; `data` is empty for a type without a schema here."""
 
     type: ControlType
     data: Fields
 
     def key(self) -> bytes:
-        """Return the key of the record in the log."""
+        """Return the bytes of the record's key in the log."""
         return _KEY.pack(CONTROL_VERSION, self.type)
 
     def value(self) -> bytes:
-        """Return the value of the record in the log; raise UsageError for unknown fields."""
+        """Return the bytes of the record's value in the log; raise UsageError for unknown fields."""
         schema = CONTROL_SCHEMAS[self.type]
         return encode_fields(schema.fields, version_read(schema, self.data.get("version", 0)), self.data)
 

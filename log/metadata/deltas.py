@@ -19,7 +19,7 @@ from log.metadata.schemas import RecordType
 
 @attrs.frozen
 class BrokerDelta:
-    """A broker was registered, changed or unregistered."""
+    """Describe how a broker was registered, changed or unregistered."""
 
     before: BrokerImage | None
     after: BrokerImage | None
@@ -27,7 +27,7 @@ class BrokerDelta:
 
 @attrs.frozen
 class TopicDelta:
-    """A topic was created, or deleted with `partition_count` partitions."""
+    """Describe how a topic was created, or deleted with `partition_count` partitions."""
 
     id: TopicId
     name: str
@@ -37,7 +37,7 @@ class TopicDelta:
 
 @value
 class PartitionDelta:
-    """A partition was created, changed, or deleted with its topic."""
+    """Describe how a partition was created, changed, or deleted with its topic."""
 
     topic: str
     partition: PartitionId
@@ -47,7 +47,7 @@ class PartitionDelta:
 
 @attrs.frozen
 class ConfigDelta:
-    """A setting of a resource was set, changed or removed."""
+    """Describe how a setting of a resource was set, changed or removed."""
 
     resource: Resource
     name: str
@@ -57,7 +57,7 @@ class ConfigDelta:
 
 @attrs.frozen
 class FeatureDelta:
-    """The level of a feature changed; 0 means the feature is off."""
+    """Describe how the level of a feature changed; 0 means the feature is off."""
 
     name: str
     before: int
@@ -66,7 +66,7 @@ class FeatureDelta:
 
 @attrs.frozen
 class ControllerDelta:
-    """A controller was elected leader of the quorum, perhaps the same one in a new epoch."""
+    """Describe the election of a quorum leader, perhaps the same controller in a new epoch."""
 
     leader: BrokerId
     epoch: LeaderEpoch
@@ -74,7 +74,7 @@ class ControllerDelta:
 
 @attrs.frozen
 class OtherDelta:
-    """A quota, ACL, credential or token was added, changed or removed; `subject` names it, without secrets."""
+    """Describe a changed quota, ACL, credential or token; `subject` names it, without secrets."""
 
     type: RecordType
     subject: str

@@ -35,7 +35,7 @@ import attrs
 from broker.ids import NO_LEADER, BrokerId, PartitionId
 from broker.units import DurationMs, TimeMs
 from log.metadata.deltas import BrokerDelta, ConfigDelta, PartitionDelta
-from log.metadata.events import Event, What
+from log.metadata.events import ClusterEventKind, Event
 from log.metadata.history import StepEvents
 from log.metadata.image import CLUSTER_DEFAULT, RESOURCE_BROKER, RESOURCE_TOPIC, PartitionImage, Resource
 from log.metadata.replay import Replay, Step
@@ -45,7 +45,7 @@ from log.metadata.view import MIN_ISR, min_insync_replicas
 LEADERLESS: Final = "leaderless"
 UNDER_MIN_ISR: Final = "under min ISR"
 UNDER_REPLICATED: Final = "under-replicated"
-_COUNTED: Final = (What.ISR_SHRUNK, What.UNCLEAN_ELECTION)
+_COUNTED: Final = (ClusterEventKind.ISR_SHRUNK, ClusterEventKind.UNCLEAN_ELECTION)
 STATES: Final = (LEADERLESS, UNDER_MIN_ISR, UNDER_REPLICATED)
 Key = tuple[str, PartitionId]
 
@@ -73,7 +73,7 @@ class _Since:
 
 @attrs.frozen
 class PartitionTimes:
-    """Sums of one partition: its time in each state in ms, and its count of ISR shrinks."""
+    """Sum up one partition: its time in each state in ms, and its count of ISR shrinks."""
 
     topic: str
     partition: PartitionId
@@ -86,7 +86,7 @@ class PartitionTimes:
 
 @attrs.frozen
 class BrokerTimes:
-    """Sums of one broker: count and duration in ms of its fencings after its first unfencing."""
+    """Sum up one broker: count and duration in ms of its fencings after its first unfencing."""
 
     broker: BrokerId
     fenced_count: int
@@ -95,17 +95,17 @@ class BrokerTimes:
 
 @attrs.frozen
 class Summary:
-    """The sums over the whole log; lists are sorted worst first, without entries that are all zero."""
+    """Hold the sums over the whole log; lists are sorted worst first, without entries that are all zero."""
 
     start_ms: TimeMs
     end_ms: TimeMs
-    event_counts: tuple[tuple[What, int], ...]
+    event_counts: tuple[tuple[ClusterEventKind, int], ...]
     partitions: tuple[PartitionTimes, ...]
     brokers: tuple[BrokerTimes, ...]
 
 
 class ClusterHistory:
-    """The events of one metadata log, and their summary once all events have been read."""
+    """Read the events of one metadata log, and sum them up once all events have been read."""
 
     def __init__(self, replay: Replay) -> None:
         self._replay = replay
@@ -125,15 +125,15 @@ class ClusterHistory:
 
 
 class Durations:
-    """Sums up the states of partitions and brokers while a log is replayed."""
+    """Sum up the states of partitions and brokers while a log is replayed."""
 
     def __init__(self, state: MetadataState) -> None:
         self._state = state
         self._partitions: dict[Key, dict[str, _Since]] = {}
-        self._counts: Counter[tuple[What, str | None, PartitionId | None]] = Counter()
+        self._counts: Counter[tuple[ClusterEventKind, str | None, PartitionId | None]] = Counter()
         """Events by what happened to which partition."""
         self._fenced: dict[BrokerId, _Since] = {}
-        self._events: Counter[What] = Counter()
+        self._events: Counter[ClusterEventKind] = Counter()
         self._start_ms: TimeMs | None = None
         self._end_ms = TimeMs(0)
 
@@ -162,7 +162,7 @@ class Durations:
         return Summary(
             start_ms=TimeMs(0) if self._start_ms is None else self._start_ms,
             end_ms=self._end_ms,
-            event_counts=tuple((what, self._events[what]) for what in What if self._events[what]),
+            event_counts=tuple((what, self._events[what]) for what in ClusterEventKind if self._events[what]),
             partitions=tuple(sorted(worst, key=_badness)),
             brokers=tuple(
                 sorted((each for each in brokers if each.fenced_count), key=lambda each: (-each.fenced_ms, each.broker))
@@ -177,8 +177,8 @@ class Durations:
             leaderless_ms=found[LEADERLESS].until(self._end_ms),
             under_min_isr_ms=found[UNDER_MIN_ISR].until(self._end_ms),
             under_replicated_ms=found[UNDER_REPLICATED].until(self._end_ms),
-            isr_shrink_count=self._counts[What.ISR_SHRUNK, topic, partition],
-            unclean_election_count=self._counts[What.UNCLEAN_ELECTION, topic, partition],
+            isr_shrink_count=self._counts[ClusterEventKind.ISR_SHRUNK, topic, partition],
+            unclean_election_count=self._counts[ClusterEventKind.UNCLEAN_ELECTION, topic, partition],
         )
 
     def _partition(self, delta: PartitionDelta, now_ms: TimeMs) -> None:

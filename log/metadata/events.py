@@ -1,12 +1,12 @@
 """Define the kinds of events in a cluster's history, and one event.
 
-What it decides: which changes are worth a line, and what each is called.
+What it decides: which changes are events, and the name of each kind.
 
 Constraints: a deleted topic is one event, as is a created one, whose partitions are counted. Values of settings are
 shown for topics only: those of brokers, clients and users may be secrets.
 
-Example: an ISR that went from 1, 2, 3 to 1, 2 is Event(what=What.ISR_SHRUNK, subject="orders-3", detail="1, 2, 3 →
-1, 2; left: 3").
+Example: an ISR that went from 1, 2, 3 to 1, 2 is
+Event(what=ClusterEventKind.ISR_SHRUNK, subject="orders-3", detail="1, 2, 3 → 1, 2; left: 3").
 
 Left out: NoOp records, producer ids, directories of single replicas, and eligible leaders beside the ISR.
 
@@ -23,8 +23,8 @@ from broker.units import DurationMs, TimeMs
 from broker.values import value
 
 
-class What(enum.Enum):
-    """The kind of an event; the value is the text printed for it."""
+class ClusterEventKind(enum.Enum):
+    """List the kinds of events; the value is the text printed for the kind."""
 
     LEADER_ELECTED = "leader elected"
     """Another broker leads."""
@@ -82,11 +82,11 @@ class What(enum.Enum):
 
 @value
 class Event:
-    """One event: its offset, its time, its kind, its subject, and the state before and after as text."""
+    """Describe one event: offset, time, kind, subject, and the state before and after as text."""
 
     offset: Offset
     time_ms: TimeMs
-    what: What
+    what: ClusterEventKind
     subject: str
     detail: str = ""
     topic: str | None = None

@@ -30,7 +30,7 @@ UUID_ZERO: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class Kind(enum.Enum):
-    """The wire type of one value."""
+    """List the wire types of single values."""
 
     BOOL = "bool"
     """One byte, 0 for false."""
@@ -72,7 +72,7 @@ def _default(field: Field) -> Any:
 
 @attrs.frozen
 class Field:
-    """One field. `since` is its first version; a field with a `tag` may be absent, which means `default`."""
+    """Describe one field. `since` is its first version; a field with a `tag` may be absent and is `default` then."""
 
     name: str
     kind: Kind
@@ -89,7 +89,7 @@ class Field:
 
 @attrs.frozen
 class Schema:
-    """The fields of one structure, and its highest version."""
+    """Hold the fields of one structure, and its highest version."""
 
     name: str
     version_max: int

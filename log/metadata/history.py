@@ -1,12 +1,12 @@
 """Derive the events of every step of a metadata log's replay (`log.metadata.events`).
 
-What it decides: what a change is, of all that a record says, and how long what it ends has lasted.
+What it decides: which deltas are events, and the duration of a state that an event ends.
 
-Constraints: what a snapshot says at the beginning of a log is how things stood and no event. What it shows to last
-began then or before, nobody knows when: of that is told how long it lasted at least.
+Constraints: the records of a snapshot at the beginning of a log describe the state there and are no events. A state
+that the snapshot shows began at an unknown time before: its event reports the least possible duration.
 
-How: a delta has the state before and after it. Kept is only since when things have been as they are: fenced brokers,
-partitions without leader, reassignments.
+How: a delta has the state before and after it. Only the beginnings of lasting states are remembered: fenced brokers,
+partitions without a leader, reassignments.
 
 Example: a broker that is fenced at 1,000 ms and back at 4,000 ms is BROKER_FENCED, then BROKER_UNFENCED with a
 duration of 3,000 ms.
@@ -32,7 +32,7 @@ from log.metadata.deltas import (
     PartitionDelta,
     TopicDelta,
 )
-from log.metadata.events import Event, What
+from log.metadata.events import ClusterEventKind, Event
 from log.metadata.image import CLUSTER_DEFAULT, RESOURCE_BROKER, RESOURCE_TOPIC, BrokerImage, PartitionImage, Resource
 from log.metadata.replay import Step
 from log.metadata.schemas import RecordType
@@ -49,7 +49,7 @@ _ACCESS: Final = {
 
 @attrs.define
 class StepEvents:
-    """Derives events from replay steps, and remembers the start of each lasting state to report durations."""
+    """Derive events from replay steps; remember when each lasting state began, to report durations."""
 
     _fenced_since: dict[BrokerId, TimeMs] = attrs.field(factory=dict)
     _leaderless_since: dict[tuple[str, PartitionId], TimeMs] = attrs.field(factory=dict)
@@ -65,7 +65,7 @@ class StepEvents:
             if not step.from_snapshot:
                 yield from found
             else:
-                for _ in found:  # What stood so before still has a beginning.
+                for _ in found:  # A state that lasted before the snapshot still needs a beginning.
                     pass
                 self._snapshot_ms, self._new_topic = step.time_ms, None
 
@@ -80,46 +80,50 @@ class StepEvents:
             yield _setting(delta, step)
         elif isinstance(delta, FeatureDelta):
             detail = f"{delta.before} → {delta.after}"
-            yield Event(step.offset, step.time_ms, What.FEATURE_CHANGED, delta.name, detail)
+            yield Event(step.offset, step.time_ms, ClusterEventKind.FEATURE_CHANGED, delta.name, detail)
         elif isinstance(delta, ControllerDelta):
             subject = f"controller {delta.leader}"
-            yield Event(step.offset, step.time_ms, What.CONTROLLER_ELECTED, subject, f"epoch {delta.epoch}")
+            yield Event(step.offset, step.time_ms, ClusterEventKind.CONTROLLER_ELECTED, subject, f"epoch {delta.epoch}")
         elif isinstance(delta, OtherDelta):
-            what = What.ACCESS_CHANGED if delta.type in _ACCESS else What.QUOTA_CHANGED
+            what = ClusterEventKind.ACCESS_CHANGED if delta.type in _ACCESS else ClusterEventKind.QUOTA_CHANGED
             yield Event(step.offset, step.time_ms, what, delta.subject, _ACCESS.get(delta.type, ""))
 
     def _topic(self, delta: TopicDelta, step: Step) -> Event:
         if not delta.deleted:
             self._new_topic = (delta.name, step.time_ms)
-            return Event(step.offset, step.time_ms, What.TOPIC_CREATED, delta.name, f"id {delta.id}", delta.name)
+            return Event(
+                step.offset, step.time_ms, ClusterEventKind.TOPIC_CREATED, delta.name, f"id {delta.id}", delta.name
+            )
         detail = f"{delta.partition_count} partition{'' if delta.partition_count == 1 else 's'}"
-        return Event(step.offset, step.time_ms, What.TOPIC_DELETED, delta.name, detail, delta.name)
+        return Event(step.offset, step.time_ms, ClusterEventKind.TOPIC_DELETED, delta.name, detail, delta.name)
 
     def _broker(self, delta: BrokerDelta, step: Step) -> Iterator[Event]:
         before, after = delta.before, delta.after
         broker = after or before
         assert broker is not None
 
-        def event(what: What, detail: str = "") -> Event:
+        def event(what: ClusterEventKind, detail: str = "") -> Event:
             return Event(step.offset, step.time_ms, what, f"broker {broker.id}", detail, broker=broker.id)
 
         if after is None:
             self._fenced_since.pop(broker.id, None)
-            yield event(What.BROKER_UNREGISTERED)
+            yield event(ClusterEventKind.BROKER_UNREGISTERED)
             return
         if before is None or before.epoch != after.epoch:
-            yield event(What.BROKER_REGISTERED, _registered(after))
+            yield event(ClusterEventKind.BROKER_REGISTERED, _registered(after))
         elif before.directories != after.directories:
-            yield event(What.BROKER_DIRECTORIES, f"{len(before.directories)} → {len(after.directories)} online")
+            yield event(
+                ClusterEventKind.BROKER_DIRECTORIES, f"{len(before.directories)} → {len(after.directories)} online"
+            )
         was_fenced = before is not None and before.fenced
         if after.in_controlled_shutdown and not (before is not None and before.in_controlled_shutdown):
-            yield event(What.BROKER_STOPPING)
+            yield event(ClusterEventKind.BROKER_STOPPING)
         if after.fenced and not was_fenced:
             self._fenced_since[broker.id] = step.time_ms
             if before is not None:  # A new broker is fenced until it has caught up.
-                yield event(What.BROKER_FENCED)
+                yield event(ClusterEventKind.BROKER_FENCED)
         elif was_fenced and not after.fenced:
-            yield self._ending(event(What.BROKER_UNFENCED), self._fenced_since.pop(broker.id, None))
+            yield self._ending(event(ClusterEventKind.BROKER_UNFENCED), self._fenced_since.pop(broker.id, None))
 
     def _partition(self, delta: PartitionDelta, step: Step) -> Iterator[Event]:
         key, before, after = (delta.topic, delta.partition), delta.before, delta.after
@@ -134,7 +138,7 @@ class StepEvents:
         if before is None:
             if self._new_topic != (delta.topic, step.time_ms):
                 detail = f"replicas {_listed(after.replicas)}"
-                yield _of_partition(delta, step, What.PARTITION_ADDED, detail)
+                yield _of_partition(delta, step, ClusterEventKind.PARTITION_ADDED, detail)
             return
         yield from self._leader(delta, before, after, step)
         if set(before.isr) != set(after.isr):
@@ -148,32 +152,38 @@ class StepEvents:
             change = f"{_led(before.leader)} → {_led(after.leader)}, epoch {after.leader_epoch}"
             since = None
             if after.leader == NO_LEADER:
-                what = What.LEADER_LOST if before.leader != NO_LEADER else What.LEADER_REELECTED
+                what = ClusterEventKind.LEADER_LOST if before.leader != NO_LEADER else ClusterEventKind.LEADER_REELECTED
             else:
                 since = self._leaderless_since.pop((delta.topic, delta.partition), None)
-                what = What.LEADER_REELECTED if after.leader == before.leader else What.LEADER_ELECTED
+                what = (
+                    ClusterEventKind.LEADER_REELECTED
+                    if after.leader == before.leader
+                    else ClusterEventKind.LEADER_ELECTED
+                )
                 if _is_unclean(before, after):
-                    what = What.UNCLEAN_ELECTION
+                    what = ClusterEventKind.UNCLEAN_ELECTION
                     change += f"; in sync before: {_listed(before.isr)}, eligible: {_listed(before.elr)}"
             yield self._ending(_of_partition(delta, step, what, change), since)
         elif before.recovering and not after.recovering:
-            yield _of_partition(delta, step, What.RECOVERED)
+            yield _of_partition(delta, step, ClusterEventKind.RECOVERED)
 
     def _replicas(
         self, delta: PartitionDelta, before: PartitionImage, after: PartitionImage, step: Step
     ) -> Iterator[Event]:
         was, moving = _moving(before), _moving(after)
         if moving and not was:
-            yield _of_partition(delta, step, What.REASSIGNMENT_BEGUN, moving)
+            yield _of_partition(delta, step, ClusterEventKind.REASSIGNMENT_BEGUN, moving)
         elif was and not moving:
             since = self._reassigning_since.pop((delta.topic, delta.partition), None)
-            ended = _of_partition(delta, step, What.REASSIGNMENT_ENDED, f"replicas {_listed(after.replicas)}")
+            ended = _of_partition(
+                delta, step, ClusterEventKind.REASSIGNMENT_ENDED, f"replicas {_listed(after.replicas)}"
+            )
             yield self._ending(ended, since)
         elif was != moving:
-            yield _of_partition(delta, step, What.REASSIGNMENT_CHANGED, moving)
+            yield _of_partition(delta, step, ClusterEventKind.REASSIGNMENT_CHANGED, moving)
         elif before.replicas != after.replicas:
             detail = f"{_listed(before.replicas)} → {_listed(after.replicas)}"
-            yield _of_partition(delta, step, What.REPLICAS_CHANGED, detail)
+            yield _of_partition(delta, step, ClusterEventKind.REPLICAS_CHANGED, detail)
 
     def _ending(self, event: Event, since: TimeMs | None) -> Event:
         """Return an event with how long what it ends has lasted since then; as it is if that is not known."""
@@ -196,7 +206,7 @@ def _is_unclean(before: PartitionImage, after: PartitionImage) -> bool:
     return after.leader not in {*before.isr, *before.elr} or (after.recovering and not before.recovering)
 
 
-def _of_partition(delta: PartitionDelta, step: Step, what: What, detail: str = "") -> Event:
+def _of_partition(delta: PartitionDelta, step: Step, what: ClusterEventKind, detail: str = "") -> Event:
     subject = f"{delta.topic}-{delta.partition}"
     return Event(step.offset, step.time_ms, what, subject, detail, delta.topic, delta.partition)
 
@@ -204,7 +214,13 @@ def _of_partition(delta: PartitionDelta, step: Step, what: What, detail: str = "
 def _isr(delta: PartitionDelta, before: PartitionImage, after: PartitionImage, step: Step) -> Event:
     left = tuple(each for each in before.isr if each not in after.isr)
     joined = tuple(each for each in after.isr if each not in before.isr)
-    what = What.ISR_CHANGED if left and joined else What.ISR_SHRUNK if left else What.ISR_GROWN
+    what = (
+        ClusterEventKind.ISR_CHANGED
+        if left and joined
+        else ClusterEventKind.ISR_SHRUNK
+        if left
+        else ClusterEventKind.ISR_GROWN
+    )
     parts = [f"{_listed(before.isr)} → {_listed(after.isr)}"]
     parts += [f"left: {_listed(left)}"] if left else []
     parts += [f"joined: {_listed(joined)}"] if joined else []
@@ -216,7 +232,7 @@ def _setting(delta: ConfigDelta, step: Step) -> Event:
     shown = [("not set" if each is None else each) if is_topic else "…" for each in (delta.before, delta.after)]
     detail = f"{delta.name}: {shown[0]} → {shown[1]}" if is_topic else _hidden(delta)
     topic = delta.resource.name if is_topic else None
-    return Event(step.offset, step.time_ms, What.SETTING_CHANGED, _resource(delta.resource), detail, topic)
+    return Event(step.offset, step.time_ms, ClusterEventKind.SETTING_CHANGED, _resource(delta.resource), detail, topic)
 
 
 def _hidden(delta: ConfigDelta) -> str:

@@ -46,7 +46,7 @@ _PROVENANCE: Final = ("offset", "epoch", "time_ms")
 
 @attrs.frozen(order=True)
 class Resource:
-    """The owner of a setting: Kafka's config resource type as a number, and its name."""
+    """Name the owner of a setting: Kafka's config resource type as a number, and the resource's name."""
 
     type: int
     name: str
@@ -54,7 +54,7 @@ class Resource:
 
 @value
 class PartitionImage:
-    """One partition in the metadata; `recovering` lasts from an unclean election until its leader has recovered."""
+    """Describe one partition; `recovering` lasts from an unclean election until the leader has recovered."""
 
     replicas: tuple[BrokerId, ...]
     isr: tuple[BrokerId, ...]
@@ -71,7 +71,7 @@ class PartitionImage:
 
 @attrs.frozen
 class TopicImage:
-    """One topic and its partitions."""
+    """Hold one topic and its partitions."""
 
     name: str
     id: TopicId
@@ -80,7 +80,7 @@ class TopicImage:
 
 @attrs.frozen
 class Endpoint:
-    """One listener of a node: host, port and security protocol."""
+    """Describe one listener of a node: host, port and security protocol."""
 
     name: str
     host: str
@@ -90,7 +90,7 @@ class Endpoint:
 
 @attrs.frozen(kw_only=True)
 class BrokerImage:
-    """One registered broker; `directories` are the ids of its online log directories."""
+    """Describe one registered broker; `directories` are the ids of its online log directories."""
 
     id: BrokerId
     epoch: BrokerEpoch
@@ -110,7 +110,7 @@ QuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]
 
 @attrs.frozen(kw_only=True)
 class MetadataImage:
-    """The metadata up to and with `offset`; -1 stands for no offset, no epoch and no time."""
+    """Hold the metadata up to and including `offset`; -1 stands for no offset, no epoch and no time."""
 
     offset: Offset
     epoch: LeaderEpoch

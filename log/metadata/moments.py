@@ -38,7 +38,7 @@ LIVE_MOMENTS_MAX: Final = 24  # What a report shows side by side.
 
 @attrs.frozen(kw_only=True)
 class Moment:
-    """A moment in a metadata log: either an offset or a time."""
+    """Name a moment in a metadata log, by offset or by time."""
 
     offset: Offset | None = None
     time_ms: TimeMs | None = None
@@ -76,7 +76,7 @@ def images_at(replay: Replay, moments: Sequence[Moment]) -> Iterator[MetadataIma
 
 
 def live_moments(replay: Replay) -> tuple[Moment, ...]:
-    """Return the moments right before the set of live brokers changed, and the end: the last 24 of them.
+    """Return the moments right before the set of live brokers changed, and the end: at most the last 24.
 
     Changes while no topic exists are ignored. Raises the errors of `Replay.steps`.
     """

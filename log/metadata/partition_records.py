@@ -39,7 +39,7 @@ _NO_STATE_CHANGE: Final = -1
 
 
 def created(data: Fields) -> PartitionImage:
-    """Return the partition that a PartitionRecord describes; raises CorruptDataError."""
+    """Return the partition image that a PartitionRecord describes; raise CorruptDataError if malformed."""
     replicas = data["replicas"]
     state = data["leaderRecoveryState"]
     return PartitionImage(
@@ -58,7 +58,7 @@ def created(data: Fields) -> PartitionImage:
 
 
 def merged(before: PartitionImage, data: Fields) -> PartitionImage:
-    """Return the partition as a PartitionChangeRecord leaves it; raises CorruptDataError."""
+    """Return the partition image after a PartitionChangeRecord; raise CorruptDataError if malformed."""
     replicas = _or(data["replicas"], before.replicas)
     leader, leader_epoch = before.leader, before.leader_epoch
     if data["leader"] != NO_LEADER_CHANGE:
@@ -79,7 +79,7 @@ def merged(before: PartitionImage, data: Fields) -> PartitionImage:
 
 
 def without_elr(before: PartitionImage) -> PartitionImage:
-    """Return the partition as a ClearElrRecord leaves it: no eligible leaders, partition epoch plus one."""
+    """Return the partition image after a ClearElrRecord: no eligible leaders, partition epoch plus one."""
     return merged(before, _CLEARING)
 
 

@@ -35,7 +35,7 @@ from log.segments.file_names import base_offset_of
 
 @attrs.frozen(eq=False)
 class MetadataFile:
-    """One file: its name, its name as shown to users (`source`), and its bytes."""
+    """Hold one file: its name, its name as shown to users (`source`), and its bytes."""
 
     name: str
     source: str
@@ -44,7 +44,7 @@ class MetadataFile:
 
 @attrs.frozen(eq=False)
 class MetadataFiles:
-    """The files in replay order: `start`, a snapshot or None, then segments; `checks` are later snapshots."""
+    """Hold files in replay order: `start`, a snapshot or None, then segments; `checks` are later snapshots."""
 
     start: MetadataFile | None
     segments: tuple[MetadataFile, ...]

@@ -50,7 +50,7 @@ class UnreadableEntryError(CorruptDataError):
 
 @value
 class MetadataEntry:
-    """One record with its offset, epoch and time; in a snapshot offsets only count the records from 0."""
+    """Hold one record with its offset, epoch and time; offsets in a snapshot count its records from 0."""
 
     offset: Offset
     epoch: LeaderEpoch
@@ -60,7 +60,7 @@ class MetadataEntry:
 
 @attrs.define
 class RejectedRecords:
-    """The errors of records and batches that a reader has skipped, in order, at most `REJECTED_MAX`."""
+    """Collect the errors of records and batches that a reader has skipped, in order, at most `REJECTED_MAX`."""
 
     errors: list[CorruptDataError] = attrs.field(factory=list)
 
@@ -102,7 +102,7 @@ def is_snapshot(data: BytesLike, *, source: str) -> bool:
     """Return whether a file is a snapshot: its first record is a SnapshotHeaderRecord."""
     try:
         first = next(entries_of(data, source=source), None)
-    except CorruptDataError:  # Told when it is read as what it is taken for then, a segment.
+    except CorruptDataError:  # The file is then read as a segment, which reports the damage.
         return False
     return first is not None and first.record.type is ControlType.SNAPSHOT_HEADER
 

@@ -31,14 +31,14 @@ _TYPES: Final = {int(kind): kind for kind in RecordType}
 
 @attrs.frozen
 class MetadataRecord:
-    """One record; `data` has the fields of its version by Kafka's names, see `log.metadata.fields` for the values."""
+    """Hold one record; `data` maps the field names of its version to values (see `log.metadata.fields`)."""
 
     type: RecordType
     version: int
     data: Fields
 
     def to_bytes(self) -> bytes:
-        """Return the value of the record in the log; raise UsageError for unknown fields or versions."""
+        """Return the bytes of the record's value in the log; raise UsageError for unknown fields or versions."""
         schema = SCHEMAS[self.type]
         if not 0 <= self.version <= schema.version_max:
             raise UsageError(f"{self.type.name} has versions 0 to {schema.version_max}, not {self.version}")

@@ -51,20 +51,20 @@ _ENDS: Final = (RecordType.END_TRANSACTION_RECORD, RecordType.ABORT_TRANSACTION_
 
 
 class Placed(Protocol):
-    """Anything that has an offset and a time in the log."""
+    """Define the interface of a thing that has an offset and a time in the log."""
 
     @property
     def offset(self) -> Offset:
-        """The offset."""
+        """Return the offset."""
 
     @property
     def time_ms(self) -> TimeMs:
-        """The time of the append in ms."""
+        """Return the time of the append in ms."""
 
 
 @value
 class Step:
-    """One applied record: its offset and time, and its changes; `from_snapshot` if a snapshot holds the record."""
+    """Describe one applied record: offset, time and changes; `from_snapshot` if a snapshot holds the record."""
 
     offset: Offset
     time_ms: TimeMs
@@ -73,7 +73,7 @@ class Step:
 
 
 class Replay:
-    """Replays files once. `offset`, `epoch` and `time_ms` are those of the last applied record, -1 for none."""
+    """Replay files once; `offset`, `epoch` and `time_ms` are those of the last applied record, -1 for none."""
 
     def __init__(self, files: MetadataFiles, *, rejected: RejectedRecords | None = None) -> None:
         self._files = files

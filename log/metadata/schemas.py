@@ -28,7 +28,7 @@ from log.metadata.fields import Field, Kind, Schema
 
 
 class RecordType(enum.IntEnum):
-    """The type of a metadata record; the value is its `apiKey` on the wire."""
+    """List the types of metadata records; the value is the type's `apiKey` on the wire."""
 
     REGISTER_BROKER_RECORD = 0
     UNREGISTER_BROKER_RECORD = 1

@@ -66,7 +66,7 @@ class _Topic:
 
 
 class MetadataState:
-    """The metadata after the records applied so far; `image` returns an immutable copy."""
+    """Hold the metadata after the records applied so far; `image` returns an immutable copy."""
 
     def __init__(self) -> None:
         self.brokers: dict[BrokerId, BrokerImage] = {}
@@ -93,7 +93,7 @@ class MetadataState:
 
     @property
     def has_topics(self) -> bool:
-        """Whether any topic exists."""
+        """Return whether any topic exists."""
         return bool(self._topics)
 
     def image(self, *, offset: Offset, epoch: LeaderEpoch, time_ms: TimeMs) -> MetadataImage:

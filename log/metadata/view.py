@@ -106,7 +106,7 @@ def min_insync_replicas(configs: Mapping[Resource, Mapping[str, str]], topic: st
 
 
 def effective_min_isr(own: str | None, default: str | None) -> int:
-    """Return the first of two settings that is present and a number, else Kafka's default."""
+    """Return the first of two settings that is present and a number, or Kafka's default."""
     for text in (own, default):
         number = None if text is None else parse_number(text, bits=32)
         if number is not None:

@@ -40,7 +40,7 @@ _NUMBERS: Final[Mapping[Kind, struct.Struct]] = {
 
 
 class FieldReader:
-    """Reads values from the front of `data`; raises CorruptDataError with the byte position in `data`."""
+    """Read values from the front of `data`; raise CorruptDataError with the byte position in `data`."""
 
     __slots__ = ("_data", "_end", "_position")
 
@@ -51,7 +51,7 @@ class FieldReader:
 
     @property
     def left(self) -> int:
-        """Count of the bytes not read yet."""
+        """Return the number of unread bytes."""
         return self._end - self._position
 
     def take(self, size_bytes: int) -> bytes:
@@ -89,7 +89,7 @@ class FieldReader:
 
 
 def read_fields(reader: FieldReader, fields: tuple[Field, ...], version: int) -> dict[str, Any]:
-    """Read a structure without the fields that `version` lacks. Raises CorruptDataError."""
+    """Read a structure of `version`, without the fields that this version lacks; raise CorruptDataError."""
     plain, tagged, values = _plan(fields, version)
     values = dict(values)
     for name, read in plain:

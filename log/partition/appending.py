@@ -55,7 +55,7 @@ _REPLICATION: Final = AppendOrigin.REPLICATION
 
 @value(kw_only=True)
 class AppendInfo:
-    """The outcome of an append. A duplicate was not written: its offsets are those already in the log.
+    """Hold the outcome of an append; a duplicate is not written again and keeps the offsets in the log.
 
     `max_timestamp` is that of the set appended; `log_append_time_ms` is -1 unless the leader's clock stamps.
     """
@@ -69,7 +69,7 @@ class AppendInfo:
 
 
 class Appending:
-    """Appends to one log."""
+    """Append to one log."""
 
     __slots__ = ("_flushing", "_local", "_log")
 
@@ -164,7 +164,7 @@ class Appending:
             self._flushing.flush(now_ms=now_ms)
 
     def columns(self, spec: BatchSpec, records: PlainColumns, records_per_batch: int, *, now_ms: TimeMs) -> AppendInfo:
-        """Append records as a follower that appends the batches of `build_batches` one by one.
+        """Append records as a follower would append the batches of `build_batches` one by one.
 
         Many batches are written at once, where the outcome is the same. Raises what `build_batches` raises, and then
         nothing is written; or what `append_as_follower` raises, and then the batches before the refused one are in the

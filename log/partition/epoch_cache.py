@@ -39,14 +39,14 @@ UNDEFINED_EPOCH: Final = LeaderEpoch(-1)
 
 @attrs.frozen
 class EpochEndOffset:
-    """A leader epoch and the offset after its last record."""
+    """Hold a leader epoch and the offset after its last record."""
 
     epoch: LeaderEpoch
     end_offset: Offset
 
 
 class LeaderEpochCache:
-    """The `leader-epoch-checkpoint` file of a partition, in memory."""
+    """Keep the content of a partition's `leader-epoch-checkpoint` file in memory."""
 
     def __init__(self, storage: Storage, path: str) -> None:
         self._storage = storage
@@ -64,7 +64,7 @@ class LeaderEpochCache:
 
     @classmethod
     def open(cls, storage: Storage, path: str) -> LeaderEpochCache:
-        """Read the file, or make an empty one.
+        """Read the file, or create an empty one.
 
         Raises CheckpointError if it cannot be read, IllegalArgumentError if it holds a negative epoch or offset.
         """
@@ -72,24 +72,24 @@ class LeaderEpochCache:
 
     @property
     def entries(self) -> tuple[EpochEntry, ...]:
-        """All entries, by epoch; every append reads them, so the tuple is kept until an entry changes."""
+        """Return all entries, by epoch; the tuple is kept until an entry changes, as every append reads it."""
         if self._shown is None:
             self._shown = tuple(self._entries)
         return self._shown
 
     @property
     def latest_entry(self) -> EpochEntry | None:
-        """The entry of the latest epoch."""
+        """Return the entry of the latest epoch."""
         return self._entries[-1] if self._entries else None
 
     @property
     def earliest_entry(self) -> EpochEntry | None:
-        """The entry of the earliest epoch."""
+        """Return the entry of the earliest epoch."""
         return self._entries[0] if self._entries else None
 
     @property
     def latest_epoch(self) -> LeaderEpoch | None:
-        """The latest epoch in the cache, None if it is empty."""
+        """Return the latest epoch in the cache, None if the cache is empty."""
         return self._entries[-1].epoch if self._entries else None
 
     def assign(self, epoch: int, start_offset: int) -> None:

@@ -28,7 +28,7 @@ AT_LOG_END: Final = Offset(0)  # Whatever lies below the log's end means the end
 
 
 class Flushing:
-    """Rolls and flushes one log."""
+    """Roll and flush one log."""
 
     __slots__ = ("_log",)
 
@@ -52,12 +52,12 @@ class Flushing:
         return segment
 
     def flush(self, *, now_ms: TimeMs, include_active_end: bool = False) -> None:
-        """Flush the log up to its end; with `include_active_end` an empty active segment too."""
+        """Flush the log up to its end; `include_active_end` includes an empty active segment."""
         end_offset = self._log.log_end_offset
         self._flush_to(end_offset, end_offset=Offset(end_offset + include_active_end), now_ms=now_ms)
 
     def flush_if_due(self, now_ms: TimeMs) -> None:
-        """Flush if the last flush is flush.ms ago."""
+        """Flush if flush.ms have passed since the last flush."""
         local = self._log.local
         if now_ms - local.flushed_ms >= local.config.flush_ms:
             self.flush(now_ms=now_ms)

@@ -1,20 +1,20 @@
 """Decide which records a leader accepts into its log.
 
-What it decides: for each batch of a set, before anything is written, whether all of it may enter, under the rules of
-the log and for whom it comes.
+What it decides: for each batch of a set, before anything is written, whether the whole batch may be appended, given
+the log's settings and the origin of the append.
 
 Constraints:
 - Batches of magic 2, and compressed ones of any magic, come alone in a set; all batches of a set have one magic.
-- A client's batch counts rightly, is no control batch, and has a sequence if it has a producer id.
+- A client's batch has a right record count, is no control batch, and has a sequence if it has a producer id.
 - A compacted topic takes no record without a key. With CreateTime a record's time lies within
   [now - message.timestamp.before.max.ms, now + message.timestamp.after.max.ms]; no time at all (-1) is allowed.
 - With LogAppendTime the broker's clock is the time of every record; a producer may never have set that type.
 
-How: records are read as columns when a batch is large, else one by one. What they are checked for leaves their times,
-which are what the leader goes on with.
+How: records are read as columns when a batch is large, else one by one. The checks return
+their timestamps, which the leader needs next.
 
-Example: at 1,000,000 ms with an after.max of 1,000 ms a record of 1,001,001 ms is refused, and its place in the batch
-is told.
+Example: at 1,000,000 ms with an after.max of 1,000 ms a record of 1,001,001 ms is refused; the error
+names its place in the batch.
 
 Source: org.apache.kafka.storage.internals.log.LogValidator, trunk 1eb7644 (2024-10); KIP-937 for the two limits.
 """
@@ -46,7 +46,7 @@ _LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
 
 @value(kw_only=True)
 class LeaderAppend:
-    """The leader's side of one append: log settings, first offset, leader epoch and time."""
+    """Hold the leader's part in one append: log settings, first offset, leader epoch and time."""
 
     config: LogConfig
     origin: AppendOrigin
@@ -57,7 +57,7 @@ class LeaderAppend:
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """The timestamp type of the log, CreateTime or LogAppendTime."""
+        """Return the timestamp type of the log, CreateTime or LogAppendTime."""
         return _LOG_APPEND_TIME if self.config.stamps_log_append_time else _CREATE_TIME
 
     def stamp(self, last_offset: int, largest_timestamp: int) -> Stamp:
@@ -75,7 +75,7 @@ class LeaderAppend:
 
 
 def only_batch(records: RecordSet) -> RecordBatch:
-    """Return the first batch; raise if there are several where only one is allowed."""
+    """Return the first batch; raise InvalidAppendError for more batches, unless they are plain messages."""
     first = records.batches[0]
     if len(records.batches) > 1 and (first.magic >= 2 or records.codec is not Codec.NONE):
         raise InvalidAppendError(f"a record set of magic {first.magic} has more than one batch")

@@ -43,7 +43,7 @@ from log.storage.protocol import Storage
 
 
 class LocalLog:
-    """A partition's segments; empty until `log.partition.recovery` has loaded or created them."""
+    """Manage a partition's segments; there are none until `log.partition.recovery` loads or creates them."""
 
     def __init__(
         self, storage: Storage, directory: str, config: LogConfig, *, now_ms: TimeMs, entropy: RandomSource | None
@@ -73,12 +73,12 @@ class LocalLog:
         return self.open_segment(base_offset, now_ms=now_ms, suffix=CLEANED)
 
     def set_end_offset(self, offset: Offset) -> None:
-        """Set the log's end; lower the recovery point to it if it is above."""
+        """Set the log's end; lower a higher recovery point to it."""
         self.end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
 
     def roll(self, expected_next_offset: Offset, *, now_ms: TimeMs) -> Segment:
-        """Begin a new active segment at the log's end, or at `expected_next_offset` if that is above; return it.
+        """Begin a new active segment at the log's end, or at a higher `expected_next_offset`; return the segment.
 
         An empty active segment that begins there is replaced. Raises SegmentExistsError, and then changes nothing.
         """
@@ -99,7 +99,7 @@ class LocalLog:
         return segment
 
     def truncate_to(self, offset: Offset, *, now_ms: TimeMs) -> tuple[Segment, ...]:
-        """Truncate the log to `offset`, which lies in it; return the deleted segments."""
+        """Truncate the log to `offset`, which must lie in the log; return the deleted segments."""
         gone = tuple(segment for segment in self.segments if segment.base_offset > offset)
         self.remove_and_delete(gone, now_ms=now_ms)
         self.segments.active.truncate_to(offset, now_ms=now_ms)
@@ -107,7 +107,7 @@ class LocalLog:
         return gone
 
     def truncate_fully_and_start_at(self, offset: Offset, *, now_ms: TimeMs) -> tuple[Segment, ...]:
-        """Delete everything and begin anew at `offset`; return the deleted segments."""
+        """Delete all segments and begin anew at `offset`; return the deleted segments."""
         gone = self.segments.all
         self.remove_and_delete(gone[:-1], now_ms=now_ms)
         self._replace_last(gone[-1], offset, now_ms=now_ms)
@@ -143,7 +143,7 @@ class LocalLog:
             self.schedule.add(TimeMs(now_ms + self.config.file_delete_delay_ms), _remover(segment))
 
     def replace_segments(self, new: Sequence[Segment], old: Sequence[Segment], *, now_ms: TimeMs) -> list[Segment]:
-        """Replace old segments by `.cleaned` ones; return the old ones whose base offset no new one has."""
+        """Replace old segments by `.cleaned` ones; return the old segments whose base offset no new segment has."""
         assert new, "nothing to put in their place"
         assert all(segment.suffix == CLEANED for segment in new), new
         in_order = sorted(new, key=lambda segment: segment.base_offset)

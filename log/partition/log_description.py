@@ -1,4 +1,4 @@
-"""Describe a log from outside: its offsets, segments, leader epochs and producers, as one value.
+"""Describe a log's offsets, segments, leader epochs and producers as one value.
 
 Two logs with equal descriptions answer alike, except for the contents of their batches; tests and tools compare them.
 
@@ -19,7 +19,7 @@ from log.record import TimestampOffset
 
 @attrs.frozen
 class SegmentState:
-    """One segment: sizes, entries, and its largest timestamp with that record's offset; (-1, base) without."""
+    """Describe one segment: sizes, entries, largest timestamp and that record's offset, or (-1, base offset)."""
 
     base_offset: Offset
     size_bytes: SizeBytes
@@ -30,7 +30,7 @@ class SegmentState:
 
 @attrs.frozen
 class ProducerView:
-    """The state of one producer in a log; unknown numbers are -1, no open transaction is None."""
+    """Describe the state of one producer in a log; unknown numbers are -1, no open transaction is None."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -49,7 +49,7 @@ class ProducerView:
 
 @attrs.frozen(kw_only=True)
 class LogDescription:
-    """A log at one moment; `log_end_offset` is the offset of the next record.
+    """Describe a log at one moment; `log_end_offset` is the offset of the next record.
 
     `leader_epochs` is None where none are kept: in a log that writes magic 0 or 1.
     """

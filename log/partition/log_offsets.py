@@ -24,7 +24,7 @@ from log.storage.protocol import Storage
 
 
 class LogOffsets:
-    """The offsets, segments, producers and leader epochs of a log; `epochs` is None for magic 0 or 1."""
+    """Hold the offsets, segments, producers and leader epochs of a log; `epochs` is None for magic 0 or 1."""
 
     def __init__(self, local: LocalLog, producers: ProducerState, epochs: LeaderEpochCache | None) -> None:
         self.local = local
@@ -40,22 +40,22 @@ class LogOffsets:
 
     @property
     def storage(self) -> Storage:
-        """The storage that holds the log."""
+        """Return the storage that holds the log."""
         return self.local.storage
 
     @property
     def directory(self) -> str:
-        """The log's directory in its storage."""
+        """Return the log's directory in its storage."""
         return self.local.directory
 
     @property
     def log_end_offset(self) -> Offset:
-        """The offset of the next record."""
+        """Return the offset of the next record."""
         return self.local.end_offset
 
     @property
     def last_stable_offset(self) -> Offset:
-        """The offset below which everything is replicated and every transaction is decided."""
+        """Return the offset below which all records are replicated and all transactions decided."""
         unstable = self._first_unstable_offset
         return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
 

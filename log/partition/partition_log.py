@@ -1,4 +1,4 @@
-"""Offer one partition's log to leaders, followers, consumers and the broker.
+"""Provide one partition's log to leaders, followers, consumers and the broker.
 
 What it decides: nothing by itself. It holds the parts of a log and hands each call to the one that does it.
 
@@ -67,7 +67,7 @@ _COMMITTED: Final = Isolation.COMMITTED  # Named once, as in `log.batches.in_buf
 
 
 class PartitionLog:
-    """One partition's log, made by `open`; `offsets` is the state that its parts share."""
+    """Append to, read and maintain one partition's log; create it with `open`."""
 
     def __init__(self, offsets: LogOffsets) -> None:
         self.offsets = offsets
@@ -106,17 +106,17 @@ class PartitionLog:
 
     @property
     def storage(self) -> Storage:
-        """The storage that holds the log."""
+        """Return the storage that holds the log."""
         return self.local.storage
 
     @property
     def directory(self) -> str:
-        """The log's directory in its storage."""
+        """Return the log's directory in its storage."""
         return self.local.directory
 
     @property
     def config(self) -> LogConfig:
-        """The settings in force."""
+        """Return the effective settings."""
         return self.local.config
 
     @config.setter
@@ -127,27 +127,27 @@ class PartitionLog:
 
     @property
     def topic_id(self) -> str | None:
-        """The topic id in partition.metadata, None if there is none."""
+        """Return the topic id in partition.metadata, None if there is none."""
         return self.offsets.topic_id
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """Every segment, by base offset; the last one is active."""
+        """Return every segment, by base offset; the last segment is active."""
         return self.local.segments.all
 
     @property
     def active_segment(self) -> Segment:
-        """The segment to which batches are appended."""
+        """Return the segment to which batches are appended."""
         return self.local.segments.active
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """Size of all .log files in bytes."""
+        """Return the size of all .log files in bytes."""
         return self.local.segments.size_bytes
 
     @property
     def epochs(self) -> LeaderEpochCache | None:
-        """The leader epochs; None where the log writes magic 0 or 1."""
+        """Return the leader epochs; None if the log writes magic 0 or 1."""
         return self.offsets.epochs
 
     def state(self) -> LogDescription:
@@ -164,27 +164,27 @@ class PartitionLog:
 
     @property
     def log_start_offset(self) -> Offset:
-        """The first offset that can be read."""
+        """Return the first offset that can be read."""
         return self.offsets.log_start_offset
 
     @property
     def log_end_offset(self) -> Offset:
-        """The offset of the next record."""
+        """Return the offset of the next record."""
         return self.local.end_offset
 
     @property
     def recovery_point(self) -> Offset:
-        """The offset below which everything is flushed to disk."""
+        """Return the offset below which all records are flushed to disk."""
         return self.local.recovery_point
 
     @property
     def high_watermark(self) -> Offset:
-        """The offset below which everything is replicated to the ISR."""
+        """Return the offset below which all records are replicated to the ISR."""
         return self.offsets.high_watermark
 
     @property
     def last_stable_offset(self) -> Offset:
-        """The offset below which everything is replicated and every transaction is decided."""
+        """Return the offset below which all records are replicated and all transactions decided."""
         return self.offsets.last_stable_offset
 
     def update_high_watermark(self, offset: Offset) -> Offset:
@@ -226,7 +226,7 @@ class PartitionLog:
     def append_columns(
         self, spec: BatchSpec, records: PlainColumns, records_per_batch: int, *, now_ms: TimeMs
     ) -> AppendInfo:
-        """Append records as a follower that appends the batches of `build_batches` one by one.
+        """Append records as a follower would append the batches of `build_batches` one by one.
 
         Many batches are written at once, where the outcome is the same. Raises what `build_batches` raises, and then
         nothing is written; or what `append_as_follower` raises, and then the batches before the refused one are in the
@@ -257,7 +257,7 @@ class PartitionLog:
 
     @property
     def end_place(self) -> OffsetPlace:
-        """The log's end offset, with the base of the active segment and its size."""
+        """Return the log's end offset, with the base of the active segment and its size."""
         return self._reading.end_place
 
     def fetch_offset_by_timestamp(self, timestamp_ms: int) -> FoundOffset | None:
@@ -320,7 +320,7 @@ class PartitionLog:
         self._flushing.flush_if_due(now_ms)
 
     def rename_directory(self, directory: str) -> None:
-        """Rename the log's directory, for example to delete the log later."""
+        """Rename the log's directory, for example before the log is deleted."""
         self.local.rename_directory(directory)
         self.producers.rename_directory(directory)
         if self.epochs is not None:

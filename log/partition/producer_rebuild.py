@@ -32,7 +32,7 @@ from log.segments.segment import Segment
 
 @attrs.frozen(kw_only=True)
 class RebuildRequest:
-    """The log's bounds, magic and last shutdown, which decide what a rebuild reads."""
+    """Hold the log's bounds, magic and last shutdown, which decide what a rebuild reads."""
 
     log_start_offset: Offset
     last_offset: Offset

@@ -51,7 +51,7 @@ _EMPTY: Final = memoryview(b"")
 
 
 class Isolation(Enum):
-    """The isolation of a reader: up to the log end, the high watermark, or the last stable offset."""
+    """List how far a reader may read: to the log end, the high watermark, or the last stable offset."""
 
     LOG_END = "LOG_END"
     """All that is written: a follower."""
@@ -66,7 +66,7 @@ _LOG_END: Final = Isolation.LOG_END  # Named once, as in `log.batches.in_buffer`
 
 @value
 class OffsetPlace:
-    """An offset, the base offset of its segment and the position of its batch; -1 if these are unknown."""
+    """Hold an offset, the base offset of its segment and the position of its batch; -1 if these are unknown."""
 
     offset: Offset
     segment_base_offset: Offset = attrs.field(default=Offset(UNKNOWN_POSITION))
@@ -74,13 +74,13 @@ class OffsetPlace:
 
     @property
     def is_known(self) -> bool:
-        """Whether segment and position are known."""
+        """Return whether segment and position are known."""
         return self.position != UNKNOWN_POSITION
 
 
 @value
 class ReadRequest:
-    """A read: start offset, limit in bytes, whether one batch is the minimum, whether to list aborted transactions."""
+    """Describe a read: start offset, byte limit, whether a first batch may exceed it, whether to list aborts."""
 
     start_offset: Offset
     max_bytes: int
@@ -90,7 +90,7 @@ class ReadRequest:
 
 @value
 class FetchData:
-    """The bytes read: their position, whether the limit cut the first batch, and the aborted transactions.
+    """Hold the bytes read, their position, whether the limit cut the first batch, and the aborted transactions.
 
     `aborted_transactions` is None unless committed transactions were asked for.
     """
@@ -199,7 +199,7 @@ def first_offset_since(segments: Segments, timestamp_ms: int, log_start_offset: 
 
 
 class Reading:
-    """Reads one log."""
+    """Read one log."""
 
     __slots__ = ("_log",)
 
@@ -208,7 +208,7 @@ class Reading:
 
     @property
     def end_place(self) -> OffsetPlace:
-        """The log's end offset, with the base of the active segment and its size."""
+        """Return the log's end offset, with the base of the active segment and its size."""
         local = self._log.local
         active = local.segments.active
         return OffsetPlace(local.end_offset, active.base_offset, active.size_bytes)

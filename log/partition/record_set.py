@@ -43,7 +43,7 @@ _MEMORY: Final = BatchReader.MEMORY
 
 @value
 class RecordSet:
-    """Whole batches one after the other, and their offsets, largest timestamp and codec.
+    """Hold whole batches, one after the other, and their offsets, largest timestamp and codec.
 
     `first_offset` is None if unknown: in magic 0 and 1, until the leader has assigned offsets. `max_timestamp` is the
     largest timestamp, with the last offset of the first batch that has it; (-1, -1) without timestamps.
@@ -58,18 +58,18 @@ class RecordSet:
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """Size of all batches in bytes."""
+        """Return the size of all batches in bytes."""
         return SizeBytes(len(self.data))
 
     @property
     def first_known_offset(self) -> Offset:
-        """The first offset, or if unknown the last offset of the first batch."""
+        """Return the first offset, or if that is unknown the last offset of the first batch."""
         return self.batches[0].last_offset if self.first_offset is None else self.first_offset
 
 
 @value(kw_only=True)
 class AppendLimits:
-    """Limits on a record set: its origin, the largest batch in bytes (None: any), the epoch of a Raft leader."""
+    """Set limits on a record set: origin, largest batch in bytes (None: any), epoch of a Raft leader."""
 
     origin: AppendOrigin
     batch_size_bytes_max: SizeBytes | None

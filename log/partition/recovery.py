@@ -68,7 +68,7 @@ SPLIT_COUNT_MAX: Final = 100_000
 
 @attrs.frozen(kw_only=True)
 class LastShutdown:
-    """The checkpointed offsets of a log, and whether its broker was shut down cleanly."""
+    """Hold the checkpointed offsets of a log, and whether its broker was shut down cleanly."""
 
     clean: bool = True
     recovery_point: Offset = attrs.field(default=Offset(0))
@@ -77,7 +77,7 @@ class LastShutdown:
 
 @attrs.frozen(kw_only=True)
 class LoadedOffsets:
-    """Log start, log end and recovery point of a loaded log."""
+    """Hold log start, log end and recovery point of a loaded log."""
 
     log_start_offset: Offset
     end_offset: Offset

@@ -39,7 +39,7 @@ from log.segments.segment import Segment
 
 @attrs.frozen(kw_only=True)
 class RetainedSegment:
-    """A segment's numbers for retention; `end_offset` is the next base, or the log's end for the active segment."""
+    """Hold a segment's figures for retention; `end_offset` is the next base, or the log's end if active."""
 
     size_bytes: SizeBytes
     end_offset: Offset
@@ -63,12 +63,12 @@ def deletable_count(segments: Iterable[RetainedSegment], *, high_watermark: Offs
 
 
 def before_start(log_start_offset: Offset) -> Breach:
-    """Return a test whether a segment lies wholly before the log start; False for the active segment."""
+    """Return a predicate: whether a segment lies wholly before the log start; False for the active segment."""
     return lambda segment: not segment.is_active and segment.end_offset <= log_start_offset
 
 
 def beyond_size(log_size_bytes: SizeBytes, retention_bytes: SizeBytes) -> Breach:
-    """Return a test whether the log still has `retention_bytes` without a segment and all older ones."""
+    """Return a predicate: whether at least `retention_bytes` remain without a segment and all older ones."""
     excess_bytes = log_size_bytes - retention_bytes
 
     def breaches(segment: RetainedSegment) -> bool:
@@ -82,12 +82,12 @@ def beyond_size(log_size_bytes: SizeBytes, retention_bytes: SizeBytes) -> Breach
 
 
 def too_old(now_ms: TimeMs, retention_ms: DurationMs) -> Breach:
-    """Return a test whether a segment's newest record is older than `retention_ms`; equal is not older."""
+    """Return a predicate: whether a segment's newest record is older than `retention_ms`; equal is not older."""
     return lambda segment: now_ms - segment.largest_timestamp_ms > retention_ms
 
 
 class Retention:
-    """Deletes the old segments of one log."""
+    """Delete the old segments of one log."""
 
     __slots__ = ("_flushing", "_log")
 

@@ -34,7 +34,7 @@ Task: TypeAlias = Callable[[TimeMs], None]
 
 
 class Schedule:
-    """A queue of tasks, ordered by the time at which they are due."""
+    """Queue tasks in the order of the times at which they are due."""
 
     __slots__ = ("_count", "_tasks")
 

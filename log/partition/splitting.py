@@ -31,7 +31,7 @@ CHUNK_SIZE_BYTES: Final = MIB
 
 
 def split_segment(local: LocalLog, segment: Segment, *, now_ms: TimeMs) -> list[Segment]:
-    """Replace `segment` by segments that can be indexed; return it if no new one has its base offset, else nothing.
+    """Replace `segment` by indexable segments; return `segment` if no new one has its base offset, else nothing.
 
     Raises IllegalArgumentError if its last offset is not what overflows.
     """

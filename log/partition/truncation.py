@@ -21,7 +21,7 @@ from log.partition.recovery import delete_producer_snapshots
 
 
 class Truncation:
-    """Truncates one log."""
+    """Truncate one log."""
 
     __slots__ = ("_log",)
 

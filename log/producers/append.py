@@ -46,7 +46,7 @@ _INT32_RANGE: Final = 2**32
 
 
 class AppendOrigin(Enum):
-    """The source of an append, which decides how much is checked."""
+    """List the sources of an append, which decide how much is checked."""
 
     CLIENT = "CLIENT"  # A producer: everything.
     COORDINATOR = "COORDINATOR"  # A group or transaction coordinator: no sequence numbers.
@@ -61,7 +61,7 @@ _REPLICATION: Final = AppendOrigin.REPLICATION
 
 @attrs.frozen
 class CompletedTransaction:
-    """A transaction ended by a marker; `last_offset` is the marker's."""
+    """Describe a transaction ended by a marker; `last_offset` is the marker's."""
 
     producer_id: ProducerId
     first_offset: Offset
@@ -71,14 +71,14 @@ class CompletedTransaction:
 
 @attrs.frozen
 class StartedTransaction:
-    """A transaction whose first batch is being appended."""
+    """Describe a transaction whose first batch is being appended."""
 
     producer_id: ProducerId
     first_offset: Offset
 
 
 class ProducerAppend:
-    """Checked batches of one producer, and the producer's state after them."""
+    """Check batches of one producer, and prepare the producer's state after them."""
 
     __slots__ = ("_current", "_name", "_origin", "started", "updated")
 

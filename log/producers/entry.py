@@ -37,7 +37,7 @@ _SEQUENCE_COUNT: Final = 2**31
 
 @value
 class BatchMetadata:
-    """An appended batch. `offset_delta` is the last less the first offset, as with sequences."""
+    """Describe an appended batch; `offset_delta` is the last offset minus the first, as with sequences."""
 
     last_sequence: int
     last_offset: Offset
@@ -56,7 +56,7 @@ class BatchMetadata:
 
 
 class ProducerEntry:
-    """The mutable state of one producer: epoch, last batches, open transaction."""
+    """Hold the mutable state of one producer: epoch, last batches, open transaction."""
 
     __slots__ = (
         "batches",
@@ -101,7 +101,7 @@ class ProducerEntry:
 
     @property
     def last_offset_delta(self) -> int:
-        """Return the last less the first offset of the last batch, 0 if none is known."""
+        """Return the last minus the first offset of the last batch, 0 if no batch is known."""
         return self.batches[-1].offset_delta if self.batches else 0
 
     def without_batches(self) -> ProducerEntry:
@@ -136,7 +136,7 @@ class ProducerEntry:
         self.current_txn_first_offset = later.current_txn_first_offset
 
     def duplicate_of(self, batch: RecordBatch) -> BatchMetadata | None:
-        """Return the remembered batch with the epoch and sequences of `batch`, None without one."""
+        """Return the remembered batch with the epoch and sequences of `batch`, None if there is none."""
         if batch.producer_epoch != self.producer_epoch:
             return None
         return found_by_sequence(self.batches, batch.base_sequence, batch.last_sequence)

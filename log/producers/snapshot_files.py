@@ -23,7 +23,7 @@ from log.storage.protocol import Buffer, Storage
 
 
 class SnapshotFiles:
-    """The known `.snapshot` files of one directory."""
+    """Track the `.snapshot` files of one directory."""
 
     def __init__(self, storage: Storage, directory: str) -> None:
         self._storage = storage
@@ -99,7 +99,7 @@ class SnapshotFiles:
                 self.remove(offset)
 
     def mark_for_deletion(self, offset: Offset) -> str | None:
-        """Rename the snapshot at an offset to .deleted; return the new path, None without such a file."""
+        """Rename the snapshot at an offset to .deleted; return the new path, None if there is no such file."""
         if offset not in self._offsets:
             return None
         self._offsets.discard(offset)

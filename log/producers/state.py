@@ -50,7 +50,7 @@ _CLIENT: Final = AppendOrigin.CLIENT  # Named once, as in `log.batches.in_buffer
 
 @value
 class AppendAnalysis:
-    """The effects of a record set on its producers; with a `duplicate`, the log has that batch and writes nothing."""
+    """Hold an append's effects on producers; a `duplicate` is the batch in the log, and nothing is written."""
 
     appends: tuple[ProducerAppend, ...]
     completed: tuple[CompletedTransaction, ...]
@@ -61,7 +61,7 @@ NOTHING_FOR_PRODUCERS: Final = AppendAnalysis((), ())
 
 
 class ProducerState:
-    """The state of all producers of one partition's log."""
+    """Track all producers of one partition's log."""
 
     def __init__(self, snapshots: SnapshotFiles, name: str, producer_id_expiration_ms: DurationMs) -> None:
         self._name = name
@@ -235,7 +235,7 @@ class ProducerState:
         self._snapshots.remove_strays(segment_base_offsets)
 
     def mark_snapshot_for_deletion(self, offset: int) -> str | None:
-        """Rename the snapshot at an offset to .deleted; return the new path, None without such a file."""
+        """Rename the snapshot at an offset to .deleted; return the new path, None if there is no such file."""
         return self._snapshots.mark_for_deletion(Offset(offset))
 
     def rename_directory(self, directory: str) -> None:
@@ -243,7 +243,7 @@ class ProducerState:
         self._snapshots.directory = directory
 
     def check_invariants(self) -> None:
-        """Assert what always holds between appends."""
+        """Assert the invariants between appends."""
         for first_offset, started in self._ongoing.items():
             entry = self._producers.get(started.producer_id)
             assert entry is not None, started

@@ -34,7 +34,7 @@ _TREE_TABLE_SIZE_MIN: Final = 64  # HashMap.MIN_TREEIFY_CAPACITY.
 
 
 class ProducerTable:
-    """A table of producers by id, in the iteration order of java.util.HashMap."""
+    """Hold producers by id, in the iteration order of java.util.HashMap."""
 
     __slots__ = ("_bin_count", "_by_id")
 

@@ -22,7 +22,7 @@ from log.segments.segment import Segment
 
 
 class Segments:
-    """Segments in the order of their base offsets. Look-ups cost O(log n)."""
+    """Keep segments in the order of their base offsets; look-ups cost O(log n)."""
 
     __slots__ = ("_by_base", "active")
 

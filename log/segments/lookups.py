@@ -38,7 +38,7 @@ _ANY: Final = np.iinfo(np.int64).min
 
 @attrs.frozen(eq=False)
 class BatchPlaces:
-    """The batch found for each of N targets: int64[N] columns, -1 where there is none."""
+    """Hold the batch found for each of N targets: int64[N] columns, -1 if there is none."""
 
     last_offsets: Int64Array
     positions: Int64Array
@@ -46,14 +46,14 @@ class BatchPlaces:
 
 
 def find_offsets(segment: Segment, offsets: npt.ArrayLike) -> BatchPlaces:
-    """Return for each offset the first batch whose last offset is not below it; raise CorruptBatchError."""
+    """Return for each offset the first batch whose last offset is at or above it; raise CorruptBatchError."""
     targets = np.asarray(offsets, dtype=np.int64)
     positions = segment.offset_index.lookup_many(targets).positions
     return _walk(segment, positions, targets, np.full(len(targets), _ANY))
 
 
 def find_timestamps(segment: Segment, timestamps: npt.ArrayLike, starting_offset: Offset) -> BatchPlaces:
-    """Return for each time the first batch not older, from `starting_offset` on; raise CorruptBatchError."""
+    """Return per time the first batch from `starting_offset` on that reaches it; raise CorruptBatchError."""
     targets = np.asarray(timestamps, dtype=np.int64)
     indexed = np.maximum(segment.time_index.lookup_many(targets).offsets, starting_offset)
     positions = segment.offset_index.lookup_many(indexed).positions

@@ -36,7 +36,7 @@ RELATIVE_OFFSET_MAX: Final = INT32_MAX
 
 
 class ActiveSegment(Protocol):
-    """The properties of the active segment that rolling reads."""
+    """Define the properties of the active segment that rolling reads."""
 
     @property
     def base_offset(self) -> Offset:
@@ -60,7 +60,7 @@ class ActiveSegment(Protocol):
 
     @property
     def first_timestamp_ms(self) -> TimeMs:
-        """Return the largest timestamp of the first append, in milliseconds; -1 without one."""
+        """Return the largest timestamp of the first append, in milliseconds; -1 if there is none."""
         ...
 
     @property
@@ -76,7 +76,7 @@ class ActiveSegment(Protocol):
 
 @value
 class PendingAppend:
-    """An append that is about to happen. `max_timestamp_ms` is -1 without timestamps."""
+    """Describe an append that is about to happen; `max_timestamp_ms` is -1 without timestamps."""
 
     size_bytes: SizeBytes
     max_timestamp_ms: TimeMs
@@ -119,7 +119,7 @@ def waited_ms(segment: ActiveSegment, append: PendingAppend) -> DurationMs:
 
 
 def fits_relative(base_offset: Offset, offset: Offset) -> bool:
-    """Return whether `offset` less `base_offset` fits into 31 bits."""
+    """Return whether `offset` minus `base_offset` fits into 31 bits."""
     return 0 <= offset - base_offset <= RELATIVE_OFFSET_MAX
 
 

@@ -37,7 +37,7 @@ _BEGINNING: Final = struct.Struct(">qi4xb6xi")
 
 @value
 class BatchPlace:
-    """A found batch: its last offset, the position of its first byte, its size in bytes."""
+    """Hold a found batch: its last offset, the position of its first byte, its size in bytes."""
 
     last_offset: Offset
     position: int
@@ -46,7 +46,7 @@ class BatchPlace:
 
 @value
 class SegmentRead:
-    """A view of the bytes read, their position, and whether the size limit cut the first batch."""
+    """Hold a view of the bytes read, their position, and whether the size limit cut the first batch."""
 
     position: int
     data: memoryview
@@ -55,7 +55,7 @@ class SegmentRead:
 
 @attrs.frozen
 class FoundOffset:
-    """The answer to a ListOffsets query: a timestamp (-1 if not asked for), its offset and leader epoch."""
+    """Answer a ListOffsets query: a timestamp (-1 if not asked for), its offset and leader epoch."""
 
     timestamp_ms: TimeMs
     offset: Offset

@@ -62,7 +62,7 @@ NO_JITTER: Final = DurationMs(0)
 
 
 class Segment(SegmentFiles):
-    """A log file with its offset, time and transaction indexes.
+    """Append to and read one segment: a log file with its offset, time and transaction indexes.
 
     `created_ms` is when this object was made; `jitter_ms` is taken off segment.ms.
     """
@@ -241,7 +241,7 @@ class Segment(SegmentFiles):
         self.time_index.maybe_append(largest.timestamp, largest.offset, skip_full_check=True)
 
     def become_inactive(self) -> None:
-        """Trim the indexes: nothing is appended to the segment any more."""
+        """Trim the indexes, as no batch is appended to the segment any more."""
         self.close_time_index()
         self.offset_index.trim()
         self.time_index.trim()

@@ -37,7 +37,7 @@ SEGMENT_SIZE_BYTES_MAX: Final = 2**31 - 1
 
 @attrs.frozen
 class SegmentPlace:
-    """The storage, directory, base offset and file suffix of a segment (suffix "": in use)."""
+    """Hold the storage, directory, base offset and file suffix of a segment (suffix "": in use)."""
 
     storage: Storage
     directory: str
@@ -60,7 +60,7 @@ class SegmentPlace:
 
 
 class SegmentFiles:
-    """A segment's open files: `records` is the log file; the indexes are opened or made at first use."""
+    """Hold a segment's open files: `records` is the log file; indexes are opened or created at first use."""
 
     __slots__ = (
         "_index_size_bytes",

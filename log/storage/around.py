@@ -12,7 +12,7 @@ from log.storage.protocol import Buffer, Storage, StoredFile
 
 
 class StorageAround:
-    """Passes every operation on to another storage; `FaultyStorage` and `RecordedStorage` override some."""
+    """Pass every operation on to another storage; `FaultyStorage` and `RecordedStorage` override some."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -43,7 +43,7 @@ class StorageAround:
 
 
 class FileAround:
-    """Passes every operation on to another open file; `append` calls `write_at`, which a subclass may override."""
+    """Pass every operation on to another open file; `append` calls `write_at`, which a subclass may override."""
 
     def __init__(self, file: StoredFile) -> None:
         self._file = file

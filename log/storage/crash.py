@@ -71,7 +71,7 @@ NameChange: TypeAlias = Link | Unlink | Move
 
 @attrs.frozen
 class Entry:
-    """The file or directory that a name refers to."""
+    """Identify the file or directory that a name refers to."""
 
     inode: Inode
     is_directory: bool
@@ -82,13 +82,13 @@ Names: TypeAlias = dict[str, Entry]
 
 @attrs.frozen
 class DirectoryHistory:
-    """The durable names of a directory, and the changes since, in order."""
+    """Hold the durable names of a directory, and the later changes in order."""
 
     sure: Names
     changes: tuple[NameChange, ...]
 
     def after(self, change_count: int) -> Names:
-        """Return the names after the first so many changes."""
+        """Return the names after the first `change_count` changes."""
         names = dict(self.sure)
         for change in self.changes[:change_count]:
             _apply(names, change)
@@ -97,7 +97,7 @@ class DirectoryHistory:
 
 @attrs.frozen
 class Disk:
-    """A recording up to one operation, grouped by directory and file."""
+    """Group the operations of a recording, up to one operation, by directory and file."""
 
     directories: dict[Inode, DirectoryHistory]
     files: dict[Inode, FileHistory]

@@ -1,14 +1,14 @@
 """Compute the contents that one file may have after power loss; `log.storage.crash` states the rules.
 
-What it decides: the content of the file, for one choice of how far its size came and of which bytes of each write
-arrived.
+What it decides: the content of the file, for a choice of the size steps that were durable and of the bytes of each
+write that were.
 
-Constraints: contents are made in one order, the same for the same changes, none twice.
+Constraints: equal changes give equal contents in the same order, none twice.
 
 How:
-Sizes are a row of steps, of which a crash leaves a beginning that includes all that was synced: a write beyond the end
-is a step at each boundary looked at and one at its end, a cut or growth is one. Each write has parts that may be there.
-Choosing how many steps and one part a write gives a content.
+The size changes in steps; a crash keeps a prefix of them that includes every synced step. A write beyond the end is one
+step at each block boundary considered and one at its end; a cut or growth is one step. Of each write, some part may be
+durable. A choice of a number of steps and of one part per write gives a content.
 
 Example: an empty file, append of b"ab" and of b"c", nothing synced: b"", zeros or b"ab", and either followed by a zero
 or b"c".
@@ -33,7 +33,7 @@ NOTHING: Final[Part] = (0, 0)
 
 @attrs.frozen
 class UnsyncedChange:
-    """A change of a file: whether it is durable, the size before it, and the sizes it passes through."""
+    """Describe a change of a file: whether it is durable, the size before it, and the sizes it passes through."""
 
     done: Write | Resize
     is_sure: bool
@@ -54,7 +54,7 @@ class UnsyncedChange:
 
 @attrs.frozen
 class FileHistory:
-    """The durable content of a file, and the changes since."""
+    """Hold the durable content of a file, and the later changes in order."""
 
     start: bytes
     changes: tuple[UnsyncedChange, ...]
@@ -62,12 +62,12 @@ class FileHistory:
 
     @property
     def step_count(self) -> int:
-        """Return the number of steps that the size made."""
+        """Return how many times the file's size changed, counting the steps of every change."""
         return sum(len(change.size_steps) for change in self.changes)
 
     @property
     def sure_step_count(self) -> int:
-        """Return the number of first steps that are durable: sizes keep their order, so all before a sync are."""
+        """Return how many of the first size steps are durable: all up to the last durable change."""
         count = sure = 0
         for change in self.changes:
             count += len(change.size_steps)
@@ -92,11 +92,11 @@ class FileHistory:
         return self._content(self.step_count, parts)
 
     def contents(self) -> tuple[bytes, ...]:
-        """Return every content that the file may have. Cost: exponential in the pending changes."""
+        """Return every content that the file may have after power loss. Cost: exponential in pending changes."""
         return tuple(dict.fromkeys(self._contents()))
 
     def drawn(self, entropy: RandomSource) -> bytes:
-        """Draw one content that the file may have."""
+        """Draw one content that the file may have after power loss."""
         steps = self.sure_step_count + entropy.next_int_bound(self.step_count - self.sure_step_count + 1)
         return self._content(steps, [options[entropy.next_int_bound(len(options))] for options in self._options()])
 
@@ -129,7 +129,7 @@ class FileHistory:
 def changes_of(
     start_size_bytes: int, done: Sequence[Write | Resize], is_sure: Sequence[bool], block_size_bytes: int
 ) -> tuple[UnsyncedChange, ...]:
-    """Return the changes of a file of that size, each with the steps that its size makes."""
+    """Return the changes of a file that had `start_size_bytes` bytes at first, each with its size steps."""
     size_bytes = start_size_bytes
     changes = []
     for change, sure in zip(done, is_sure, strict=True):

@@ -50,7 +50,7 @@ from log.storage.protocol import TEMPORARY_SUFFIX, Buffer, Storage, StoredFile, 
 
 
 class FaultKind(Enum):
-    """A kind of disk fault."""
+    """List the kinds of disk faults."""
 
     TORN_WRITE = "torn write"
     NO_SPACE = "no space left"
@@ -68,7 +68,7 @@ WRITE_FAULTS: Final = frozenset(
 
 @attrs.frozen
 class Fault:
-    """A fault at paths that match a shell pattern, after `passed_count` operations that the fault could strike."""
+    """Describe a fault: path pattern, kind, and the number of matching operations that pass before it strikes."""
 
     pattern: str
     kind: FaultKind
@@ -76,7 +76,7 @@ class Fault:
 
 
 class FaultyStorage(StorageAround):
-    """Wraps a storage and injects one fault; `has_struck` is true once the fault has happened."""
+    """Wrap a storage and inject one fault; `has_struck` is true once the fault has happened."""
 
     def __init__(self, storage: Storage, fault: Fault) -> None:
         super().__init__(storage)
@@ -134,7 +134,7 @@ class FaultyStorage(StorageAround):
 
 
 class FaultyFile(FileAround):
-    """An open file of a `FaultyStorage`."""
+    """Inject the fault of a `FaultyStorage` into one open file."""
 
     def __init__(self, file: StoredFile, path: str, storage: FaultyStorage) -> None:
         super().__init__(file)

@@ -34,7 +34,7 @@ _NS_PER_MS: Final = 1_000_000
 
 
 class FileStorage:
-    """A `Storage` over a directory of the file system, made if missing unless the storage is read-only."""
+    """Store files in a directory of the file system, created if missing unless the storage is read-only."""
 
     def __init__(self, root: Path, *, sync_policy: SyncPolicy = SyncPolicy.WHEN_ASKED, read_only: bool = False) -> None:
         self.sync_policy = sync_policy

@@ -24,7 +24,7 @@ from log.storage.protocol import Storage
 
 @attrs.frozen
 class DiskImage:
-    """A tree of files at one moment: contents by path, and all directories but the root."""
+    """Hold a tree of files at one moment: contents by path, and all directories but the root."""
 
     files: Mapping[str, bytes]
     directories: frozenset[str] = frozenset()

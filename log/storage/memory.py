@@ -42,7 +42,7 @@ _CAPACITY_BYTES_MIN: Final = 256
 
 
 class MemoryFile:
-    """A file in memory; opening it returns the file itself."""
+    """Store the bytes of one file in memory; opening the file again returns the same object."""
 
     __slots__ = ("_bytes", "_clock", "_size_bytes", "modified_ms")
 
@@ -96,7 +96,7 @@ class MemoryFile:
         return memoryview(self._bytes).toreadonly()[: self._size_bytes]
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut the file to `size_bytes`, or extend it with zeros. Cost: a cut is linear in what is kept."""
+        """Cut the file to `size_bytes`, or extend it with zeros. Cost: a cut is linear in the remaining bytes."""
         assert size_bytes >= 0, size_bytes
         if size_bytes < self._size_bytes:
             # A new bytearray, as views of the old one may be in use; and what lies behind the end is zero again.
@@ -124,7 +124,7 @@ class MemoryFile:
 
 
 class MemoryStorage:
-    """A tree of files in memory, empty at first or copied from an image."""
+    """Store a tree of files in memory, empty at first or copied from an image."""
 
     def __init__(self, clock: Clock, image: DiskImage | None = None) -> None:
         self._clock = clock

@@ -1,15 +1,15 @@
 """Overwrite reserved bytes of a file through a memory mapping, as index entries are written.
 
-What it decides: when a file may be written to through a mapping. A store to a mapping has no error: where the disk
-has no room for the page, the system ends the process with a signal. Files that are reserved ahead, as indexes are,
-have holes instead of room. So room is asked for before it is stored to, a piece at a time: a full disk is an error of
-that call.
+What it decides: when a file may be written through a mapping. A store to a mapping cannot fail with an error: if the
+disk has no room for the page, the operating system kills the process with a signal. Preallocated files, such as
+indexes, are sparse. So disk blocks are allocated before the first store to them, a piece at a time: a full disk is an
+error of that allocation.
 
-Constraints: what is stored survives the end of the process, as what is written does, and not a loss of power before
-`fsync`, which takes stored pages along. The file must not be cut while it is mapped: the owner drops this first.
+Constraints: stored bytes survive the end of the process, as written bytes do, but not power loss before `fsync`, which
+also flushes mapped pages. The file must not be cut while it is mapped: the owner drops the mapping first.
 
-How: `posix_fallocate` of the 64 KiB around, once; then each store is a copy. Eight bytes take 0.3 µs, a call of
-the system 1.2.
+How: `posix_fallocate` of the surrounding 64 KiB, once; then each store is a copy. A store of eight bytes takes 0.3 µs,
+a system call 1.2 µs.
 
 Left out: systems without `posix_fallocate`, and file systems that refuse it; there `can_put` is False.
 
@@ -27,14 +27,14 @@ from broker.units import KIB
 from log.storage.protocol import Buffer
 
 ROOM_BYTES: Final = 64 * KIB
-"""How much room is asked for at once."""
+"""Bytes allocated at once."""
 
 _CANNOT: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENODEV})
 _IS_KNOWN: Final = hasattr(os, "posix_fallocate")
 
 
 class Overwriting:
-    """A writable mapping of the first `size_bytes` bytes, at least one, of an open file."""
+    """Map the first `size_bytes` bytes of an open file, at least one, for writing."""
 
     __slots__ = ("_descriptor", "_memory", "_room_end", "_room_start", "size_bytes")
 
@@ -46,7 +46,7 @@ class Overwriting:
         self.size_bytes = size_bytes
 
     def can_put(self, start: int, end: int) -> bool:
-        """Return whether `put` may write these bytes of the file; raise OSError if the disk is full."""
+        """Return whether `put` may write the bytes from `start` to before `end`; raise OSError if the disk is full."""
         if self._room_start <= start and end <= self._room_end:
             return True
         if self._memory is None:
@@ -64,7 +64,7 @@ class Overwriting:
         return True
 
     def put(self, start: int, end: int, data: Buffer) -> None:
-        """Overwrite the bytes `start` to `end`; `can_put` must have allowed that before."""
+        """Overwrite the bytes from `start` to before `end` with `data`; call `can_put` for that range first."""
         memory = self._memory
         assert memory is not None, start
         memory[start:end] = data

@@ -47,7 +47,7 @@ TEMPORARY_SUFFIX: Final = ".tmp"
 
 @runtime_checkable
 class StoredFile(Protocol):
-    """One open file: a sequence of bytes."""
+    """Define the interface of an open file: a sequence of bytes."""
 
     @property
     def size_bytes(self) -> SizeBytes:
@@ -67,7 +67,7 @@ class StoredFile(Protocol):
         ...
 
     def view(self) -> memoryview:
-        """Return a view of the whole file, without a copy if possible; the module says how long views hold."""
+        """Return a view of the whole file, if possible without a copy; the module says how long views stay valid."""
         ...
 
     def truncate(self, size_bytes: int) -> None:
@@ -92,7 +92,7 @@ class StoredFile(Protocol):
 
 @runtime_checkable
 class Storage(Protocol):
-    """A tree of files below one root."""
+    """Define the interface of a storage: a tree of files below one root."""
 
     def open(self, path: str, *, create: bool = False) -> StoredFile:
         """Open a file; if missing, make an empty one with `create`, else raise MissingFileError."""
@@ -185,7 +185,7 @@ def check_size(size_bytes: int, size_bytes_max: int | None, path: str) -> None:
 
 
 def replace_in_steps(storage: Storage, path: str, data: Buffer) -> None:
-    """Replace a file's content as `Storage.replace` promises, with the other operations of a storage."""
+    """Replace a file's content: write and sync a temporary file, rename it over `path`, sync the directory."""
     temporary = checked_path(path) + TEMPORARY_SUFFIX
     file = storage.open(temporary, create=True)
     try:

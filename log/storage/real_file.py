@@ -39,7 +39,7 @@ OPEN_FLAGS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class SyncPolicy(Enum):
-    """Selects when changes are synced to the disk."""
+    """Select when changes are synced to the disk."""
 
     ALWAYS = "always"  # After every change, asked or not: slow, and nothing is ever lost.
     WHEN_ASKED = "when asked"  # At `sync` and `sync_directory`, as Kafka does.
@@ -54,7 +54,7 @@ _LOCKED: Final[WeakValueDictionary[tuple[int, int], RealFile]] = WeakValueDictio
 
 
 class Owner(Protocol):
-    """The storage of an open file: whether the storage may write, and the file's real path."""
+    """Define what an open file asks of its storage: whether writing is allowed, and the file's real path."""
 
     sync_policy: SyncPolicy
     read_only: bool
@@ -67,7 +67,7 @@ class Owner(Protocol):
 
 
 class RealFile:
-    """An open file of the file system, for one owner at a time."""
+    """Read and write an open file of the file system, for one owner at a time."""
 
     def __init__(self, storage: Owner, path: str, descriptor: int) -> None:
         self._storage = storage

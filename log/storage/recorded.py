@@ -38,7 +38,7 @@ ROOT_INODE: Final = Inode(0)
 
 @attrs.frozen
 class Write:
-    """Bytes written into a file."""
+    """Record the bytes written into a file."""
 
     inode: Inode
     position: int
@@ -47,7 +47,7 @@ class Write:
 
 @attrs.frozen
 class Resize:
-    """A file cut, or extended with zeros."""
+    """Record that a file was cut, or extended with zeros."""
 
     inode: Inode
     size_bytes: int
@@ -55,7 +55,7 @@ class Resize:
 
 @attrs.frozen
 class Sync:
-    """A file's sync, which made its content durable or failed."""
+    """Record a file's sync, which made its content durable or failed."""
 
     inode: Inode
     failed: bool = False
@@ -63,7 +63,7 @@ class Sync:
 
 @attrs.frozen
 class Link:
-    """A name added for a new file or directory."""
+    """Record a name added for a new file or directory."""
 
     directory: Inode
     name: str
@@ -73,7 +73,7 @@ class Link:
 
 @attrs.frozen
 class Unlink:
-    """A name removed from a directory."""
+    """Record a name removed from a directory."""
 
     directory: Inode
     name: str
@@ -81,7 +81,7 @@ class Unlink:
 
 @attrs.frozen
 class Move:
-    """A file or directory renamed, possibly over another."""
+    """Record the renaming of a file or directory, possibly over another."""
 
     directory: Inode
     name: str
@@ -90,7 +90,7 @@ class Move:
 
 @attrs.frozen
 class SyncDirectory:
-    """A directory's sync, which made its names durable."""
+    """Record a directory's sync, which made its names durable."""
 
     directory: Inode
 
@@ -100,7 +100,7 @@ Operation: TypeAlias = Write | Resize | Sync | Link | Unlink | Move | SyncDirect
 
 @attrs.frozen
 class Recording:
-    """The durable content at the start, and the changes since, in order."""
+    """Hold the durable content at the start, and the later changes in order."""
 
     start: DiskImage
     start_inodes: dict[str, Inode]
@@ -108,7 +108,7 @@ class Recording:
 
 
 class RecordedFile(FileAround):
-    """An open file of a `RecordedStorage`."""
+    """Record the changes of one open file of a `RecordedStorage`."""
 
     def __init__(self, file: StoredFile, inode: Inode, operations: list[Operation]) -> None:
         super().__init__(file)
@@ -145,7 +145,7 @@ class RecordedFile(FileAround):
 
 
 class RecordedStorage(StorageAround):
-    """Wraps a storage and records its changes; the content at the start counts as durable."""
+    """Wrap a storage and record its changes; the content at the start counts as durable."""
 
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage)

@@ -14,7 +14,7 @@ from log.errors import MissingFileError, StorageError
 
 
 class Refusals:
-    """Context manager that turns OSError into MissingFileError or StorageError, cheap enough for small writes."""
+    """Turn OSError into MissingFileError or StorageError, as a context manager cheap enough for small writes."""
 
     __slots__ = ("_operation", "_path")
 

@@ -33,7 +33,7 @@ _ALPHA: Final = 0.7213 / (1 + 1.079 / REGISTER_COUNT)
 
 
 class Cardinality:
-    """A counter of different key hashes; empty at first."""
+    """Count different key hashes; empty at first."""
 
     def __init__(self) -> None:
         self._seen: Hashes | None = np.zeros(0, np.uint64)
@@ -43,17 +43,17 @@ class Cardinality:
 
     @property
     def is_exact(self) -> bool:
-        """Whether `count` is exact and not an estimate."""
+        """Return whether `count` is exact and not an estimate."""
         return self._settled() is not None
 
     @property
     def count(self) -> int:
-        """The count of different keys."""
+        """Return the number of different keys."""
         seen = self._settled()
         return self._estimate() if seen is None else len(seen)
 
     def take(self, low: Hashes, high: Hashes) -> None:
-        """Add the hashes of some keys: two halves of each, uint64[N]."""
+        """Add the hashes of some keys: two halves per key, uint64[N]."""
         run_of_zeros = 65 - np.frexp(high.astype(np.float64))[1]
         np.maximum.at(self._registers, (low & np.uint64(REGISTER_COUNT - 1)).astype(np.intp), run_of_zeros)
         if self._seen is not None:

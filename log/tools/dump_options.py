@@ -32,7 +32,7 @@ DECODERS: Final[Mapping[str, Callable[[bytes], str]]] = {
 
 @attrs.frozen(kw_only=True)
 class DumpOptions:
-    """Options of a dump: offsets are a half-open range; `bytes_max` limits the bytes read of a segment."""
+    """Hold the options of a dump: a half-open range of offsets, and `bytes_max` bytes to read per segment."""
 
     deep: bool = False
     print_data: bool = False
@@ -50,7 +50,7 @@ class DumpOptions:
 
     @property
     def is_whole(self) -> bool:
-        """Whether files are read to their end."""
+        """Return whether files are read to their end."""
         return self.bytes_max == INT32_MAX and self.end_offset is None
 
     def wants_batch(self, batch: RecordBatch) -> bool:

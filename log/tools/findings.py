@@ -20,7 +20,7 @@ OFFSET_BYTES: Final = 8
 
 @attrs.frozen
 class Finding:
-    """One damage in a file; `more_count` counts those of the same kind in the file that are not listed."""
+    """Describe one damage in a file; `more_count` counts unlisted damages of the same kind in the file."""
 
     file: str
     what: str
@@ -39,7 +39,7 @@ class Finding:
 
 @attrs.frozen
 class Checked:
-    """Counts of the data read, and of the data skipped at damage."""
+    """Count the data read, and the data skipped at damage."""
 
     file_count: int = 0
     batch_count: int = 0
@@ -78,7 +78,7 @@ def of_tail(file: str, data: memoryview, position: int) -> Finding:
 
 
 def claimed_offset(data: memoryview, position: int | None) -> int | None:
-    """Return the base offset in the first eight bytes of a batch; None if position or bytes are missing."""
+    """Return the base offset in a batch's first eight bytes; None if the position or the bytes are missing."""
     if position is None or position + OFFSET_BYTES > len(data):
         return None
     return int.from_bytes(data[position : position + OFFSET_BYTES], "big", signed=True)

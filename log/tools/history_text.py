@@ -38,7 +38,7 @@ def event_line(event: Event) -> str:
 
 
 def event_row(event: Event) -> dict[str, Any]:
-    """Return one event as a JSON row without the fields that it lacks."""
+    """Return one event as a JSON row, without the fields that it lacks."""
     row = {"type": "event", **attrs.asdict(event), "what": event.what.value, "time": time_text(event.time_ms)}
     return {name: value for name, value in row.items() if value is not None}
 
@@ -75,7 +75,7 @@ def summary_row(summary: Summary) -> dict[str, Any]:
 
 
 def time_text(time_ms: TimeMs) -> str:
-    """Return a time in ms as 2026-11-21T18:24:23.147Z; any number has a text."""
+    """Return any time in ms as UTC text, such as 2026-11-21T18:24:23.147Z."""
     return f"{np.datetime64(time_ms, 'ms')}Z"
 
 

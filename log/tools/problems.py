@@ -23,7 +23,7 @@ PROBLEMS_MAX: Final = 10_000
 
 
 class ProblemKind(Enum):
-    """Kinds of problems, in the order of printing: a heading with the file name, a line with two numbers."""
+    """List the kinds of problems in printing order: a heading with the file name, a line with two numbers."""
 
     INDEX_MISMATCH = ("Mismatches in :{}", "  Index offset: {}, log offset: {}")
     TIMESTAMP_MISMATCH = ("Found timestamp mismatch in :{}", "  Index timestamp: {}, log timestamp: {}")
@@ -43,7 +43,7 @@ LAST_FIRST: Final = frozenset({ProblemKind.INDEX_MISMATCH, ProblemKind.NON_CONSE
 
 
 class Problems:
-    """The problems found so far, by kind and file."""
+    """Collect the problems found so far, by kind and file."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[ProblemKind, str], list[tuple[int, int]]] = {}
@@ -77,7 +77,7 @@ class Problems:
 
     @property
     def has_damage(self) -> bool:
-        """Whether any damage was added."""
+        """Return whether any damage was added."""
         return self._damage_count > 0
 
     def damage_lines(self) -> Iterator[str]:

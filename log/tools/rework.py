@@ -1,6 +1,6 @@
 """Compact or recover a partition as its broker would, on a copy or in place.
 
-What it decides: what `brokerside log compact` and `recover` do to files, and what they tell of it.
+What it decides: how `brokerside log compact` and `recover` change files, and which figures they report.
 
 Goals, most important first:
 1. Files are changed only in the storage that is handed over, through the log itself: the same code that passes the
@@ -48,7 +48,7 @@ COPY_BYTES: Final = 4 * MIB
 
 @attrs.frozen
 class Extent:
-    """Counts of segments, bytes and records in a partition's directory, from batch headers."""
+    """Count the segments, bytes and records in a partition's directory, from batch headers."""
 
     segment_count: int
     size_bytes: int
@@ -57,7 +57,7 @@ class Extent:
 
 @attrs.frozen
 class ReworkResult:
-    """The result for one partition: its extent before and after, its log end, and remarks."""
+    """Report the result for one partition: extent before and after, log end, and remarks."""
 
     directory: str
     before: Extent
@@ -69,7 +69,7 @@ class ReworkResult:
 
 @attrs.frozen(kw_only=True)
 class CompactionRequest:
-    """A cleaning pass: its time, its memory, and whether to roll the active segment first."""
+    """Ask for a cleaning pass: its time, its memory, and whether to roll the active segment first."""
 
     now_ms: TimeMs
     options: CleanerOptions = attrs.field(factory=CleanerOptions)

@@ -53,7 +53,7 @@ FINDINGS_MAX: Final = 20
 
 @attrs.frozen(kw_only=True)
 class Rework:
-    """The options of a compaction or recovery; `out` None changes the files in place."""
+    """Hold the options of a compaction or recovery; `out` None changes the files in place."""
 
     kind: Literal["compact", "recover"]
     config: LogConfig = attrs.field(factory=LogConfig)
@@ -67,7 +67,7 @@ class Rework:
 
 @attrs.frozen
 class Plan:
-    """One partition to work on: its files, its log directory, and its directory's name there."""
+    """Plan the work on one partition: its files, its log directory, and its directory's name there."""
 
     folder: SourceFolder
     log_dir: Path
@@ -76,7 +76,7 @@ class Plan:
 
     @property
     def size_bytes(self) -> int:
-        """Size of the partition's segments in bytes."""
+        """Return the size of the partition's segments in bytes."""
         return self.extent.size_bytes
 
     @classmethod

@@ -76,7 +76,7 @@ STAGES: Final = (DELETED, CLEANED, SWAP)
 
 @attrs.frozen
 class SourceFile:
-    """One file to read; `shown` is its name for users, `path` its path in the storage."""
+    """Name one file to read; `shown` is its name for users, `path` its path in the storage."""
 
     storage: Storage
     path: str
@@ -84,24 +84,24 @@ class SourceFile:
 
     @property
     def name(self) -> str:
-        """The file name without its directory."""
+        """Return the file name without its directory."""
         return self.path.rpartition("/")[2]
 
     @property
     def kind(self) -> str:
-        """The ending of a segment's file (.log, .index, ...), or the whole name of any other file."""
+        """Return the ending of a segment's file (.log, .index, ...), or the whole name of any other file."""
         if self.name in SMALL_FILES:
             return self.name
         return SNAPSHOT if is_snapshot_name(self.name) else kind_of(self.name).removesuffix(self.stage)
 
     @property
     def stage(self) -> str:
-        """The suffix of an unfinished or deleted file: .swap, .cleaned or .deleted; "" for a current file."""
+        """Return the suffix .swap, .cleaned or .deleted of an unfinished or deleted file; "" for a current file."""
         return stage_of(self.name)
 
     @property
     def base_offset(self) -> int:
-        """The offset in the file name; raises InputError if the name has none."""
+        """Return the offset in the file name; raise InputError if the name has none."""
         base_offset = base_offset_of(self.name)
         if base_offset is None:
             raise InputError("its name does not begin with an offset of 20 digits", source=self.shown)
@@ -111,7 +111,7 @@ class SourceFile:
 
     @property
     def size_bytes(self) -> SizeBytes:
-        """The size of the file in bytes."""
+        """Return the size of the file in bytes."""
         return self.storage.size_bytes(self.path)
 
     def view(self) -> memoryview:
@@ -138,7 +138,7 @@ class SourceFile:
 
 @attrs.frozen
 class SourceFolder:
-    """A partition's directory, or the root of a log directory: its files, sorted by name."""
+    """List the files of a partition's directory, or of the root of a log directory, sorted by name."""
 
     shown: str
     files: tuple[SourceFile, ...]

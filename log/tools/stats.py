@@ -47,7 +47,7 @@ NOTHING_BEFORE: Final = np.iinfo(np.int64).min
 
 @attrs.define
 class CodecStats:
-    """Counts for one codec: batches, records, stored bytes and uncompressed bytes (headers included)."""
+    """Count for one codec: batches, records, stored bytes and uncompressed bytes (headers included)."""
 
     batch_count: int = 0
     record_count: int = 0
@@ -56,7 +56,7 @@ class CodecStats:
 
     @property
     def ratio(self) -> float:
-        """Uncompressed bytes per stored byte."""
+        """Return uncompressed bytes per stored byte."""
         return self.unpacked_size_bytes / self.stored_size_bytes if self.stored_size_bytes else 1.0
 
     def merge(self, other: CodecStats) -> None:
@@ -73,7 +73,7 @@ def _classes() -> Int64Array:
 
 @attrs.define(eq=False)
 class SegmentStats:
-    """The figures of one or several segments; offsets and timestamps are None if no record was read."""
+    """Hold the figures of one or several segments; offsets and timestamps are None if no record was read."""
 
     size_bytes: int = 0
     batch_count: int = 0

@@ -51,7 +51,7 @@ Entries = TypeVar("Entries", OffsetPositions, TimestampOffsets)
 
 @attrs.frozen
 class SegmentReport:
-    """The result of checking one segment's files: findings and counts."""
+    """Report findings and counts of checking one segment's files."""
 
     findings: tuple[Finding, ...]
     checked: Checked

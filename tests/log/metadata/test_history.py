@@ -1,4 +1,4 @@
-"""What is told of a log: events, moments, and the sums over them."""
+"""The events, moments and sums that are derived from a metadata log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from log.metadata import (
     snapshot_id,
 )
 from log.metadata.durations import BrokerTimes, ClusterHistory, PartitionTimes, Summary
-from log.metadata.events import Event, What
+from log.metadata.events import ClusterEventKind, Event
 from log.metadata.play_order import MetadataFiles
 from tests.log.metadata.made import (
     ORDERS,
@@ -53,26 +53,26 @@ def told(*appends: Change) -> tuple[list[Event], Summary]:
     return events, history.summary()
 
 
-def said(*records: MetadataRecord) -> list[tuple[What, str, str]]:
+def said(*records: MetadataRecord) -> list[tuple[ClusterEventKind, str, str]]:
     """Return what is told of appends of one record each."""
     return [(event.what, event.subject, event.detail) for event in told(*((record,) for record in records))[0]]
 
 
 def test_who_left_and_joined_the_isr_is_told() -> None:
     assert said(change(isr=(1, 2)), change(isr=(1, 3)), change(isr=(3, 1, 2)), change(isr=(1, 2, 3))) == [
-        (What.ISR_SHRUNK, "orders-0", "1, 2, 3 → 1, 2; left: 3"),
-        (What.ISR_CHANGED, "orders-0", "1, 2 → 1, 3; left: 2; joined: 3"),
-        (What.ISR_GROWN, "orders-0", "1, 3 → 3, 1, 2; joined: 2"),
+        (ClusterEventKind.ISR_SHRUNK, "orders-0", "1, 2, 3 → 1, 2; left: 3"),
+        (ClusterEventKind.ISR_CHANGED, "orders-0", "1, 2 → 1, 3; left: 2; joined: 3"),
+        (ClusterEventKind.ISR_GROWN, "orders-0", "1, 3 → 3, 1, 2; joined: 2"),
     ]
 
 
 def test_an_election_is_unclean_if_the_leader_was_neither_in_sync_nor_eligible() -> None:
-    assert [what for what, _, _ in said(change(leader=2))] == [What.LEADER_ELECTED]
-    assert [what for what, _, _ in said(change(leader=1))] == [What.LEADER_REELECTED]
+    assert [what for what, _, _ in said(change(leader=2))] == [ClusterEventKind.LEADER_ELECTED]
+    assert [what for what, _, _ in said(change(leader=1))] == [ClusterEventKind.LEADER_REELECTED]
     lost = change(isr=(), leader=-1, eligibleLeaderReplicas=(2,))
-    assert [what for what, _, _ in said(lost, change(leader=2))][-1] is What.LEADER_ELECTED
+    assert [what for what, _, _ in said(lost, change(leader=2))][-1] is ClusterEventKind.LEADER_ELECTED
     assert said(lost, change(leader=3))[-1] == (
-        What.UNCLEAN_ELECTION,
+        ClusterEventKind.UNCLEAN_ELECTION,
         "orders-0",
         "none → 3, epoch 2; in sync before: none, eligible: 2",
     )
@@ -83,12 +83,12 @@ def test_an_election_is_unclean_if_the_controller_says_that_the_leader_must_reco
     elected = change(leader=2, isr=(2,), leaderRecoveryState=1)
     found = [what for what, _, _ in said(lost, elected, change(leader=2), change(leaderRecoveryState=0))]
     assert found == [
-        What.LEADER_LOST,
-        What.ISR_SHRUNK,
-        What.UNCLEAN_ELECTION,
-        What.ISR_GROWN,
-        What.LEADER_REELECTED,
-        What.RECOVERED,
+        ClusterEventKind.LEADER_LOST,
+        ClusterEventKind.ISR_SHRUNK,
+        ClusterEventKind.UNCLEAN_ELECTION,
+        ClusterEventKind.ISR_GROWN,
+        ClusterEventKind.LEADER_REELECTED,
+        ClusterEventKind.RECOVERED,
     ]
 
 
@@ -100,10 +100,10 @@ def test_a_reassignment_is_told_from_its_beginning_to_its_end() -> None:
         (change(replicas=(4, 1, 2)),),
     )
     assert [(event.what, event.detail, event.duration_ms) for event in events] == [
-        (What.REASSIGNMENT_BEGUN, "adding 4, removing 3", None),
-        (What.REASSIGNMENT_CHANGED, "removing 3", None),
-        (What.REASSIGNMENT_ENDED, "replicas 1, 2, 4", 2000),
-        (What.REPLICAS_CHANGED, "1, 2, 4 → 4, 1, 2", None),
+        (ClusterEventKind.REASSIGNMENT_BEGUN, "adding 4, removing 3", None),
+        (ClusterEventKind.REASSIGNMENT_CHANGED, "removing 3", None),
+        (ClusterEventKind.REASSIGNMENT_ENDED, "replicas 1, 2, 4", 2000),
+        (ClusterEventKind.REPLICAS_CHANGED, "1, 2, 4 → 4, 1, 2", None),
     ]
 
 
@@ -125,23 +125,26 @@ def test_brokers_topics_settings_and_access_are_told() -> None:
         removal,
     )
     assert found == [
-        (What.BROKER_REGISTERED, "broker 4", "epoch 4, rack rack-4"),
-        (What.BROKER_UNFENCED, "broker 4", ""),
-        (What.BROKER_REGISTERED, "broker 4", "epoch 9, rack rack-4"),
-        (What.BROKER_UNREGISTERED, "broker 4", ""),
-        (What.SETTING_CHANGED, "orders", "retention.ms: not set → 1"),
-        (What.SETTING_CHANGED, "all brokers", "ssl.key.password set"),
-        (What.FEATURE_CHANGED, "group.version", "0 → 1"),
-        (What.ACCESS_CHANGED, "User:a on orders", "rule added"),
-        (What.QUOTA_CHANGED, "rate of user a", ""),
-        (What.PARTITION_ADDED, "orders-1", "replicas 1"),
-        (What.TOPIC_DELETED, "orders", "2 partitions"),
+        (ClusterEventKind.BROKER_REGISTERED, "broker 4", "epoch 4, rack rack-4"),
+        (ClusterEventKind.BROKER_UNFENCED, "broker 4", ""),
+        (ClusterEventKind.BROKER_REGISTERED, "broker 4", "epoch 9, rack rack-4"),
+        (ClusterEventKind.BROKER_UNREGISTERED, "broker 4", ""),
+        (ClusterEventKind.SETTING_CHANGED, "orders", "retention.ms: not set → 1"),
+        (ClusterEventKind.SETTING_CHANGED, "all brokers", "ssl.key.password set"),
+        (ClusterEventKind.FEATURE_CHANGED, "group.version", "0 → 1"),
+        (ClusterEventKind.ACCESS_CHANGED, "User:a on orders", "rule added"),
+        (ClusterEventKind.QUOTA_CHANGED, "rate of user a", ""),
+        (ClusterEventKind.PARTITION_ADDED, "orders-1", "replicas 1"),
+        (ClusterEventKind.TOPIC_DELETED, "orders", "2 partitions"),
     ]
 
 
 def test_a_created_topic_is_one_event_with_all_its_partitions() -> None:
     history = ClusterHistory(Replay(arrange([log_file((broker(1),), (topic(), partition(1), partition(1, number=1)))])))
-    assert [event.what for event in history.events()] == [What.BROKER_REGISTERED, What.TOPIC_CREATED]
+    assert [event.what for event in history.events()] == [
+        ClusterEventKind.BROKER_REGISTERED,
+        ClusterEventKind.TOPIC_CREATED,
+    ]
 
 
 def test_what_ended_with_its_topic_has_no_part_in_a_later_topic_of_the_name() -> None:
@@ -150,7 +153,7 @@ def test_what_ended_with_its_topic_has_no_part_in_a_later_topic_of_the_name() ->
     lost = change(isr=(), leader=-1, addingReplicas=(2,))
     events, _ = told((lost,), (removed,), again, (change(leader=2, isr=(2,), addingReplicas=()),))
     lasted = {event.what: event.duration_ms for event in events}
-    assert (lasted[What.LEADER_ELECTED], lasted[What.REASSIGNMENT_ENDED]) == (None, 1000)
+    assert (lasted[ClusterEventKind.LEADER_ELECTED], lasted[ClusterEventKind.REASSIGNMENT_ENDED]) == (None, 1000)
 
 
 def test_a_broker_stops_once_until_it_registers_again() -> None:
@@ -159,10 +162,10 @@ def test_a_broker_stops_once_until_it_registers_again() -> None:
     )
     found = said(stopping, fenced(1), stopping, broker(1, brokerEpoch=9), fenced(2))
     assert [what for what, subject, _ in found if subject == "broker 1"] == [
-        What.BROKER_STOPPING,
-        What.BROKER_FENCED,
-        What.BROKER_REGISTERED,
-        What.BROKER_UNFENCED,
+        ClusterEventKind.BROKER_STOPPING,
+        ClusterEventKind.BROKER_FENCED,
+        ClusterEventKind.BROKER_REGISTERED,
+        ClusterEventKind.BROKER_UNFENCED,
     ]
 
 
@@ -221,10 +224,10 @@ def test_what_a_snapshot_says_is_no_event_and_lasts_from_then_at_least() -> None
     ]
     history = ClusterHistory(Replay(arrange(files)))
     assert [(event.what, event.duration_ms, event.duration_ms_min) for event in history.events()] == [
-        (What.UNCLEAN_ELECTION, None, 5000),
-        (What.ISR_GROWN, None, None),
-        (What.REASSIGNMENT_ENDED, None, 5000),
-        (What.BROKER_UNFENCED, None, 5000),
+        (ClusterEventKind.UNCLEAN_ELECTION, None, 5000),
+        (ClusterEventKind.ISR_GROWN, None, None),
+        (ClusterEventKind.REASSIGNMENT_ENDED, None, 5000),
+        (ClusterEventKind.BROKER_UNFENCED, None, 5000),
     ]
     summary = history.summary()
     assert (summary.partitions[0].leaderless_ms, summary.brokers) == (5000, (BrokerTimes(1, 1, 5000),))
@@ -232,7 +235,9 @@ def test_what_a_snapshot_says_is_no_event_and_lasts_from_then_at_least() -> None
 
 def test_a_partition_is_added_to_a_topic_of_the_snapshot_even_at_its_time() -> None:
     files = [snapshot_file(2, broker(1), topic(), partition(1)), log_file((partition(1, number=1),), start_offset=2)]
-    assert [event.what for event in ClusterHistory(Replay(arrange(files))).events()] == [What.PARTITION_ADDED]
+    assert [event.what for event in ClusterHistory(Replay(arrange(files))).events()] == [
+        ClusterEventKind.PARTITION_ADDED
+    ]
 
 
 def test_a_snapshot_whose_header_is_damaged_is_of_the_time_at_which_it_was_written() -> None:
@@ -283,19 +288,19 @@ def test_a_log_that_begins_with_a_snapshot_tells_of_what_follows_what_the_whole_
 def test_the_real_log_tells_of_four_unclean_elections_of_which_three_recovered() -> None:
     history = ClusterHistory(Replay(arrange(real_files())))
     events = list(history.events())
-    unclean = [event for event in events if event.what is What.UNCLEAN_ELECTION]
+    unclean = [event for event in events if event.what is ClusterEventKind.UNCLEAN_ELECTION]
     assert [(event.subject, event.offset) for event in unclean] == [
         ("audit-1", 123),
         ("audit-0", 165),
         ("clicks-0", 170),
         ("clicks-1", 171),
     ]
-    recovered = {event.subject for event in events if event.what is What.RECOVERED}
+    recovered = {event.subject for event in events if event.what is ClusterEventKind.RECOVERED}
     assert recovered == {"audit-0", "clicks-0", "clicks-1"}
     summary = history.summary()
     assert sum(each.unclean_election_count for each in summary.partitions) == 4
     assert sorted(each.broker for each in summary.brokers) == [1, 3, 4]
-    assert dict(summary.event_counts)[What.TOPIC_CREATED] == 6
+    assert dict(summary.event_counts)[ClusterEventKind.TOPIC_CREATED] == 6
 
 
 def test_moments_are_found_before_the_live_brokers_changed() -> None:
