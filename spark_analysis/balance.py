@@ -33,7 +33,7 @@ _KEY: Final = ("cluster_id", "placer", "scope", "quantity")
 
 
 def measures(sums: DataFrame) -> DataFrame:
-    """Return the table `measures`: one row per cluster, placer, scope and quantity that the input says.
+    """Return the table `measures`: one row per cluster, placer, scope and quantity that the input contains.
 
     Brokers, racks and topics that hold nothing count. Brokers without a rack are in no rack. A scope without any group
     (no rack is known, no topics) and a quantity that is not known for every group have no row. Over topics nothing can

@@ -62,7 +62,7 @@ RESULT_SCHEMA: Final = pa.schema(
 
 
 def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True) -> TaskFunction:
-    """Return the function that makes, places and describes the clusters whose numbers come in, once per placer.
+    """Return the function that makes, places and describes the clusters of given numbers, once per placer.
 
     Files go under `root`. Topics are listed if `by_topic`.
     """

@@ -59,7 +59,7 @@ class Answer:
 @click.option(
     "--previous", type=_FILE, help="Former assignment: JSON, or the output of kafka-consumer-groups --describe."
 )
-@click.option("--compare", is_flag=True, help="Compare all of Kafka's assignors, and the one named.")
+@click.option("--compare", is_flag=True, help="Compare all of Kafka's assignors and the one of --assignor.")
 @click.option("--corrected", is_flag=True, help="Use the sticky assignors without Kafka's known defects.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of assignors that draw; Kafka's never draw.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with all moves; --previous reads it back.")

@@ -94,7 +94,7 @@ _SHOWN_COUNT_MAX: Final = 10
     help="Run COUNT consumer groups, drawn from the seed (default 0).",
 )
 @retention_choices
-@click.option("--shrink", "shrinks", is_flag=True, help="Find the smallest set of faults that breaks a broken run.")
+@click.option("--shrink", "shrinks", is_flag=True, help="Find the fewest faults that still break a broken run.")
 @click.option(
     "--diagram",
     is_flag=False,

@@ -87,7 +87,7 @@ def _bound(name: str, text: str, **ranges: str) -> Callable[[Callable[..., int]]
     "directory_ids",
     flag_value=False,
     default=None,
-    help="Know controllers by their id alone, without the directory id of KIP-853 (quorum; default: by both).",
+    help="Identify controllers by their id alone, without the directory id of KIP-853 (quorum; default: by both).",
 )
 @click.option(
     "--states", type=click.IntRange(1), metavar="COUNT", help="Stop the search after COUNT states (default: no limit)."

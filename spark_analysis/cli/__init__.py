@@ -1,4 +1,4 @@
-"""The `brokerside` command: each package's commands under one roof.
+"""Define the `brokerside` command, which joins the commands of all packages.
 
 __init__    main(), the entry point
 commands    the table of all commands, loaded one by one

@@ -1,4 +1,4 @@
-"""The commands of `brokerside`, by name: where each stands, and its summary.
+"""List the commands of `brokerside` by name, each with its module and its summary.
 
 A command's module is loaded when the command is called, so `brokerside --help` and shell completion load none.
 
@@ -35,7 +35,7 @@ COMPLETION_VARIABLE: Final = "_BROKERSIDE_COMPLETE"
 
 @attrs.frozen
 class Joined:
-    """One command: the module that it stands in, its name there, and the first sentence of its help."""
+    """Describe one command: the module that defines it, its name there, and the first sentence of its help."""
 
     module: str
     name: str
@@ -97,7 +97,7 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
         "report": Joined(
             "spark_analysis.cli.report",
             "report",
-            "Report on real clusters, from what Kafka's tools and their peers printed of them.",
+            "Report on real clusters from the output of Kafka's tools and their peers.",
         ),
         "requests": Joined(
             "broker.requests.cli",
@@ -118,7 +118,7 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
 
 
 class JoinedCommands(CommandGroup):
-    """The commands of `JOINED`; one that is not called is not loaded."""
+    """Load the commands of `JOINED` by name; a command that is not called is not loaded."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names, sorted."""
@@ -135,13 +135,13 @@ class JoinedCommands(CommandGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Load the command that is called; from then on an interrupt is the command's."""
+        """Load the command that is called; afterwards an interrupt is handled by the command."""
         found = super().resolve_command(ctx, args)
         raise_in_command()
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return what the shell may put for `incomplete`: commands, without loading them, and options."""
+        """Return the completions of `incomplete`: commands, without loading them, and options."""
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         commands = [CompletionItem(name, help=self.summary(ctx, name)) for name in names]
         return commands + click.Command.shell_complete(self, ctx, incomplete)
@@ -165,11 +165,11 @@ def _write_log_tables(
 )
 @click.version_option(package_name=PROGRAM, prog_name=PROGRAM)
 def brokerside() -> None:
-    """The broker side of Apache Kafka, offline: exact placement, and balance over very many clusters."""
+    """Model the broker side of Apache Kafka offline: exact placement, and balance over very many clusters."""
 
 
 def complete() -> None:
-    """Answer a shell that asks how a line may go on, and leave; do nothing if none asks."""
+    """Answer a shell's request for completions, and exit; do nothing without such a request."""
     asked = os.environ.get(COMPLETION_VARIABLE)
     if asked:
         sys.exit(shell_complete(brokerside, {}, PROGRAM, COMPLETION_VARIABLE, asked))

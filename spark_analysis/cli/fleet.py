@@ -1,4 +1,4 @@
-"""`brokerside fleet`: simulate the clusters of a recipe, and report on them."""
+"""Define `brokerside fleet`, which simulates the clusters of a recipe and reports on them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECIPE_DEFAULT: Final = "demo"
 
 @attrs.frozen(kw_only=True)
 class FleetOptions(RunOptions):
-    """The options of `brokerside fleet`: a recipe, and the values that replace the recipe's."""
+    """Hold the options of `brokerside fleet`: a recipe, and the values that replace the recipe's."""
 
     recipe_name: str
     clusters: int | None

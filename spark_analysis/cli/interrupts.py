@@ -28,12 +28,12 @@ def end_at_once() -> None:
 
 
 def raise_in_command() -> None:
-    """Let an interrupt raise KeyboardInterrupt from now on, which commands clear up after."""
+    """Let an interrupt raise KeyboardInterrupt from now on, so that commands clean up."""
     _handle(signal.default_int_handler)
 
 
 class ending_at_once:  # noqa: N801 - used as `with ending_at_once():`; contextlib is loaded later than this.
-    """Let an interrupt end the process in the block, in which a command loads modules and holds nothing yet."""
+    """Let an interrupt end the process in the block, in which a command loads modules and has no files open yet."""
 
     def __enter__(self) -> None:
         end_at_once()

@@ -1,4 +1,4 @@
-"""`brokerside recipes`: the fleets that come with the library."""
+"""Define `brokerside recipes`, which lists the fleets that come with the library."""
 
 from __future__ import annotations
 

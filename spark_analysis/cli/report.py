@@ -1,4 +1,4 @@
-"""`brokerside report`: report on real clusters, from dumps and metadata logs."""
+"""Define `brokerside report`, which reports on real clusters from dumps and metadata logs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @attrs.frozen(kw_only=True)
 class ReportOptions(RunOptions):
-    """The options of `brokerside report`: inputs, and facts that the inputs lack."""
+    """Hold the options of `brokerside report`: inputs, and facts that the inputs lack."""
 
     dumps: tuple[str, ...]
     racks: Path | None
@@ -40,14 +40,14 @@ class ReportOptions(RunOptions):
 @click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
 @click.option("--racks", type=_FILE, help='Racks of the brokers: JSON {"1": "west"}, or CSV lines broker,rack.')
 @click.option(
-    "--format", "named_format", type=click.Choice(FORMATS), help="Format of the dumps, when content is not enough."
+    "--format", "named_format", type=click.Choice(FORMATS), help="Format of the dumps (default: by their content)."
 )
 @click.option("--min-isr", type=click.IntRange(1), help="min.insync.replicas of topics that do not show theirs.")
 @click.option(
     "--moments/--separate",
     default=None,
-    help="The dumps are one cluster at successive moments, or clusters of their own. "
-    "Dumps numbered 1-…, 2-… are taken as moments. With one metadata log, the moments before its live brokers changed.",
+    help="Take the dumps as one cluster at successive moments, or as separate clusters (default: moments if numbered "
+    "1-…, 2-…). With --moments, a single metadata log gives the moments before its live brokers changed.",
 )
 @click.option(
     "--at",
@@ -56,11 +56,11 @@ class ReportOptions(RunOptions):
     metavar="OFFSET|TIME",
     help="A moment of a metadata log: an offset, or a UTC time such as 2026-11-21T18:30. May be repeated.",
 )
-@click.option("--strict", is_flag=True, help="Exit with status 1 when any row was put aside.")
+@click.option("--strict", is_flag=True, help="Exit with status 1 when any row was rejected.")
 @run_options
 @takes(ReportOptions)
 def report(options: ReportOptions) -> int:
-    """Report on real clusters, from what Kafka's tools and their peers printed of them.
+    """Report on real clusters from the output of Kafka's tools and their peers.
 
     \b
     A DUMP is a file, or NAME=FILE to name its cluster, in one of these formats:

@@ -1,4 +1,4 @@
-"""Share what `brokerside fleet` and `brokerside report` have in common: options, the start of Spark, the report."""
+"""Share the options, the start of Spark and the report between `brokerside fleet` and `brokerside report`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OUT_DEFAULT: Final = Path("brokerside-out")
 
 @attrs.frozen(kw_only=True)
 class RunOptions:
-    """Options of every command that runs a job: where its tables go, on which Spark, and what is printed."""
+    """Hold the options of every command that runs a job: the place of its tables, the Spark to use, and the output."""
 
     out: Path
     master: str | None
@@ -52,14 +52,14 @@ def run_options(command: Callable[..., int]) -> Callable[..., int]:
             "--master", metavar="URL", help="Spark master; local[*], all cores of this machine, if not given."
         ),
         click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
-        click.option("--quiet", is_flag=True, help="No progress bar."),
+        click.option("--quiet", is_flag=True, help="Show no progress bar."),
     ):
         command = option(command)
     return command
 
 
 def run_info(kind: Literal["fleet", "dumps"], title: str, **facts: Any) -> RunInfo:
-    """Return what the report says of this run: the command line and the version beside `facts`."""
+    """Return the report's record of this run: the command line and the version beside `facts`."""
     command = shlex.join([PROGRAM, *sys.argv[1:]])
     return RunInfo(kind=kind, title=title, command=command, version=version(PROGRAM), **facts)
 

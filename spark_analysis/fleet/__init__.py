@@ -1,4 +1,4 @@
-"""Read a fleet's recipe, and make, place and count each of its simulated clusters.
+"""Read a fleet's recipe, and generate, place and count each of its simulated clusters.
 
 - recipe: Define a fleet as values: shapes drawn by weight, and the brokers, racks and topics of their clusters.
 - reading: Read a recipe's TOML: accept known keys with values in their bounds, or name the key that is wrong.

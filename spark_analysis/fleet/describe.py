@@ -51,7 +51,7 @@ _COUNTS: Final = (
 
 @attrs.frozen(eq=False, kw_only=True)
 class Placed:
-    """The counts of one cluster as placed by one placer.
+    """Hold the counts of one cluster as placed by one placer.
 
     Shapes: `held` int64[3, B]: replicas, leaders and bytes of each broker, bytes -1 where the shape has none; `racks`
     int64[4, R]: brokers, replicas, leaders, bytes of each rack, the brokers without a rack last; `spread` int64[7, T]
@@ -166,7 +166,7 @@ def cluster_name(cluster: SimulatedCluster) -> str:
 
 
 def in_sync(rows: Int32Array, cluster: SimulatedCluster) -> Int32Array:
-    """Return the replicas on unfenced brokers, each in its column, and -1 in the place of the others."""
+    """Return the replicas on unfenced brokers in their columns, with -1 in place of the others."""
     if not cluster.fenced.any():
         return rows
     return np.where((rows >= 0) & ~cluster.fenced[rows], rows, PAD).astype(np.int32)

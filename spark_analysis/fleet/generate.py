@@ -43,7 +43,7 @@ _BODY_STREAM: Final = 1
 
 @attrs.frozen(kw_only=True, eq=False)
 class SimulatedCluster:
-    """A cluster before its topics are placed.
+    """Hold a cluster before its topics are placed.
 
     Shapes: `rack_index` int32[B], -1 without a rack; `fenced` bool[B]; `partition_counts` (at creation), `grown_counts`
     (at the end) and `factors` int32[T]; `size_bytes` int64[T], the bytes of one replica, or None.
@@ -72,7 +72,7 @@ class SimulatedCluster:
 
 @attrs.frozen(eq=False)
 class ShapePlan:
-    """A shape and its choices as columns, computed once a fleet.
+    """Hold a shape and its choices as columns, computed once per fleet.
 
     `partitions` int32[n]; `factors` int32[m] and `factor_edges` int64[m], the sums of their weights; `sizes`
     int64[4096] of quantiles, or empty; growth has a chance of `growth_chance` in 2^53.
@@ -106,7 +106,7 @@ class ShapePlan:
 
 @attrs.frozen(eq=False)
 class Fleet:
-    """A recipe with the choices of its shapes as columns, from which executors make clusters.
+    """Hold a recipe with the choices of its shapes as columns, from which executors make clusters.
 
     `weights` int64[S] are those of the shapes, `spans` int64[S, 4] the least and the number of choices of brokers, then
     of topics.

@@ -42,7 +42,7 @@ SEED_MAX: Final = INT64_MAX
 
 @attrs.frozen
 class Span:
-    """A range of whole numbers from `low` to `high`, both included, equally likely."""
+    """Define a range of whole numbers from `low` to `high`, both included, equally likely."""
 
     low: int
     high: int
@@ -50,7 +50,7 @@ class Span:
 
 @attrs.frozen
 class RackPlan:
-    """The share of brokers of each rack, none without racks; `unracked` is the share of brokers without one, 0..1."""
+    """Define each rack's share of brokers, none without racks; `unracked` is the share of brokers without one, 0..1."""
 
     sizes: tuple[int, ...] = ()
     unracked: float = 0.0
@@ -58,7 +58,7 @@ class RackPlan:
 
 @attrs.frozen
 class TopicPlan:
-    """The number of topics, the partition counts, equally likely, and the replication factors, each with its weight."""
+    """Define the number of topics, the partition counts, equally likely, and the weighted replication factors."""
 
     count: Span
     partitions: tuple[int, ...]
@@ -77,7 +77,7 @@ class TopicPlan:
 
 @attrs.frozen
 class SizeLaw:
-    """The distribution of the bytes of one replica, drawn once a topic (fleet/sizes.py).
+    """Define the distribution of the bytes of one replica, drawn once per topic (fleet/sizes.py).
 
     `law` is fixed, lognormal or pareto. `spread` is sigma of the lognormal, alpha of the pareto, and unused when fixed.
     """
@@ -89,7 +89,7 @@ class SizeLaw:
 
 @attrs.frozen
 class Growth:
-    """The growth of topics after all are created: each with probability `topics`, to `times` its partitions."""
+    """Let topics grow after all are created: each with probability `topics`, to `times` its partitions."""
 
     topics: float
     times: int
@@ -97,7 +97,7 @@ class Growth:
 
 @attrs.frozen(kw_only=True)
 class Shape:
-    """One kind of cluster: its brokers, racks, topics and placers, and its weight among the shapes."""
+    """Define one kind of cluster: its brokers, racks, topics and placers, and its weight among the shapes."""
 
     name: str
     brokers: Span
@@ -132,7 +132,7 @@ class Shape:
 
 @attrs.frozen(kw_only=True)
 class Recipe:
-    """A whole fleet: `cluster_count` clusters, each of one of `shapes`, all drawn from `seed`.
+    """Define a whole fleet: `cluster_count` clusters, each of one of `shapes`, all drawn from `seed`.
 
     `text` is the TOML that the recipe was read from, for the report.
     """

@@ -30,7 +30,7 @@ _RACK_WIDTH_MIN: Final = 26
 
 
 def load_of(holder: BrokerLoad | RackLoad, quantity: str) -> int | None:
-    """Return the replicas, leaders or bytes of a broker or a rack; None when the input does not say."""
+    """Return the replicas, leaders or bytes of a broker or a rack; None if the input does not contain them."""
     return {"replicas": holder.replica_count, "leaders": holder.leader_count, "bytes": holder.size_bytes}[quantity]
 
 

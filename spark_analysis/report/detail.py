@@ -32,7 +32,7 @@ OPEN_MAX: Final = 1  # A page about one cluster shows it unfolded.
 
 
 def clusters_section(report: Report) -> Markup:
-    """Return the section with every cluster that is shown in full."""
+    """Return the section of the clusters that are shown in full."""
     shown = len(report.details)
     rest = f"The worst {count(shown)} of {count(len(report.rows))}; the others are in tables/. "
     return section(

@@ -23,7 +23,7 @@ GROUPS_MAX: Final = 16
 
 
 def distance_section(report: Report) -> Markup:
-    """Return the section with one distribution for each quantity that at least one cluster knows."""
+    """Return the section with one distribution for each quantity known of at least one cluster."""
     parts: list[Content] = []
     for quantity in QUANTITIES:
         groups = groups_of(report, quantity)
@@ -90,7 +90,7 @@ def _numbers(quantity: str, groups: Sequence[Group]) -> Markup | None:
 
 
 def quantile(values: Sequence[int], hundredths: int) -> int:
-    """Return the smallest of ascending `values` that `hundredths` per cent of them do not exceed.
+    """Return the smallest of the ascending `values` that is at least as large as `hundredths` per cent of them.
 
     >>> quantile([1, 2, 3, 40], 50), quantile([1, 2, 3, 40], 95)
     (2, 40)
@@ -99,7 +99,7 @@ def quantile(values: Sequence[int], hundredths: int) -> int:
 
 
 def groups_of(report: Report, quantity: str) -> tuple[Group, ...]:
-    """Return the rows of the distribution: one a cluster, or one a shape and placer, or one a placer.
+    """Return the rows of the distribution: one per cluster, or one per shape and placer, or one per placer.
 
     It takes the finest of the three that has few enough rows.
     """

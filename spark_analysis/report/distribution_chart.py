@@ -1,4 +1,4 @@
-"""Draw the distribution over clusters of what would have to move, as SVG inside the page.
+"""Draw the distribution over clusters of the share that would have to move, as SVG inside the page.
 
 What it decides: one row for each group of clusters (a placer, a shape, or both) on one common axis that starts at the
 optimum, so that two placers are compared at a glance: tall bars at the left are good. A group of one cluster is a dot.
@@ -32,7 +32,7 @@ _COLUMNS: Final = ((622, "at optimum"), (688, "median"), (756, "worst"))
 
 @attrs.frozen
 class Group:
-    """One row of a distribution: its label, and one distance per cluster in parts per million, ascending."""
+    """Hold one row of a distribution: its label, and one distance per cluster in parts per million, ascending."""
 
     label: str
     sublabel: str
@@ -45,12 +45,12 @@ class Group:
 
     @property
     def median(self) -> int:
-        """Return the middle distance; of two middle ones the lower."""
+        """Return the middle distance, the lower one of two."""
         return self.values[(len(self.values) - 1) // 2]
 
 
 def distribution(identifier: str, quantity: str, groups: Sequence[Group]) -> Markup:
-    """Return the distribution of `quantity` to move over clusters: one row a group, the optimum at the left."""
+    """Return the chart of `quantity` to move over clusters: one row per group, the optimum at the left."""
     dots = all(len(group.values) == 1 for group in groups)
     row_height = _DOT_ROW_HEIGHT if dots else _ROW_HEIGHT
     bottom = _TOP + row_height * len(groups)

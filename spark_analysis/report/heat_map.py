@@ -79,7 +79,7 @@ def heat_map(identifier: str, brokers: Sequence[BrokerLoad], pairs: PairCounts) 
 
 
 def pairs_in_words(brokers: Sequence[BrokerLoad], matrix: Float64Array) -> str:
-    """Return one sentence: the pair that shares most, the mean over pairs, the number of pairs without any."""
+    """Return one sentence: the pair that shares most, the mean over pairs, the number of pairs that share none."""
     rows, columns = np.triu_indices(len(brokers), 1)
     shared = matrix[rows, columns]
     top = int(shared.argmax())

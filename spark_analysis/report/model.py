@@ -1,4 +1,4 @@
-"""Define the values of the report: rows of the tables under the tables' names, and how they belong together.
+"""Define the values of the report: the rows of the tables, and the objects that the page is built from.
 
 Constraints: no field holds markup, no field holds a time of day; None means that the input does not say.
 
@@ -28,7 +28,7 @@ Row_co = TypeVar("Row_co", covariant=True)
 
 @attrs.frozen(kw_only=True)
 class RunInfo:
-    """The command, the recipe, the seed and the version that repeat the run."""
+    """Hold the command, the recipe, the seed and the version that repeat the run."""
 
     kind: Literal["fleet", "dumps"]
     title: str
@@ -41,7 +41,7 @@ class RunInfo:
 
 @attrs.frozen
 class ClusterFacts:
-    """One row of the table of clusters."""
+    """Hold one row of the table of clusters."""
 
     cluster_id: int
     placer: str
@@ -71,7 +71,7 @@ class ClusterFacts:
 
 @attrs.frozen(kw_only=True)
 class Spread(Distribution):
-    """One row of the table of measures: how one quantity is spread over brokers, racks or topics."""
+    """Hold one row of the table of measures: how one quantity is spread over brokers, racks or topics."""
 
     cluster_id: int
     placer: str
@@ -81,7 +81,7 @@ class Spread(Distribution):
 
 @attrs.frozen
 class BrokerLoad:
-    """One row of the table of brokers."""
+    """Hold one row of the table of brokers."""
 
     cluster_id: int
     placer: str
@@ -95,7 +95,7 @@ class BrokerLoad:
 
 @attrs.frozen
 class RackLoad:
-    """One row of the table of racks; `rack` is None for the brokers that have none."""
+    """Hold one row of the table of racks; `rack` is None for the brokers without a rack."""
 
     cluster_id: int
     placer: str
@@ -108,7 +108,7 @@ class RackLoad:
 
 @attrs.frozen
 class TopicSpread:
-    """One row of the table of topics."""
+    """Hold one row of the table of topics."""
 
     cluster_id: int
     placer: str
@@ -127,7 +127,7 @@ class TopicSpread:
 
 @attrs.frozen
 class Violation:
-    """One row of the table of violations."""
+    """Hold one row of the table of violations."""
 
     cluster_id: int
     placer: str
@@ -141,7 +141,7 @@ class Violation:
 
 @attrs.frozen
 class Reject:
-    """One row of the table of rejects."""
+    """Hold one row of the table of rejects."""
 
     source: str
     line: int | None
@@ -151,7 +151,7 @@ class Reject:
 
 @attrs.frozen
 class InputCount:
-    """One row of the table of inputs."""
+    """Hold one row of the table of inputs."""
 
     source: str
     format: str
@@ -165,7 +165,7 @@ class InputCount:
 
 @attrs.frozen
 class PartitionChange:
-    """One row of the table of changes."""
+    """Hold one row of the table of changes."""
 
     from_cluster: str
     to_cluster: str
@@ -177,14 +177,14 @@ class PartitionChange:
 
 @attrs.frozen
 class Spreads:
-    """The spreads of one cluster over its brokers."""
+    """Hold the spreads of one cluster over its brokers."""
 
     replicas: Spread | None = None
     leaders: Spread | None = None
     bytes: Spread | None = None
 
     def of(self, quantity: str) -> Spread | None:
-        """Return the spread of replicas, leaders or bytes; None when the input does not say."""
+        """Return the spread of replicas, leaders or bytes; None if the input does not contain them."""
         assert quantity in QUANTITIES, quantity
         found: Spread | None = getattr(self, quantity)
         return found
@@ -192,7 +192,7 @@ class Spreads:
 
 @attrs.frozen
 class ClusterRow:
-    """One cluster as placed by one placer: its facts, its spreads over brokers, and its worst finding in words.
+    """Hold one cluster as placed by one placer: its facts, its spreads over brokers, and its worst finding in words.
 
     `place` is its place in the report, from 1: the rank, with ties broken by number and placer.
     """
@@ -205,13 +205,13 @@ class ClusterRow:
 
     @property
     def anchor(self) -> str:
-        """Return the identifier of the cluster's place on the page; it holds our numbers, never a name from outside."""
+        """Return the identifier of the cluster's place on the page, made of our numbers and of no text from outside."""
         return f"cluster-{self.place}"
 
 
 @attrs.frozen(eq=False)
 class PairCounts:
-    """Partitions shared by pairs of brokers: three columns of equal length."""
+    """Hold the partitions shared by pairs of brokers: three columns of equal length."""
 
     broker_ids: Int32Array = attrs.field(factory=lambda: np.empty(0, dtype=np.int32))
     other_broker_ids: Int32Array = attrs.field(factory=lambda: np.empty(0, dtype=np.int32))
@@ -220,7 +220,7 @@ class PairCounts:
 
 @attrs.frozen
 class ShortenedList(Generic[Row_co]):
-    """The first rows of a longer list, and the length of the whole list in `count`."""
+    """Hold the first rows of a longer list, and the length of the whole list in `count`."""
 
     count: int
     rows: tuple[Row_co, ...]
@@ -228,7 +228,7 @@ class ShortenedList(Generic[Row_co]):
 
 @attrs.frozen(kw_only=True)
 class ClusterDetail:
-    """One cluster shown in full; `violations` has one entry a constraint, sorted by name."""
+    """Hold one cluster shown in full; `violations` has one entry per constraint, sorted by name."""
 
     row: ClusterRow
     spreads: tuple[Spread, ...]
@@ -241,7 +241,7 @@ class ClusterDetail:
 
 @attrs.frozen
 class DumpComparison:
-    """The changes between two successive dumps of one cluster; `kinds` has one entry a kind of change."""
+    """Hold the changes between two successive dumps of one cluster; `kinds` has one entry per kind of change."""
 
     from_cluster: str
     to_cluster: str
@@ -250,7 +250,7 @@ class DumpComparison:
 
 @attrs.frozen(kw_only=True)
 class Report:
-    """All values of the page: `rows` in order of rank, and `details` of the first of them."""
+    """Hold all values of the page: `rows` in order of rank, and `details` of the first of them."""
 
     run: RunInfo
     rows: tuple[ClusterRow, ...]
@@ -269,11 +269,11 @@ class Report:
 
     @property
     def current_rows(self) -> tuple[ClusterRow, ...]:
-        """Return the rows that describe the present: of successive dumps of one cluster only the last."""
+        """Return the rows of the present: of successive dumps of one cluster only the last."""
         earlier = {step.from_cluster for step in self.changes}
         return tuple(row for row in self.rows if row.facts.cluster not in earlier)
 
     @property
     def cluster_count(self) -> int:
-        """Return the number of clusters; one that several placers placed, or several dumps describe, counts once."""
+        """Return the number of clusters; a cluster with several placers or dumps counts once."""
         return len({row.facts.cluster_id for row in self.current_rows})

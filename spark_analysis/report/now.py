@@ -1,4 +1,4 @@
-"""Show whether anything is wrong now: a tile for each bad state of partitions, and the partitions behind it.
+"""Show the partitions in a bad state now: a tile for each bad state, and the partitions behind it.
 
 What it decides: a tile holds a count, its share of the partitions whose state is known, and a link to the list. A count
 of 0 is shown quietly; where the input lacks the state the tile says so and never shows 0. Of successive dumps of one
@@ -29,7 +29,7 @@ BY_DUMP_MAX: Final = 24
 
 @attrs.frozen
 class StateCount:
-    """The partitions in one state over all clusters whose input says; `found` is None when no input says.
+    """Count the partitions in one state over all clusters that show the state; `found` is None if no cluster does.
 
     `partition_count` and `cluster_count` are of the clusters whose input says.
     """
@@ -40,14 +40,14 @@ class StateCount:
 
 
 def state_count(rows: Sequence[ClusterRow], state: State) -> StateCount:
-    """Return how many partitions of `rows` are in `state`, over the clusters whose input says."""
+    """Return how many partitions of `rows` are in `state`, over the clusters that show the state."""
     saying = [row for row in rows if state.of(row.facts) is not None]
     found = sum(state.of(row.facts) or 0 for row in saying) if saying else None
     return StateCount(found, sum(row.facts.partition_count or 0 for row in saying), len(saying))
 
 
 def now_section(report: Report) -> Markup:
-    """Return the tiles, and under them the list of each state that at least one partition is in."""
+    """Return the tiles, and under them the list of each state with at least one partition."""
     rows = report.current_rows
     return section(
         "now",

@@ -1,4 +1,4 @@
-"""Show what was analysed: the inputs, every row of them accounted for, and the command that repeats the run.
+"""Show the inputs of the analysis, every row of them accounted for, and the command that repeats the run.
 
 What it decides: rows in = analysed + rejected, and the rejected ones are listed. The command, the recipe, the seed and
 the version stand here; the date does not, as equal input gives equal bytes.
@@ -19,7 +19,7 @@ from spark_analysis.report.parts import Cell, Header, folded, note, section, tab
 
 
 def what_section(report: Report) -> Markup:
-    """Return the section that names what was analysed and the command that repeats the run."""
+    """Return the section that names the inputs and the command that repeats the run."""
     run = report.run
     recipe = folded("The recipe", tag("pre", tag("code", run.recipe_text))) if run.recipe_text else None
     return section(
@@ -43,7 +43,7 @@ def what_section(report: Report) -> Markup:
 
 
 def what_in_words(report: Report) -> str:
-    """Return one sentence that names what was analysed."""
+    """Return one sentence that names the inputs."""
     clusters = plural(report.cluster_count, "cluster")
     if report.run.kind == "fleet":
         placers = report.placers

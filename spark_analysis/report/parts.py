@@ -18,7 +18,7 @@ from spark_analysis.report.figures import UNKNOWN
 
 @attrs.frozen
 class Header:
-    """The head of one column: title, kind ("text", "name", "wide" or "num"), and the definition to link to."""
+    """Define the head of one column: title, kind ("text", "name", "wide" or "num"), and the definition to link to."""
 
     title: str
     kind: str = "text"
@@ -27,7 +27,7 @@ class Header:
 
 @attrs.frozen
 class Cell:
-    """A cell with a value to sort by in `order`; with `alert` it is drawn in the accent colour."""
+    """Define a cell with a value to sort by in `order`; with `alert` it is drawn in the accent colour."""
 
     content: Content
     order: float | None = None

@@ -26,7 +26,7 @@ _NAME_LENGTH_MAX: Final = 120
 
 @attrs.frozen
 class Column:
-    """One column: its head, its kind for the script ("text", "int" or "ppm"), its value; `look` marks bad news."""
+    """Define one column: its head, its kind for the script ("text", "int", "ppm"), its value; `look` marks bad news."""
 
     title: str
     kind: str

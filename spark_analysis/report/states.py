@@ -23,7 +23,7 @@ from spark_analysis.report.model import QUANTITIES, ClusterFacts, Spread, Spread
 
 @attrs.frozen
 class State:
-    """A state that partitions can be in; `field` is its column in the table of clusters."""
+    """Define a state that partitions can be in; `field` is its column in the table of clusters."""
 
     field: str
     title: str
@@ -42,7 +42,7 @@ class State:
         return plain == self.key or plain in _ALIASES.get(self.key, ())
 
     def of(self, facts: ClusterFacts) -> int | None:
-        """Return how many partitions of a cluster are in this state; None when the input does not say."""
+        """Return how many partitions of a cluster are in this state; None if the input does not show it."""
         found: int | None = getattr(facts, self.field)
         return found
 
@@ -88,7 +88,7 @@ _VERBS: Final = {
 
 
 def worst_in_words(facts: ClusterFacts, spreads: Spreads) -> str | None:
-    """Return the most urgent finding about a cluster in one sentence; None when nothing could be better."""
+    """Return the most urgent finding about a cluster in one sentence; None without a finding."""
     for state in STATES:
         found = state.of(facts)
         if state.key in _URGENT and found:

@@ -1,4 +1,4 @@
-"""Write the page beside the tables it was read from, whole or not at all.
+"""Write the page beside the tables that it was made from, whole or not at all.
 
 How: the page is written under a temporary name in the same folder and then renamed over `report.html`, so that a reader
 never sees half a page and a failed run leaves the old one.

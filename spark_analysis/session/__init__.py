@@ -1,1 +1,1 @@
-"""Start Spark on a Java that is there, stop it, and show how far a job is."""
+"""Find a Java, start Spark on it and stop it, and show the progress of a job."""

@@ -1,4 +1,4 @@
-"""Find a Java that Spark can run on, and put a small launcher before it.
+"""Find a Java that Spark can run on, and write a small launcher for it.
 
 What it decides: which `java` the Spark session starts.
 
@@ -55,12 +55,12 @@ exec {{java}} "$@"
 
 
 class SessionError(UsageError):
-    """The error that Spark cannot be started here; its sentence says what was found and what is needed."""
+    """Report that Spark cannot be started; the sentence names the Java that was found and the Java that is needed."""
 
 
 @attrs.frozen
 class Java:
-    """A usable Java: the program, its major version, where it was found, and notes on the candidates passed over."""
+    """Describe a usable Java: the program, its major version, where it was found, and notes on rejected candidates."""
 
     program: Path
     major: int

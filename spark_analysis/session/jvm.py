@@ -1,4 +1,4 @@
-"""Start the JVM that Spark's Python side talks to, and end it with everything that it has started.
+"""Start the JVM that Spark's Python side talks to, and end it with every process that it has started.
 
 What it decides: when the JVM lives. It is started here, not by pyspark, so that it is known from its first moment on:
 an interrupt of pyspark's own launch leaves a JVM that nobody ends.
@@ -34,7 +34,7 @@ _LENGTH: Final = struct.Struct(">i")
 
 
 class Jvm:
-    """The JVM of one session: started at most once, ended for good."""
+    """Run the JVM of one session; it is started at most once and ended for good."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -65,14 +65,14 @@ class Jvm:
         return {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
 
     def kill(self) -> None:
-        """Kill the JVM and what it has started, at once; one that is about to start does not live long either."""
+        """Kill the JVM and its child processes at once, even a JVM that is only starting."""
         self.was_killed = True
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):  # macOS says the latter of a group of zombies.
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """Let the JVM end, and see it gone; kill it if it does not."""
+        """Let the JVM end and wait until it is gone; kill it if it does not end."""
         if self._process is None:
             return
         assert self._process.stdin is not None

@@ -1,4 +1,4 @@
-"""Show how far a long job is: a steady bar on a terminal, a line now and then elsewhere and on a dumb terminal.
+"""Show the progress of a long job: a steady bar on a terminal, a line now and then elsewhere.
 
 What it decides: which lines about a running job appear, always on stderr, never on stdout.
 
@@ -35,7 +35,7 @@ POLLS_PER_LINE: Final = 50  # In a log one line in 10 s, and none for work short
 
 
 class Bar:
-    """The number done of `total`; it only grows, and stays within the total. Threads may share one."""
+    """Hold the number done of `total`; it only grows, and stays within the total. Threads may share one."""
 
     def __init__(self, title: str, total: int | None, unit: str) -> None:
         self.title = title

@@ -23,7 +23,7 @@ HANDLED: Final = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def held_signals(hurry: Callable[[], None]) -> Iterator[Callable[[], None]]:
-    """Call `hurry` for a signal that arrives in the block; when the block is done, do what the signal did before.
+    """Call `hurry` for a signal that arrives in the block, and handle the signal as before after the block.
 
     An error that then leaves the block gives way to what the signal raises. Yields a function that holds the signals
     anew, for use after somebody else's code may have changed that.
@@ -46,7 +46,7 @@ def held_signals(hurry: Callable[[], None]) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def hurried_signals(hurry: Callable[[], None]) -> Iterator[None]:
-    """Call `hurry` for a signal that arrives in the block, and then do what the signal did before."""
+    """Call `hurry` for a signal that arrives in the block, and then handle the signal as before."""
 
     def forward(number: int, frame: FrameType | None) -> None:
         hurry()

@@ -85,14 +85,14 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n%ex{short}
 
 
 class JobError(BrokersideError):
-    """The error that a Spark job failed, neither by its input nor by the model; a note holds Spark's trace."""
+    """Report that a Spark job failed, neither by its input nor by the model; a note holds Spark's trace."""
 
     definite = False  # Other jobs of the session have done their work.
 
 
 @attrs.frozen
 class Option:
-    """One Spark setting: its key, its value and the reason for the value."""
+    """Define one Spark setting: its key, its value and the reason for the value."""
 
     key: str
     value: str

@@ -52,7 +52,7 @@ FORMATS: Final = (*TEXT_FORMATS, FORMAT)
 
 @attrs.frozen
 class Moments:
-    """The moments of a metadata log to show: named ones or, `by_brokers`, each before the live brokers changed."""
+    """Choose the moments of a metadata log: named ones or, `by_brokers`, each one before the live brokers changed."""
 
     at: tuple[Moment, ...] = (END,)
     by_brokers: bool = False
@@ -63,7 +63,7 @@ LAST: Final = Moments()
 
 @attrs.frozen
 class DumpInput:
-    """One input to read; `name` and `format` override what it says, a `series` is one cluster at successive moments.
+    """Name one input to read; `name` and `format` override its own, a `series` is one cluster at successive moments.
 
     `moments` chooses the moments of a metadata log, which are one cluster at successive moments, too.
     """
@@ -98,7 +98,7 @@ def read_input(
     name: str | None = None,
     moments: Moments = LAST,
 ) -> ParsedDump:
-    """Return the clusters of an input and the account of its rows; `format` and `name` override what it says.
+    """Return the clusters of an input and the account of its rows; `format` and `name` override the input's own.
 
     Raises InputError for an input that cannot be used, UsageError for moments that the log does not have.
     """
@@ -110,7 +110,7 @@ def read_input(
 
 
 def read_metadata(path: str, *, name: str, moments: Moments) -> ParsedDump:
-    """Return the clusters of a metadata log, one a moment, and the account of its records.
+    """Return the clusters of a metadata log, one per moment, and the account of its records.
 
     Raises the errors of `read_input`.
     """

@@ -1,4 +1,4 @@
-"""Check what the arguments of `brokerside report` name, before Spark is started.
+"""Check the inputs that the arguments of `brokerside report` name, before Spark is started.
 
 Goals, most important first: an input that cannot be used is reported within a second, not after Spark's start; names in
 the report are short and never alike.

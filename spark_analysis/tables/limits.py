@@ -1,4 +1,4 @@
-"""Limits that the jobs, which write tables, and the report, which reads them, must agree on."""
+"""Define the limits that both the jobs, which write tables, and the report, which reads them, apply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write log files as Parquet tables: `brokerside log dump --out`.
+"""Write log files as Parquet tables, for `brokerside log dump --out`.
 
 What it decides: the columns of three tables: batches, records, and bytes that could not be read.
 

@@ -38,7 +38,7 @@ _TYPES: Final = {
 
 @attrs.frozen
 class Column:
-    """One column: the short name of its type, its meaning, its unit, and whether it may be null."""
+    """Define one column: the short name of its type, its meaning, its unit, and whether it may be null."""
 
     name: str
     type: str
@@ -49,7 +49,7 @@ class Column:
 
 @attrs.frozen
 class Table:
-    """One table; `grain` says what one row stands for."""
+    """Define one table; `grain` says what one row stands for."""
 
     name: str
     grain: str

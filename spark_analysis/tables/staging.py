@@ -1,4 +1,4 @@
-"""Write what executors find into one file of rows per task and table; Spark receives only the names of the files.
+"""Write the rows that executors compute into one file per task and table; Spark receives only the files' names.
 
 Goals, most important first: a dump is parsed once and a cluster is placed once, for any number of tables; rows stand in
 order of cluster and placer without being sorted; no row per replica anywhere, and no row per broker through the JVM.
@@ -43,7 +43,7 @@ Float64Array: TypeAlias = NDArray[np.float64]
 
 @attrs.frozen(eq=False)
 class Rows:
-    """The rows of one table for some clusters: the number of rows of each cluster, and the columns without the key."""
+    """Hold some clusters' rows of one table: the number of rows of each cluster, and the columns without the key."""
 
     counts: Sequence[int] | Int64Array
     parts: tuple[Part, ...]
@@ -51,7 +51,7 @@ class Rows:
 
 @attrs.frozen(eq=False)
 class Shares:
-    """The shares of the groups of one scope, one cluster after another.
+    """Hold the shares of the groups of one scope, one cluster after another.
 
     `counts` int64[clusters] cuts the groups; `names` are the groups' names or numbers, in the order in which equals are
     taken. `quantities` are replicas, leaders and bytes, int64[groups] each; None, or -1 in all groups of a cluster,
@@ -66,7 +66,7 @@ class Shares:
 
 @attrs.frozen(eq=False)
 class ClusterRows:
-    """Some clusters, each as placed by one placer: their facts, their rows of other tables, and their shares.
+    """Hold some clusters, each as placed by one placer: their facts, their rows of other tables, and their shares.
 
     `facts` are columns by name, without `cluster_id`, which the whole run numbers; a column that is left out is null.
     """
@@ -78,7 +78,7 @@ class ClusterRows:
 
 
 class TaskWriter:
-    """A writer of one task's rows to its own files under `root`, one file for each table with rows."""
+    """Write one task's rows to its own files under `root`, one file for each table with rows."""
 
     def __init__(self, root: Path, name: str) -> None:
         self._root = root

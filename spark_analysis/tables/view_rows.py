@@ -27,7 +27,7 @@ DUMP: Final = "dump"
 
 
 def describe_view(view: ClusterView, *, min_insync_replicas: int | None = None, pairs: bool = False) -> ClusterRows:
-    """Return the rows of one dump's cluster; `min_insync_replicas` holds for topics that do not show theirs.
+    """Return the rows of one dump's cluster; `min_insync_replicas` is for topics that do not show their own.
 
     With `pairs`, brokers that share partitions are counted, if they are at most 100.
     """
@@ -114,7 +114,7 @@ def _total(shares: Int64Array | None) -> int | None:
 
 @attrs.frozen(eq=False)
 class Broken:
-    """The violations of one cluster: counts by column of the table of clusters, and the first of each kind."""
+    """Hold the violations of one cluster: counts by column of the table of clusters, and the first of each kind."""
 
     counts: dict[str, int | None]
     listed: tuple[Violation, ...]

@@ -60,7 +60,7 @@ _RESULT_COLUMNS: Final = "file string, row_count long, fault string"
 
 @attrs.frozen
 class Written:
-    """A file that a task has written for the table of this name; `file` is its name in the hidden folder."""
+    """Name a file that a task has written for the table of this name; `file` is its name in the hidden folder."""
 
     table: str
     file: str
@@ -68,7 +68,7 @@ class Written:
 
 
 class PartFile:
-    """A task's file of one table, in the table's folder under `root`; rows are appended in batches."""
+    """Write a task's file of one table, in the table's folder under `root`; rows are appended in batches."""
 
     def __init__(self, root: Path, table: Table, name: str) -> None:
         self._table = table
@@ -117,13 +117,13 @@ def write_part(root: Path, table: Table, name: str, batches: Iterable[pa.RecordB
 
 @attrs.frozen
 class StagedRun:
-    """The tables of a run while they are written in the hidden folder `root`; they move to `out` one by one."""
+    """Write the tables of a run in the hidden folder `root`, and move them to `out` one by one."""
 
     root: Path
     out: Path
 
     def done_count(self) -> int:
-        """Return the number of clusters or dumps that tasks have done; the work of a repeated task counts again."""
+        """Return the number of clusters or dumps that tasks have finished; a repeated task counts again."""
         return sum(path.stat().st_size for path in (self.root / COUNT_FOLDER).iterdir())
 
     def keep(self, table: Table, written: Iterable[Written]) -> int:

@@ -126,7 +126,7 @@ class SimulateOptions:
     help="Simulated minutes of the drawn scenario, at least 5.",
 )
 @click.option("--scenario", metavar="NAME", help="Run a named scenario instead of a drawn one.")
-@click.option("--list-scenarios", is_flag=True, help="List the named scenarios and end.")
+@click.option("--list-scenarios", is_flag=True, help="List the named scenarios and exit.")
 @click.option("--events", type=_FILE, help="Run the scenario of a JSON file instead of a drawn one.")
 @click.option("--json", is_flag=True, help="Print everything counted as JSON instead of a table.")
 @click.option(
