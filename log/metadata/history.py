@@ -149,7 +149,7 @@ class StepEvents:
         self, delta: PartitionDelta, before: PartitionImage, after: PartitionImage, step: Step
     ) -> Iterator[Event]:
         if before.leader_epoch != after.leader_epoch:
-            change = f"{_led(before.leader)} → {_led(after.leader)}, epoch {after.leader_epoch}"
+            change = f"{_leader_text(before.leader)} → {_leader_text(after.leader)}, epoch {after.leader_epoch}"
             since = None
             if after.leader == NO_LEADER:
                 what = ClusterEventKind.LEADER_LOST if before.leader != NO_LEADER else ClusterEventKind.LEADER_REELECTED
@@ -256,7 +256,7 @@ def _moving(partition: PartitionImage) -> str:
     return ", ".join(parts + ([f"removing {_listed(partition.removing)}"] if partition.removing else []))
 
 
-def _led(leader: BrokerId) -> str:
+def _leader_text(leader: BrokerId) -> str:
     return "none" if leader == NO_LEADER else str(leader)
 
 

@@ -89,7 +89,7 @@ def broker_share(promise: Promise) -> Constraint:
         bound = promise(assignment, brokers)
         judged = np.array([not broker.fenced for broker in brokers], dtype=np.bool_)
         beyond = np.zeros(len(brokers), dtype=np.bool_)
-        leads, holds = _led(assignment, brokers), _held(assignment, brokers)
+        leads, holds = _led_counts(assignment, brokers), _held_counts(assignment, brokers)
         for allowed, shares in ((bound.leaders, leads), (bound.replicas, holds)):
             if allowed is not None and judged.any():
                 beyond |= judged & (shares > shares[judged].min() + allowed)
@@ -100,8 +100,8 @@ def broker_share(promise: Promise) -> Constraint:
         words = [
             _excess(word, shares, allowed, brokers, place)
             for word, shares, allowed in (
-                ("leads", _led(assignment, brokers), bound.leaders),
-                ("holds", _held(assignment, brokers), bound.replicas),
+                ("leads", _led_counts(assignment, brokers), bound.leaders),
+                ("holds", _held_counts(assignment, brokers), bound.replicas),
             )
             if allowed is not None
         ]
@@ -133,11 +133,11 @@ def _excess(word: str, shares: Int64Array, allowed: int, brokers: BrokerRows, pl
     )
 
 
-def _held(assignment: Assignment, brokers: BrokerRows) -> Int64Array:
+def _held_counts(assignment: Assignment, brokers: BrokerRows) -> Int64Array:
     return _counted(assignment.replicas.ravel(), brokers)
 
 
-def _led(assignment: Assignment, brokers: BrokerRows) -> Int64Array:
+def _led_counts(assignment: Assignment, brokers: BrokerRows) -> Int64Array:
     return _counted(assignment.replicas[:, 0] if assignment.replicas.shape[1] else assignment.replicas.ravel(), brokers)
 
 

@@ -162,7 +162,7 @@ def _compare(before: _PartitionStatus, after: _PartitionStatus) -> Iterator[tupl
 
 
 def _leader_change(before: _PartitionStatus, after: _PartitionStatus) -> tuple[str, str]:
-    detail = f"{_led(before.leader)}, then {_led(after.leader)}"
+    detail = f"{_leader_text(before.leader)}, then {_leader_text(after.leader)}"
     if after.leader == NO_LEADER:
         return LEADER_LOST, detail
     safe = before.elr if before.isr is None else before.isr | before.elr
@@ -180,7 +180,7 @@ def _nobody_safe_is_left(before: _PartitionStatus, after: _PartitionStatus, safe
     return before.leader == NO_LEADER or after.offline is None or safe <= after.offline
 
 
-def _led(leader: int | None) -> str:
+def _leader_text(leader: int | None) -> str:
     return "no leader" if leader == NO_LEADER else f"leader {leader}"
 
 

@@ -133,9 +133,9 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 class ObservedLog:
     """Follow one replica's log in one incarnation of its broker; `former` is the log of the incarnation before."""
 
-    def __init__(self, log: ReplicaLog, life: int, broker: BrokerId, former: ObservedLog | None = None) -> None:
+    def __init__(self, log: ReplicaLog, incarnation: int, broker: BrokerId, former: ObservedLog | None = None) -> None:
         self.log = log
-        self.life = life
+        self.incarnation = incarnation
         self.broker = broker
         self.entries: list[Entry] = []
         self.agreed = 0

@@ -165,7 +165,9 @@ def _check_shown(cluster: CheckedCluster, reference: ReferenceLog, leader: Leade
             if observed is None or observed.agreed >= shown or observed.agree(reference.committed) >= shown:
                 continue
             node = cluster.nodes[broker]
-            if code == "I4" and (node.lossy_life >= 0 or leader.partition_epoch < reference.moved_away.get(broker, 0)):
+            if code == "I4" and (
+                node.lossy_incarnation >= 0 or leader.partition_epoch < reference.moved_away.get(broker, 0)
+            ):
                 continue
             if _present(cluster, reference, node) is not None:
                 yield (
@@ -199,6 +201,6 @@ def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: Partiti
 def _present(cluster: CheckedCluster, reference: ReferenceLog, node: NodeView) -> ObservedLog | None:
     """Return the log of a broker whose present incarnation the controller knows; None if the log is not open."""
     observed = reference.observed_logs.get(node.broker)
-    if observed is None or observed.life != node.life or not is_known(cluster, node):
+    if observed is None or observed.incarnation != node.incarnation or not is_known(cluster, node):
         return None
     return observed

@@ -63,11 +63,9 @@ def _check_start(reference: RetainedReferenceLog, observed: RetainedObservedLog)
     start = log.log_start_offset
     if start > len(reference.committed) and not reference.is_tainted:
         yield "K1", f"broker {observed.broker} has a log from {start} on, committed is up to {len(reference.committed)}"
-    if start > max(log.segments[0].base_offset, reference.told_start):
-        yield (
-            "K2",
-            f"broker {observed.broker} has a log from {start} on, nobody asked for more than {reference.told_start}",
-        )
+    announced = reference.announced_start
+    if start > max(log.segments[0].base_offset, announced):
+        yield "K2", f"broker {observed.broker} has a log from {start} on, nobody asked for more than {announced}"
 
 
 def _check_cleaned(observed: RetainedObservedLog) -> Iterator[Broken]:
@@ -77,7 +75,7 @@ def _check_cleaned(observed: RetainedObservedLog) -> Iterator[Broken]:
         for held in batch.records:
             if held.offset < due - 1:
                 yield "K6", f"broker {observed.broker} has offset {held.offset} behind {due - 1}"
-            elif held.offset >= observed.truth.let_go and observed.entries[held.offset] != held.entry:
+            elif held.offset >= observed.truth.deletable_end and observed.entries[held.offset] != held.entry:
                 yield "K6", f"broker {observed.broker}: offset {held.offset} differs from what was written"
             _note_gaps(observed, due, held.offset)
             due = max(due, held.offset + 1)
@@ -131,7 +129,7 @@ def _check_epochs(observed: RetainedObservedLog, cached: tuple[EpochEntry, ...],
     if starts and starts[-1][1] > log.log_end_offset:
         yield "I12", f"broker {broker} has epochs {starts} past its end {log.log_end_offset}"
     offsets = [start for _, start in starts]
-    for offset in range(max(since, log.log_start_offset, observed.truth.let_go), len(entries)):
+    for offset in range(max(since, log.log_start_offset, observed.truth.deletable_end), len(entries)):
         if offset in observed.gaps:
             continue
         place = bisect_right(offsets, offset)

@@ -69,9 +69,9 @@ class RetainedReferenceLog(ReferenceLog):
         """The records by value, each as it was first seen."""
         self.last: dict[bytes, int] = {}
         """The last committed offset of each key."""
-        self.told_start = 0
+        self.announced_start = 0
         """The greatest log start that a leader has sent, or that a DeleteRecords request has named."""
-        self.let_go = 0
+        self.deletable_end = 0
         """The greatest such log start since the last unclean election; no record below it is promised."""
         self.ordered: dict[int, tuple[Offset, dict[BrokerId, int]]] = {}
         """DeleteRecords requests by number: the offset, and each broker's incarnation at that time."""
@@ -80,13 +80,13 @@ class RetainedReferenceLog(ReferenceLog):
 
     def note_start(self, offset: int) -> None:
         """Record a log start that a leader announced, or that DeleteRecords asked for."""
-        self.told_start = max(self.told_start, offset)
-        self.let_go = max(self.let_go, offset)
+        self.announced_start = max(self.announced_start, offset)
+        self.deletable_end = max(self.deletable_end, offset)
 
     def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
         """Truncate the committed records to the first `keep`, as an unclean leader has no more."""
         super().give_up(keep, at_ms, leader_epoch, cause)
-        self.let_go = min(self.let_go, keep)
+        self.deletable_end = min(self.deletable_end, keep)
         for observed in self.observed_logs.values():
             if isinstance(observed, RetainedObservedLog):
                 observed.begin_history()
@@ -139,7 +139,7 @@ def is_expired(references: Mapping[int, ReferenceLog], partition: int, offset: i
     starts = [
         observed.start_max for observed in reference.observed_logs.values() if isinstance(observed, RetainedObservedLog)
     ]
-    return offset < max(reference.told_start, *starts, 0)
+    return offset < max(reference.announced_start, *starts, 0)
 
 
 def may_skip(references: Mapping[int, ReferenceLog], partition: int, offset: int) -> bool:
@@ -224,8 +224,8 @@ class RetainedObservedLog(ObservedLog):
         place: tuple[BrokerId, int],
         former: ObservedLog | None,
     ) -> None:
-        broker, life = place
-        super().__init__(log, life, broker, former)
+        broker, incarnation = place
+        super().__init__(log, incarnation, broker, former)
         self.truth = truth
         self.reader = reader
         self.gaps: set[int] = set()
@@ -247,7 +247,7 @@ class RetainedObservedLog(ObservedLog):
         self.start_max = max(self.start_max, start_offset)
         if cut_to is not None:
             self._forgotten = min(self._forgotten, cut_to)
-        self._forget_before(max(start_offset, self.truth.let_go))
+        self._forget_before(max(start_offset, self.truth.deletable_end))
         return change
 
     def begin_history(self) -> None:
@@ -256,7 +256,7 @@ class RetainedObservedLog(ObservedLog):
 
     def agree(self, committed: list[Entry]) -> int:
         """Return how many first entries equal the committed ones; entries below a log start count as equal."""
-        self._forget_before(max(self.log.log.log_start_offset, self.truth.let_go))
+        self._forget_before(max(self.log.log.log_start_offset, self.truth.deletable_end))
         return super().agree(committed)
 
     def _forget_before(self, start: int) -> None:

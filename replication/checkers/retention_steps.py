@@ -76,7 +76,7 @@ class RetentionStepChecker(StepChecker):
         self, reference: ReferenceLog, node: NodeView, log: ReplicaLog, former: ObservedLog | None
     ) -> ObservedLog:
         assert isinstance(reference, RetainedReferenceLog)
-        return RetainedObservedLog(reference, self._batches, log, (node.broker, node.life), former)
+        return RetainedObservedLog(reference, self._batches, log, (node.broker, node.incarnation), former)
 
     def _check_log(
         self, reference: ReferenceLog, node: NodeView, observed: ObservedLog, change: LogChange, agreed_before: int
@@ -110,7 +110,7 @@ class RetentionStepChecker(StepChecker):
         offset = high if order.offset == UP_TO_HIGH_WATERMARK else order.offset
         reference = self._kept(order.partition)
         reference.note_start(min(offset, high))
-        reference.ordered[order.number] = offset, {broker: each.life for broker, each in cluster.nodes.items()}
+        reference.ordered[order.number] = offset, {broker: each.incarnation for broker, each in cluster.nodes.items()}
 
     def _check_start(self, cluster: CheckedCluster, node: NodeView, told: FetchResponse, out: Outbox) -> None:
         """Check that the log start of a follower that has used a response is at or above its leader's."""
@@ -128,11 +128,11 @@ class RetentionStepChecker(StepChecker):
         reference = self._kept(told.partition)
         if told.error is not ErrorCode.NONE or reference.state is None:
             return
-        offset, lives = reference.ordered[told.number]
+        offset, incarnations = reference.ordered[told.number]
         for broker in sorted({node.broker, *reference.state.isr}):
             machine = cluster.nodes[broker]
             log = machine.logs.get(told.partition)
-            if log is None or machine.role is None or machine.life != lives[broker]:
+            if log is None or machine.role is None or machine.incarnation != incarnations[broker]:
                 continue
             if log.log.log_start_offset < offset or told.low_watermark < offset:
                 what = f"deletion up to {offset} is answered, broker {broker} has a log from {log.log.log_start_offset}"

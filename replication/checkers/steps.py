@@ -140,7 +140,7 @@ class StepChecker:
         for election in reader.take_unclean(reference.partition):
             observed = reference.observed_logs.get(election.leader)
             node = cluster.nodes[election.leader]
-            if observed is not None and observed.life == node.life:
+            if observed is not None and observed.incarnation == node.incarnation:
                 keep = observed.agree(reference.committed)
                 cause = f"unclean election of broker {election.leader}"
                 reference.give_up(keep, cluster.now_ms, election.leader_epoch, cause)
@@ -282,7 +282,7 @@ class StepChecker:
     def _new_observed(
         self, reference: ReferenceLog, node: NodeView, log: ReplicaLog, former: ObservedLog | None
     ) -> ObservedLog:
-        return ObservedLog(log, node.life, node.broker, former=former)
+        return ObservedLog(log, node.incarnation, node.broker, former=former)
 
     def _check_log(
         self, reference: ReferenceLog, node: NodeView, observed: ObservedLog, change: LogChange, agreed_before: int

@@ -28,12 +28,12 @@ class NodeView(Protocol):
         ...
 
     @property
-    def life(self) -> int:
+    def incarnation(self) -> int:
         """Return the number of the process's incarnation."""
         ...
 
     @property
-    def lossy_life(self) -> int:
+    def lossy_incarnation(self) -> int:
         """Return the last incarnation that ended with a loss of records, -1 for none."""
         ...
 

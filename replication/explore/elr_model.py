@@ -159,7 +159,7 @@ class ElrModel:
             words = "the request to change the ISR reaches the controller"
             found.append((words, self._packed(disks, heard, after, ledger)))
         if self._leaders.values[leader] is not None:
-            found.extend(self._led(disks, leader, controller, ledger))
+            found.extend(self._leader_steps(disks, leader, controller, ledger))
         return found
 
     def renamed(self, state: int) -> tuple[int, int]:
@@ -224,9 +224,9 @@ class ElrModel:
                     after = self._steps.fenced(controller, broker)
                     yield self._event(f"{broker} is fenced", controller, after, broker, lossy=False)
                 continue
-            for new_life, lossy, words in _WAYS_BACK:
-                if controller.losses_left if lossy else controller.restarts_left or not new_life:
-                    after = self._steps.returned(controller, broker, new_life=new_life, lossy=lossy)
+            for new_epoch, lossy, words in _WAYS_BACK:
+                if controller.losses_left if lossy else controller.restarts_left or not new_epoch:
+                    after = self._steps.returned(controller, broker, new_epoch=new_epoch, lossy=lossy)
                     yield self._event(f"{broker} {words}", controller, after, broker, lossy=lossy)
 
     def _event(
@@ -264,7 +264,7 @@ class ElrModel:
             self._delivered[controller, leader] = known
         return known
 
-    def _led(self, disks: list[int], leader: int, controller: int, ledger: int) -> Iterator[tuple[str, int]]:
+    def _leader_steps(self, disks: list[int], leader: int, controller: int, ledger: int) -> Iterator[tuple[str, int]]:
         """Yield the leader's own steps, and its steps with followers."""
         state, decided, books = (
             self._leaders.values[leader],

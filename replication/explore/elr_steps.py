@@ -104,10 +104,10 @@ class ElrSteps:
         status = attrs.evolve(controller.statuses[broker], fenced=True)
         return controller.with_status(broker, status, after)._replace(fences_left=controller.fences_left - 1)
 
-    def returned(self, controller: ControllerState, broker: int, *, new_life: bool, lossy: bool) -> ControllerState:
+    def returned(self, controller: ControllerState, broker: int, *, new_epoch: bool, lossy: bool) -> ControllerState:
         """Return the controller's state after a fenced broker is back, perhaps restarted, perhaps with loss."""
         old = controller.statuses[broker]
-        status = BrokerStatus(epoch=BrokerEpoch(old.epoch + new_life))
+        status = BrokerStatus(epoch=BrokerEpoch(old.epoch + new_epoch))
         active = controller_events.active_brokers(controller.brokers)
         partition = controller.partition
         if lossy:
@@ -119,7 +119,7 @@ class ElrSteps:
         following = controller.with_status(broker, status, after or partition)
         return following._replace(
             losses_left=controller.losses_left - lossy,
-            restarts_left=controller.restarts_left - (new_life and not lossy),
+            restarts_left=controller.restarts_left - (new_epoch and not lossy),
         )
 
     def fetched(

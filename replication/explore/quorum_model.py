@@ -170,7 +170,7 @@ class QuorumModel:
         if not is_leader and voter.is_known and voter.epoch < self.scope.epochs:
             asking = with_epoch(voter, voter.epoch + 1)._replace(voted_for=number, votes=(number,))
             words = f"{number} becomes a candidate in epoch {asking.epoch}"
-            yield words, quorum.with_voter(number, self._led(number, asking))
+            yield words, quorum.with_voter(number, self._elected(number, asking))
         if is_leader and quorum.records_left:
             record = Record(self.scope.records - quorum.records_left, voter.epoch)
             after = quorum.with_voter(number, voter._replace(log=(*voter.log, record)))
@@ -195,7 +195,7 @@ class QuorumModel:
         if own.votes and own.leader == NOBODY and other not in own.votes and peer.epoch <= own.epoch:
             asked = with_epoch(peer, own.epoch)
             if peer.is_known and grants_vote(asked, number, own):
-                elected = self._led(number, own._replace(votes=tuple(sorted((*own.votes, other)))))
+                elected = self._elected(number, own._replace(votes=tuple(sorted((*own.votes, other)))))
                 after = quorum.with_voter(other, asked._replace(voted_for=number)).with_voter(number, elected)
                 won = ", and leads" if elected.leader == number else ""
                 yield f"{number} gets the vote of {other} in epoch {own.epoch}{won}", after
@@ -213,7 +213,7 @@ class QuorumModel:
             words = f"{number} fetches from {other} at {len(follower.log)}"
             yield words, quorum.with_voter(number, taken).with_voter(other, peer._replace(ends=ends))
 
-    def _led(self, number: int, candidate: Voter) -> Voter:
+    def _elected(self, number: int, candidate: Voter) -> Voter:
         """Return the candidate, or the leader that it becomes with a majority of votes."""
         if not is_elected(candidate, self.scope.voters):
             return candidate

@@ -42,7 +42,7 @@ from replication.rules.truncation import FirstStep, answer_epoch_end, cut_for, f
 
 NOBODY: Final = -1
 
-_LIFE: Final = BrokerEpoch(0)
+_BROKER_EPOCH: Final = BrokerEpoch(0)
 _UNCHANGED: Final = PartitionEpoch(0)
 
 
@@ -79,7 +79,7 @@ class TruncationSteps:
         self.ids = ids
         self._any_epoch = without(rules, "fetch_epoch_check")
         self._settings = PartitionSettings(rules=rules)
-        status = BrokerStatus(epoch=_LIFE)
+        status = BrokerStatus(epoch=_BROKER_EPOCH)
         self._moment = Moment(LATER, {BrokerId(broker): status for broker in ids})
 
     def ordered(self, control: Control, epoch_max: int, *, unclean: bool) -> list[tuple[str, Control]]:
@@ -168,12 +168,12 @@ class TruncationSteps:
             if is_caught_up(follower, log.end_offset, LATER, self._settings):
                 return []
             words = f"{leader} drops {other} from the ISR"
-            state = propose_shrink(state, (BrokerId(other),), _LIFE)
+            state = propose_shrink(state, (BrokerId(other),), _BROKER_EPOCH)
         else:
             if not may_join(state, log, follower, self._moment, self._settings):
                 return []
             words = f"{leader} adds {other} to the ISR"
-            state = propose_expand(state, BrokerId(other), _LIFE)
+            state = propose_expand(state, BrokerId(other), _BROKER_EPOCH)
         assert state.pending is not None
         known = PartitionState(
             replicas=tuple(BrokerId(broker) for broker in self.ids),
@@ -251,7 +251,7 @@ class TruncationSteps:
         )
 
     def _known(self, broker: int, replica: Replica, leader: int, led: Replica) -> Follower:
-        unknown = Follower(BrokerId(broker), broker_epoch=_LIFE)
+        unknown = Follower(BrokerId(broker), broker_epoch=_BROKER_EPOCH)
         if replica.leader != leader:
             return unknown
         # What a leader knows may stem from a fetch in an epoch before; whether that counts is for the rules to say.

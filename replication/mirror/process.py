@@ -113,7 +113,7 @@ class MirrorProcess:
         self.settings = settings
         self.environment = environment
         self.is_up = False
-        self.life = 0
+        self.incarnation = 0
         self.checkpoints: list[Checkpoint] = []
         self.readers: dict[TopicPartition, PartitionReader] = {}
         self.writers: dict[TopicPartition, PartitionWriter[tuple[Offset, ...]]] = {}
@@ -135,9 +135,9 @@ class MirrorProcess:
 
     def start(self) -> None:
         """Start, and read the offsets, checkpoints and syncs that earlier runs of the process left."""
-        assert not self.is_up, self.life
+        assert not self.is_up, self.incarnation
         self.is_up = True
-        self.life += 1
+        self.incarnation += 1
         self.environment.log_line("the mirror starts")
         source, target = self.environment.source, self.environment.target
         self._loading = {
@@ -165,7 +165,7 @@ class MirrorProcess:
 
     def kill(self) -> None:
         """Die and lose everything in memory."""
-        assert self.is_up, self.life
+        assert self.is_up, self.incarnation
         self.is_up = False
         self.environment.log_line("the mirror dies")
         self.environment.source.side.reset()
@@ -184,10 +184,10 @@ class MirrorProcess:
 
     def _again(self, every_ms: int, action: Callable[[], None]) -> None:
         """Repeat an action every `every_ms` until the process dies."""
-        life = self.life
+        incarnation = self.incarnation
 
         def due() -> None:
-            if self.is_up and self.life == life:
+            if self.is_up and self.incarnation == incarnation:
                 action()
                 self.environment.later(every_ms, due)
 
@@ -196,10 +196,10 @@ class MirrorProcess:
     # Beginning.
 
     def _await_loaded(self) -> None:
-        life = self.life
+        incarnation = self.incarnation
 
         def look() -> None:
-            if not self.is_up or self.life != life:
+            if not self.is_up or self.incarnation != incarnation:
                 return
             if all(0 <= reader.end_offset <= reader.position for reader in self._loading.values()):
                 self._is_loaded = True

@@ -162,8 +162,8 @@ class ControllerRole:
         existing = self.registrations.get(broker)
         session = self._sessions.get(broker)
         is_valid = session is not None and is_session_valid(session.heard_at_ms, now_ms, self.role_settings.session_ms)
-        is_new_life = existing is None or existing.incarnation_id != request.incarnation
-        if is_new_life:
+        is_new_incarnation = existing is None or existing.incarnation_id != request.incarnation
+        if is_new_incarnation:
             try:
                 register(
                     existing,
@@ -175,7 +175,7 @@ class ControllerRole:
             except DuplicateBrokerRegistrationError:
                 out.send(sender, BrokerRegistrationResponse(None))
                 return
-            self._forget_former_life(request)
+            self._forget_former_incarnation(request)
         registration = register(
             existing,
             broker_id=broker,
@@ -185,11 +185,11 @@ class ControllerRole:
         )
         self.registrations[broker] = registration
         self._sessions[broker] = Session(now_ms)
-        if is_new_life:
+        if is_new_incarnation:
             self._write(BrokerRecord(broker, BrokerStatus(epoch=registration.epoch, fenced=True, rack=request.rack)))
         out.send(sender, BrokerRegistrationResponse(registration.epoch))
 
-    def _forget_former_life(self, request: BrokerRegistration) -> None:
+    def _forget_former_incarnation(self, request: BrokerRegistration) -> None:
         """Remove a restarted broker from every ISR, and from every ELR too if it may have lost records."""
         broker, settings = request.broker, self.role_settings.settings
         status = self.image.brokers.get(broker)

@@ -33,12 +33,12 @@ from replication.rules.partition import UNKNOWN_EPOCH, AlterPartitionRequest, Br
 NodeId = NewType("NodeId", int)
 """A process of the simulation: a broker by its id, the controller, or a client."""
 
-Life = NewType("Life", int)
+Incarnation = NewType("Incarnation", int)
 """The number of a process's incarnation; messages to an earlier incarnation are dropped."""
 
 CONTROLLER: Final = NodeId(1_000)
 CLIENT_FIRST: Final = NodeId(2_000)
-ANY_LIFE: Final = Life(-1)
+ANY_INCARNATION: Final = Incarnation(-1)
 
 
 @value
@@ -46,7 +46,7 @@ class Address:
     """Address a message: to a process for a request, to the requesting incarnation of a process for a response."""
 
     node: NodeId
-    life: Life = ANY_LIFE
+    incarnation: Incarnation = ANY_INCARNATION
 
 
 NOBODY: Final = Address(NodeId(-1))

@@ -186,7 +186,7 @@ def decide_fetch(
     """
     answer = answer_fetch(leader, log, request, rules)
     is_recorded = answer.error is _NONE and (answer.diverging is None or not rules.diverging_fetch_ignored)
-    if is_recorded and _is_of_former_life(request, moment, rules):
+    if is_recorded and _is_of_former_incarnation(request, moment, rules):
         return FetchDecision(FetchAnswer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER), is_recorded=False)
     return FetchDecision(answer, is_recorded)
 
@@ -268,7 +268,7 @@ def after_answer(log: LogState, answer: FetchAnswer, rules: Rules) -> LogState:
     return start_raised(_with_high_watermark(log, answer.high_watermark), answer.start_offset)
 
 
-def _is_of_former_life(request: FetchRequest, moment: Moment, rules: Rules) -> bool:
+def _is_of_former_incarnation(request: FetchRequest, moment: Moment, rules: Rules) -> bool:
     if not rules.isr_join_broker_epoch or request.broker_epoch == UNKNOWN_BROKER_EPOCH:
         return False
     status = moment.brokers.get(request.replica)

@@ -32,7 +32,7 @@ from broker.units import TimeMs
 from replication.roles.controller import ControllerRole
 from replication.roles.hosted import HostedRoleMaker
 from replication.roles.messages import (
-    ANY_LIFE,
+    ANY_INCARNATION,
     CLIENT_FIRST,
     CONTROLLER,
     NOBODY,
@@ -40,7 +40,7 @@ from replication.roles.messages import (
     AlterPartition,
     CreateTopic,
     HostedMessage,
-    Life,
+    Incarnation,
     Message,
     NodeId,
     Produce,
@@ -110,7 +110,7 @@ class Cluster:
         self.controller = (ZooKeeperRole if options.role_settings.has_zookeeper else ControllerRole)(
             options.role_settings
         )
-        self.controller_address = Address(CONTROLLER, Life(0))
+        self.controller_address = Address(CONTROLLER, Incarnation(0))
         self.nodes = {
             BrokerId(broker): Node(BrokerId(broker), broker % options.racks, options.role_settings, self.clock)
             for broker in range(options.brokers)
@@ -133,7 +133,7 @@ class Cluster:
         self._standing: dict[BrokerId, list[tuple[Address, Address, Message]]] = {}
         """The messages that have arrived at paused brokers."""
         self._client_addresses: dict[NodeId, Address] = {}
-        self._newest: dict[tuple[NodeId, Life, type, int], tuple[int, int]] = {}
+        self._newest: dict[tuple[NodeId, Incarnation, type, int], tuple[int, int]] = {}
 
     @property
     def now_ms(self) -> TimeMs:
@@ -167,7 +167,7 @@ class Cluster:
         for broker in self.nodes:
             self.start_broker(broker)
         for client_node, client in self.clients.items():
-            address = self._client_addresses[client_node] = Address(client_node, Life(0))
+            address = self._client_addresses[client_node] = Address(client_node, Incarnation(0))
             client.begin(out)
             self._post(address, out)
         self.at(CREATE_MS, self._create)
@@ -196,7 +196,7 @@ class Cluster:
 
     def fail_over(self) -> None:
         """Move to another controller: the metadata log stays, messages in flight to the former one are lost."""
-        self.controller_address = Address(CONTROLLER, Life(self.controller_address.life + 1))
+        self.controller_address = Address(CONTROLLER, Incarnation(self.controller_address.incarnation + 1))
         out = Outbox()
         self.controller.start(self.now_ms, out)
         self._post(self.controller_address, out)
@@ -262,7 +262,7 @@ class Cluster:
         if receiver.node < CONTROLLER:
             node = self._machines[receiver.node]
             role, own = node.role, node.address
-            if role is None or (receiver is not own and receiver.life not in (own.life, ANY_LIFE)):
+            if role is None or (receiver is not own and receiver.incarnation not in (own.incarnation, ANY_INCARNATION)):
                 return None
             if node.is_paused:
                 self._standing.setdefault(node.broker, []).append((receiver, sender, message))
@@ -271,7 +271,7 @@ class Cluster:
             return own
         if receiver.node == CONTROLLER:
             own = self.controller_address
-            if receiver.life not in (own.life, ANY_LIFE):
+            if receiver.incarnation not in (own.incarnation, ANY_INCARNATION):
                 return None
             self.controller.handle(message, sender, TimeMs(at_ms), self._out)
             for watch in self.controller_watches:
@@ -287,7 +287,7 @@ class Cluster:
         twice.
         """
         assert isinstance(message, (AlterPartition, Produce)), message
-        way = (sender.node, sender.life, type(message), message.partition)
+        way = (sender.node, sender.incarnation, type(message), message.partition)
         # Each time that a broker begins to lead it numbers what it asks for from 1 on.
         number = (message.request.leader_epoch if isinstance(message, AlterPartition) else 0, message.number)
         if number <= self._newest.get(way, _NOTHING_READ):

@@ -147,7 +147,7 @@ class FaultInjector:
             how = "loses its disk"
         elif kind is FaultKind.POWER_LOSS:
             how = f"loses power and {node.lose_tails(self._entropy)} bytes"
-        if node.lossy_life == node.life:
+        if node.lossy_incarnation == node.incarnation:
             self._lossy.add(broker)
             self.loss_count += 1
         self._trace_line(f"broker {broker} {how}, down for {down_ms} ms")
@@ -180,10 +180,10 @@ class FaultInjector:
         if node.role is None or not node.role.ask_to_stop():
             return
         self._trace_line(f"broker {broker} is told to stop")
-        life = node.life
+        incarnation = node.incarnation
 
         def look() -> None:
-            if self.is_over or node.role is None or node.life != life:
+            if self.is_over or node.role is None or node.incarnation != incarnation:
                 return
             if node.role.may_stop:
                 node.stop()
@@ -200,11 +200,11 @@ class FaultInjector:
             return
         self._trace_line(f"broker {broker} stands still for {for_ms} ms")
         node.is_paused = True
-        life = node.life
+        incarnation = node.incarnation
 
         def resume() -> None:
             # A broker that was killed meanwhile runs in a new process, which only its own pause may hold.
-            if node.life == life and node.role is not None:
+            if node.incarnation == incarnation and node.role is not None:
                 self._cluster.resume(broker)
 
         self._cluster.at(self._cluster.now_ms + for_ms, resume)

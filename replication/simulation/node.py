@@ -28,7 +28,7 @@ from log.storage import MemoryStorage, Storage
 from replication.roles.broker_role import BrokerRole
 from replication.roles.broker_start import BrokerStart
 from replication.roles.hosted import HostedRoleMaker
-from replication.roles.messages import Address, Life, NodeId
+from replication.roles.messages import Address, Incarnation, NodeId
 from replication.roles.metadata import MetadataImage
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
@@ -50,12 +50,12 @@ class Node:
     def __init__(self, broker: BrokerId, rack: int, role_settings: RoleSettings, clock: Clock) -> None:
         self.broker = broker
         self.rack = rack
-        self.address = Address(NodeId(broker), Life(0))
+        self.address = Address(NodeId(broker), Incarnation(0))
         """The address of the running process, or of the last one while it is down."""
         self.role: BrokerRole | None = None
         self.is_paused = False
         self.clock_ahead_ms = 0
-        self.lossy_life = Life(-1)
+        self.lossy_incarnation = Incarnation(-1)
         """The last run of the process whose end lost records."""
         self.hosted_roles: list[HostedRoleMaker] = []
         """Makers of the further roles that each run of the process hosts."""
@@ -79,9 +79,9 @@ class Node:
         """The name of the topic of each log, by its id."""
 
     @property
-    def life(self) -> Life:
+    def incarnation(self) -> Incarnation:
         """Return the number of times the process was started."""
-        return self.address.life
+        return self.address.incarnation
 
     @property
     def now_ms(self) -> TimeMs:
@@ -91,14 +91,14 @@ class Node:
     def start(self) -> BrokerRole:
         """Start the process and return its role."""
         assert self.role is None, self.broker
-        self.address = Address(self.address.node, Life(self.life + 1))
+        self.address = Address(self.address.node, Incarnation(self.incarnation + 1))
         found = self._proof
         self._proof = proof_while_loading(found, self._role_settings.settings.rules)
         self.logs = {}
         self._lost = frozenset()
         start = BrokerStart(
             broker=self.broker,
-            incarnation=f"{self.broker}/{self.life}",
+            incarnation=f"{self.broker}/{self.incarnation}",
             proof=found,
             open_log=self._open_log,
             drop_log=self._drop_log,
@@ -161,7 +161,7 @@ class Node:
             self.storage.open(path).truncate(size_bytes - torn)
             lost += torn
         if lost:
-            self.lossy_life = self.life
+            self.lossy_incarnation = self.incarnation
         return lost
 
     def wipe(self) -> None:
@@ -172,7 +172,7 @@ class Node:
         self._high_watermarks.clear()
         self._log_start_checkpoint.clear()
         self._was_clean = True
-        self.lossy_life = self.life
+        self.lossy_incarnation = self.incarnation
 
     def _open_log(self, partition: int) -> ReplicaLog:
         known = self.logs.get(partition)

@@ -80,11 +80,11 @@ class TopicDeletion:
 
     def stop(self, partition: int, broker: BrokerId, epoch: LeaderEpoch, out: Outbox, *, deletes: bool) -> None:
         """Send StopReplica to a live broker; a broker without a session gets nothing."""
-        life = self._live_brokers.epoch_of(broker)
-        if life is not None:
+        broker_epoch = self._live_brokers.epoch_of(broker)
+        if broker_epoch is not None:
             order = StopReplica(
                 controller_epoch=self._controller_epoch,
-                broker_epoch=life,
+                broker_epoch=broker_epoch,
                 partition=partition,
                 leader_epoch=epoch,
                 deletes=deletes,

@@ -301,7 +301,7 @@ class KafkaController:
             if not is_gone:
                 self._deletion.stop(partition, broker, state.leader_epoch, out, deletes=False)
             elif not self._live_brokers.is_offline(partition, broker):
-                # It was of a former life.
+                # The response was of an earlier incarnation.
                 self._bring_online(partition, state.adding)
         return None
 
@@ -312,9 +312,9 @@ class KafkaController:
 
     def _tell_replicas(self, partition: int, state: PartitionState, out: Outbox) -> None:
         for broker in state.replicas:
-            life = self._live_brokers.epoch_of(broker)
-            if life is not None and self.machines.replica(partition, broker) in _SERVING:
-                order = LeaderAndIsr(self.epoch, life, partition, self._topics[partition], state)
+            broker_epoch = self._live_brokers.epoch_of(broker)
+            if broker_epoch is not None and self.machines.replica(partition, broker) in _SERVING:
+                order = LeaderAndIsr(self.epoch, broker_epoch, partition, self._topics[partition], state)
                 out.send(Address(NodeId(broker)), order)
 
     def _grant_stops(self, out: Outbox) -> None:

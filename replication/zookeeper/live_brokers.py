@@ -31,7 +31,7 @@ class LiveBrokers:
     def __init__(self) -> None:
         self.stopping: dict[BrokerId, BrokerEpoch] = {}
         self._brokers: Mapping[BrokerId, BrokerStatus] = {}
-        self._lives: dict[tuple[int, BrokerId], BrokerEpoch] = {}
+        self._epochs: dict[tuple[int, BrokerId], BrokerEpoch] = {}
         self._failed: dict[tuple[int, BrokerId], BrokerEpoch] = {}
 
     def update(self, brokers: Mapping[BrokerId, BrokerStatus]) -> None:
@@ -50,17 +50,17 @@ class LiveBrokers:
 
     def record_epoch(self, partition: int, broker: BrokerId) -> None:
         """Record that a replica belongs to its broker's current epoch."""
-        life = self.epoch_of(broker)
-        assert life is not None, (partition, broker)
-        self._lives[partition, broker] = life
+        epoch = self.epoch_of(broker)
+        assert epoch is not None, (partition, broker)
+        self._epochs[partition, broker] = epoch
 
     def has_epoch(self, partition: int, broker: BrokerId) -> bool:
         """Return whether a broker epoch is recorded for a replica."""
-        return (partition, broker) in self._lives
+        return (partition, broker) in self._epochs
 
     def forget_epoch(self, partition: int, broker: BrokerId) -> None:
         """Forget the broker epoch of a replica."""
-        self._lives.pop((partition, broker), None)
+        self._epochs.pop((partition, broker), None)
 
     def record_failed_directory(self, partition: int, broker: BrokerId, epoch: BrokerEpoch) -> None:
         """Record that a replica's directory failed under a broker epoch."""
@@ -68,10 +68,10 @@ class LiveBrokers:
 
     def is_offline(self, partition: int, broker: BrokerId) -> bool:
         """Return whether a replica's broker has no session or another epoch, or its directory has failed."""
-        life = self.epoch_of(broker)
-        if life is None or self._failed.get((partition, broker)) == life:
+        epoch = self.epoch_of(broker)
+        if epoch is None or self._failed.get((partition, broker)) == epoch:
             return True
-        return self._lives.get((partition, broker), life) != life
+        return self._epochs.get((partition, broker), epoch) != epoch
 
     def electable(self, partition: int, replicas: Iterable[BrokerId]) -> frozenset[BrokerId]:
         """Return the brokers that may lead: their replica is online and they are not in controlled shutdown."""

@@ -48,7 +48,7 @@ def follower(
     end: int = -1,
     *,
     epoch: int = 5,
-    life: int | None = 0,
+    broker_epoch: int | None = 0,
     caught_up_at: int = 0,
     fetched_at: int = 0,
     leader_end: int = -1,
@@ -60,7 +60,7 @@ def follower(
         leader_end_offset=Offset(leader_end),
         fetched_at_ms=TimeMs(fetched_at),
         caught_up_at_ms=TimeMs(caught_up_at),
-        broker_epoch=None if life is None else BrokerEpoch(life),
+        broker_epoch=None if broker_epoch is None else BrokerEpoch(broker_epoch),
         leader_epoch=LeaderEpoch(epoch),
     )
 
@@ -112,11 +112,11 @@ def statuses(
     *,
     fenced: Iterable[int] = (),
     stopping: Iterable[int] = (),
-    lives: Mapping[int, int] | None = None,
+    broker_epochs: Mapping[int, int] | None = None,
     racks: Mapping[int, str] | None = None,
 ) -> dict[BrokerId, BrokerStatus]:
     """Brokers 1 to 4, all active in their first life if nothing else is said."""
-    out, leaving, ages = set(fenced), set(stopping), lives or {}
+    out, leaving, ages = set(fenced), set(stopping), broker_epochs or {}
     return {
         BrokerId(broker): BrokerStatus(
             epoch=BrokerEpoch(ages.get(broker, 0)),
@@ -141,7 +141,7 @@ def active(*brokers: int) -> frozenset[BrokerId]:
 
 
 def fetch(
-    replica: int, offset: int, *, epoch: int = 5, last: int = UNKNOWN_EPOCH, life: int = UNKNOWN_BROKER_EPOCH
+    replica: int, offset: int, *, epoch: int = 5, last: int = UNKNOWN_EPOCH, broker_epoch: int = UNKNOWN_BROKER_EPOCH
 ) -> FetchRequest:
     return FetchRequest(
         replica=BrokerId(replica),
@@ -149,7 +149,7 @@ def fetch(
         leader_epoch=LeaderEpoch(epoch),
         last_fetched_epoch=LeaderEpoch(last),
         start_offset=Offset(0),
-        broker_epoch=BrokerEpoch(life),
+        broker_epoch=BrokerEpoch(broker_epoch),
     )
 
 
@@ -159,9 +159,9 @@ def request(
     epoch: int = 5,
     partition_epoch: int = 7,
     recovering: bool = False,
-    lives: Mapping[int, int] | None = None,
+    broker_epochs: Mapping[int, int] | None = None,
 ) -> AlterPartitionRequest:
-    ages = lives or {}
+    ages = broker_epochs or {}
     return AlterPartitionRequest(
         leader=BrokerId(sender),
         leader_epoch=LeaderEpoch(epoch),

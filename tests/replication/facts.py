@@ -42,7 +42,7 @@ from tests.replication.builders import (
     statuses,
 )
 
-LIFE = BrokerEpoch(0)
+BROKER_EPOCH = BrokerEpoch(0)
 DIVERGING = FetchAnswer(
     diverging=EpochEnd(LeaderEpoch(1), Offset(2)),
     high_watermark=Offset(4),
@@ -79,7 +79,7 @@ def a_fetch_below_the_start_is_out_of_range_though_logs_part(rules: Rules) -> No
 
 def the_end_of_a_log_that_parts_is_not_counted(rules: Rules) -> None:
     served = FollowerFetchHandler(settings(rules)).handle(
-        leader(), log(4, (1, 0), (5, 2)), fetch(2, 3, last=3, life=0), moment()
+        leader(), log(4, (1, 0), (5, 2)), fetch(2, 3, last=3, broker_epoch=0), moment()
     )
     assert served.answer.diverging == EpochEnd(LeaderEpoch(1), Offset(2))
     assert served.leader == leader()
@@ -113,13 +113,13 @@ def nobody_joins_for_a_fetch_of_an_older_epoch(rules: Rules) -> None:
 
 
 def a_fenced_broker_does_not_join(rules: Rules) -> None:
-    old_life = statuses(stopping=(2,))
-    assert not may_join(leader(isr=(1,)), log(4), follower(2, 4), moment(old_life), settings(rules))
-    assert alter(partition((1,)), request(1, 2), old_life, settings(rules)).error is ErrorCode.INELIGIBLE_REPLICA
+    before = statuses(stopping=(2,))
+    assert not may_join(leader(isr=(1,)), log(4), follower(2, 4), moment(before), settings(rules))
+    assert alter(partition((1,)), request(1, 2), before, settings(rules)).error is ErrorCode.INELIGIBLE_REPLICA
 
 
 def a_restarted_broker_does_not_join_for_what_it_held(rules: Rules) -> None:
-    reborn = statuses(lives={2: 1})
+    reborn = statuses(broker_epochs={2: 1})
     assert not may_join(leader(isr=(1,)), log(4), follower(2, 4), moment(reborn), settings(rules))
     assert alter(partition((1,)), request(1, 2), reborn, settings(rules)).error is ErrorCode.INELIGIBLE_REPLICA
 
@@ -136,9 +136,9 @@ def followers_of_an_older_epoch_do_not_commit(rules: Rules) -> None:
 
 def a_change_of_the_isr_that_is_not_confirmed_commits_nothing(rules: Rules) -> None:
     state = leader(follower(2, 9), follower(3, 0))
-    shrinking = propose_shrink(state, ids(3), LIFE)
+    shrinking = propose_shrink(state, ids(3), BROKER_EPOCH)
     assert leader_high_watermark(shrinking, log(9), moment(), settings(rules)) == 0
-    joining = propose_expand(attrs.evolve(state, isr=ids(1, 2)), BrokerId(3), LIFE)
+    joining = propose_expand(attrs.evolve(state, isr=ids(1, 2)), BrokerId(3), BROKER_EPOCH)
     assert leader_high_watermark(joining, log(9), moment(), settings(rules)) == 0
 
 
@@ -184,7 +184,7 @@ def a_controller_behind_the_leader_says_so(rules: Rules) -> None:
     assert altered.error is ErrorCode.NOT_CONTROLLER
 
 
-def an_order_for_a_former_life_is_refused(rules: Rules) -> None:
+def an_order_for_a_former_incarnation_is_refused(rules: Rules) -> None:
     assert check_control_request(BrokerEpoch(4), BrokerEpoch(3), rules) is ErrorCode.STALE_BROKER_EPOCH
 
 

@@ -135,9 +135,9 @@ class ClassicClient(Client):
         if error in RETRIABLE and not is_late:
             self._timers.set(_RETRY, self._now_ms, options.retry_backoff_ms, self._commit_before_joining)
         else:
-            self._on_application(self._let_go)
+            self._on_application(self._give_up_partitions)
 
-    def _let_go(self) -> None:
+    def _give_up_partitions(self) -> None:
         """Give up the partitions that may not be held while joining, then join."""
         owned = self.subscriptions.owned
         self.is_leader = False

@@ -33,8 +33,8 @@ E = ErrorCode
         (request(2, 3), E.INVALID_REQUEST),
         (request(1, 2, recovering=True), E.INVALID_REQUEST),
         (request(1, recovering=True), E.INVALID_REQUEST),
-        (request(1, 2, lives={2: 3}), E.INELIGIBLE_REPLICA),
-        (request(1, 2, lives={2: -1}), E.NONE),
+        (request(1, 2, broker_epochs={2: 3}), E.INELIGIBLE_REPLICA),
+        (request(1, 2, broker_epochs={2: -1}), E.NONE),
     ],
 )
 def test_the_checks_in_their_order(asked: AlterPartitionRequest, error: ErrorCode) -> None:

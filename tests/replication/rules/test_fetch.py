@@ -66,7 +66,7 @@ def test_a_refused_fetch_changes_nothing() -> None:
 
 def test_a_fetch_is_recorded_and_raises_the_high_watermark() -> None:
     state = leader(follower(2, 6), follower(3, 8))
-    served = FollowerFetchHandler(settings()).handle(state, LOG, fetch(2, 7, last=5, life=0), moment())
+    served = FollowerFetchHandler(settings()).handle(state, LOG, fetch(2, 7, last=5, broker_epoch=0), moment())
     assert served.leader.follower(BrokerId(2)) == follower(2, 7, fetched_at=NOW, leader_end=9)
     assert served.high_watermark == 7
     assert served.answer.high_watermark == 4
@@ -75,41 +75,46 @@ def test_a_fetch_is_recorded_and_raises_the_high_watermark() -> None:
 def test_a_fetch_at_the_same_place_leaves_the_high_watermark() -> None:
     state = leader(follower(2, 7), follower(3, 8))
     assert (
-        FollowerFetchHandler(settings()).handle(state, LOG, fetch(2, 7, last=5, life=0), moment()).high_watermark == 4
+        FollowerFetchHandler(settings())
+        .handle(state, LOG, fetch(2, 7, last=5, broker_epoch=0), moment())
+        .high_watermark
+        == 4
     )
 
 
 def test_a_fetch_that_reaches_the_high_watermark_asks_for_the_isr() -> None:
     state = leader(isr=(1, 3))
-    served = FollowerFetchHandler(settings()).handle(state, LOG, fetch(2, 7, last=5, life=0), moment())
+    served = FollowerFetchHandler(settings()).handle(state, LOG, fetch(2, 7, last=5, broker_epoch=0), moment())
     pending = served.leader.pending
     assert pending is not None
     assert pending.members == (1, 3, 2)
 
 
-def test_a_fetch_of_a_former_life_is_refused() -> None:
-    reborn = moment(statuses(lives={2: 4}))
-    served = FollowerFetchHandler(settings()).handle(leader(), LOG, fetch(2, 7, last=5, life=3), reborn)
+def test_a_fetch_of_a_former_incarnation_is_refused() -> None:
+    reborn = moment(statuses(broker_epochs={2: 4}))
+    served = FollowerFetchHandler(settings()).handle(leader(), LOG, fetch(2, 7, last=5, broker_epoch=3), reborn)
     assert served.answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert served.leader == leader()
 
 
-def test_a_fetch_of_a_former_life_is_served_while_the_new_one_is_fenced() -> None:
-    reborn = moment(statuses(lives={2: 4}, fenced=(2,)))
-    served = FollowerFetchHandler(settings()).handle(leader(), LOG, fetch(2, 7, last=5, life=3), reborn)
+def test_a_fetch_of_a_former_incarnation_is_served_while_the_new_one_is_fenced() -> None:
+    reborn = moment(statuses(broker_epochs={2: 4}, fenced=(2,)))
+    served = FollowerFetchHandler(settings()).handle(leader(), LOG, fetch(2, 7, last=5, broker_epoch=3), reborn)
     assert served.answer.error is ErrorCode.NONE
 
 
-@pytest.mark.parametrize("life", [4, 5, -1])
-def test_a_fetch_of_this_life_or_none_is_served(life: int) -> None:
-    reborn = moment(statuses(lives={2: 4}))
-    served = FollowerFetchHandler(settings()).handle(leader(), LOG, fetch(2, 7, last=5, life=life), reborn)
+@pytest.mark.parametrize("broker_epoch", [4, 5, -1])
+def test_a_fetch_of_this_incarnation_or_none_is_served(broker_epoch: int) -> None:
+    reborn = moment(statuses(broker_epochs={2: 4}))
+    served = FollowerFetchHandler(settings()).handle(
+        leader(), LOG, fetch(2, 7, last=5, broker_epoch=broker_epoch), reborn
+    )
     assert served.answer.error is ErrorCode.NONE
 
 
 def test_before_2_8_a_diverging_end_was_never_seen_and_until_3_0_it_was_counted() -> None:
     served = FollowerFetchHandler(settings(rules_of("2.8"))).handle(
-        leader(), LOG, fetch(2, 8, last=4, life=0), moment()
+        leader(), LOG, fetch(2, 8, last=4, broker_epoch=0), moment()
     )
     known = served.leader.follower(BrokerId(2))
     assert known is not None
@@ -117,7 +122,7 @@ def test_before_2_8_a_diverging_end_was_never_seen_and_until_3_0_it_was_counted(
 
 
 def test_a_fetch_that_is_answered_with_a_diverging_end_says_nothing_of_the_follower() -> None:
-    served = FollowerFetchHandler(settings()).handle(leader(), LOG, fetch(2, 8, last=4, life=0), moment())
+    served = FollowerFetchHandler(settings()).handle(leader(), LOG, fetch(2, 8, last=4, broker_epoch=0), moment())
     assert served.answer.diverging is not None
     assert served.leader == leader()
 
@@ -155,15 +160,15 @@ def test_until_3_5_uncommitted_records_were_shown_for_a_moment() -> None:
 
 def test_no_second_request_while_one_is_under_way() -> None:
     state = attrs.evolve(leader(isr=(1,)), pending=request(1, 3))
-    served = FollowerFetchHandler(settings()).handle(state, LOG, fetch(2, 7, last=5, life=0), moment())
+    served = FollowerFetchHandler(settings()).handle(state, LOG, fetch(2, 7, last=5, broker_epoch=0), moment())
     assert served.leader.pending == state.pending
 
 
 def test_a_handler_with_cached_decisions_answers_as_a_new_one_does() -> None:
-    state, asked, brokers = leader(follower(2, 7), follower(3, 8)), fetch(2, 7, last=5, life=3), moment()
+    state, asked, brokers = leader(follower(2, 7), follower(3, 8)), fetch(2, 7, last=5, broker_epoch=3), moment()
     handler = FollowerFetchHandler(settings())
     raised = attrs.evolve(LOG, high_watermark=Offset(7))
-    later = attrs.evolve(brokers, brokers=statuses(lives={2: 4}))
+    later = attrs.evolve(brokers, brokers=statuses(broker_epochs={2: 4}))
     for how in (
         (state, LOG, asked, brokers),
         (state, raised, asked, brokers),
@@ -171,7 +176,7 @@ def test_a_handler_with_cached_decisions_answers_as_a_new_one_does() -> None:
         (state, raised, asked, brokers),
         (attrs.evolve(state, leader_epoch=LeaderEpoch(6)), raised, asked, brokers),
         (state, raised, asked, brokers),
-        (state, raised, fetch(2, 12, last=5, life=3), brokers),
+        (state, raised, fetch(2, 12, last=5, broker_epoch=3), brokers),
         (leader(follower(3, 8)), raised, asked, brokers),
         (state, LOG, asked, brokers),
     ):

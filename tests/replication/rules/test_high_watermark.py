@@ -15,7 +15,7 @@ from replication.rules.partition import LeaderState
 from replication.rules.switches import CURRENT, rules_of
 from tests.replication.builders import LAG_MS_MAX, NOW, follower, ids, leader, log, moment, settings
 
-LIFE = BrokerEpoch(0)
+BROKER_EPOCH = BrokerEpoch(0)
 
 
 def committed(state: LeaderState, end: int = 9, at: int = 0, min_isr: int = 1) -> int:
@@ -46,20 +46,20 @@ def test_who_is_about_to_join_is_waited_for(caught_up_at: int, expected: int) ->
 
 def test_who_is_being_added_counts_already() -> None:
     state = leader(follower(2, 9), follower(3, 6), isr=(1, 2))
-    assert committed(propose_expand(state, BrokerId(3), LIFE)) == 6
+    assert committed(propose_expand(state, BrokerId(3), BROKER_EPOCH)) == 6
 
 
 def test_who_is_being_removed_counts_still() -> None:
     state = leader(follower(2, 9), follower(3, 6))
-    assert committed(propose_shrink(state, ids(3), LIFE)) == 6
+    assert committed(propose_shrink(state, ids(3), BROKER_EPOCH)) == 6
 
 
 def test_before_2_7_the_leader_went_by_its_own_wish() -> None:
     rules = rules_of("2.6")
     state = leader(follower(2, 9), follower(3, 6))
-    assert maximal_isr(propose_shrink(state, ids(3), LIFE), rules) == (1, 2)
+    assert maximal_isr(propose_shrink(state, ids(3), BROKER_EPOCH), rules) == (1, 2)
     small = attrs.evolve(state, isr=ids(1, 2))
-    assert maximal_isr(propose_expand(small, BrokerId(3), LIFE), rules) == (1, 2)
+    assert maximal_isr(propose_expand(small, BrokerId(3), BROKER_EPOCH), rules) == (1, 2)
 
 
 def test_under_min_isr_it_stands_still() -> None:
@@ -76,7 +76,7 @@ def test_how_many_are_needed(min_isr: int, replicas: int, needed: int) -> None:
 
 def test_under_min_isr_counts_what_is_confirmed() -> None:
     state = leader(isr=(1,))
-    assert is_under_min_isr(propose_expand(state, BrokerId(2), LIFE), settings(min_isr=2))
+    assert is_under_min_isr(propose_expand(state, BrokerId(2), BROKER_EPOCH), settings(min_isr=2))
 
 
 @pytest.mark.parametrize(("said", "expected"), [(0, 2), (3, 3), (5, 5), (9, 5)])

@@ -31,11 +31,11 @@ from tests.replication.builders import (
     statuses,
 )
 
-LIFE = BrokerEpoch(3)
+BROKER_EPOCH = BrokerEpoch(3)
 
 
 def fetched(known: Follower, offset: int, leader_end: int, now: int) -> Follower:
-    return recorded(known, fetch(2, offset, life=3), LeaderEpoch(5), Offset(leader_end), TimeMs(now))
+    return recorded(known, fetch(2, offset, broker_epoch=3), LeaderEpoch(5), Offset(leader_end), TimeMs(now))
 
 
 def test_who_asks_for_the_end_is_caught_up_now() -> None:
@@ -53,8 +53,8 @@ def test_who_asks_for_less_is_not_caught_up_anew() -> None:
 
 
 def test_a_fetch_leaves_all_that_the_leader_knows() -> None:
-    after = fetched(follower(2, life=None, epoch=-1), 7, 9, 500)
-    assert after == follower(2, 7, epoch=5, life=3, fetched_at=500, caught_up_at=0, leader_end=9)
+    after = fetched(follower(2, broker_epoch=None, epoch=-1), 7, 9, 500)
+    assert after == follower(2, 7, epoch=5, broker_epoch=3, fetched_at=500, caught_up_at=0, leader_end=9)
 
 
 def test_a_follower_one_batch_behind_under_load_stays_in_the_isr() -> None:
@@ -82,22 +82,22 @@ def test_before_2_1_an_idle_follower_was_dropped_for_its_silence() -> None:
 @pytest.mark.parametrize(
     ("stored", "status", "eligible"),
     [
-        (3, BrokerStatus(epoch=LIFE), True),
-        (UNKNOWN_BROKER_EPOCH, BrokerStatus(epoch=LIFE), True),
-        (2, BrokerStatus(epoch=LIFE), False),
-        (4, BrokerStatus(epoch=LIFE), False),
-        (None, BrokerStatus(epoch=LIFE), False),
+        (3, BrokerStatus(epoch=BROKER_EPOCH), True),
+        (UNKNOWN_BROKER_EPOCH, BrokerStatus(epoch=BROKER_EPOCH), True),
+        (2, BrokerStatus(epoch=BROKER_EPOCH), False),
+        (4, BrokerStatus(epoch=BROKER_EPOCH), False),
+        (None, BrokerStatus(epoch=BROKER_EPOCH), False),
         (3, None, False),
-        (3, BrokerStatus(epoch=LIFE, fenced=True), False),
-        (3, BrokerStatus(epoch=LIFE, shutting_down=True), False),
+        (3, BrokerStatus(epoch=BROKER_EPOCH, fenced=True), False),
+        (3, BrokerStatus(epoch=BROKER_EPOCH, shutting_down=True), False),
     ],
 )
 def test_who_may_be_in_the_isr(stored: int | None, status: BrokerStatus | None, eligible: bool) -> None:
-    assert is_eligible(follower(2, life=stored), status, CURRENT) is eligible
+    assert is_eligible(follower(2, broker_epoch=stored), status, CURRENT) is eligible
 
 
 def test_before_3_3_everybody_might() -> None:
-    assert is_eligible(follower(2, life=None), None, rules_of("3.2"))
+    assert is_eligible(follower(2, broker_epoch=None), None, rules_of("3.2"))
 
 
 def test_laggards_leave_in_the_order_of_the_isr() -> None:
@@ -143,15 +143,15 @@ def test_a_fenced_follower_does_not_join() -> None:
 
 
 def test_proposals_carry_the_epochs_that_the_leader_knows() -> None:
-    state = leader(follower(2, 9, life=4), follower(3, life=None), isr=(1, 3))
-    grown = propose_expand(state, BrokerId(2), LIFE).pending
+    state = leader(follower(2, 9, broker_epoch=4), follower(3, broker_epoch=None), isr=(1, 3))
+    grown = propose_expand(state, BrokerId(2), BROKER_EPOCH).pending
     assert grown is not None
     assert grown.isr == (
-        IsrMember(BrokerId(1), LIFE),
+        IsrMember(BrokerId(1), BROKER_EPOCH),
         IsrMember(BrokerId(3), UNKNOWN_BROKER_EPOCH),
         IsrMember(BrokerId(2), BrokerEpoch(4)),
     )
     assert (grown.leader, grown.leader_epoch, grown.partition_epoch) == (1, 5, 7)
-    shrunk = propose_shrink(state, ids(3), LIFE).pending
+    shrunk = propose_shrink(state, ids(3), BROKER_EPOCH).pending
     assert shrunk is not None
     assert shrunk.members == (1,)

@@ -62,7 +62,7 @@ def test_before_2_1_it_did_not() -> None:
 
 
 def test_a_leader_elected_again_keeps_what_it_knows() -> None:
-    before = leader(follower(2, 7, life=4, caught_up_at=3), follower(3, -1, life=None, epoch=-1))
+    before = leader(follower(2, 7, broker_epoch=4, caught_up_at=3), follower(3, -1, broker_epoch=None, epoch=-1))
     state = led(before, news(isr=(1,)))
     assert state.epoch_start_offset == 9
     kept, unknown = state.followers

@@ -46,7 +46,7 @@ from replication.zookeeper.messages import (
 )
 
 OWN, OTHER = BrokerId(1), BrokerId(2)
-LIFE, EPOCH = BrokerEpoch(7), LeaderEpoch(5)
+BROKER_EPOCH, EPOCH = BrokerEpoch(7), LeaderEpoch(5)
 NOW = TimeMs(1_000)
 SETTINGS = RoleSettings(settings=PartitionSettings(rules=rules_of("2.8"), min_isr=1), has_zookeeper=True)
 
@@ -61,7 +61,7 @@ class Process:
         self.role = role
         self.out = Outbox()
         role.begin(self.out)
-        self.tell(BrokerRegistrationResponse(LIFE))
+        self.tell(BrokerRegistrationResponse(BROKER_EPOCH))
         self.tell(RegisterControllerResponse(OTHER, 3))
         self.tell(BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.UNFENCED))
         self.tell(BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.UNFENCED))
@@ -76,20 +76,24 @@ class Process:
         self.role.handle(message, Address(NodeId(sender)), NOW, self.out)
         return [(address.node, each) for address, each in self.out.sent[before:]]
 
-    def follow(self, leader_epoch: int = EPOCH, *, controller_epoch: int = 3, life: int = LIFE) -> ErrorCode:
+    def follow(
+        self, leader_epoch: int = EPOCH, *, controller_epoch: int = 3, broker_epoch: int = BROKER_EPOCH
+    ) -> ErrorCode:
         """Tell it to follow broker 2 in partition 0, and return the error that it answers with."""
         state = PartitionState(
             replicas=(OWN, OTHER), isr=(OWN, OTHER), leader=OTHER, leader_epoch=LeaderEpoch(leader_epoch)
         )
-        order = LeaderAndIsr(controller_epoch, BrokerEpoch(life), 0, "t", state)
+        order = LeaderAndIsr(controller_epoch, BrokerEpoch(broker_epoch), 0, "t", state)
         (answer,) = [each for each in self.tell(order) if isinstance(each, LeaderAndIsrResponse)]
         return answer.error
 
-    def stop(self, leader_epoch: int, *, deletes: bool, controller_epoch: int = 3, life: int = LIFE) -> ErrorCode:
+    def stop(
+        self, leader_epoch: int, *, deletes: bool, controller_epoch: int = 3, broker_epoch: int = BROKER_EPOCH
+    ) -> ErrorCode:
         """Tell it to stop its replica, and return the error that it answers with."""
         order = StopReplica(
             controller_epoch=controller_epoch,
-            broker_epoch=BrokerEpoch(life),
+            broker_epoch=BrokerEpoch(broker_epoch),
             partition=0,
             leader_epoch=LeaderEpoch(leader_epoch),
             deletes=deletes,
@@ -108,14 +112,16 @@ class Process:
         return self.node.storage.is_directory(self.node.directory_of(0))
 
 
-def test_an_order_of_a_former_controller_or_for_a_former_life_changes_nothing() -> None:
+def test_an_order_of_a_former_controller_or_for_a_former_incarnation_changes_nothing() -> None:
     process = Process()
-    assert process.follow(life=LIFE - 1) is ErrorCode.STALE_BROKER_EPOCH
+    assert process.follow(broker_epoch=BROKER_EPOCH - 1) is ErrorCode.STALE_BROKER_EPOCH
     assert process.follow(controller_epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
     assert process.role.roles == {}
     assert process.follow() is ErrorCode.NONE
     assert process.role.roles[0].replica_role is ReplicaRole.FETCHING
-    assert process.stop(EPOCH_DURING_DELETE, deletes=True, life=LIFE - 1) is ErrorCode.STALE_BROKER_EPOCH
+    assert (
+        process.stop(EPOCH_DURING_DELETE, deletes=True, broker_epoch=BROKER_EPOCH - 1) is ErrorCode.STALE_BROKER_EPOCH
+    )
     assert process.stop(EPOCH_DURING_DELETE, deletes=True, controller_epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
     assert 0 in process.role.roles
 
@@ -166,20 +172,20 @@ def test_a_replica_whose_directory_has_failed_neither_obeys_nor_stops() -> None:
 def test_whose_node_it_is_reads_everything_and_whoever_loses_it_begins_anew() -> None:
     process = Process()
     assert process.role.kafka_controller is None
-    assert GetClusterState(OWN, LIFE) in process.tell(RegisterControllerResponse(OWN, 4))
+    assert GetClusterState(OWN, BROKER_EPOCH) in process.tell(RegisterControllerResponse(OWN, 4))
     kafka_controller = process.role.kafka_controller
     assert kafka_controller is not None
     process.tell(RegisterControllerResponse(OWN, 4))
     assert process.role.kafka_controller is kafka_controller
-    assert GetClusterState(OWN, LIFE) in process.tell(WatchNotification("/brokers/ids"))
-    assert RegisterController(OWN, LIFE) in process.tell(WatchNotification("/controller"))
+    assert GetClusterState(OWN, BROKER_EPOCH) in process.tell(WatchNotification("/brokers/ids"))
+    assert RegisterController(OWN, BROKER_EPOCH) in process.tell(WatchNotification("/controller"))
     assert process.role.kafka_controller is None
 
 
 def test_a_broker_that_is_not_controller_takes_nothing_that_is_for_the_controller() -> None:
     process = Process()
-    assert process.tell(LeaderAndIsrResponse(0, ErrorCode.NONE, LIFE)) == []
-    assert process.tell(ControlledShutdown(OTHER, LIFE)) == []
+    assert process.tell(LeaderAndIsrResponse(0, ErrorCode.NONE, BROKER_EPOCH)) == []
+    assert process.tell(ControlledShutdown(OTHER, BROKER_EPOCH)) == []
 
 
 # Stopping.
@@ -189,11 +195,11 @@ def test_a_broker_that_stops_asks_the_controller_and_ends_its_session_when_it_is
     process = Process()
     assert process.role.ask_to_stop()
     sent = process.send(HeartbeatDue())
-    assert (OTHER, ControlledShutdown(OWN, LIFE)) in sent
+    assert (OTHER, ControlledShutdown(OWN, BROKER_EPOCH)) in sent
     assert [each.heartbeat.want_shutdown for _, each in sent if isinstance(each, BrokerHeartbeat)] == [True]
-    process.tell(ControlledShutdownResponse(BrokerEpoch(LIFE - 1)))
+    process.tell(ControlledShutdownResponse(BrokerEpoch(BROKER_EPOCH - 1)))
     assert process.role.lifecycle is LifecycleState.PENDING_CONTROLLED_SHUTDOWN
-    assert process.send(ControlledShutdownResponse(LIFE)) == [(CONTROLLER, CloseSession(OWN, LIFE))]
+    assert process.send(ControlledShutdownResponse(BROKER_EPOCH)) == [(CONTROLLER, CloseSession(OWN, BROKER_EPOCH))]
     # A ping that was overtaken is answered as of no session: that is no reason to begin another one.
     assert process.tell(BrokerHeartbeatResponse(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED)) == []
     process.tell(BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW))
@@ -204,8 +210,8 @@ def test_a_broker_that_nobody_lets_go_ends_its_session_after_as_many_attempts_as
     process = Process()
     process.role.ask_to_stop()
     for _ in range(STOP_ATTEMPTS_MAX):
-        assert CloseSession(OWN, LIFE) not in process.tell(HeartbeatDue())
-    assert CloseSession(OWN, LIFE) in process.tell(HeartbeatDue())
+        assert CloseSession(OWN, BROKER_EPOCH) not in process.tell(HeartbeatDue())
+    assert CloseSession(OWN, BROKER_EPOCH) in process.tell(HeartbeatDue())
 
 
 def test_a_broker_that_goes_on_after_all_begins_another_session() -> None:
@@ -214,10 +220,10 @@ def test_a_broker_that_goes_on_after_all_begins_another_session() -> None:
     process.tell(HeartbeatDue())
     process.role.call_off_stop()
     sent = process.tell(HeartbeatDue())
-    assert sent[0] == CloseSession(OWN, LIFE)
+    assert sent[0] == CloseSession(OWN, BROKER_EPOCH)
     assert any(isinstance(each, BrokerRegistration) for each in sent)
-    process.tell(BrokerRegistrationResponse(BrokerEpoch(LIFE + 1)))
-    assert process.role.epoch == LIFE + 1
+    process.tell(BrokerRegistrationResponse(BrokerEpoch(BROKER_EPOCH + 1)))
+    assert process.role.epoch == BROKER_EPOCH + 1
     assert not any(isinstance(each, CloseSession) for each in process.tell(HeartbeatDue()))
 
 
@@ -227,10 +233,10 @@ def test_a_follower_tells_its_leader_of_the_session_that_it_is_in() -> None:
     process = Process()
     process.follow()
     process.tell(BrokerHeartbeatResponse(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED))
-    process.tell(BrokerRegistrationResponse(BrokerEpoch(LIFE + 1)))
+    process.tell(BrokerRegistrationResponse(BrokerEpoch(BROKER_EPOCH + 1)))
     number = process.fetches[-1].number
     process.tell(FetchDue(0, number))
-    assert [each.request.broker_epoch for each in process.fetches] == [LIFE, LIFE + 1]
+    assert [each.request.broker_epoch for each in process.fetches] == [BROKER_EPOCH, BROKER_EPOCH + 1]
 
 
 def test_a_broker_that_knows_no_controller_asks_nobody() -> None:
