@@ -1,6 +1,6 @@
 """Analyse very many clusters at once, on Spark: simulated fleets and dumps of real clusters.
 
-    session/    Start Spark on a Java that is there, stop it, and show how far a job is.
+    session/    Find a Java, start Spark on it and stop it, and show the progress of a job.
     sources/    Read dumps and metadata logs, as the command line names them.
     tables/     List every column that jobs write, and write and read the tables.
     fleet/      Read a recipe, and make, place and count each of its clusters.

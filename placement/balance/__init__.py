@@ -5,7 +5,7 @@
 - definitions: Define each measure and state in the words that reports print: formula, unit, range, optimum and source.
 - constraints: Decide which partitions break a named constraint of a placement.
 - broker_share: Define the constraint broker-share: two brokers' shares of one call differ by no more than promised.
-- audit: Find what needs attention in a cluster: racks, topics that crowd on a broker, states of partitions.
+- audit: Find the partitions, topics and racks of a cluster that need attention.
 - changes: Compare two moments of one cluster and list what happened to each partition.
 - counts_kernel: Mark partitions on too few racks, in one compiled pass.
 """

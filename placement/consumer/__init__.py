@@ -5,7 +5,7 @@ Begin with `Group.of(members, topics)` and `load_assignor("sticky").assign(group
 - group: Hold a consumer group in columns: members, subscriptions, topics, owned partitions.
 - assignor: Define the protocol of an assignor: it takes a group and returns an assignment.
 - assignment: Hold an assignor's result: the partitions of each member, in Kafka's order.
-- registry: Load assignors by name: Kafka's own, and those that installed packages offer.
+- registry: Load assignors by name: Kafka's own, and those of installed packages.
 - client_range: Assign ranges as the client's RangeAssignor: of each topic, the first members get the first partitions.
 - range_racks: Assign ranges as RangeAssignor does with racks: members prefer partitions with a replica in their rack.
 - round_robin: Assign all partitions in order, dealt to the subscribed members in turn, as RoundRobinAssignor.

@@ -8,14 +8,14 @@
 - describe_declared: Hold the topic lines of one cluster in columns, and make TopicViews of them.
 - reassign: Read and write the JSON of kafka-reassign-partitions.
 - kcat: Read `kcat -L -J` (formerly kafkacat): a cluster's metadata as one JSON object.
-- cruise_control: Read answers of Cruise Control's REST API, recognised by their content.
+- cruise_control: Read responses of Cruise Control's REST API, recognised by their content.
 - cruise_control_cluster: Read `/kafka_cluster_state`: counts per broker, and lists of problem partitions.
 - cruise_control_load: Read Cruise Control's `/load`: total replicas, leaders and megabytes of each broker.
-- racks: Read the racks of brokers from a file of their own, because most dumps carry none.
-- documents: Find JSON documents in foreign text, bound their size, parse them, and look values up.
+- racks: Read the racks of brokers from a separate file, because most dumps contain none.
+- documents: Find JSON documents in a text, bound their size, parse them, and look values up.
 - entries: Turn the entries of JSON formats into partition rows, with the checks that all of them share.
 - rows: Gather partitions in columns while a dump is read, and close them into one PartitionTable.
-- text: Turn bytes from foreign disks into blocks of whole UTF-8 lines.
+- text: Split bytes of any origin into blocks of whole UTF-8 lines.
 - describe_block: Read the common lines of a block of `kafka-topics --describe` into columns with compiled code.
 - describe_kernel: Parse the common lines of `kafka-topics --describe` from bytes, in one compiled pass.
 """

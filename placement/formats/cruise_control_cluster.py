@@ -5,8 +5,8 @@ together are the whole cluster; without it only the problem lists are there and 
 over brokers must come from the counts. Which it is, is decided by comparing the replicas
 listed for each broker with the counts.
 
-A partition may stand in several lists (urp and under-min-isr); equal entries are one
-partition, an entry that says something else of a partition already read is put aside.
+A partition may stand in several lists (urp and under-min-isr); equal entries are one partition; an entry that
+contradicts an earlier entry of the same partition is rejected.
 
 Example: {"KafkaBrokerState":{"ReplicaCountByBrokerId":{"1":5},"LeaderCountByBrokerId":{"1":2}},
 "KafkaPartitionState":{"urp":[]}} is broker 1 with 5 replicas and 2 leaders.

@@ -1,12 +1,12 @@
 """Read `kafka-topics --describe` text of any length into one ClusterView, in one pass.
 
 Goals, most important first: every line accounted for; a million partitions at the speed of splitting their lines;
-bounded memory. Constraints: rows = topic lines + partition lines; each is analysed or put aside with its line; all
-other lines are passed over and counted.
+bounded memory. Constraints: rows = topic lines + partition lines; each is analysed or rejected with its line; all other
+lines are skipped and counted.
 
-How: blocks of a long text go through describe_block, compiled; what that leaves, and short texts, go line
-by line through describe_line. When the text ends, duplicates are put aside (the first stays),
-and what the topic lines declare is compared with the partitions seen.
+How: blocks of a long text go through describe_block, compiled; what that leaves, and short texts, go line by line
+through describe_line. When the text ends, duplicates are rejected (the first stays), and what the topic lines declare
+is compared with the partitions seen.
 
 `partitions_complete` is False when no topic line was seen: Kafka prints none when a
 filter such as --under-replicated-partitions is given.

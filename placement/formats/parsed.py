@@ -1,12 +1,11 @@
 """Hold the result of reading one input: clusters, rejects, and row counts that must add up.
 
-Every entry of an input (a row) is either analysed or put aside as a `Reject` that says
-where it stands, why it cannot be used and what was found. `ParsedDump` checks when it
-is made that rows in = rows analysed + rows rejected, and that each rejected row is
-listed, so that no parser can lose a row quietly.
+Every entry of an input (a row) is either analysed or rejected; its `Reject` says where the row stands, why it
+cannot be used and what was found. `ParsedDump` checks when it is made that rows in = rows analysed + rows
+rejected, and that each rejected row is listed, so that no parser can lose a row quietly.
 
-Lines that describe nothing (blank lines, headings of other tools, log warnings) are no
-rows; they are passed over and counted.
+Lines that describe nothing (blank lines, headings of other tools, log warnings) are no rows; they
+are skipped and counted.
 
 Example: a describe of two topic lines and three partition lines, one of them damaged,
 is rows_in 5, rows_analysed 4, rows_rejected 1.

@@ -1,17 +1,18 @@
 """Check groups in the cluster after every event: G1 to G9, and that a group skips no record.
 
-What it decides: when which invariant is looked at; G1 to G9 are those of `replication.groups.common.invariants`.
+What it decides: which invariant is checked after which event; `replication.groups.common.invariants` defines G1 to G9.
 
 Goals, most important first:
 1. The checks read the state of brokers and members; the run does not depend on them.
-2. A group is looked at again only after an event that may have changed it.
+2. A group is checked again only after an event that may have changed it.
 
 Constraints: a coordinator's own state (G1, G3 to G6, G8, G9) is checked on every broker, also on one that has been
 replaced and does not know it. Members are compared with their coordinator (G2) on the broker that leads by the
 controller's metadata.
 
-How: G7 in three ways: a commit is taken from current members only; what a coordinator shows follows its partition's
-committed records, never back; and the members' own history (`commits`) can be explained.
+How: G7 in three ways: a coordinator accepts commits of current members only; the offsets that it returns follow its
+partition's committed records and never go back; and some order of the members' commits explains every offset that they
+fetched (`commits`).
 
 Example: two cooperative members own a partition after a fail-over: G2, with time and names.
 

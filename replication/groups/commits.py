@@ -3,16 +3,16 @@
 What it decides: which offset fetches no order of the commits explains.
 
 Goals, most important first:
-1. An acknowledged commit is never forgotten: whoever asks later is shown it, or one that came after or beside it.
-2. A commit that was refused for certain is never shown.
+1. An acknowledged commit is never lost: a later fetch returns it, or a commit after it or concurrent with it.
+2. A fetch never returns a commit that was certainly refused.
 
 Constraints: reads requests and responses of clients only, neither coordinators nor logs; so it holds for any broker. A
-commit without a certain answer may have been taken at any time from its sending on.
+commit without a certain response may have been accepted at any time after it was sent.
 
-How: a commit lasts from its sending to its answer, without end if its outcome is unknown. A fetch may show commit c if
-c began before the fetch ended, was not refused, and no acknowledged commit lies wholly between c and the fetch. It may
-show none only if no acknowledged commit ended before it began. Where a partition of `__consumer_offsets` got a leader
-that was not in sync, what was acknowledged before counts as unknown.
+How: a commit lasts from its sending to its response, without end if its outcome is unknown. A fetch may return commit c
+if c began before the fetch ended, was not refused, and no acknowledged commit lies wholly between c and the fetch. A
+fetch may return no offset only if no acknowledged commit ended before the fetch began. After an unclean election of a
+`__consumer_offsets` partition, commits that were acknowledged before count as unknown.
 
 Example: 7 is acknowledged, then 9 is acknowledged; a fetch after that may not show 7.
 

@@ -6,7 +6,7 @@ the probe by which a client finds out that a connection is broken.
 Constraints: `session` counts a client's starts, so that a response to a former process is not taken for the present
 one's. A response names its broker.
 
-Source: ours; it stands for what TCP does for Kafka's clients.
+Source: ours; the probe stands for TCP's detection of broken connections.
 """
 
 from __future__ import annotations

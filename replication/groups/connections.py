@@ -4,11 +4,11 @@ What it decides: when a client learns that a response will not come: when its br
 request, or says nothing for `answer_ms_max`.
 
 Goals, most important first:
-1. What happens is what can happen over TCP: nothing is taken twice, and a broken connection is noticed within seconds.
+1. Requests behave as over TCP: none is handled twice, and a broken connection is noticed within seconds.
 2. A request may wait for minutes at a live broker, as JoinGroup does.
 
-Constraints: the network may lose and double every message, and keeps the order of the rest. A broker's end dies with
-its process. It takes a doubled request once, and can repeat a response.
+Constraints: the network may lose and duplicate every message, and keeps the order of the rest. A broker's end of a
+connection dies with the broker's process; it handles a duplicated request once, and can repeat a response.
 
 How: every PROBE_MS a client probes its requests under way. The broker lists those that it works on, and repeats its
 responses; all other requests, or their responses, were lost, and the consumer gets `Disconnected` for them.

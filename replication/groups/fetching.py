@@ -11,7 +11,7 @@ are known by their offsets alone; a fetcher is at most FETCHED_COUNT_MAX of them
 
 Example: the consumer owns p at position 5; the fetcher fetches 5 to 9 from p's leader, and a poll returns them.
 
-Left out: offsets out of range (auto.offset.reset), which need a log that was cut where it was committed.
+Left out: offsets out of range (auto.offset.reset), which need a log that lost committed records.
 
 Source: Kafka clients Fetcher and FetchCollector, 4.0.
 """

@@ -4,8 +4,8 @@ What it decides: who answers a request: the shard of the group's partition, or t
 where its broker does not coordinate the group.
 
 Constraints: a shard is made when its broker begins to lead a partition and dropped when it ceases to; a new epoch of
-the same leader keeps it. FindCoordinator is answered from the broker's own metadata, which may be old. Time is
-steady here, as Kafka's timers are: a jump of the broker's clock ends no session.
+the same leader keeps it. FindCoordinator is answered from the broker's own metadata, which may be old. Timers run on
+monotonic time, as Kafka's do: a jump of the broker's clock ends no session.
 
 Example: FindCoordinator for "g" is answered with the leader of the group's partition, with
 COORDINATOR_NOT_AVAILABLE where it has none.

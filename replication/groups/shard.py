@@ -4,8 +4,8 @@ What it decides: when a coordinator may answer: after it has read its partition,
 response are committed.
 
 Goals, most important first:
-1. What a response promises, every later coordinator knows.
-2. A coordinator whose broker leads no more answers NOT_COORDINATOR to every request that waits.
+1. Every later coordinator knows the state that a response reports.
+2. A coordinator whose broker no longer leads the partition answers NOT_COORDINATOR to every waiting request.
 
 Constraints: a coordinator remembers only what stands in the log. A refused append changes nothing; one that is not
 committed in time (offsets.commit.timeout.ms) is answered with an error and stands in the log all the same.
@@ -15,7 +15,7 @@ it, or when it was refused. While the partition is read, requests are answered C
 heartbeats of classic members, which succeed.
 
 Example: a commit is appended at offset 7 and answered when the high watermark is 8. If the broker ceases to lead
-before, it is answered NOT_COORDINATOR, and nobody knows whether it will be committed.
+before, it is answered NOT_COORDINATOR, and the member cannot know whether it will be committed.
 
 Left out: several writes gathered in one batch (group.coordinator.append.linger.ms).
 

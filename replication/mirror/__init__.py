@@ -1,7 +1,7 @@
 """Copy one cluster into another as MirrorMaker 2 does: topics, offset syncs, checkpoints, groups and failover costs.
 
 - run: Run two clusters and a mirror on one clock, from the seed to the verdict.
-- process: Run MirrorMaker's process between two clusters: its connectors, and what it loses when it dies.
+- process: Run MirrorMaker's process between two clusters: its connectors, and the state that it loses when it dies.
 - policy: Decide which topics are mirrored, and name them on the target.
 - sync_rule: Decide when MirrorMaker emits an offset sync.
 - sync_store: Translate offsets of the source into offsets of the target by the offset syncs.

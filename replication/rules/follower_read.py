@@ -1,11 +1,11 @@
 """Decide which replica a consumer reads from, and up to which offset: the leader, or a follower in its rack.
 
-What it decides: whether a leader sends a consumer to a follower, which part of its log a replica shows, and what a
-client is told that asks for the end of the log.
+What it decides: whether a leader sends a consumer to a follower, which part of its log a replica shows, and the answer
+to a client that asks for the end of the log.
 
 Goals, most important first:
 1. A consumer never sees a record above the replica's high watermark.
-2. A client is never told an end of the log that goes backwards because the leader is new.
+2. The end offset that a client receives never goes backwards because the leader is new.
 3. A consumer reads in its own rack where it can.
 
 Constraints: each replica shows what lies below its own high watermark, which lags behind the leader's; an offset

@@ -10,7 +10,7 @@
 - clients: Run producers and consumers that find leaders, write, read, and note the responses.
 - history: Hold what the clients of a run wrote and read, for the checkers.
 - placing: Place the partitions of a simulated cluster by a placement policy.
-- retention: Run retention and compaction in a simulation: which settings, when, and at which bad moments.
+- retention: Run retention and compaction in a simulation: their settings, their intervals and their faults.
 - shrink: Shrink the plan of a failing run to the fewest faults that still break the same invariant.
 - trace: Write one line per state change of a run, and compute a digest of everything that happened.
 - views: Show one partition of a running simulation: its state, its replicas' logs, and its replicas out of sync.
@@ -18,8 +18,8 @@
 - record_text: Format metadata records as lines of text.
 - options_text: Format the options of a run as lines.
 - chart: Draw one simulated run: planned faults, leaders, ISR sizes and high watermarks on one axis of time.
-- chart_faults: Draw the rows of planned faults above a run's chart, one row a broker, and how long each fault lasts.
-- page: Write one simulated run as an HTML page: verdict, command, chart, partitions, planned faults, words.
+- chart_faults: Draw the planned faults above a run's chart: one row per broker, each fault as long as it lasts.
+- page: Write one simulated run as an HTML page: verdict, command, chart, partitions, planned faults, glossary.
 """
 
 from __future__ import annotations

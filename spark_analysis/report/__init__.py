@@ -1,9 +1,9 @@
 """Turn the tables of a run into one HTML file that opens offline, ten lines for a terminal, and JSON. No Spark.
 
 - load: Read the Parquet tables of one run, without Spark, into the values of the report.
-- model: Define the values of the report: rows of the tables under the tables' names, and how they belong together.
+- model: Define the values of the report: the rows of the tables, and the objects that the page is built from.
 - html: Write the page: sections in the order of a reader's questions, in one file that loads nothing.
-- now: Show whether anything is wrong now: a tile for each bad state of partitions, and the partitions behind it.
+- now: Show the partitions in a bad state now: a tile for each bad state, and the partitions behind it.
 - states: Decide which state or skew of a cluster is the worst, and name it in words.
 - distance: Show how far the clusters are from the best possible spread of replicas, leaders and bytes.
 - changes: Show what changed between successive dumps of one cluster, one comparison after the other.
@@ -12,14 +12,14 @@
 - brokers: Show the brokers of one cluster: a chart of all of them, and a table of their numbers.
 - heat_map: Show which brokers share partitions, broker by broker in rack order.
 - violations: Show the broken constraints of one cluster: each constraint with its partitions, brokers and racks.
-- overview: Show what was analysed: the inputs, every row of them accounted for, and the command that repeats the run.
+- overview: Show the inputs of the analysis, every row of them accounted for, and the command that repeats the run.
 - glossary: Define every number on the page: formula, unit, range, optimum and source.
 - terminal: Summarise the report in ten lines for a terminal, and as JSON for programs.
-- write: Write the page beside the tables it was read from, whole or not at all.
+- write: Write the page beside the tables that it was made from, whole or not at all.
 - parts: Build the pieces that several sections of the page share: sections, tables, cells, notes.
 - figures: Format numbers for people: one function for each kind of number.
 - broker_chart: Draw the load of each broker of one cluster in rack order, with the range of equal shares behind.
-- distribution_chart: Draw the distribution over clusters of what would have to move, as SVG inside the page.
+- distribution_chart: Draw the distribution over clusters of the share that would have to move, as SVG inside the page.
 """
 
 from __future__ import annotations

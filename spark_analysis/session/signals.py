@@ -1,7 +1,7 @@
 """Handle SIGINT and SIGTERM while Spark starts, works and stops.
 
-What it decides: an interrupt never raises in the middle of pyspark's own code while that starts or stops, where half
-of a session would be left. It is held until the block is done; whoever holds it is told at once, and hurries.
+What it decides: an interrupt never raises in the middle of pyspark's own code while that starts or stops, where half of
+a session would be left. The signal is held until the block is done; `hurry` is called at once.
 
 Constraints: signals belong to the main thread; elsewhere nothing is changed. A signal that is ignored, or left to the
 system, stays so.

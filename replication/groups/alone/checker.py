@@ -1,8 +1,8 @@
 """Check the invariants G1 to G9 of a group alone after every event, and note each breach once.
 
-What it decides: when which invariant is looked at; the rules stand in `replication.groups.common.invariants`.
+What it decides: which invariant is checked after which event; `replication.groups.common.invariants` defines them.
 
-Constraints: a finding names the time; the same code and text is noted the first time only.
+Constraints: a finding names the time; the same code and text is recorded once.
 
 Source: ours.
 """

@@ -1,6 +1,6 @@
 """Model a consumer of the classic protocol, eager or cooperative, after Kafka's Java client.
 
-What it decides: when the consumer joins, which partitions it gives up first, and how it takes each response.
+What it decides: when the consumer joins, which partitions it gives up first, and how it handles each response.
 
 Goals, most important first:
 1. With the same coordinator it does what Kafka's consumer does: the same requests, the same losses.

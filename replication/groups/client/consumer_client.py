@@ -4,15 +4,15 @@ What it decides: how a member comes to own its target assignment, and which fiel
 
 Goals, most important first:
 1. With the same coordinator it does what Kafka's consumer does.
-2. Partitions to revoke are committed and given up before they are reported as released; all others are read on.
+2. Partitions to revoke are committed and given up before they are reported as released; reading all others goes on.
 
 Constraints: one heartbeat is under way at a time, and one reconciliation; a target that arrives meanwhile is taken up
 after it. A fenced member loses all partitions without a commit, and joins again with epoch 0 under its member id.
 
-How: a heartbeat is sent every interval that the coordinator named, and at once when there is something to say: joining,
-leaving, an assignment that is now owned. Fields are sent when they change, all of them when joining and after an error.
-To reconcile: commit, let go of what is not wanted any more, then own the rest. All this goes on beside the application,
-unless it has a rebalance listener (`revoke_ms`), which is called at its next poll.
+How: a heartbeat is sent every interval that the coordinator named, and at once to join, to leave, or to report an
+assignment that is now owned. Fields are sent when they change, all of them when joining and after an error. To
+reconcile: commit, give up the partitions that are no longer assigned, then own the rest. All this goes on beside the
+application, unless it has a rebalance listener (`revoke_ms`), which is called at its next poll.
 
 Left out: client-side assignors, subscriptions by pattern, jitter of the backoff.
 

@@ -30,9 +30,9 @@ class ClientOptions:
 class ClientSpec:
     """Describe one consumer: its name, group, topics and settings, and how its application behaves.
 
-    `revoke_ms` is how long the application takes to let partitions go, 0 for one without a rebalance listener. One that
-    `remembers_partitions` asks, at every poll, for its position in each partition that it was first given, and fails
-    if it does not hold it (SPARK-22968).
+    `revoke_ms` is the time that the rebalance listener takes when partitions are revoked, 0 without a listener. An
+    application that `remembers_partitions` asks, at every poll, for its position in each partition that it was first
+    assigned, and fails if its consumer does not own that partition (SPARK-22968).
     """
 
     name: str

@@ -1,9 +1,9 @@
 """Track the partitions that a consumer owns, and the position in each.
 
-What it decides: what a poll returns and what a commit says.
+What it decides: the records that a poll returns and the offsets of a commit.
 
-Constraints: only what is owned, has a position and is not paused is read. A position stands behind what was last
-returned. Partitions that are let go lose their position.
+Constraints: only partitions that are owned, have a position and are not paused are read. A position is the offset after
+the last returned record. Partitions that are given up lose their position.
 
 Source: org.apache.kafka.clients.consumer.internals.SubscriptionState and FetchCollector, trunk 1eb7644 (2024-10).
 """
@@ -66,7 +66,7 @@ class SubscriptionState:
     def read(self, count_max: int, now_ms: TimeMs) -> tuple[Read, ...]:
         """Return the records of one poll, at most `count_max`, and move the positions after them.
 
-        A full poll goes on with the next partition the next time, so that none starves.
+        After a full poll, the next poll begins with the next partition, so that none starves.
         """
         reads: list[Read] = []
         left = count_max

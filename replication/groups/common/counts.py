@@ -1,6 +1,6 @@
 """Count the consumers' work: records handed out, commits, rebalances, applications that ended.
 
-What it decides: what is counted. It looks at the notes and responses of members only.
+What it decides: the counts of a run. They come from the notes and responses of members only.
 
 Constraints: a duplicate is a record that is handed to a group's application when it was handed to one before. A commit
 is fenced when it was refused because its sender was no current member, and lost when its response never came.

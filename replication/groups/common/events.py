@@ -1,8 +1,8 @@
 """List the kinds of events of a group, its members, its topics and its coordinator.
 
-What it decides: the kinds of events, by one vocabulary for a group alone and for groups in the cluster.
+What it decides: the kinds of events, with the same names for a group alone and for groups in the cluster.
 
-Constraints: an event does not say what follows from it; clients and coordinator decide that.
+Constraints: an event has no expected result; clients and coordinator decide how they react.
 
 Source: ours.
 """

@@ -3,14 +3,14 @@
 What it decides: which invariant a group breaks, and by which members and partitions.
 
 Constraints: each invariant is a function of the present state, or of two successive states; none changes anything. A
-current member is one that the coordinator has, in a classic group in the present generation; other members may still
+current member is one that the coordinator knows, in a classic group in the present generation; other members may still
 own partitions in their own view (zombies), and are why commits are fenced.
 
-How: G1 the assignments of a stable classic generation give each partition once. G2 no two current members take the same
-partition for their own. G3 a target covers all subscribed partitions once. G4 who is at the target's epoch owns nothing
-that is assigned elsewhere. G5 a partition has an epoch exactly when somebody has it. G6 a stable group has arrived at
-its target. G7 what is committed is what was accepted last, from a current member, whoever coordinates. G8 offsets are
-forgotten only when they may be. G9 states follow the table.
+How: G1 the assignments of a stable classic generation give each partition once. G2 no two current members own the same
+partition in their own view. G3 a target covers all subscribed partitions once. G4 a member at the target's epoch owns
+no partition that another member holds. G5 a partition has an epoch exactly when a member holds it. G6 a stable group
+has reached its target. G7 the committed offset is the last one accepted from a current member, across coordinators. G8
+an offset expires only after its retention. G9 states change only as the table allows.
 
 Source: the invariants G2 to G6 are those of the TLA+ model of KIP-848; the others follow from GroupMetadataManager and
 OffsetMetadataManager, trunk 1eb7644 (2024-10).
