@@ -1,4 +1,4 @@
-"""`python -m broker`: print Kafka's settings and the broker's life cycle."""
+"""Run `python -m broker`, which prints Kafka's settings and the broker's life cycle."""
 
 from __future__ import annotations
 

@@ -9,39 +9,19 @@ import pytest
 
 from tests.architecture import words
 from tests.architecture.house import PACKAGES, Module
-from tests.architecture.words import Line, check_headings, check_lines, first_lines, help_lines, is_of
+from tests.architecture.words import Line, check_headings, check_lines, check_verbs, first_lines, help_lines, is_of
 
 HELD = (
-    "broker.__main__",
-    "broker.clock",
-    "broker.compiled",
-    "broker.diagrams",
-    "broker.drawing",
-    "broker.draws",
-    "broker.entropy",
-    "broker.error_codes",
-    "broker.errors",
-    "broker.ids",
-    "broker.late",
-    "broker.machines",
-    "broker.printable",
-    "broker.units",
-    "broker.values",
+    "broker",
     "brokerside",
-    "log.cli",
-    "log.compaction",
-    "log.files",
-    "log.log_config",
-    "log.log_dir",
-    "log.metadata",
-    "log.partition",
-    "log.strategies",
-    "log.tools",
+    "log",
     "placement",
     "replication",
     "spark_analysis",
 )
 """Packages, rooms, modules and commands without a failure; a name is added when its last one is mended."""
+BEGIN_WITH_VERBS = ("broker", "log", "spark_analysis")
+"""Packages in which every first line of a docstring begins with a verb."""
 
 
 def module(text: str, path: str = "broker/a.py") -> list[Module]:
@@ -50,6 +30,10 @@ def module(text: str, path: str = "broker/a.py") -> list[Module]:
 
 def test_what_is_held_to_the_rules_of_wording_keeps_them() -> None:
     assert [str(one) for one in words.failures() if any(is_of(one.name, held) for held in HELD)] == []
+
+
+def test_first_lines_of_the_named_packages_begin_with_a_verb() -> None:
+    assert [str(one) for one in check_verbs(words.everything()) if one.package in BEGIN_WITH_VERBS] == []
 
 
 def test_the_list_has_every_package_and_every_command() -> None:
@@ -106,6 +90,25 @@ def test_help_is_listed_for_commands_and_options() -> None:
 def test_a_failing_line_is_seen(text: str, is_help: bool, failure: str) -> None:
     (found,) = check_lines([Line("broker", "broker.a:f", text, is_help)])
     assert found.text.startswith(failure)
+
+
+@pytest.mark.parametrize("text", ["The coordinator of a group.", "One record.", "Reads a log.", "Bytes of a file."])
+def test_a_line_that_begins_with_a_noun_or_a_third_person_is_seen(text: str) -> None:
+    (found,) = check_verbs([Line("broker", "broker.a:f", text)])
+    assert found.text == f"begins with {text.split()[0]!r}, which is no verb of the list: {text}"
+
+
+def test_verbs_help_and_errors_pass_the_check_of_verbs() -> None:
+    assert not list(
+        check_verbs(
+            [
+                Line("broker", "broker.a:f", "Read, check and rework logs."),
+                Line("broker", "broker.a:f", "Flush: all files."),
+                Line("broker", "broker.a:SizeError", "A batch is too large."),
+                Line("broker", "brokerside x --seed", "Seed.", is_help=True),
+            ]
+        )
+    )
 
 
 @pytest.mark.parametrize(
