@@ -51,7 +51,7 @@ UNPLACED: Final = PartitionId(-1)
 
 @attrs.frozen(kw_only=True)
 class ProducerOptions:
-    """The producer settings that shape batches, with Kafka 4.0's defaults, and the brokers' response time."""
+    """Hold the producer settings that shape batches, with Kafka 4.0's defaults, and the brokers' response time."""
 
     batch_size_bytes: SizeBytes = attrs.field(default=SizeBytes(16 * KIB))
     linger_ms: DurationMs = attrs.field(default=DurationMs(5))

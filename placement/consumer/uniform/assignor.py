@@ -35,7 +35,7 @@ from placement.consumer.uniform.homogeneous import assign_homogeneous
 
 @attrs.frozen
 class UniformAssignor:
-    """Kafka's `uniform`, the default assignor of KIP-848 groups; `corrected` as released since 4.0."""
+    """Assign as Kafka's `uniform` does, the default assignor of KIP-848 groups; `corrected` as released since 4.0."""
 
     corrected: bool = False
 
