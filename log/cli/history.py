@@ -18,6 +18,7 @@ from log.cli.output import print_error, print_lines
 from log.metadata.durations import ClusterHistory
 from log.metadata.reading import RejectedRecords
 from log.metadata.replay import Replay
+from log.metadata.replay_notes import replay_notes
 from log.tools.history_text import event_line, event_row, summary_lines, summary_row
 from log.tools.sources import metadata_files
 
@@ -70,6 +71,8 @@ def command(options: HistoryCommand) -> int:
         return EXIT_REFUSED
     summary = history.summary()
     print_lines([json.dumps(summary_row(summary), ensure_ascii=False)] if options.as_json else summary_lines(summary))
+    for note in replay_notes(replay, rejected):
+        print_error(note)
     problems = [*replay.disagreements, *map(str, () if rejected is None else rejected.errors)]
     for line in problems:
         print_error(line)

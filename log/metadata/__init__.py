@@ -14,8 +14,11 @@
 - broker_records: Apply registration records to a broker's image.
 - deltas: Define the change that one metadata record makes, with the state before and after it.
 - moments: Choose the moments of a metadata log to show, and return the cluster's metadata at each.
+- replay_notes: Tell what a replay of a metadata log could not know: later versions of records, and brokers whose state
+  is uncertain.
 - view: Convert a metadata image to a ClusterView, the input of every measure and every report.
 - events: Define the kinds of events in a cluster's history, and one event.
+- unclean: Decide whether a change of a partition is an unclean leader election.
 - history: Derive the events of every step of a metadata log's replay.
 - durations: Sum up how long partitions were leaderless or under-replicated, and how often brokers were fenced.
 - schemas: Define the schemas of the metadata records: one table per record type, with its versions.
@@ -35,6 +38,7 @@ from log.metadata.play_order import MetadataFile, MetadataFiles, arrange
 from log.metadata.reading import MetadataEntry, RejectedRecords, UnreadableEntryError, entries_of, looks_like_metadata
 from log.metadata.records import MetadataRecord, decode_record
 from log.metadata.replay import Replay, Step
+from log.metadata.replay_notes import replay_notes
 from log.metadata.schemas import RecordType
 from log.metadata.view import FORMAT, view_of
 
@@ -68,6 +72,7 @@ __all__ = (
     "live_moments",
     "looks_like_metadata",
     "record_json",
+    "replay_notes",
     "snapshot_id",
     "view_of",
 )

@@ -1,7 +1,8 @@
 """Apply registration records to a broker's image.
 
 What it decides: what a registration says of a broker, and what a change of one leaves of it: the numbers of a change
-have three meanings (yes, no, as before), and directories that it does not name are those of before.
+have three meanings (yes, no, as before), and directories that it does not name are those of before. So are the cordoned
+ones, unless the change names them: an empty list then means that none is cordoned any more.
 
 Constraints: lists that have no order of their own are sorted, so that equal brokers are equal values. A number without
 a meaning is refused, as in Kafka.
@@ -9,7 +10,7 @@ a meaning is refused, as in Kafka.
 Example: a change with fenced 1 and no directories fences the broker and leaves its directories.
 
 Source: org.apache.kafka.metadata.{BrokerRegistration,BrokerRegistrationFencingChange,
-BrokerRegistrationInControlledShutdownChange} and org.apache.kafka.image.ClusterDelta, 4.0.
+BrokerRegistrationInControlledShutdownChange} and org.apache.kafka.image.ClusterDelta, 4.3.1.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import attrs
 
 from broker.errors import CorruptDataError
 from log.metadata.fields import Fields
-from log.metadata.image import BrokerImage, Endpoint
+from log.metadata.image import BrokerImage, DirectoryId, Endpoint
 
 _FENCED_CHANGE: Final[Mapping[int, bool | None]] = {-1: False, 0: None, 1: True}
 _SHUTDOWN_CHANGE: Final[Mapping[int, bool | None]] = {0: None, 1: True}
@@ -47,11 +48,18 @@ def registered(data: Fields) -> BrokerImage:
             )
         ),
         directories=tuple(sorted(data.get("logDirs", ()))),
+        cordoned=_cordoned(data),
     )
+
+
+def _cordoned(data: Fields) -> tuple[DirectoryId, ...] | None:
+    cordoned = data.get("cordonedLogDirs")
+    return None if cordoned is None else tuple(sorted(cordoned))
 
 
 def changed(before: BrokerImage, data: Fields) -> BrokerImage:
     """Return the broker image after a BrokerRegistrationChangeRecord; raise CorruptDataError for unknown values."""
+    cordoned = _cordoned(data)
     return attrs.evolve(
         before,
         fenced=_after(before.fenced, _FENCED_CHANGE, data["fenced"], "fenced"),
@@ -62,6 +70,7 @@ def changed(before: BrokerImage, data: Fields) -> BrokerImage:
             "inControlledShutdown",
         ),
         directories=tuple(sorted(data.get("logDirs", ()))) or before.directories,
+        cordoned=before.cordoned if cordoned is None else cordoned,
     )
 
 

@@ -11,7 +11,7 @@ Example: image.topics[image.topic_id("orders")].partitions[0].isr
 Left out: indexes over topics by name or by broker; whoever needs one builds it once.
 
 Source: org.apache.kafka.image.MetadataImage and its parts, org.apache.kafka.metadata.{PartitionRegistration,
-BrokerRegistration}, 4.0.
+BrokerRegistration}, 4.3.1.
 """
 
 from __future__ import annotations
@@ -90,7 +90,10 @@ class Endpoint:
 
 @attrs.frozen(kw_only=True)
 class BrokerImage:
-    """Describe one registered broker; `directories` are the ids of its online log directories."""
+    """Describe one registered broker; `directories` are the ids of its online log directories.
+
+    `cordoned` are those that get no new replicas; None if the broker has not said which.
+    """
 
     id: BrokerId
     epoch: BrokerEpoch
@@ -102,6 +105,12 @@ class BrokerImage:
     endpoints: tuple[Endpoint, ...]
     features: tuple[tuple[str, int, int], ...]
     directories: tuple[DirectoryId, ...]
+    cordoned: tuple[DirectoryId, ...] | None = None
+
+    @property
+    def is_cordoned(self) -> bool:
+        """Whether all its directories are cordoned, so that no new replica is placed on the broker."""
+        return bool(self.directories) and self.cordoned is not None and set(self.directories) <= set(self.cordoned)
 
 
 QuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]

@@ -31,7 +31,8 @@ from log.batches.record_columns import RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.codecs.crc import BytesLike
 from log.metadata.control import ControlRecord, decode_control
-from log.metadata.records import MetadataRecord, decode_record
+from log.metadata.records import GarbageError, MetadataRecord, RecordFieldsError, decode_record
+from log.metadata.schemas import RecordType
 from log.record import ControlType
 
 HEAD_SIZE_BYTES: Final = 61  # Of a batch: its header, which every batch of magic 2 has whole.
@@ -41,10 +42,14 @@ _SIZE_AT: Final = slice(8, 12)
 
 
 class UnreadableEntryError(CorruptDataError):
-    """A record at `offset` of the log cannot be read, or contradicts the records before it."""
+    """A record at `offset` of the log cannot be read, or contradicts the records before it.
 
-    def __init__(self, what: str, *, source: str, offset: Offset) -> None:
+    `kind` is the type of the record, None if it is not known.
+    """
+
+    def __init__(self, what: str, *, source: str, offset: Offset, kind: RecordType | None = None) -> None:
         self.offset = offset
+        self.kind = kind
         super().__init__(f"offset {offset}: {what}", source=source)
 
 
@@ -82,7 +87,8 @@ def entries_of(data: BytesLike, *, source: str, rejected: RejectedRecords | None
             try:
                 yield MetadataEntry(place.offset, place.epoch, place.time_ms, _record(columns, place))
             except CorruptDataError as error:
-                unreadable = UnreadableEntryError(error.what, source=source, offset=place.offset)
+                kind = error.kind if isinstance(error, RecordFieldsError | GarbageError) else None
+                unreadable = UnreadableEntryError(error.what, source=source, offset=place.offset, kind=kind)
                 if rejected is None:
                     raise unreadable from None
                 rejected.add(unreadable)

@@ -6,11 +6,13 @@ version 1, type, version; the fields follow, and nothing after them.
 Goals, most important first: what Kafka's MetadataRecordSerde reads is read, and what it refuses is refused with its
 words.
 
-Constraints: a version that Kafka 4.1 does not have is refused, where Kafka's own code reads it as its newest.
+Constraints: a version later than the newest known one is read with the newest schema. Tagged fields that the schema
+lacks are skipped; any other new field leaves bytes over, and the record is refused. Kafka does the same, but also
+refuses a later version that holds structures, such as the endpoints of a broker.
 
 Example: decode_record(b"\\1\\x14\\0\\0").type is RecordType.NO_OP_RECORD
 
-Source: org.apache.kafka.server.common.serialization.AbstractApiMessageSerde and metadata/MetadataRecordSerde, 4.0.
+Source: org.apache.kafka.server.common.serialization.AbstractApiMessageSerde and metadata/MetadataRecordSerde, 4.3.1.
 """
 
 from __future__ import annotations
@@ -36,6 +38,11 @@ class MetadataRecord:
     type: RecordType
     version: int
     data: Fields
+
+    @property
+    def is_of_later_release(self) -> bool:
+        """Whether the version is later than the newest known one, so that fields may have been skipped."""
+        return self.version > SCHEMAS[self.type].version_max
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the record's value in the log; raise UsageError for unknown fields or versions."""
@@ -67,21 +74,28 @@ def decode_record(data: bytes) -> MetadataRecord:
             f"org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id {number}"
         )
     schema = SCHEMAS[kind]
-    if version > schema.version_max:
-        raise reader.corrupt(f"{kind.name} has version {version}; known are 0 to {schema.version_max}")
     try:
         fields = read_fields(reader, schema.fields, version)
     except CorruptDataError as error:
         raise RecordFieldsError(kind, error) from None
     if reader.left:
-        raise reader.corrupt(f"Found {reader.left} byte(s) of garbage after {number}")
+        raise GarbageError(kind, f"Found {reader.left} byte(s) of garbage after {number}", position=reader.position)
     return MetadataRecord(kind, version, fields)
+
+
+class GarbageError(CorruptDataError):
+    """Bytes follow the last field of a record of a known type."""
+
+    def __init__(self, kind: RecordType, what: str, *, position: int) -> None:
+        self.kind = kind
+        super().__init__(what, position=position)
 
 
 class RecordFieldsError(CorruptDataError):
     """The fields of a record of a known type cannot be read; `kafka_message` is Kafka's error message."""
 
     def __init__(self, kind: RecordType, error: CorruptDataError) -> None:
+        self.kind = kind
         self.kafka_message = f"Failed to deserialize record with type {int(kind)}"
         super().__init__(f"{kind.name}: {error.what}", position=error.position)
 

@@ -28,6 +28,7 @@ Source: org.apache.kafka.image.loader.{MetadataLoader,MetadataBatchLoader}, 4.0;
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
@@ -91,6 +92,8 @@ class Replay:
         self.is_done = False
         self.disagreements: list[str] = []
         """Where a later snapshot says something else than the records before its end."""
+        self.later_versions: Counter[tuple[RecordType, int]] = Counter()
+        """Count of the records of each type and version that is later than the newest known one."""
 
     def image(self) -> MetadataImage:
         """Return the image after the last step. Cost: linear in topics, partitions and settings."""
@@ -153,11 +156,13 @@ class Replay:
 
     def _count(self, entry: MetadataEntry, source: str) -> Step:
         assert isinstance(entry.record, MetadataRecord)
+        if entry.record.is_of_later_release:
+            self.later_versions[entry.record.type, entry.record.version] += 1
         deltas: tuple[Delta, ...] = NONE
         try:
             deltas = self.state.apply(entry.record)
         except CorruptDataError as error:
-            self._refuse(f"{entry.record.type.name}: {error.what}", entry, source)
+            self._refuse(f"{entry.record.type.name}: {error.what}", entry, source, kind=entry.record.type)
         self._moved_to(entry)
         return Step(entry.offset, entry.time_ms, deltas)
 
@@ -171,8 +176,8 @@ class Replay:
     def _moved_to(self, entry: MetadataEntry) -> None:
         self.offset, self.epoch, self.time_ms = entry.offset, entry.epoch, entry.time_ms
 
-    def _refuse(self, what: str, entry: MetadataEntry, source: str) -> None:
-        error = UnreadableEntryError(what, source=source, offset=entry.offset)
+    def _refuse(self, what: str, entry: MetadataEntry, source: str, *, kind: RecordType | None = None) -> None:
+        error = UnreadableEntryError(what, source=source, offset=entry.offset, kind=kind)
         if self._rejected is None:
             raise error
         self._rejected.add(error)

@@ -3,19 +3,21 @@
 What it decides: the known record types and the fields of each version. Numbers are the `apiKey`s of Kafka's schemas;
 names are those that Kafka's tools print.
 
-Constraints: an unknown type is refused, as Kafka refuses it; so is a version above `version_max`.
+Constraints: an unknown type is refused, as Kafka refuses it.
 
 How: `Field.since` is the first version with a field. Versions added these fields:
-- RegisterBrokerRecord: 1 controlled shutdown, 2 migration from ZooKeeper (KIP-866), 3 directories (KIP-858);
+- RegisterBrokerRecord: 1 controlled shutdown, 2 migration from ZooKeeper (KIP-866), 3 directories (KIP-858),
+  4 cordoned directories (KIP-1066);
 - PartitionRecord and PartitionChangeRecord: 1 directories, 2 eligible leaders (KIP-966);
-- BrokerRegistrationChangeRecord: 1 controlled shutdown, 2 directories;
+- BrokerRegistrationChangeRecord: 1 controlled shutdown, 2 directories, 3 cordoned directories;
 - ClearElrRecord came with 4.0.
 
 Example: SCHEMAS[RecordType.TOPIC_RECORD].fields[0].name == "name"
 
 Left out: the records of the preview before 3.3 (numbers 6, 13 and 16), which no release reads any more.
 
-Source: metadata/src/main/resources/common/metadata/*.json of 4.0.1 and 4.1.1, which agree.
+Source: metadata/src/main/resources/common/metadata/*.json of 4.0.1, 4.1.2 and 4.3.1; 4.3 added the two versions with
+cordoned directories and nothing else.
 """
 
 from __future__ import annotations
@@ -90,6 +92,7 @@ _REGISTER_BROKER: Final = (
     Field("fenced", Kind.BOOL, default=True),
     Field("inControlledShutdown", Kind.BOOL, since=1),
     Field("logDirs", Kind.UUID, is_array=True, since=3, tag=0),
+    Field("cordonedLogDirs", Kind.UUID, is_array=True, since=4, tag=1, is_nullable=True, default=None),
 )
 _PARTITION: Final = (
     Field("partitionId", Kind.INT32, default=-1),
@@ -160,6 +163,7 @@ _BROKER_REGISTRATION_CHANGE: Final = (
     Field("fenced", Kind.INT8, tag=0),
     Field("inControlledShutdown", Kind.INT8, since=1, tag=1),
     Field("logDirs", Kind.UUID, is_array=True, since=2, tag=2),
+    Field("cordonedLogDirs", Kind.UUID, is_array=True, since=3, tag=3, is_nullable=True, default=None),
 )
 _ACCESS_CONTROL_ENTRY: Final = (
     Field("id", Kind.UUID),
@@ -192,7 +196,7 @@ def _text(name: str, *, tag: int | None = None) -> tuple[Field, ...]:
 
 
 _TABLE: Final[Mapping[RecordType, tuple[int, tuple[Field, ...]]]] = {
-    RecordType.REGISTER_BROKER_RECORD: (3, _REGISTER_BROKER),
+    RecordType.REGISTER_BROKER_RECORD: (4, _REGISTER_BROKER),
     RecordType.UNREGISTER_BROKER_RECORD: (0, (Field("brokerId", Kind.INT32), Field("brokerEpoch", Kind.INT64))),
     RecordType.TOPIC_RECORD: (0, (Field("name", Kind.STRING), Field("topicId", Kind.UUID))),
     RecordType.PARTITION_RECORD: (2, _PARTITION),
@@ -206,7 +210,7 @@ _TABLE: Final[Mapping[RecordType, tuple[int, tuple[Field, ...]]]] = {
     RecordType.FEATURE_LEVEL_RECORD: (0, (Field("name", Kind.STRING), Field("featureLevel", Kind.INT16))),
     RecordType.CLIENT_QUOTA_RECORD: (0, _CLIENT_QUOTA),
     RecordType.PRODUCER_IDS_RECORD: (0, _PRODUCER_IDS),
-    RecordType.BROKER_REGISTRATION_CHANGE_RECORD: (2, _BROKER_REGISTRATION_CHANGE),
+    RecordType.BROKER_REGISTRATION_CHANGE_RECORD: (3, _BROKER_REGISTRATION_CHANGE),
     RecordType.ACCESS_CONTROL_ENTRY_RECORD: (0, _ACCESS_CONTROL_ENTRY),
     RecordType.REMOVE_ACCESS_CONTROL_ENTRY_RECORD: (0, (Field("id", Kind.UUID),)),
     RecordType.NO_OP_RECORD: (0, ()),
@@ -224,4 +228,16 @@ SCHEMAS: Final[Mapping[RecordType, Schema]] = {
     kind: Schema(kind.name, version_max, fields) for kind, (version_max, fields) in _TABLE.items()
 }
 """Every record type with its fields."""
+
+DECIDE_WHO_IS_ALIVE: Final = frozenset(
+    {
+        RecordType.REGISTER_BROKER_RECORD,
+        RecordType.UNREGISTER_BROKER_RECORD,
+        RecordType.FENCE_BROKER_RECORD,
+        RecordType.UNFENCE_BROKER_RECORD,
+        RecordType.BROKER_REGISTRATION_CHANGE_RECORD,
+    }
+)
+"""The types of the records that register, fence and unregister brokers; without one of them a dead broker may look
+alive."""
 assert len(SCHEMAS) == len(RecordType)

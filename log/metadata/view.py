@@ -166,7 +166,8 @@ def _facts(image: MetadataImage) -> Iterator[tuple[str, str]]:
     for broker in sorted(image.brokers.values(), key=lambda broker: broker.id):
         for directory in broker.directories:
             count = held[broker.id, directory]
-            yield f"directory {directory} of broker {broker.id}", f"{count} replica{'' if count == 1 else 's'}"
+            cordoned = ", cordoned" if directory in (broker.cordoned or ()) else ""
+            yield f"directory {directory} of broker {broker.id}", f"{count} replica{'' if count == 1 else 's'}{cordoned}"
 
 
 def _notes(image: MetadataImage) -> Iterator[str]:
@@ -175,6 +176,9 @@ def _notes(image: MetadataImage) -> Iterator[str]:
     )
     if stopping:
         yield f"in controlled shutdown: broker {', '.join(map(str, stopping))}"
+    cordoned = sorted(broker.id for broker in image.brokers.values() if broker.is_cordoned)
+    if cordoned:
+        yield f"all directories cordoned, so that no new replica is placed: broker {', '.join(map(str, cordoned))}"
     own = sorted(
         resource.name
         for resource, settings in image.configs.items()

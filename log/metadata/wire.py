@@ -54,6 +54,11 @@ class FieldReader:
         """Return the number of unread bytes."""
         return self._end - self._position
 
+    @property
+    def position(self) -> int:
+        """Count of the bytes read."""
+        return self._position
+
     def take(self, size_bytes: int) -> bytes:
         """Read the next bytes."""
         start, end = self._position, self._position + size_bytes

@@ -36,6 +36,7 @@ from log.metadata import (
     images_at,
     is_metadata_file,
     live_moments,
+    replay_notes,
     view_of,
 )
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
@@ -125,7 +126,8 @@ def read_metadata(path: str, *, name: str, moments: Moments) -> ParsedDump:
         ]
     except CorruptDataError as error:
         raise InputError(error.what, source=path) from None
-    tally = RowCounts(path, FORMAT, rows_analysed=replay.entry_count, notes=list(replay.disagreements))
+    notes = [*replay.disagreements, *replay_notes(replay, rejected)]
+    tally = RowCounts(path, FORMAT, rows_analysed=replay.entry_count, notes=notes)
     for found in rejected.errors:
         tally.reject(found.what, found.source)
     return tally.dump(tuple(_that_differ(views) if moments.by_brokers else views))

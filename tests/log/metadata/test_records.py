@@ -56,7 +56,7 @@ def test_every_record_of_the_real_log_is_written_with_the_bytes_it_has() -> None
             "01 63 00 00",
             "at byte 3: org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id 99",
         ),
-        ("01 14 01 00", "at byte 3: NO_OP_RECORD has version 1; known are 0 to 0"),
+        ("01 14 01 00 00", "at byte 4: Found 1 byte(s) of garbage after 20"),
         ("01 14 00 00 00", "at byte 4: Found 1 byte(s) of garbage after 20"),
         ("01 80 80 02 00", "at byte 4: Value for type was too large."),
         ("", "at byte 0: Error while reading frame version"),
@@ -85,6 +85,31 @@ def test_a_tag_of_a_later_version_is_refused_and_an_unknown_one_passed_over() ->
     with pytest.raises(CorruptDataError, match="PARTITION_CHANGE_RECORD: tag 8 is not valid for version 0"):
         decode_record(change[:2] + b"\0" + change[3:])
     assert decode_record(bytes.fromhex("01 14 00 01 63 02 aa bb")) == made(RecordType.NO_OP_RECORD)
+
+
+def test_a_later_version_is_read_as_the_newest_without_the_tagged_fields_that_it_adds() -> None:
+    endpoint = {"name": "P", "host": "h", "port": 9092, "securityProtocol": 0}
+    known = made(RecordType.REGISTER_BROKER_RECORD, brokerId=3, rack="a", endPoints=(endpoint,), cordonedLogDirs=())
+    data = known.to_bytes()
+    assert data[-4:] == b"\x01\x01\x01\x01"  # One tagged field: tag 1, one byte, an empty array.
+    later = decode_record(data[:2] + b"\5" + data[3:-4] + b"\x02\x01\x01\x01\x02\x03abc")
+    assert (later.version, later.is_of_later_release) == (5, True)
+    assert later.data == known.data
+    assert not known.is_of_later_release
+    with pytest.raises(UsageError, match="REGISTER_BROKER_RECORD has versions 0 to 4, not 5"):
+        later.to_bytes()
+
+
+def test_cordoned_directories_are_of_the_newest_versions_only() -> None:
+    for kind, version, tag in (
+        (RecordType.REGISTER_BROKER_RECORD, 4, 1),
+        (RecordType.BROKER_REGISTRATION_CHANGE_RECORD, 3, 3),
+    ):
+        data = made(kind, cordonedLogDirs=(UUID_ZERO,)).to_bytes()
+        assert decode_record(data).data["cordonedLogDirs"] == (UUID_ZERO,)
+        assert data[2] == version
+        with pytest.raises(CorruptDataError, match=f"tag {tag} is not valid for version {version - 1}"):
+            decode_record(data[:2] + bytes([version - 1]) + data[3:])
 
 
 def test_an_unreadable_record_is_told_with_its_file_and_offset() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from broker.errors import InputError
-from broker.ids import Offset
+from broker.ids import BrokerId, Offset
+from broker.units import TimeMs
+from log import BatchSpec, Record, build_batch
 from log.metadata import (
     MetadataFile,
     MetadataImage,
@@ -19,6 +22,7 @@ from log.metadata import (
     UnreadableEntryError,
     arrange,
     images_at,
+    replay_notes,
     snapshot_id,
 )
 from log.metadata.image import MIGRATING
@@ -229,3 +233,59 @@ def test_a_snapshot_that_was_not_written_to_its_end_is_damage() -> None:
 def test_there_must_be_a_file() -> None:
     with pytest.raises(InputError, match="there is no segment and no snapshot of a metadata log"):
         arrange([])
+
+
+DIRECTORIES = ("A" * 21 + "Q", "B" * 21 + "A")
+
+
+def test_a_change_of_cordoned_directories_replaces_them_and_absence_leaves_them() -> None:
+    kind, start = RecordType.BROKER_REGISTRATION_CHANGE_RECORD, broker(1, logDirs=DIRECTORIES)
+    one = made(kind, brokerId=1, brokerEpoch=1, cordonedLogDirs=DIRECTORIES[:1])
+    both, none = (attrs.evolve(one, data={**one.data, "cordonedLogDirs": each}) for each in (DIRECTORIES, ()))
+    for records, expected in (
+        ((), (None, False)),
+        ((one,), (DIRECTORIES[:1], False)),
+        ((one, fenced(1)), (DIRECTORIES[:1], False)),
+        ((one, both), (DIRECTORIES, True)),
+        ((both, none), ((), False)),
+    ):
+        found = image_of(log_file((start, *records))).brokers[BrokerId(1)]
+        assert (found.cordoned, found.is_cordoned) == expected
+
+
+def test_records_of_later_versions_are_read_and_counted() -> None:
+    known = fenced(1)
+    later = attrs.evolve(known, version=known.version + 1)
+    data = known.to_bytes()
+    data = data[:2] + bytes([later.version]) + data[3:]
+    values = (broker(1).to_bytes(), data, data)
+    batch = build_batch(BatchSpec(), [Record(Offset(i), TimeMs(0), None, each) for i, each in enumerate(values)])
+    replay = Replay(arrange([MetadataFile("0.log", "0.log", batch)]))
+    for _ in replay.steps():
+        pass
+    assert replay.image().brokers[BrokerId(1)].fenced
+    assert list(replay_notes(replay)) == [
+        "2 BROKER_REGISTRATION_CHANGE_RECORDs of version 4, later than the newest known, 3: what it adds was skipped"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "is_uncertain"),
+    [
+        (made(RecordType.REGISTER_BROKER_RECORD).to_bytes() + b"x", True),  # A later version with an untagged field.
+        (made(RecordType.REGISTER_BROKER_RECORD).to_bytes()[:-4], True),
+        (b"\1\x63\0\0", True),  # A type that is not known.
+        (fenced(9).to_bytes(), True),  # A broker that is not registered.
+        (made(RecordType.NO_OP_RECORD).to_bytes() + b"x", False),
+        (change().to_bytes(), False),  # A topic that is not known.
+    ],
+)
+def test_a_record_left_out_that_may_decide_who_is_alive_has_a_note(value: bytes, is_uncertain: bool) -> None:
+    batch = build_batch(BatchSpec(), [Record(Offset(0), TimeMs(0), None, value)])
+    rejected = RejectedRecords()
+    replay = Replay(arrange([MetadataFile("0.log", "0.log", batch)]), rejected=rejected)
+    for _ in replay.steps():
+        pass
+    assert len(rejected.errors) == 1
+    note = "the live brokers and their racks are uncertain: 1 record that may decide them was left out"
+    assert list(replay_notes(replay, rejected)) == [note] * is_uncertain
