@@ -10,8 +10,7 @@ Event(what=ClusterEventKind.ISR_SHRUNK, subject="orders-3", detail="1, 2, 3 → 
 
 Left out: NoOp records, producer ids, directories of single replicas, and eligible leaders beside the ISR.
 
-Source: ours; what is unclean follows org.apache.kafka.metadata.PartitionRegistration.electionWasClean, 4.0, and
-KIP-966.
+Source: ours; `log.metadata.unclean` decides what is an unclean election.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class ClusterEventKind(enum.Enum):
     LEADER_LOST = "leader lost"
     """Nobody leads."""
     UNCLEAN_ELECTION = "unclean election"
-    """Data may be lost: the leader was neither in sync nor eligible, or the controller says that it must recover."""
+    """Data may be lost: the controller elected a leader that was neither in sync nor eligible."""
     RECOVERED = "recovered"
     """The leader of an unclean election has said that it has recovered."""
     ISR_SHRUNK = "ISR shrunk"
@@ -68,6 +67,8 @@ class ClusterEventKind(enum.Enum):
     """In controlled shutdown: it gives up what it leads."""
     BROKER_DIRECTORIES = "broker directories changed"
     """Other log directories are online."""
+    BROKER_CORDONED = "broker directories cordoned"
+    """Other log directories get no new replicas (KIP-1066)."""
     SETTING_CHANGED = "setting changed"
     """Of a topic, a broker, or all brokers."""
     FEATURE_CHANGED = "feature changed"

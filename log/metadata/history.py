@@ -33,9 +33,18 @@ from log.metadata.deltas import (
     TopicDelta,
 )
 from log.metadata.events import ClusterEventKind, Event
-from log.metadata.image import CLUSTER_DEFAULT, RESOURCE_BROKER, RESOURCE_TOPIC, BrokerImage, PartitionImage, Resource
+from log.metadata.image import (
+    CLUSTER_DEFAULT,
+    METADATA_VERSION,
+    RESOURCE_BROKER,
+    RESOURCE_TOPIC,
+    BrokerImage,
+    PartitionImage,
+    Resource,
+)
 from log.metadata.replay import Step
 from log.metadata.schemas import RecordType
+from log.metadata.unclean import RECOVERY_FEATURE_LEVEL, is_unclean
 
 _ACCESS: Final = {
     RecordType.ACCESS_CONTROL_ENTRY_RECORD: "rule added",
@@ -57,6 +66,8 @@ class StepEvents:
     _new_topic: tuple[str, TimeMs] | None = None
     _snapshot_ms: TimeMs | None = None
     """The time that the log's snapshot is of: what is so since then was so before, too."""
+    _marks_recovery: bool = False
+    """Whether the controller marks unclean elections, by the metadata.version so far."""
 
     def events(self, step: Step) -> Iterator[Event]:
         """Yield the events of a step, in order."""
@@ -79,6 +90,8 @@ class StepEvents:
         elif isinstance(delta, ConfigDelta):
             yield _setting(delta, step)
         elif isinstance(delta, FeatureDelta):
+            if delta.name == METADATA_VERSION:
+                self._marks_recovery = delta.after >= RECOVERY_FEATURE_LEVEL
             detail = f"{delta.before} → {delta.after}"
             yield Event(step.offset, step.time_ms, ClusterEventKind.FEATURE_CHANGED, delta.name, detail)
         elif isinstance(delta, ControllerDelta):
@@ -114,6 +127,11 @@ class StepEvents:
         elif before.directories != after.directories:
             yield event(
                 ClusterEventKind.BROKER_DIRECTORIES, f"{len(before.directories)} → {len(after.directories)} online"
+            )
+        if before is not None and (before.cordoned or ()) != (after.cordoned or ()):
+            yield event(
+                ClusterEventKind.BROKER_CORDONED,
+                f"{len(before.cordoned or ())} → {len(after.cordoned or ())} directories",
             )
         was_fenced = before is not None and before.fenced
         if after.in_controlled_shutdown and not (before is not None and before.in_controlled_shutdown):
@@ -160,7 +178,7 @@ class StepEvents:
                     if after.leader == before.leader
                     else ClusterEventKind.LEADER_ELECTED
                 )
-                if _is_unclean(before, after):
+                if is_unclean(before, after, marks_recovery=self._marks_recovery):
                     what = ClusterEventKind.UNCLEAN_ELECTION
                     change += f"; in sync before: {_listed(before.isr)}, eligible: {_listed(before.elr)}"
             yield self._ending(_of_partition(delta, step, what, change), since)
@@ -193,17 +211,6 @@ class StepEvents:
         if since == self._snapshot_ms:
             return attrs.evolve(event, duration_ms_min=lasted_ms)
         return attrs.evolve(event, duration_ms=lasted_ms)
-
-
-def _is_unclean(before: PartitionImage, after: PartitionImage) -> bool:
-    """Tell whether a new leader may have less than was committed.
-
-    It was neither in sync nor eligible before, or the controller says itself that it has to recover: so of a broker
-    that lost its place among the eligible ones when it came back from an unclean shutdown.
-    """
-    if after.leader == NO_LEADER or before.leader_epoch == after.leader_epoch:
-        return False
-    return after.leader not in {*before.isr, *before.elr} or (after.recovering and not before.recovering)
 
 
 def _of_partition(delta: PartitionDelta, step: Step, what: ClusterEventKind, detail: str = "") -> Event:

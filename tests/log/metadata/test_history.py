@@ -71,7 +71,7 @@ def test_an_election_is_unclean_if_the_leader_was_neither_in_sync_nor_eligible()
     assert [what for what, _, _ in said(change(leader=1))] == [ClusterEventKind.LEADER_REELECTED]
     lost = change(isr=(), leader=-1, eligibleLeaderReplicas=(2,))
     assert [what for what, _, _ in said(lost, change(leader=2))][-1] is ClusterEventKind.LEADER_ELECTED
-    assert said(lost, change(leader=3))[-1] == (
+    assert said(lost, change(leader=3, isr=(3,)))[-2] == (
         ClusterEventKind.UNCLEAN_ELECTION,
         "orders-0",
         "none → 3, epoch 2; in sync before: none, eligible: 2",
@@ -90,6 +90,50 @@ def test_an_election_is_unclean_if_the_controller_says_that_the_leader_must_reco
         ClusterEventKind.LEADER_REELECTED,
         ClusterEventKind.RECOVERED,
     ]
+
+
+def test_cordoned_directories_are_told() -> None:
+    kind = RecordType.BROKER_REGISTRATION_CHANGE_RECORD
+    none, one = (made(kind, brokerId=2, brokerEpoch=2, cordonedLogDirs=each) for each in ((), (ORDERS,)))
+    assert said(none, one, fenced(2), none) == [
+        (ClusterEventKind.BROKER_CORDONED, "broker 2", "0 → 1 directories"),
+        (ClusterEventKind.BROKER_FENCED, "broker 2", ""),
+        (ClusterEventKind.BROKER_CORDONED, "broker 2", "1 → 0 directories"),
+    ]
+
+
+MOVE = change(replicas=(1, 2, 4), addingReplicas=(4,), removingReplicas=(1, 2), isr=(1, 2))
+MOVED = {"replicas": (4,), "isr": (4,), "leader": 4, "addingReplicas": (), "removingReplicas": ()}
+
+
+@pytest.mark.parametrize("level", [None, 3, 4, 30])
+def test_the_election_that_ends_a_reassignment_is_clean_in_every_release(level: int | None) -> None:
+    version = (
+        [] if level is None else [made(RecordType.FEATURE_LEVEL_RECORD, name="metadata.version", featureLevel=level)]
+    )
+    events, summary = told(version or [change()], [MOVE], [change(**MOVED)])
+    assert ClusterEventKind.LEADER_ELECTED in [event.what for event in events]
+    assert ClusterEventKind.UNCLEAN_ELECTION not in [event.what for event in events]
+    assert sum(each.unclean_election_count for each in summary.partitions) == 0
+    # The controller marks the same record as unclean where it is.
+    events, summary = told(version or [change()], [MOVE], [change(**MOVED, leaderRecoveryState=1)])
+    assert ClusterEventKind.UNCLEAN_ELECTION in [event.what for event in events]
+
+
+def test_before_the_recovery_state_an_election_outside_the_isr_is_unclean() -> None:
+    elected = change(isr=(3,), leader=3)
+    for level, expected in ((3, ClusterEventKind.UNCLEAN_ELECTION), (4, ClusterEventKind.LEADER_ELECTED)):
+        version = made(RecordType.FEATURE_LEVEL_RECORD, name="metadata.version", featureLevel=level)
+        assert expected in [what for what, _, _ in said(version, change(isr=(1, 2)), elected)]
+
+
+def test_an_unclean_election_of_a_recovering_partition_is_not_marked_again() -> None:
+    version = made(RecordType.FEATURE_LEVEL_RECORD, name="metadata.version", featureLevel=30)
+    first, lost = change(isr=(3,), leader=3, leaderRecoveryState=1), change(leader=-1)
+    kinds = [what for what, _, _ in said(version, change(isr=(1, 2)), first, lost, change(isr=(2,), leader=2))]
+    assert kinds.count(ClusterEventKind.UNCLEAN_ELECTION) == 2
+    again = [what for what, _, _ in said(version, change(isr=(1, 2)), first, lost, change(leader=3))]
+    assert again.count(ClusterEventKind.UNCLEAN_ELECTION) == 1
 
 
 def test_a_reassignment_is_told_from_its_beginning_to_its_end() -> None:
@@ -172,7 +216,7 @@ def test_a_broker_stops_once_until_it_registers_again() -> None:
 def test_times_in_bad_states_are_summed_up_to_the_end() -> None:
     _, summary = told(
         (change(isr=(), leader=-1),),  # From 1 s: leaderless.
-        (change(isr=(1, 2), leader=1),),  # From 2 s, unclean: only under-replicated.
+        (change(isr=(1,), leader=1),),  # From 2 s, unclean: only under-replicated.
         (config("min.insync.replicas", "3", topic="orders"),),  # From 3 s: under min ISR, too.
         (config("min.insync.replicas", "2"),),  # The topic's own setting holds.
         (change(isr=(1, 2, 3)),),  # From 5 s: well.
