@@ -14,8 +14,7 @@
 - broker_records: Apply registration records to a broker's image.
 - deltas: Define the change that one metadata record makes, with the state before and after it.
 - moments: Choose the moments of a metadata log to show, and return the cluster's metadata at each.
-- replay_notes: Tell what a replay of a metadata log could not know: later versions of records, and brokers whose state
-  is uncertain.
+- replay_notes: Describe what a replay could not read: later versions of records, and uncertain brokers.
 - view: Convert a metadata image to a ClusterView, the input of every measure and every report.
 - events: Define the kinds of events in a cluster's history, and one event.
 - unclean: Decide whether a change of a partition is an unclean leader election.

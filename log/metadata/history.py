@@ -39,6 +39,7 @@ from log.metadata.image import (
     RESOURCE_BROKER,
     RESOURCE_TOPIC,
     BrokerImage,
+    DirectoryId,
     PartitionImage,
     Resource,
 )
@@ -63,6 +64,7 @@ class StepEvents:
     _fenced_since: dict[BrokerId, TimeMs] = attrs.field(factory=dict)
     _leaderless_since: dict[tuple[str, PartitionId], TimeMs] = attrs.field(factory=dict)
     _reassigning_since: dict[tuple[str, PartitionId], TimeMs] = attrs.field(factory=dict)
+    _cordoned: dict[BrokerId, tuple[DirectoryId, ...]] = attrs.field(factory=dict)
     _new_topic: tuple[str, TimeMs] | None = None
     _snapshot_ms: TimeMs | None = None
     """The time that the log's snapshot is of: what is so since then was so before, too."""
@@ -120,6 +122,7 @@ class StepEvents:
 
         if after is None:
             self._fenced_since.pop(broker.id, None)
+            self._cordoned.pop(broker.id, None)
             yield event(ClusterEventKind.BROKER_UNREGISTERED)
             return
         if before is None or before.epoch != after.epoch:
@@ -128,11 +131,11 @@ class StepEvents:
             yield event(
                 ClusterEventKind.BROKER_DIRECTORIES, f"{len(before.directories)} → {len(after.directories)} online"
             )
-        if before is not None and (before.cordoned or ()) != (after.cordoned or ()):
-            yield event(
-                ClusterEventKind.BROKER_CORDONED,
-                f"{len(before.cordoned or ())} → {len(after.cordoned or ())} directories",
-            )
+        if after.cordoned is not None:  # A broker says so some time after it has registered.
+            cordoned = self._cordoned.pop(broker.id, ())
+            self._cordoned[broker.id] = after.cordoned
+            if cordoned != after.cordoned:
+                yield event(ClusterEventKind.BROKER_CORDONED, f"{len(cordoned)} → {len(after.cordoned)} cordoned")
         was_fenced = before is not None and before.fenced
         if after.in_controlled_shutdown and not (before is not None and before.in_controlled_shutdown):
             yield event(ClusterEventKind.BROKER_STOPPING)

@@ -109,7 +109,7 @@ class BrokerImage:
 
     @property
     def is_cordoned(self) -> bool:
-        """Whether all its directories are cordoned, so that no new replica is placed on the broker."""
+        """Return whether all its directories are cordoned, so that no new replica is placed on the broker."""
         return bool(self.directories) and self.cordoned is not None and set(self.directories) <= set(self.cordoned)
 
 

@@ -9,7 +9,8 @@ Constraints:
 - A chosen moment never shows half of a change. The controller fences a broker and moves its leaders in one append, so
   the moment before the change is the end of the append before, not the record before.
 - Offsets that the user names are taken as they are, even in the middle of an append.
-- A snapshot at the beginning of a log counts as an append of its own, unless the first append has the same time.
+- A snapshot at the beginning of a log counts as an append of its own: its live brokers are those before the first
+  change. A cluster without any live broker is a moment like any other.
 
 How: two passes over the log. The first only looks for moments and builds no image, since the cost of an image grows
 with the cluster.
@@ -78,19 +79,22 @@ def images_at(replay: Replay, moments: Sequence[Moment]) -> Iterator[MetadataIma
 def live_moments(replay: Replay) -> tuple[Moment, ...]:
     """Return the moments right before the set of live brokers changed, and the end: at most the last 24.
 
-    Changes while no topic exists are ignored. Raises the errors of `Replay.steps`.
+    Changes while no topic exists, and those that a snapshot's records make, are ignored.
+    Raises the errors of `Replay.steps`.
     """
     live: frozenset[BrokerId] = frozenset()
     found: list[Moment] = []
-    settled, latest, time_ms = NO_OFFSET, NO_OFFSET, TimeMs(-1)
+    settled, latest, time_ms, in_snapshot = NO_OFFSET, NO_OFFSET, TimeMs(-1), False
     for step in replay.steps():
-        if step.time_ms != time_ms:
-            settled, time_ms = latest, step.time_ms
+        if step.time_ms != time_ms or step.from_snapshot != in_snapshot:
+            settled, time_ms, in_snapshot = latest, step.time_ms, step.from_snapshot
         latest = step.offset
         if not any(isinstance(delta, BrokerDelta) for delta in step.deltas):
             continue
         before, live = live, frozenset(broker.id for broker in replay.state.brokers.values() if not broker.fenced)
+        if step.from_snapshot or live == before or not replay.state.has_topics or settled == NO_OFFSET:
+            continue
         moment = Moment(offset=settled)
-        if before and live != before and replay.state.has_topics and settled != NO_OFFSET and moment not in found[-1:]:
+        if moment not in found[-1:]:
             found.append(moment)
     return (*found[1 - LIVE_MOMENTS_MAX :], END)

@@ -41,7 +41,7 @@ class MetadataRecord:
 
     @property
     def is_of_later_release(self) -> bool:
-        """Whether the version is later than the newest known one, so that fields may have been skipped."""
+        """Return whether the version is later than the newest known one, so that fields may have been skipped."""
         return self.version > SCHEMAS[self.type].version_max
 
     def to_bytes(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Tell what a replay of a metadata log could not know: later versions of records, and brokers whose state is uncertain.
+"""Describe what a replay could not read: later versions of records, and uncertain brokers.
 
 What it decides: the notes that go with a cluster's metadata, one sentence each.
 
@@ -30,7 +30,11 @@ def replay_notes(replay: Replay, rejected: RejectedRecords | None = None) -> Ite
         return
     uncertain = sum(map(may_hide_a_broker, rejected.errors))
     if uncertain:
-        records = "1 record that may decide them was" if uncertain == 1 else f"{uncertain:,} records that may decide them were"
+        records = (
+            "1 record that may decide them was"
+            if uncertain == 1
+            else f"{uncertain:,} records that may decide them were"
+        )
         yield f"the live brokers and their racks are uncertain: {records} left out"
 
 

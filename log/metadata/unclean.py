@@ -2,14 +2,14 @@
 
 What it decides: what the controller decided when it wrote the record, from the partition before and after it.
 
-- The controller marks a partition as recovering exactly when it elects a leader uncleanly (KIP-704), and sets the ISR to
-  this leader alone. A partition that is recovering already is not marked again; then the election is unclean if the
+- The controller marks a partition as recovering exactly when it elects a leader uncleanly (KIP-704), and sets the ISR
+  to this leader alone. A partition that is recovering already is not marked again; then the election is unclean if the
   leader was neither in the ISR nor eligible before.
 - Releases before metadata.version 3.2-IV0 do not mark it. There an election is unclean if the ISR becomes the leader
   alone, which was neither in the ISR nor eligible before, and no reassignment ended by adding this leader.
 
-Constraints: a reassignment that ends adds the new leader to the ISR and elects it in one record. That election is clean,
-although the leader was not in the ISR before.
+Constraints: a reassignment that ends adds the new leader to the ISR and elects it in one record. That election is
+clean, although the leader was not in the ISR before.
 
 Example: replicas 1 with 2 being added; a record with replicas 2, ISR 2 and leader 2 is a clean election.
 

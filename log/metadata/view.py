@@ -167,7 +167,10 @@ def _facts(image: MetadataImage) -> Iterator[tuple[str, str]]:
         for directory in broker.directories:
             count = held[broker.id, directory]
             cordoned = ", cordoned" if directory in (broker.cordoned or ()) else ""
-            yield f"directory {directory} of broker {broker.id}", f"{count} replica{'' if count == 1 else 's'}{cordoned}"
+            yield (
+                f"directory {directory} of broker {broker.id}",
+                f"{count} replica{'' if count == 1 else 's'}{cordoned}",
+            )
 
 
 def _notes(image: MetadataImage) -> Iterator[str]:

@@ -56,7 +56,7 @@ class FieldReader:
 
     @property
     def position(self) -> int:
-        """Count of the bytes read."""
+        """Return the count of the bytes read."""
         return self._position
 
     def take(self, size_bytes: int) -> bytes:

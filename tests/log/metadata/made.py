@@ -17,6 +17,7 @@ from log.record import ControlType
 
 REAL: Final = Path(__file__).parents[2] / "real_data" / "kraft"
 REAL_LOG: Final = REAL / "__cluster_metadata-0"
+REAL_NEWEST: Final = Path(__file__).parents[2] / "real_data" / "kraft-4.3"
 ORDERS: Final = encode_uuid(b"o" * 16)
 START_MS: Final = 1_700_000_000_000
 
@@ -96,10 +97,10 @@ def snapshot_file(end_offset: int, *records: MetadataRecord, time_ms: int = STAR
     return MetadataFile(name, name, batches(*parts))
 
 
-def real_files() -> list[MetadataFile]:
-    """Return the files of the real log."""
+def real_files(folder: Path = REAL) -> list[MetadataFile]:
+    """Return the files of a real log, by default that of 4.0.1."""
     return [
         MetadataFile(path.name, path.name, path.read_bytes())
-        for path in sorted(REAL_LOG.iterdir())
+        for path in sorted((folder / "__cluster_metadata-0").iterdir())
         if is_metadata_file(path.name)
     ]

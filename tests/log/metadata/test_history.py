@@ -28,6 +28,7 @@ from log.metadata.events import ClusterEventKind, Event
 from log.metadata.play_order import MetadataFiles
 from tests.log.metadata.made import (
     ORDERS,
+    REAL_NEWEST,
     START_MS,
     Change,
     batches,
@@ -95,10 +96,14 @@ def test_an_election_is_unclean_if_the_controller_says_that_the_leader_must_reco
 def test_cordoned_directories_are_told() -> None:
     kind = RecordType.BROKER_REGISTRATION_CHANGE_RECORD
     none, one = (made(kind, brokerId=2, brokerEpoch=2, cordonedLogDirs=each) for each in ((), (ORDERS,)))
-    assert said(none, one, fenced(2), none) == [
-        (ClusterEventKind.BROKER_CORDONED, "broker 2", "0 → 1 directories"),
+    again = broker(2, brokerEpoch=3)
+    one_again, none_again = (attrs.evolve(each, data={**each.data, "brokerEpoch": 3}) for each in (one, none))
+    assert said(none, one, fenced(2), again, one_again, none_again) == [
+        (ClusterEventKind.BROKER_CORDONED, "broker 2", "0 → 1 cordoned"),
         (ClusterEventKind.BROKER_FENCED, "broker 2", ""),
-        (ClusterEventKind.BROKER_CORDONED, "broker 2", "1 → 0 directories"),
+        (ClusterEventKind.BROKER_REGISTERED, "broker 2", "epoch 3, rack rack-2"),
+        (ClusterEventKind.BROKER_UNFENCED, "broker 2", ""),
+        (ClusterEventKind.BROKER_CORDONED, "broker 2", "1 → 0 cordoned"),
     ]
 
 
@@ -329,6 +334,23 @@ def test_a_log_that_begins_with_a_snapshot_tells_of_what_follows_what_the_whole_
     assert at_least > 0
 
 
+def test_the_log_of_the_newest_release_tells_the_unclean_elections_that_its_controller_marked() -> None:
+    history = ClusterHistory(Replay(arrange(real_files(REAL_NEWEST))))
+    events = list(history.events())
+    # As many as the controller's own log says: "leaderRecoveryState: RECOVERED -> RECOVERING".
+    unclean = [event.subject for event in events if event.what is ClusterEventKind.UNCLEAN_ELECTION]
+    assert unclean == ["lone-2", "gone-0", "audit-1", "lone-1"]
+    ended = {event.offset: event.subject for event in events if event.what is ClusterEventKind.REASSIGNMENT_ENDED}
+    elected = [event for event in events if event.offset in ended and event.what is ClusterEventKind.LEADER_ELECTED]
+    assert [event.subject for event in elected] == ["lone-0", "lone-1", "lone-2", "lone-0", "lone-1"]
+    cordoned = [(event.subject, event.detail) for event in events if event.what is ClusterEventKind.BROKER_CORDONED]
+    assert cordoned == [
+        ("broker 2", "0 → 1 cordoned"),
+        ("broker 3", "0 → 2 cordoned"),
+        ("broker 3", "2 → 0 cordoned"),
+    ]
+
+
 def test_the_real_log_tells_of_four_unclean_elections_of_which_three_recovered() -> None:
     history = ClusterHistory(Replay(arrange(real_files())))
     events = list(history.events())
@@ -395,9 +417,19 @@ def test_the_first_change_after_a_snapshot_has_a_moment_which_is_the_snapshot() 
     assert (before.offset, before.time_ms) == (4, START_MS - 1)
 
 
-def test_a_snapshot_that_was_taken_within_a_change_is_no_moment() -> None:
+def test_a_snapshot_at_the_time_of_the_first_change_is_a_moment_too() -> None:
     files = [snapshot_file(5, *START, time_ms=START_MS), log_file((fenced(1),), (fenced(2),), start_offset=5)]
-    assert live_moments(Replay(arrange(files))) == (Moment(offset=Offset(5)), END)
+    assert live_moments(Replay(arrange(files))) == (Moment(offset=Offset(4)), Moment(offset=Offset(5)), END)
+
+
+def test_a_cluster_without_a_live_broker_is_a_moment_also_in_a_snapshot() -> None:
+    back = ((fenced(1, False),), (fenced(2, False),))
+    down = [fenced(each) for each in (1, 2, 3)]
+    moments = live_moments(Replay(arrange([log_file(START, down, *back)])))
+    assert moments == (*(Moment(offset=Offset(offset)) for offset in (4, 7, 8)), END)
+    dead = [broker(each, fenced=True) for each in (1, 2, 3)]
+    files = [snapshot_file(5, *dead, *START[3:], time_ms=START_MS - 1), log_file(*back, start_offset=5)]
+    assert live_moments(Replay(arrange(files))) == (*(Moment(offset=Offset(offset)) for offset in (4, 5)), END)
 
 
 def test_a_moment_before_the_leaders_moved_shows_them_where_they_were() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 
@@ -16,7 +18,7 @@ from log.metadata.json_text import double_text
 from log.metadata.schemas import SCHEMAS
 from log.record import ControlType
 from tests.log.metadata.drawn import RECORDS
-from tests.log.metadata.made import REAL_LOG, made
+from tests.log.metadata.made import REAL, REAL_LOG, REAL_NEWEST, made, real_files
 
 
 @given(record=RECORDS)
@@ -24,10 +26,11 @@ def test_what_is_written_is_read_again(record: MetadataRecord) -> None:
     assert decode_record(record.to_bytes()) == record
 
 
-def test_every_record_of_the_real_log_is_written_with_the_bytes_it_has() -> None:
+@pytest.mark.parametrize("folder", [REAL, REAL_NEWEST], ids=lambda folder: folder.name)
+def test_every_record_of_a_real_log_is_written_with_the_bytes_it_has(folder: Path) -> None:
     count = 0
-    for path in sorted(REAL_LOG.iterdir()):
-        for batch in batches_in(path.read_bytes()):
+    for file in real_files(folder):
+        for batch in batches_in(file.data):
             for record in batch.records():
                 if batch.is_control:
                     found = decode_control(record)

@@ -1,11 +1,13 @@
 """The view of a moment: what kafka-topics said of a real cluster then, and what is offline or a default.
 
-How: tests/real_data/kraft has a real log, and what `kafka-topics --describe` printed at six moments of it.
+How: tests/real_data/kraft and kraft-4.3 have a real log each, and what `kafka-topics --describe` printed at six and
+nine moments of it.
 """
 
 from __future__ import annotations
 
 import csv
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from placement.formats.read import read_dump
 from tests.log.metadata.made import (
     ORDERS,
     REAL,
+    REAL_NEWEST,
     broker,
     config,
     fenced,
@@ -28,7 +31,12 @@ from tests.log.metadata.made import (
     topic,
 )
 
-MOMENTS = tuple(csv.DictReader((REAL / "describe" / "times.csv").open(encoding="utf-8")))
+RACKS = {REAL: ["east", "west", "north", "east"], REAL_NEWEST: ["zone-a", "zone-b", "zone-c"]}
+MOMENTS = tuple(
+    (folder, moment["describe"], int(moment["time_ms"]))
+    for folder in RACKS
+    for moment in csv.DictReader((folder / "describe" / "times.csv").open(encoding="utf-8"))
+)
 
 
 def rows(view: ClusterView) -> dict[tuple[str, int], dict[str, Any]]:
@@ -51,15 +59,32 @@ def topics(view: ClusterView) -> list[tuple[Any, ...]]:
     )
 
 
-@pytest.mark.parametrize("moment", MOMENTS, ids=[moment["describe"] for moment in MOMENTS])
-def test_the_view_of_a_moment_is_what_kafka_topics_said_then(moment: dict[str, str]) -> None:
-    replay = Replay(arrange(real_files()))
-    (image,) = images_at(replay, (Moment(time_ms=TimeMs(int(moment["time_ms"]))),))
+@pytest.mark.parametrize(
+    ("folder", "describe", "time_ms"), MOMENTS, ids=[f"{folder.name} {name}" for folder, name, _ in MOMENTS]
+)
+def test_the_view_of_a_moment_is_what_kafka_topics_said_then(folder: Path, describe: str, time_ms: int) -> None:
+    replay = Replay(arrange(real_files(folder)))
+    (image,) = images_at(replay, (Moment(time_ms=TimeMs(time_ms)),))
     ours = view_of(image, name="c", source="log")
-    (theirs,) = read_dump([(REAL / "describe" / moment["describe"]).read_bytes()], source="describe").clusters
+    (theirs,) = read_dump([(folder / "describe" / describe).read_bytes()], source="describe").clusters
     assert rows(ours) == rows(theirs)
     assert topics(ours) == topics(theirs)
-    assert [each.rack for each in ours.brokers] == ["east", "west", "north", "east"]
+    assert [each.rack for each in ours.brokers] == RACKS[folder]
+
+
+def test_cordoned_brokers_are_noted_at_the_moments_at_which_they_were_cordoned() -> None:
+    times = {describe: TimeMs(time_ms) for folder, describe, time_ms in MOMENTS if folder == REAL_NEWEST}
+    replay = Replay(arrange(real_files(REAL_NEWEST)))
+    images = images_at(replay, [Moment(time_ms=time_ms) for time_ms in times.values()])
+    views = {describe: view_of(image, name="c", source="log") for describe, image in zip(times, images, strict=True)}
+    note = "all directories cordoned, so that no new replica is placed: broker 3"
+    assert {describe for describe, view in views.items() if view.notes} == {
+        "5-broker-3-cordoned.txt",
+        "6-reassigned.txt",
+    }
+    assert views["6-reassigned.txt"].notes == (note,)
+    cordoned = {describe: sum("cordoned" in value for _, value in view.facts) for describe, view in views.items()}
+    assert cordoned == dict(zip(times, (0, 0, 0, 1, 3, 3, 1, 1, 1), strict=True))
 
 
 def view(*records: MetadataRecord) -> ClusterView:
