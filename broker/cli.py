@@ -37,6 +37,7 @@ EXIT_TERMINATED: Final = 128 + signal.SIGTERM
 CHART_SUFFIXES: Final = (".svg", ".html")
 
 Options = TypeVar("Options")
+Command = TypeVar("Command", bound=Callable[..., object])
 
 
 class Terminated(BaseException):
@@ -105,7 +106,7 @@ class ReleaseType(click.ParamType[Release]):
             self.fail(str(error), param, ctx)
 
 
-def kafka_option() -> Any:
+def kafka_option() -> Callable[[Command], Command]:
     """Return the option `--kafka RELEASE`, which passes a Release named `release` to a command."""
     text = f"Release of Kafka whose answer is given, such as 4.1 (default {NEWEST})."
     return click.option("--kafka", "release", type=ReleaseType(), metavar="RELEASE", default=NEWEST, help=text)

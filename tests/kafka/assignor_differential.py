@@ -1,202 +1,202 @@
-"""Random lives of groups in which ours and Kafka's own assignors must say the same at every step.
+"""Run our assignors and Kafka's own on random lives of groups; count the cases and shrink what differs.
 
-What it decides: whether, for one seeded life, both answer each step alike: client-side ones with the same lists in the
-same order, server-side ones with the same sets, or an exception of the same Java class with the same message.
+What it decides: whether both answer each step of a life alike: client-side assignors with the same lists in the same
+order, server-side ones with the same sets, or an exception of the same Java class with the same message.
 
-Constraints: life k of an assignor is a function of (seed, assignor, k) alone; lives grow with k, but for a large one
-now and then.
+Constraints: life k of an assignor is a function of (seed, assignor, k) and of the release alone; lives grow with k,
+but for a large one now and then.
 
-How
-A life has up to five steps. Between them members join, leave, change subscriptions or come back under another id,
-topics come and grow; each member then holds what Kafka gave it. Now and then what it claims is spoilt: an old
-generation, a partition of somebody else's, one that does not exist, nothing at all. Names collide in Java's hash on
-purpose, so often that bins become trees.
+How: `tests.kafka.assignor_lives` draws the lives, of up to five steps. The group of the step that differs is made
+smaller as long as both, asked anew, still differ: members, topics, partitions, subscriptions and claims are left out.
 
-Example: check(kafka, "sticky", seed=1, case=17) raises AssertionError on a difference.
+Example: compare(kafka, release, seed=1, case_count=1000) returns the cases and steps of each assignor, and what
+differs.
 
-Left out: partitions beyond the end of their topic in the large lives, where Kafka's loops need not end.
+Left out: a step that differs only after the steps before it is shown as it is, not made smaller.
 """
 
 from __future__ import annotations
 
 import random
-from base64 import urlsafe_b64encode
+import time
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import attrs
 
 from broker.entropy import SplitMix64
 from broker.errors import RefusedError
-from broker.ids import PartitionId, TopicPartition
+from broker.releases import Release
+from placement.consumer.assignor import ConsumerAssignor
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.registry import KAFKAS, load_assignor
 from tests.kafka.assignor_jvm import Answer, AssignorJvm
-from tests.kafka.differential import ONE_BIN_NAMES, RACK_NAMES
+from tests.kafka.assignor_lives import Life
 from tests.kafka.jvm import KafkaError
 
 GROWING_CASE_COUNT: Final = 1000
 LARGE_EVERY: Final = 50
 LARGE_SIZE: Final = 40
 STEP_COUNT_MAX: Final = 5
+SHRINK_ROUND_COUNT_MAX: Final = 100
 CLIENTS: Final = ("cooperative-sticky", "range", "roundrobin", "sticky")
-COLLIDING: Final = ("Aa", "BB", "AaAa", "BBBB", "AaBB", "BBAa", "é", "\U0001f600", "z", "Z", "_")
+ASSIGNORS: Final = tuple(sorted(KAFKAS))
+
+
+@attrs.frozen
+class Difference:
+    """A group on which the two answers differ, made as small as could be."""
+
+    assignor: str
+    seed: int
+    case: int
+    step: int
+    members: tuple[Member, ...]
+    topics: tuple[Topic, ...]
+    ours: Answer
+    theirs: Answer
+
+    def __str__(self) -> str:
+        lines = (
+            f"{self.assignor}, seed {self.seed}, case {self.case}, step {self.step}",
+            *(f"  {topic}" for topic in self.topics),
+            *(f"  {member}" for member in self.members),
+            f"  ours   {self.ours}",
+            f"  Kafka  {self.theirs}",
+        )
+        return "\n".join(lines)
 
 
 @attrs.define
-class Life:
-    """One group while it is drawn: who is in it, and what there is to read.
+class Compared:
+    """The number of lives and of their steps by assignor, and what differed in them."""
 
-    `served`: for the server's assignors; `announcing`: for one that believes the generation in the subscription.
+    case_counts: dict[str, int] = attrs.field(factory=lambda: dict.fromkeys(ASSIGNORS, 0))
+    step_counts: dict[str, int] = attrs.field(factory=lambda: dict.fromkeys(ASSIGNORS, 0))
+    differences: list[Difference] = attrs.field(factory=list)
+
+
+def compare(
+    kafka: AssignorJvm,
+    release: Release,
+    *,
+    seed: int,
+    case_count: int | None = None,
+    minutes: float | None = None,
+    difference_count_max: int = 10,
+) -> Compared:
+    """Run lives of all assignors in turn until `case_count` of each, or `minutes`, are over, or too much differs."""
+    compared = Compared()
+    end_s = None if minutes is None else time.monotonic() + 60 * minutes
+    case = 0
+    while case != case_count and (end_s is None or time.monotonic() < end_s):
+        for assignor in ASSIGNORS:
+            difference, step_count = compare_life(kafka, assignor, release, seed=seed, case=case)
+            compared.case_counts[assignor] += 1
+            compared.step_counts[assignor] += step_count
+            if difference is not None:
+                compared.differences.append(difference)
+        if len(compared.differences) >= difference_count_max:
+            break
+        case += 1
+    return compared
+
+
+def compare_life(
+    kafka: AssignorJvm, assignor: str, release: Release, *, seed: int, case: int
+) -> tuple[Difference | None, int]:
+    """Draw life number `case` of an assignor and ask both at each step; return what differs, and the number of steps.
+
+    Ends at the first step at which Kafka throws or the two differ.
     """
-
-    chance: random.Random
-    size: int
-    served: bool
-    announcing: bool
-    racked: bool
-    equal: bool
-    topics: list[Topic] = attrs.field(factory=list)
-    members: list[Member] = attrs.field(factory=list)
-    generation: int = 0
-
-    @classmethod
-    def begin(cls, chance: random.Random, size: int, *, served: bool, announcing: bool) -> Life:
-        """Return a group of a few members and topics."""
-        life = cls(chance, size, served, announcing, racked=chance.random() < 0.3, equal=chance.random() < 0.5)
-        for _ in range(1 + chance.randrange(1 + size // 2)):
-            life.add_topic()
-        for _ in range(chance.randrange(1, 2 + size)):
-            life.join()
-        return life
-
-    def add_topic(self) -> None:
-        """Add a topic, with racks when replicas have them."""
-        name = self._name("topic", [topic.name for topic in self.topics])
-        if self.served:
-            name = urlsafe_b64encode(self.chance.randbytes(16)).rstrip(b"=").decode()
-        self.topics.append(self._topic(name, self.chance.randrange(1 + self.size)))
-
-    def _topic(self, name: str, count: int) -> Topic:
-        racks = None
-        if self.racked and self.chance.random() < 0.9:
-            names = RACK_NAMES[:4]
-            racks = tuple(tuple(self.chance.sample(names, self.chance.randrange(3))) for _ in range(count))
-        return Topic(name=name, partition_count=count, replica_racks=racks)
-
-    def _name(self, kind: str, taken: list[str]) -> str:
-        while True:
-            pool = self.chance.randrange(4)
-            if pool == 0:
-                name = self.chance.choice(COLLIDING)
-            elif pool == 1:
-                name = self.chance.choice(ONE_BIN_NAMES)
-            else:
-                name = f"{kind}-{self.chance.randrange(1000)}"
-            if name not in taken:
-                return name
-
-    def join(self) -> None:
-        """Add a member."""
-        chance = self.chance
-        static = chance.random() < 0.2
-        member = Member(
-            id=self._name("consumer", [one.id for one in self.members]),
-            topics=self.subscription(),
-            instance_id=f"i{chance.randrange(100)}" if static else None,
-            rack=chance.choice((*RACK_NAMES[:4], "", None)) if self.racked else None,
-        )
-        self.members.insert(chance.randrange(len(self.members) + 1), member)
-
-    def subscription(self) -> tuple[str, ...]:
-        """Return topics to subscribe to: all of them in groups of equals, else some, now and then none or unknown."""
-        names = [topic.name for topic in self.topics]
-        if not self.equal:
-            names = [name for name in names if self.chance.random() < 0.5]
-            if not self.served and self.chance.random() < 0.05:
-                names.append("unknown")
-        self.chance.shuffle(names)
-        return tuple(names)
-
-    def change(self) -> None:
-        """Let one thing happen to the group."""
-        event = self.chance.randrange(6)
-        if event == 0:
-            self.join()
-        elif event == 1 and len(self.members) > 1:
-            self.members.pop(self.chance.randrange(len(self.members)))
-        elif event == 2:
-            place = self.chance.randrange(len(self.topics))
-            old = self.topics[place]
-            self.topics[place] = self._topic(old.name, old.partition_count + self.chance.randrange(3))
-        elif event == 3 and self.members:
-            place = self.chance.randrange(len(self.members))
-            self.members[place] = attrs.evolve(self.members[place], topics=self.subscription())
-        elif event == 4:
-            self.add_topic()
-            if self.equal:
-                topics = self.subscription()
-                self.members = [attrs.evolve(member, topics=topics) for member in self.members]
-
-    def hold(self, answer: dict[str, list[tuple[str, int]]]) -> None:
-        """Let members hold what they were given, but for what is spoilt."""
-        self.generation += 1
-        self.members = [self._holding(member, answer.get(member.id, [])) for member in self.members]
-
-    def _holding(self, member: Member, given: list[tuple[str, int]]) -> Member:
-        chance = self.chance
-        # Sets of the server's have no order; their lists are put in, as its map and sets would hold them.
-        owned = [
-            TopicPartition(topic, PartitionId(number)) for topic, number in (sorted(given) if self.served else given)
-        ]
-        generation, subscribed = self.generation, None
-        if chance.random() < 0.1:
-            owned, generation = owned[: chance.randrange(len(owned) + 1)], chance.randrange(-1, self.generation + 1)
-        if chance.random() < 0.1 and not self.served:
-            subscribed = chance.randrange(-1, self.generation + 1)
-            if self.announcing and subscribed >= 0:
-                generation = subscribed
-        if chance.random() < 0.1:
-            topic = chance.choice(self.topics)
-            beyond = 1 if self.size < 10 and not self.served and chance.random() < 0.2 else 0
-            count = topic.partition_count + beyond
-            extra = TopicPartition(topic.name, PartitionId(chance.randrange(max(1, count))))
-            if count and extra not in owned:
-                owned.append(extra)
-        if self.served:
-            owned.sort()
-        return attrs.evolve(member, owned=tuple(owned), generation=generation, subscription_generation=subscribed)
-
-
-def check(kafka: AssignorJvm, assignor: str, *, seed: int, case: int) -> None:
-    """Draw life number `case` of an assignor, ask both at each step, and raise AssertionError unless they agree."""
     chance = random.Random(f"{seed}/{assignor}/{case}")
     size = LARGE_SIZE if case % LARGE_EVERY == LARGE_EVERY - 1 else 2 + min(case, GROWING_CASE_COUNT) // 60
-    served = assignor not in CLIENTS
-    life = Life.begin(chance, size, served=served, announcing=assignor == "cooperative-sticky")
-    # The release that answers no longer has the defect of `uniform` that the golden vectors have.
-    ours = load_assignor(assignor, corrected=assignor == "uniform")
+    life = Life.begin(chance, size, served=assignor not in CLIENTS, announcing=assignor == "cooperative-sticky")
+    ours = load_assignor(assignor, release=release)
     kafka.begin(assignor)
-    for step in range(1 + chance.randrange(STEP_COUNT_MAX)):
-        group = Group.of(life.members, life.topics)
-        theirs = kafka.assign(group)
-        answer: Answer
-        try:
-            assignment = ours.assign(group, SplitMix64(0))
-            members = () if assignment.silent else group.members
-            answer = {name: [(one.topic, one.partition) for one in assignment.of(name)] for name in members}
-        except RefusedError as refusal:
-            answer = KafkaError(refusal.kafka_class, str(refusal))
-        if served and isinstance(answer, dict) and isinstance(theirs, dict):
-            answer, theirs = _sets(answer), _sets(theirs)
-        assert answer == theirs, f"step {step}\nours   {answer}\ntheirs {theirs}\ngroup {life.members}\n{life.topics}"
-        if not isinstance(theirs, dict):
-            return
-        life.hold(theirs)
+    step_count = 1 + chance.randrange(STEP_COUNT_MAX)
+    for step in range(step_count):
+        answers = both(ours, kafka, assignor, life.members, life.topics)
+        if answers[0] != answers[1]:
+            shown = Difference(assignor, seed, case, step, tuple(life.members), tuple(life.topics), *answers)
+            return shrunk(shown, kafka, release), step + 1
+        if not isinstance(answers[1], dict):
+            return None, step + 1
+        life.hold(answers[1])
         life.change()
+    return None, step_count
 
 
-def _sets(answer: dict[str, list[tuple[str, int]]]) -> dict[str, list[tuple[str, int]]]:
-    return {member: sorted(set(rows)) for member, rows in answer.items()}
+def both(
+    ours: ConsumerAssignor, kafka: AssignorJvm, assignor: str, members: Sequence[Member], topics: Sequence[Topic]
+) -> tuple[Answer, Answer]:
+    """Return our answer and Kafka's; those of the server's assignors, which are sets, are sorted."""
+    group = Group.of(members, topics)
+    theirs = kafka.assign(group)
+    answer: Answer
+    try:
+        assignment = ours.assign(group, SplitMix64(0))
+        named = () if assignment.silent else group.members
+        answer = {name: [(one.topic, one.partition) for one in assignment.of(name)] for name in named}
+    except RefusedError as refusal:
+        answer = KafkaError(refusal.kafka_class, str(refusal))
+    if assignor not in CLIENTS:
+        return _sets(answer), _sets(theirs)
+    return answer, theirs
 
 
-ASSIGNORS: Final = tuple(sorted(KAFKAS))
+def _sets(answer: Answer) -> Answer:
+    # Kafka cannot give a partition twice within a set; a list that does so must show.
+    return {member: sorted(rows) for member, rows in answer.items()} if isinstance(answer, dict) else answer
+
+
+def shrunk(difference: Difference, kafka: AssignorJvm, release: Release) -> Difference:
+    """Return a smaller group on which the two still differ, each asked anew; the same if they do not differ then."""
+    for _ in range(SHRINK_ROUND_COUNT_MAX):
+        for members, topics in _smaller(difference.members, difference.topics):
+            kafka.begin(difference.assignor)
+            ours = load_assignor(difference.assignor, release=release)
+            answers = both(ours, kafka, difference.assignor, members, topics)
+            if answers[0] != answers[1]:
+                difference = attrs.evolve(
+                    difference, members=members, topics=topics, ours=answers[0], theirs=answers[1]
+                )
+                break
+        else:
+            break
+    return difference
+
+
+def _smaller(
+    members: tuple[Member, ...], topics: tuple[Topic, ...]
+) -> Iterator[tuple[tuple[Member, ...], tuple[Topic, ...]]]:
+    """Yield groups with one thing less."""
+    for place in range(len(members)):
+        yield members[:place] + members[place + 1 :], topics
+    for place, topic in enumerate(topics):
+        others = topics[:place] + topics[place + 1 :]
+        yield tuple(_without(member, topic.name) for member in members), others
+        if topic.partition_count:
+            racks = None if topic.replica_racks is None else topic.replica_racks[:-1]
+            less = attrs.evolve(topic, partition_count=topic.partition_count - 1, replica_racks=racks)
+            yield members, (*topics[:place], less, *topics[place + 1 :])
+        if topic.replica_racks is not None:
+            yield members, (*topics[:place], attrs.evolve(topic, replica_racks=None), *topics[place + 1 :])
+    for place, member in enumerate(members):
+        for less in _smaller_member(member):
+            yield (*members[:place], less, *members[place + 1 :]), topics
+
+
+def _without(member: Member, topic: str) -> Member:
+    named = tuple(name for name in member.topics if name != topic)
+    return attrs.evolve(member, topics=named, owned=tuple(one for one in member.owned if one.topic != topic))
+
+
+def _smaller_member(member: Member) -> Iterator[Member]:
+    for place in range(len(member.topics)):
+        yield attrs.evolve(member, topics=member.topics[:place] + member.topics[place + 1 :])
+    for place in range(len(member.owned)):
+        yield attrs.evolve(member, owned=member.owned[:place] + member.owned[place + 1 :])
+    for name in ("instance_id", "rack", "subscription_generation"):
+        if getattr(member, name) is not None:
+            yield attrs.evolve(member, **{name: None})

@@ -5,16 +5,24 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
+from broker.entropy import RandomSource
 from broker.java.hash_table import HashTable
-from tests.kafka.assignor_differential import ASSIGNORS, check
+from broker.releases import Release
+from placement.consumer.assignment import GroupAssignment
+from placement.consumer.client_range import RangeAssignor
+from placement.consumer.group import Group
+from tests.kafka import assignor_differential
+from tests.kafka.assignor_differential import ASSIGNORS, compare, compare_life
 from tests.kafka.assignor_jvm import AssignorJvm
 from tests.kafka.jvm import KafkaUnavailableError
 from tests.placement.consumer.groups import group
 
 pytestmark = pytest.mark.kafka
 
+RELEASE = Release("4.0")
 CASES = 400
 SEED = 20250909
 
@@ -33,10 +41,21 @@ def assignors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AssignorJvm]
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 def test_ours_says_what_kafka_says_at_every_step_of_a_groups_life(assignors: AssignorJvm, assignor: str) -> None:
     for case in range(CASES):
-        try:
-            check(assignors, assignor, seed=SEED, case=case)
-        except AssertionError as mismatch:
-            raise AssertionError(f"case {case} of seed {SEED}\n{mismatch}") from None
+        difference, _ = compare_life(assignors, assignor, RELEASE, seed=SEED, case=case)
+        assert difference is None, str(difference)
+
+
+def test_a_difference_is_found_and_made_small(assignors: AssignorJvm, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Backwards(RangeAssignor):
+        def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
+            return GroupAssignment(group, super().assign(group, entropy).rows.take(np.arange(len(group.members))[::-1]))
+
+    monkeypatch.setattr(assignor_differential, "load_assignor", lambda *_, **__: Backwards())
+    monkeypatch.setattr(assignor_differential, "ASSIGNORS", ("range",))
+    compared = compare(assignors, RELEASE, seed=SEED, case_count=100, difference_count_max=1)
+    found = compared.differences[0]
+    assert [len(found.members), sum(topic.partition_count for topic in found.topics)] == [2, 1]
+    assert compared.case_counts["range"] == found.case + 1
 
 
 def test_the_oracle_lists_the_worked_example(assignors: AssignorJvm) -> None:

@@ -9,8 +9,8 @@ generation in its state with the generation in the earlier one's *subscription*:
 partition any more; higher, and it takes the partition over; lower, and it is passed over. A claim in an old generation
 that nobody disputes stands. Claims on topics that nobody subscribes to, or without metadata, do not count.
 
-Subscriptions are compared with the first that is not empty; empty ones before it are not looked at. With
-`corrected`, every member is compared, as sets.
+Subscriptions are compared with the first that is not empty; empty ones before it are not looked at, and one that names
+a topic twice equals no other. With `corrected`, every member is compared, as sets.
 
 Cost: claims.
 
@@ -93,7 +93,9 @@ def _drop(held: list[int], partition: int) -> None:
 
 def all_equal(group: Group, *, corrected: bool) -> bool:
     """Return whether the assignor considers all members subscribed to the same topics."""
-    if corrected or group.same_lists:
+    # Kafka compares the length of a list with the first one's set: who names a topic twice is never equal to another.
+    plain = group.same_lists and len(set(group.subscribed.row(0).tolist())) == len(group.subscribed.row(0))
+    if corrected or plain:
         return same_sets(group)
     rows = [group.subscribed.row(member).tolist() for member in group.member_hash_order.tolist()]
     reference: set[int] = set()

@@ -3,7 +3,8 @@
 Goals, most important first: balance; stickiness.
 
 How: two algorithms; which one is due depends on whether all members subscribe to the same topics
-(`placement.consumer.uniform.homogeneous`) or not (`placement.consumer.uniform.heterogeneous`).
+(`placement.consumer.uniform.homogeneous`) or not (`placement.consumer.uniform.heterogeneous`). What is listed twice
+counts once, and the order of lists does not matter: the coordinator keeps subscriptions and assignments in hash maps.
 
 Example:
 
@@ -13,39 +14,62 @@ Example:
     >>> group = Group.of(members, [Topic(name="t", partition_count=5)])
     >>> assignment = UniformAssignor().assign(group, SplitMix64(0))
     >>> [one.partition for one in assignment.of("a")], [one.partition for one in assignment.of("b")]
-    ([0, 1, 2], [3, 4])
+    ([0, 1], [2, 3, 4])
 
-Left out: racks, which Kafka's has not looked at since 4.0.
+Left out: racks, which Kafka's does not look at since 3.9; what 3.9 does with different subscriptions; releases before.
 
-Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor, commit 1eb7644 (2024-10); KIP-848.
+Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor, 3.9 to 4.3, which are alike since 4.0; KIP-848.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import attrs
 
 from broker.entropy import RandomSource
+from broker.errors import UsageError
+from broker.releases import NEWEST, Release
 from placement.consumer.assignment import GroupAssignment
 from placement.consumer.group import Group
 from placement.consumer.ragged import Ragged
 from placement.consumer.subscribers import same_sets
 from placement.consumer.uniform.heterogeneous import assign_heterogeneous
+from placement.consumer.uniform.holdings import topic_order, walked
 from placement.consumer.uniform.homogeneous import assign_homogeneous
+
+OLDEST: Final = Release("3.9")
+"""The first release whose uniform assignor is known here."""
+
+BALANCED_SINCE: Final = Release("4.0")
+"""The first release with today's algorithm for members of different subscriptions."""
 
 
 @attrs.frozen
 class UniformAssignor:
-    """Assign as Kafka's `uniform` does, the default assignor of KIP-848 groups; `corrected` as released since 4.0."""
+    """Assign as Kafka's `uniform` of one release does, 3.9 or newer; the default assignor of KIP-848 groups."""
 
-    corrected: bool = False
+    release: Release = attrs.field(default=NEWEST)
+
+    @release.validator
+    def _check(self, _: object, release: Release) -> None:
+        if release < OLDEST:
+            raise UsageError(f"the uniform assignor of Kafka {release} is not known; allowed are {OLDEST} to {NEWEST}")
 
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
         """Return each member's partitions; no members at all where nothing is subscribed, as Kafka does.
 
-        Raises PartitionAssignorError when a subscribed topic does not exist, and what else Kafka throws.
+        Raises PartitionAssignorError when a subscribed topic does not exist, and what else Kafka throws; UsageError for
+        different subscriptions in 3.9.
         """
         if not len(group.subscribed.values):
             return GroupAssignment(group, Ragged.of([] for _ in group.members), silent=True)
         if same_sets(group):
-            return GroupAssignment(group, assign_homogeneous(group, corrected=self.corrected))
+            topics = topic_order(group)
+            return GroupAssignment(group, assign_homogeneous(walked(group, topics), topics, release=self.release))
+        if self.release < BALANCED_SINCE:
+            raise UsageError(
+                f"the uniform assignor of Kafka {self.release} is known for equal subscriptions only; "
+                f"members of different subscriptions are assigned as by {BALANCED_SINCE} to {NEWEST}"
+            )
         return GroupAssignment(group, assign_heterogeneous(group))

@@ -17,7 +17,7 @@ gets both of u; then t-0, t-1 and t-2 go to a, which begins each level, and t-3 
 
 Kafka's levels are counted on sizes that change while a topic is filled; so are these.
 
-Source: UniformHeterogeneousAssignmentBuilder, commit 1eb7644 (2024-10).
+Source: UniformHeterogeneousAssignmentBuilder, 4.0 to 4.3.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _kept(group: Group) -> Shares:
     subscribed = [set(members) for members in subscribers]
     topics, numbers = group.partition_topics, group.partition_numbers
     for place, member in enumerate(order):
-        for partition in group.owned.row(member).tolist():
+        for partition in dict.fromkeys(group.owned.row(member).tolist()):
             topic = int(topics[partition])
             if place in subscribed[topic]:
                 if partition >= group.partition_count:

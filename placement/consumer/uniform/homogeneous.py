@@ -1,40 +1,49 @@
 """Compute the uniform assignment when all members subscribe to the same topics.
 
 Constraints: with N partitions and C members, N mod C members have N div C + 1 partitions, and the others N div C.
-Which ones is the older releases' defect: the first in the order of Java's map, whatever they hold now, so that more
-moves than need be. With `corrected`, as released since 4.0, a member passes its turn to have one more when it holds
-no more than N div C, as long as enough members are left that could.
+A member passes its turn to have one more when it holds no more than N div C, as long as enough members are left that
+could. In 3.9 the first in the order of Java's map have one more, whatever they hold, so that more moves than need be.
 
-How: a member keeps what it holds of the topics subscribed, up to its quota, in the order in which it is listed; the
-rest is revoked. Partitions that nobody held, topics in the order of Java's set and numbers ascending, and behind them
-the revoked ones go to the members that have room, each filled up before the next.
+How: a member keeps what it holds of the topics subscribed, up to its quota, in the order of
+`placement.consumer.uniform.holdings`; the rest is revoked. Partitions that nobody held, topics in the order of Java's
+set and numbers ascending, and behind them the revoked ones go to the members that have room, each filled up before the
+next.
 
 Cost: partitions.
 
-Example: t of 5; a holds 0 to 4, b nothing, b comes first in Java's order: a keeps 0 and 1, b gets 2, 3 and 4.
+Example: t of 5; a holds 0 to 4, b nothing, b comes first in Java's order: a keeps 0, 1 and 2, b gets 3 and 4.
 
-Source: UniformHomogeneousAssignmentBuilder, commit 1eb7644 (2024-10).
+Source: UniformHomogeneousAssignmentBuilder, 3.9 and 4.0 to 4.3.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from broker.cluster import Int64Array
-from broker.java.hash_order import uuid_places
+from broker.releases import Release
 from placement.consumer.errors import PartitionAssignorError
 from placement.consumer.group import NO_METADATA, Group
 from placement.consumer.ragged import Ragged, inverse
 from placement.consumer.topic_ids import id_text, topic_ids
 
+PASSING_SINCE: Final = Release("4.0")
+"""The first release in which members pass their turn to have one more."""
 
-def assign_homogeneous(group: Group, *, corrected: bool) -> Ragged:
-    """Return each member's partitions, those kept first; raise PartitionAssignorError as Kafka does."""
-    topics = _topic_order(group)
+
+def assign_homogeneous(group: Group, topics: Int64Array, *, release: Release) -> Ragged:
+    """Return each member's partitions, those kept first; raise PartitionAssignorError as Kafka does.
+
+    `topics` int64 are those subscribed, each once, in the order of Java's set.
+    """
+    _check_metadata(group, topics)
     counts = group.partition_counts[topics].astype(np.int64)
     turns = inverse(group.member_hash_order)
     held = _held(group, topics)
-    quotas = _quotas(int(counts.sum()), held.lengths[group.member_hash_order], corrected=corrected)[turns]
+    held_sizes = held.lengths[group.member_hash_order]
+    quotas = _quotas(int(counts.sum()), held_sizes, passing=release >= PASSING_SINCE)[turns]
     places = np.arange(len(held.values)) - np.repeat(held.starts[:-1], held.lengths)
     keeps = places < np.repeat(quotas, held.lengths)
     kept = held.where(keeps)
@@ -51,11 +60,11 @@ def assign_homogeneous(group: Group, *, corrected: bool) -> Ragged:
     return kept.then(Ragged(starts, free).take(turns))
 
 
-def _quotas(partition_count: int, held_sizes: Int64Array, *, corrected: bool) -> Int64Array:
+def _quotas(partition_count: int, held_sizes: Int64Array, *, passing: bool) -> Int64Array:
     """Return int64[M]: the quota of each member, in the order of Java's map, as `held_sizes` are."""
     least, extra = divmod(partition_count, len(held_sizes))
     quotas = np.full(len(held_sizes), least, np.int64)
-    if not corrected:
+    if not passing:
         quotas[:extra] += 1
         return quotas
     for turn, held_size in enumerate(held_sizes.tolist()):
@@ -65,17 +74,13 @@ def _quotas(partition_count: int, held_sizes: Int64Array, *, corrected: bool) ->
     return quotas
 
 
-def _topic_order(group: Group) -> Int64Array:
-    """Return int64[topics subscribed], in the iteration order of the set that Java copies from the first member's."""
-    first = group.subscribed.row(int(group.member_hash_order[0])).astype(np.int64)
-    ids = topic_ids(group)
-    order = first[uuid_places([ids[topic] for topic in first.tolist()], copied=True)]
-    for topic in order.tolist():
-        if group.partition_counts[topic] == NO_METADATA:
-            raise PartitionAssignorError(
-                f"Members are subscribed to topic {id_text(ids[topic])} which doesn't exist in the topic metadata."
-            )
-    return order
+def _check_metadata(group: Group, topics: Int64Array) -> None:
+    missing = topics[group.partition_counts[topics] == NO_METADATA]
+    if len(missing):
+        text = id_text(topic_ids(group)[int(missing[0])])
+        raise PartitionAssignorError(
+            f"Members are subscribed to topic {text} which doesn't exist in the topic metadata."
+        )
 
 
 def _held(group: Group, topics: Int64Array) -> Ragged:

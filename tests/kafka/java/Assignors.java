@@ -12,6 +12,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
 
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
 import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
@@ -336,23 +338,38 @@ public final class Assignors {
         Map<Uuid, Map<Integer, String>> owners = new HashMap<>();
         Set<Set<Uuid>> subscriptions = new HashSet<>();
         for (Member member : group.members) {
-            Set<Uuid> topics = new LinkedHashSet<>();
-            for (int topic : member.topics) {
-                topics.add(ids.get(topic));
-            }
+            Set<Uuid> topics = subscribedIds(group, member, ids);
             subscriptions.add(topics);
-            Map<Uuid, Set<Integer>> held = new LinkedHashMap<>();
+            Map<Uuid, Set<Integer>> listed = new HashMap<>();
             for (int i = 0; i < member.owned.length; i += 2) {
                 Uuid topic = ids.get(member.owned[i]);
-                held.computeIfAbsent(topic, key -> new LinkedHashSet<>()).add(member.owned[i + 1]);
+                listed.computeIfAbsent(topic, key -> new TreeSet<>()).add(member.owned[i + 1]);
                 owners.computeIfAbsent(topic, key -> new HashMap<>()).put(member.owned[i + 1], member.id);
             }
+            // As Assignment.fromRecord makes it: partitions were given in the order of the subscribed topics.
+            Set<Uuid> order = new LinkedHashSet<>(new HashSet<>(topics));
+            group.topics.forEach(topic -> order.add(Uuid.fromString(topic)));
+            Map<Uuid, Set<Integer>> held = order.stream().filter(listed::containsKey).collect(
+                    Collectors.toMap(topic -> topic, topic -> new HashSet<>(new ArrayList<>(listed.get(topic)))));
             members.put(member.id, new MemberSubscriptionAndAssignmentImpl(
                     Optional.ofNullable(member.rack), Optional.ofNullable(member.instance), topics,
                     new Assignment(Collections.unmodifiableMap(held))));
         }
         SubscriptionType type = subscriptions.size() > 1 ? SubscriptionType.HETEROGENEOUS : SubscriptionType.HOMOGENEOUS;
         return new GroupSpecImpl(members, type, owners);
+    }
+
+    /** A member's names come sorted and are kept in a hash set; ids are looked up in the order in which it is walked. */
+    private static Set<Uuid> subscribedIds(Group group, Member member, List<Uuid> ids) {
+        Set<String> sorted = new TreeSet<>();
+        for (int topic : member.topics) {
+            sorted.add(group.topics.get(topic));
+        }
+        Set<Uuid> topics = new LinkedHashSet<>();
+        for (String name : new HashSet<>(new ArrayList<>(sorted))) {
+            topics.add(ids.get(group.topics.indexOf(name)));
+        }
+        return topics;
     }
 
     /** Partition counts by topic id. Kafka's own describer is made from another class in each release. */

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from itertools import cycle
+from random import Random
 
 import attrs
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from broker.entropy import SplitMix64
 from broker.errors import UsageError
 from broker.java.hash_order import uuid_key
 from broker.java.string_hash import java_string_key
+from broker.releases import NEWEST, Release
 from placement.consumer.client_range import RangeAssignor, range_rows
 from placement.consumer.errors import EmptyGroupError, PartitionAssignorError, PartitionIndexError
 from placement.consumer.group import Group
 from placement.consumer.invariants import check_assignment
+from placement.consumer.ragged import Ragged
 from placement.consumer.random_assignor import RandomAssignor
 from placement.consumer.range_racks import assign_with_racks
+from placement.consumer.registry import load_assignor
 from placement.consumer.round_robin import RoundRobinAssignor
 from placement.consumer.server_range import ServerRangeAssignor
 from placement.consumer.strategies import check_assignor, groups
@@ -54,8 +59,8 @@ def test_round_robin_deals_as_one_who_goes_round_and_skips(asked: Group) -> None
 
 @given(groups(equal=True))
 def test_uniform_sizes_differ_by_one_at_most_and_what_fits_the_quota_stays(asked: Group) -> None:
-    for corrected in (False, True):
-        assigned = UniformAssignor(corrected=corrected).assign(asked, ENTROPY)
+    for release in (Release("3.9"), NEWEST):
+        assigned = UniformAssignor(release).assign(asked, ENTROPY)
         assert check_assignment(assigned, balanced=True) == []
         least = min(map(len, rows(assigned)))
         for held, kept in zip(asked.owned.lists(), rows(assigned), strict=True):
@@ -112,12 +117,61 @@ def test_uniform_names_no_member_when_nothing_is_subscribed() -> None:
     assert rows(silent) == [[], []]
 
 
-def test_uniform_gives_the_extra_partition_by_javas_order_unless_corrected() -> None:
+def test_uniform_gives_a_partition_more_to_the_first_of_javas_order_in_3_9_and_to_who_holds_it_since() -> None:
     # "b" comes before "c" in Java's order; "c" holds both that there are for it, and one is one too many.
     asked = group({"t": 3}, {"b": "t", "c": "t"}, {"c": "t-0 t-1", "b": ""})
     assert asked.member_hash_order.tolist() == [0, 1]
-    assert sizes(answer(UniformAssignor(), asked)) == [2, 1]
-    assert answer(UniformAssignor(corrected=True), asked) == {"b": "t-2", "c": "t-0 t-1"}
+    assert sizes(answer(UniformAssignor(Release("3.9")), asked)) == [2, 1]
+    for name in ("4.0", "4.1", "4.2", "4.3"):
+        assert answer(UniformAssignor(Release(name)), asked) == {"b": "t-2", "c": "t-0 t-1"}
+    # What 4.0.1, 4.1.2, 4.2.2 and 4.3.1 answer, and nobody holds anything.
+    assert answer(UniformAssignor(), group({"t": 5}, {"a": "t", "b": "t"})) == {"a": "t-0 t-1", "b": "t-2 t-3 t-4"}
+
+
+def test_uniform_of_a_release_before_3_9_is_refused() -> None:
+    with pytest.raises(UsageError) as refusal:
+        UniformAssignor(Release("3.8"))
+    assert str(refusal.value) == "the uniform assignor of Kafka 3.8 is not known; allowed are 3.9 to 4.3"
+    with pytest.raises(UsageError) as refusal:
+        UniformAssignor(Release("3.9")).assign(group({"t": 1, "u": 1}, {"a": "t", "b": "t u"}), ENTROPY)
+    assert str(refusal.value) == (
+        "the uniform assignor of Kafka 3.9 is known for equal subscriptions only; "
+        "members of different subscriptions are assigned as by 4.0 to 4.3"
+    )
+    with pytest.raises(UsageError) as refusal:
+        load_assignor("sticky", release=Release("2.8"))
+    assert str(refusal.value) == "the assignors of Kafka 2.8 are not known; allowed are 3.9 to 4.3"
+
+
+@pytest.mark.parametrize("others", ["t u", "u t", "u"])
+def test_uniform_gives_a_partition_once_to_a_member_that_names_a_topic_twice(others: str) -> None:
+    asked = group({"t": 3, "u": 2}, {"a": "t u t", "b": others})
+    given = [one for row in rows(UniformAssignor().assign(asked, ENTROPY)) for one in row]
+    assert sorted(given) == list(range(5))
+
+
+@given(groups(equal=True), st.randoms(use_true_random=False))
+def test_uniform_does_not_see_in_which_order_or_how_often_partitions_are_listed(asked: Group, chance: Random) -> None:
+    listed = []
+    for member, numbers in enumerate(asked.owned_topics.lists()):
+        begin = int(asked.owned_topics.starts[member])
+        pairs = list(zip(numbers, asked.owned_numbers[begin : begin + len(numbers)].tolist(), strict=True))
+        pairs += pairs[:1]
+        chance.shuffle(pairs)
+        listed.append(pairs)
+    shuffled = attrs.evolve(
+        asked,
+        owned_topics=Ragged.of([topic for topic, _ in pairs] for pairs in listed),
+        owned_numbers=np.array([number for pairs in listed for _, number in pairs], np.int32),
+    )
+    expected = rows(UniformAssignor().assign(asked, ENTROPY))
+    assert rows(UniformAssignor().assign(shuffled, ENTROPY)) == expected
+
+
+def test_of_a_set_of_numbers_those_beyond_its_table_come_earlier() -> None:
+    # "a" holds six and keeps three: a set of six has 16 bins, so that 16 is met after 0 and 17 after 1.
+    asked = group({"t": 20}, dict.fromkeys("abcdef", "t"), {"a": "t-17 t-16 t-5 t-2 t-1 t-0"})
+    assert "t-0 t-16 t-1" in answer(UniformAssignor(), asked)["a"]
 
 
 def test_uniform_of_different_subscriptions_refuses_a_partition_beyond_the_end() -> None:

@@ -158,6 +158,31 @@ def test_defects_are_kafkas_unless_the_corrected_answer_is_asked_for(typed: Any)
     assert "a           0\n" in typed(asked, "--assignor", "sticky", "--corrected")[1]
 
 
+def test_uniform_is_the_newest_releases_unless_another_is_asked_for(typed: Any) -> None:
+    asked = {
+        "topics": [{"topic": "t", "partitions": 5}],
+        "members": [{"member_id": "a", "topics": ["t"]}, {"member_id": "b", "topics": ["t"]}],
+    }
+    assert "a           2  t-0 t-1\nb           3  t-2 t-3 t-4\n" in typed(asked, "--assignor", "uniform")[1]
+    older = typed(asked, "--assignor", "uniform", "--kafka", "3.9")[1]
+    assert "a           3  t-0 t-1 t-2\nb           2  t-3 t-4\n" in older
+
+
+def test_the_order_in_which_a_former_assignment_is_listed_does_not_matter_to_uniform(typed: Any) -> None:
+    asked = {
+        "topics": [{"topic": name, "partitions": 4} for name in ALL_FOUR],
+        "members": [{"member_id": name, "topics": ALL_FOUR} for name in ("a", "b", "c")],
+    }
+    held = [{"topic": name, "partitions": [0, 1, 2, 3]} for name in ALL_FOUR]
+    answers = {
+        typed(
+            asked, "--assignor", "uniform", "--json", before={"members": [{"member_id": "a", "partitions": partitions}]}
+        )[1]
+        for partitions in (held, held[::-1], held[2:] + held[:2])
+    }
+    assert len(answers) == 1
+
+
 def test_racks_count_and_names_are_printed_escaped(typed: Any) -> None:
     asked = {
         "topics": [{"topic": "t", "partitions": 2, "replica_racks": [["b"], ["a"]]}],

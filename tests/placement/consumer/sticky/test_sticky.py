@@ -178,3 +178,13 @@ def test_topics_whose_partitions_collide_in_javas_hash_stay_with_subscribers(
     assert answered["c2"] == "t11-0 t21-0 t21-1"
     assert answered["c6"] == "t41-0 t41-1 t11-1"
     assert check_assignment(assignor().assign(asked, SplitMix64(0))) == []
+
+
+def test_members_that_name_a_topic_twice_are_not_equal_to_each_other() -> None:
+    # Kafka compares the length of a list with that of a set, and takes the algorithm for different subscriptions.
+    asked = group({"BB": 1, "u": 1}, {"consumer-426": "BB BB u", "é": "BB BB u"})
+    assert not all_equal(asked, corrected=False)
+    assert all_equal(asked, corrected=True)
+    assert all_equal(group({"BB": 1}, {"alone": "BB BB"}), corrected=False)
+    # What Kafka 4.3.1 answers.
+    assert answer(StickyAssignor(), asked) == {"consumer-426": "u-0", "é": "BB-0"}

@@ -1,0 +1,64 @@
+"""The order of what members hold: the compiled walk and its readable twin agree, crowded bins included."""
+
+from __future__ import annotations
+
+import random
+
+import attrs
+import numpy as np
+import pytest
+
+from broker.ids import PartitionId, TopicPartition
+from broker.java.hash_order import uuid_hashes
+from placement.consumer.group import Group, Member, Topic
+from placement.consumer.topic_ids import id_text, topic_ids
+from placement.consumer.uniform import holdings
+from placement.consumer.uniform.holdings import readable_row, topic_order, walked, walked_numbers
+
+
+def colliding_group(chance: random.Random) -> Group:
+    """Return a group of one member whose topic ids and partition numbers often share bins, each listed in any order."""
+    topics, owned = [], []
+    for _ in range(chance.randrange(1, 60)):
+        value = bytearray(chance.randbytes(16))
+        if chance.random() < 0.5:
+            value[8:] = value[:8]
+            value[15] ^= chance.choice((0, 1, 16, 64))
+        topics.append(Topic(name=id_text(bytes(value)), partition_count=3000))
+        numbers = range(0, 3000, chance.choice((1, 16, 32, 7)))[: chance.randrange(25)]
+        owned += [TopicPartition(topics[-1].name, PartitionId(number)) for number in numbers]
+    chance.shuffle(owned)
+    subscribed = tuple(topic.name for topic in topics if chance.random() < 0.9)
+    return Group.of([Member(id="m", topics=subscribed, owned=tuple(owned))], topics)
+
+
+@pytest.mark.parametrize("case", range(40))
+def test_the_compiled_walk_is_that_of_javas_tables(case: int) -> None:
+    asked = colliding_group(random.Random(f"holdings/{case}"))
+    order = topic_order(asked)
+    fast = walked(asked, order)
+    pairs = sorted(zip(asked.owned_topics.values.tolist(), asked.owned_numbers.tolist(), strict=True))
+    ranks = len(order) + np.arange(len(asked.topics))
+    ranks[order] = np.arange(len(order))
+    ids = topic_ids(asked)
+    spread = uuid_hashes(ids)
+    spread ^= spread >> np.uint32(16)
+    topics, numbers = [topic for topic, _ in pairs], [number for _, number in pairs]
+    places = readable_row(topics, numbers, ranks.tolist(), ids, spread.view(np.int32).tolist())
+    found = list(zip(fast.owned_topics.values.tolist(), fast.owned_numbers.tolist(), strict=True))
+    assert found == [pairs[place] for place in places]
+
+
+def test_crowded_bins_are_left_to_the_readable_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_of = []
+    monkeypatch.setattr(holdings, "readable_row", lambda *row: asked_of.append(row) or readable_row(*row))
+    crowded = colliding_group(random.Random("crowded"))
+    numbers = np.arange(0, 32 * 12, 32, dtype=np.int32)
+    topics = attrs.evolve(crowded.owned_topics, starts=np.array([0, 12]), values=np.zeros(12, np.int32))
+    walked(attrs.evolve(crowded, owned_topics=topics, owned_numbers=numbers), topic_order(crowded))
+    assert len(asked_of) == 1
+
+
+def test_numbers_beyond_the_table_of_a_set_come_before_smaller_ones() -> None:
+    assert walked_numbers([0, 1, 16]) == [0, 16, 1]
+    assert walked_numbers(list(range(40))) == list(range(40))
