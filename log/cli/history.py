@@ -36,7 +36,9 @@ class HistoryCommand:
 
 @click.command("history")
 @click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="PATH")
-@click.option("--topic", "topics", multiple=True, metavar="TOPIC", help="Print only events of this topic; repeatable.")
+@click.option(
+    "--topic", "topics", multiple=True, metavar="TOPIC", help="Count and print only this topic's events; repeatable."
+)
 @click.option("--summary", "is_summary", is_flag=True, help="Print only the summary, not the events.")
 @KEEP_GOING
 @JSON
@@ -50,7 +52,7 @@ def command(options: HistoryCommand) -> int:
     \b
     Events are leader elections (unclean ones too), ISR changes, brokers fenced and for how long, reassignments,
     topics and settings. The summary says for how long partitions were leaderless, under min ISR or
-    under-replicated; it counts all topics.
+    under-replicated; with --topic it counts only the named topics.
 
     \b
     brokerside log history /var/lib/kafka/__cluster_metadata-0
@@ -69,7 +71,7 @@ def command(options: HistoryCommand) -> int:
     except CorruptDataError as error:
         print_error(str(error))
         return EXIT_REFUSED
-    summary = history.summary()
+    summary = history.summary(options.topics)
     print_lines([json.dumps(summary_row(summary), ensure_ascii=False)] if options.as_json else summary_lines(summary))
     for note in replay_notes(replay, rejected):
         print_error(note)

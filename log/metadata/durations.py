@@ -27,14 +27,15 @@ Source: ours.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import attrs
 
+from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId, PartitionId
 from broker.units import DurationMs, TimeMs
-from log.metadata.deltas import BrokerDelta, ConfigDelta, PartitionDelta
+from log.metadata.deltas import BrokerDelta, ConfigDelta, PartitionDelta, TopicDelta
 from log.metadata.events import ClusterEventKind, Event
 from log.metadata.history import StepEvents
 from log.metadata.image import CLUSTER_DEFAULT, RESOURCE_BROKER, RESOURCE_TOPIC, PartitionImage, Resource
@@ -46,6 +47,7 @@ LEADERLESS: Final = "leaderless"
 UNDER_MIN_ISR: Final = "under min ISR"
 UNDER_REPLICATED: Final = "under-replicated"
 _COUNTED: Final = (ClusterEventKind.ISR_SHRUNK, ClusterEventKind.UNCLEAN_ELECTION)
+TOPICS_SHOWN_MAX: Final = 10
 STATES: Final = (LEADERLESS, UNDER_MIN_ISR, UNDER_REPLICATED)
 Key = tuple[str, PartitionId]
 
@@ -119,9 +121,15 @@ class ClusterHistory:
             self._durations.add(step, events)
             yield from events
 
-    def summary(self) -> Summary:
-        """Return the summary of the events read so far."""
-        return self._durations.summary()
+    def summary(self, topics: Collection[str] = ()) -> Summary:
+        """Return the summary of the events read so far; of these topics alone, without brokers, if any are named.
+
+        Raises UsageError for a topic that never was in the log.
+        """
+        unknown = sorted(set(topics) - self._durations.topics)
+        if unknown:
+            raise UsageError(f"the log has no topic {', '.join(map(repr, unknown))}; {_known(self._durations.topics)}")
+        return self._durations.summary(frozenset(topics))
 
 
 class Durations:
@@ -133,7 +141,10 @@ class Durations:
         self._counts: Counter[tuple[ClusterEventKind, str | None, PartitionId | None]] = Counter()
         """Events by what happened to which partition."""
         self._fenced: dict[BrokerId, _Since] = {}
-        self._events: Counter[ClusterEventKind] = Counter()
+        self._events: Counter[tuple[ClusterEventKind, str | None]] = Counter()
+        """Events by kind and topic."""
+        self.topics: set[str] = set()
+        """The names of all topics that the log has had, deleted ones too."""
         self._start_ms: TimeMs | None = None
         self._end_ms = TimeMs(0)
 
@@ -143,26 +154,34 @@ class Durations:
             self._start_ms = step.time_ms
         self._end_ms = TimeMs(max(self._end_ms, step.time_ms))
         for event in events:
-            self._events[event.what] += 1
+            self._events[event.what, event.topic] += 1
             if event.what in _COUNTED:
                 self._counts[event.what, event.topic, event.partition] += 1
         for delta in step.deltas:
             if isinstance(delta, PartitionDelta):
                 self._partition(delta, step.time_ms)
+            elif isinstance(delta, TopicDelta):
+                self.topics.add(delta.name)
             elif isinstance(delta, BrokerDelta):
                 self._broker(delta, step)
             elif isinstance(delta, ConfigDelta) and delta.name == MIN_ISR:
                 self._setting(delta, step.time_ms)
 
-    def summary(self) -> Summary:
+    def summary(self, topics: frozenset[str] = frozenset()) -> Summary:
         """Return the sums up to the last step."""
-        partitions = [self._times(key, found) for key, found in self._partitions.items()]
-        brokers = [BrokerTimes(broker, each.count, each.until(self._end_ms)) for broker, each in self._fenced.items()]
+        events: Counter[ClusterEventKind] = Counter()
+        for (kind, topic), count in self._events.items():
+            if not topics or topic in topics:
+                events[kind] += count
+        kept = ((key, found) for key, found in self._partitions.items() if not topics or key[0] in topics)
+        partitions = [self._times(key, found) for key, found in kept]
+        fenced = {} if topics else self._fenced
+        brokers = [BrokerTimes(broker, each.count, each.until(self._end_ms)) for broker, each in fenced.items()]
         worst = (each for each in partitions if each.under_replicated_ms or each.leaderless_ms or each.under_min_isr_ms)
         return Summary(
             start_ms=TimeMs(0) if self._start_ms is None else self._start_ms,
             end_ms=self._end_ms,
-            event_counts=tuple((what, self._events[what]) for what in ClusterEventKind if self._events[what]),
+            event_counts=tuple((kind, events[kind]) for kind in ClusterEventKind if events[kind]),
             partitions=tuple(sorted(worst, key=_badness)),
             brokers=tuple(
                 sorted((each for each in brokers if each.fenced_count), key=lambda each: (-each.fenced_ms, each.broker))
@@ -212,6 +231,13 @@ class Durations:
 
     def _min_isr(self, topic: str) -> int:
         return min_insync_replicas(self._state.configs, topic)
+
+
+def _known(topics: Collection[str]) -> str:
+    """Return a few of the names of topics, for an error."""
+    shown = ", ".join(sorted(topics)[:TOPICS_SHOWN_MAX])
+    more = len(topics) - TOPICS_SHOWN_MAX
+    return f"it has had {shown}{f' and {more:,} more' if more > 0 else ''}" if topics else "it has had none"
 
 
 def _states(partition: PartitionImage, min_isr: int) -> dict[str, bool]:

@@ -199,7 +199,9 @@ def _expected(plan: Plan, rework: Rework) -> str:
     except CorruptDataError as damage:
         return f"cannot be compacted: {damage}"
     before, after = found.stats.bytes_read, found.stats.bytes_written
+    keyless = f"; {counted(found.stats.keyless_count, 'record')} without a key will be dropped"
     return (
         f"{len(taken)} of {len(files)} segments are cleaned: about {format_size(before)} become {format_size(after)},"
         f" {found.stats.records_written:,} of {found.stats.records_read:,} records stay"
+        f"{keyless if found.stats.keyless_count else ''}"
     )

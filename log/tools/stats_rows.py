@@ -74,7 +74,13 @@ def compaction_json(estimate: CompactionEstimate) -> dict[str, Any]:
         "recordsAfter": estimate.stats.records_written,
         "recordsWithoutKey": estimate.stats.keyless_count,
         "isComplete": estimate.is_complete,
+        "canBeCompacted": _can_be_compacted(estimate),
     }
+
+
+def _can_be_compacted(estimate: CompactionEstimate) -> bool:
+    """Return whether there are keys to compact by; a cleaner drops all records without a key."""
+    return estimate.distinct_key_count > 0 or not estimate.stats.keyless_count
 
 
 def classes(counts: Int64Array) -> Iterator[tuple[int, int, int]]:
@@ -115,10 +121,14 @@ def segment_rows(stats: SegmentStats) -> Iterator[tuple[str, str]]:
 
 def compaction_row(estimate: CompactionEstimate) -> tuple[str, str]:
     """Return the savings of a compaction as name and value."""
+    if not _can_be_compacted(estimate):
+        return "compaction", "no keys: cannot be compacted"
     before = estimate.stats.bytes_read
     saved = estimate.bytes_saved * PERCENT / before if before else 0
     kept = f"{estimate.stats.records_written:,} of {estimate.stats.records_read:,} records stay"
     more = "" if estimate.is_complete else "; more in later passes"
+    if estimate.stats.keyless_count:
+        more += f"; {estimate.stats.keyless_count:,} without a key would be lost"
     return "compaction would save", f"{format_size(estimate.bytes_saved)} ({saved:.1f} %), {kept}{more}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,8 +37,34 @@ def test_the_history_for_programs_is_json_lines_with_the_summary_last() -> None:
     assert {row["topic"] for row in rows[:-1]} == {"audit"}
     assert rows[0]["what"] == "topic created"
     assert rows[-1]["type"] == "summary"
-    assert rows[-1]["events"]["unclean election"] == 4
-    assert answer("history", "--summary", "--json", SEGMENT).lines == [found.lines[-1]]
+    assert rows[-1]["events"]["unclean election"] == 2
+    assert answer("history", "--summary", "--json", "--topic", "audit", SEGMENT).lines == [found.lines[-1]]
+
+
+def test_the_summary_of_named_topics_counts_only_theirs() -> None:
+    def summary(*topics: str) -> dict[str, Any]:
+        options = [text for topic in topics for text in ("--topic", topic)]
+        (line,) = answer("history", "--summary", "--json", *options, SEGMENT).lines
+        row: dict[str, Any] = json.loads(line)
+        return row
+
+    everything, clicks, both = summary(), summary("clicks"), summary("clicks", "audit")
+    assert {each["topic"] for each in everything["partitions"]} > {"clicks", "audit"}
+    assert {each["topic"] for each in clicks["partitions"]} == {"clicks"}
+    assert clicks["partitions"] == [each for each in everything["partitions"] if each["topic"] == "clicks"]
+    assert (clicks["events"]["topic created"], both["events"]["topic created"]) == (1, 2)
+    kinds = [summary(topic)["events"].get("unclean election", 0) for topic in ("clicks", "audit")]
+    assert sum(kinds) == both["events"]["unclean election"] == everything["events"]["unclean election"]
+    assert "broker fenced" not in clicks["events"]
+    assert (clicks["brokers"], bool(everything["brokers"])) == ([], True)
+
+
+@pytest.mark.parametrize("options", [(), ("--summary",), ("--json",)])
+def test_a_topic_that_the_log_never_had_is_a_wrong_usage(options: tuple[str, ...]) -> None:
+    found = answer("history", "--topic", "nope", *options, SEGMENT)
+    assert found.status == 2
+    assert "the log has no topic 'nope'; it has had audit, " in found.err
+    assert found.lines == []
 
 
 def test_a_log_directory_and_a_lone_snapshot_of_any_name_are_found(tmp_path: Path) -> None:

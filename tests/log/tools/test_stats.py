@@ -7,14 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from broker.ids import Offset
+from broker.units import TimeMs
+from log import BatchSpec, Record, build_batch
 from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
+from log.compaction import SourceLog, estimate_compaction
 from log.record import ControlType, control_type
 from log.segments.file_names import LOG
 from log.tools.cardinality import EXACT_MAX, Cardinality
 from log.tools.sources import SourceFile, expand
 from log.tools.stats import SegmentStats, measure_segment
-from log.tools.stats_rows import segment_json, segment_rows
+from log.tools.stats_rows import compaction_json, compaction_row, segment_json, segment_rows
 from tests.log.samples import SAMPLES, write_sample
 
 
@@ -136,3 +140,24 @@ def test_merged_counters_know_what_both_know() -> None:
     second.take(low[1000:], high[1000:])
     first.merge(second)
     assert (first.count, second.count) == (3000, 2000)
+
+
+@pytest.mark.parametrize(
+    ("keys", "name", "text", "can_be"),
+    [
+        ((None, None), "compaction", "no keys: cannot be compacted", False),
+        ((b"a", b"a"), "compaction would save", ", 1 of 2 records stay", True),
+        ((b"a", None), "compaction would save", ", 1 of 2 records stay; 1 without a key would be lost", True),
+        ((), "compaction would save", "0 B (0.0 %), 0 of 0 records stay", True),
+    ],
+)
+def test_a_log_without_keys_cannot_be_compacted(
+    keys: tuple[bytes | None, ...], name: str, text: str, can_be: bool
+) -> None:
+    records = [Record(Offset(offset), TimeMs(0), key, b"v") for offset, key in enumerate(keys)]
+    data = build_batch(BatchSpec(), records) if records else b""
+    estimate = estimate_compaction([SourceLog(memoryview(data), "0.log")], now_ms=TimeMs(0))
+    found = compaction_row(estimate)
+    assert found[0] == name
+    assert found[1].endswith(text)
+    assert compaction_json(estimate)["canBeCompacted"] is can_be
