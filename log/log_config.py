@@ -30,7 +30,8 @@ from typing import Any, Final
 import attrs
 
 from broker.config import LONG_MAX, Settings
-from broker.errors import UsageError
+from broker.errors import UsageError, shorten
+from broker.releases import NEWEST, Release
 from broker.units import DAY_MS, GIB, HOUR_MS, MIB, MINUTE_MS, DurationMs, SizeBytes
 
 PRODUCER_COMPRESSION: Final = "producer"
@@ -39,12 +40,19 @@ PRODUCER_COMPRESSION: Final = "producer"
 LOG_APPEND_TIME: Final = "LogAppendTime"
 CREATE_TIME: Final = "CreateTime"
 
+INDEXES_EACH_BATCH_SINCE: Final = Release("3.9")
+"""Since 3.9.1 and 4.0.1, to be exact: a `Release` has no patch number, so 3.9.0 and 4.0.0 are told by the field."""
+
 _FORMAT_VERSIONS: Final = ((11, 2), (10, 1))  # Since 0.11 batches of magic 2 are written, since 0.10 magic 1.
 
 
 @attrs.frozen(kw_only=True)
 class LogConfig:
-    """Hold the settings of one log: sizes in bytes, durations in ms, retention -1 for no limit."""
+    """Hold the settings of one log: sizes in bytes, durations in ms, retention -1 for no limit.
+
+    `release` is the Kafka whose log this is, where releases write or answer differently. Up to 3.9.0, and in 4.0.0,
+    `indexes_whole_appends` holds: an append of several batches gets one index entry at most.
+    """
 
     segment_size_bytes: SizeBytes = attrs.field(default=SizeBytes(GIB))
     segment_ms: DurationMs = attrs.field(default=DurationMs(7 * DAY_MS))
@@ -71,6 +79,10 @@ class LogConfig:
     lz4_level: int = 9
     zstd_level: int = 3
     magic: int = 2
+    release: Release = NEWEST
+    indexes_whole_appends: bool = attrs.field(
+        default=attrs.Factory(lambda self: self.release < INDEXES_EACH_BATCH_SINCE, takes_self=True)
+    )
 
     @property
     def segment_ms_max(self) -> DurationMs:
@@ -88,20 +100,21 @@ class LogConfig:
         return cls.parse({name: settings[name] for name in settings if name in NAMES or name == "cleanup.policy"})
 
     @classmethod
-    def parse(cls, values: Mapping[str, Any]) -> LogConfig:
+    def parse(cls, values: Mapping[str, Any], release: Release = NEWEST) -> LogConfig:
         """Return the config of settings by Kafka's names; settings not named have Kafka's defaults.
 
-        Raises UsageError for a name that no log reads.
+        Raises UsageError for a name that no log reads, and for a value of another type than the setting's.
         """
-        fields: dict[str, Any] = {}
+        fields: dict[str, Any] = {"release": release}
         for name, value in values.items():
             if name == "cleanup.policy":
-                policies = value.split(",") if isinstance(value, str) else value
+                listed = value if isinstance(value, list | tuple | frozenset) else _typed(name, value, str, "a list")
+                policies = listed.split(",") if isinstance(listed, str) else listed
                 fields["compacts"], fields["deletes"] = "compact" in policies, "delete" in policies
             elif name == "message.format.version":
-                fields["magic"] = _magic_of(value)
+                fields["magic"] = _magic_of(_typed(name, value, str, "a version"))
             elif name in NAMES:
-                fields[NAMES[name]] = value
+                fields[NAMES[name]] = _checked(name, value)
             else:
                 raise UsageError(f"no log reads a setting {name!r}")
         return cls(**fields)
@@ -132,6 +145,25 @@ NAMES: Final[Mapping[str, str]] = {
     "compression.zstd.level": "zstd_level",
 }
 """Kafka's name of each field; `compacts` and `deletes` come from cleanup.policy."""
+
+
+_TEXTS: Final = frozenset({"message.timestamp.type", "compression.type"})
+_FRACTIONS: Final = frozenset({"min.cleanable.dirty.ratio"})
+
+
+def _checked(name: str, value: Any) -> Any:
+    """Return the value of a setting; raise UsageError if it has another type than the setting."""
+    if name in _TEXTS:
+        return _typed(name, value, str, "a name")
+    if name in _FRACTIONS:
+        return _typed(name, value, int | float, "a number")
+    return _typed(name, value, int, "a whole number")
+
+
+def _typed(name: str, value: Any, kind: Any, wanted: str) -> Any:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise UsageError(f"setting {name} is {shorten(repr(value))}; {wanted} is needed")
+    return value
 
 
 def _magic_of(version: str) -> int:

@@ -43,7 +43,7 @@ from log.batches.build_spec import BatchSpec, check_records, check_spec
 from log.codecs.compression import Codec, compress
 from log.codecs.crc import BytesLike, crc32c
 from log.codecs.varint import write_varint
-from log.record import NO_SEQUENCE, TIMESTAMP_TYPE_BIT, EndTransactionMarker, Record, TimestampType
+from log.record import NO_SEQUENCE, TIMESTAMP_TYPE_BIT, EndTransactionMarker, Record, TimestampType, int64
 
 # Named once, as in `log.batches.in_buffer`.
 _LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
@@ -67,7 +67,8 @@ def build_batch(spec: BatchSpec, records: Sequence[Record]) -> bytes:
     base_timestamp = records[0].timestamp if horizon is None else horizon
     payload = bytearray()
     for record in records:
-        append_record(payload, record, record.offset - spec.base_offset, record.timestamp - base_timestamp)
+        # Java's long wraps: between -1 and the largest time there is one millisecond too many for it.
+        append_record(payload, record, record.offset - spec.base_offset, int64(record.timestamp - base_timestamp))
     is_append_time = spec.timestamp_type is _LOG_APPEND_TIME
     last_offset = records[-1].offset if spec.last_offset is None else spec.last_offset
     header = BatchHeader(
@@ -131,7 +132,7 @@ def append_record(out: bytearray, record: Record, offset_delta: int, timestamp_d
     _write_bytes(body, record.value)
     write_varint(body, len(record.headers))
     for header in record.headers:
-        _write_bytes(body, header.name.encode())
+        _write_bytes(body, header.name.encode(errors="replace"))  # As Java: "?" for half a character.
         _write_bytes(body, header.value)
     write_varint(out, len(body))
     out += body

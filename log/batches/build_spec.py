@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from broker.errors import UsageError
-from broker.ids import INT32_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.ids import INT32_MAX, INT64_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from broker.values import value
 from log.batches.batch import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, RecordBatch
@@ -30,6 +30,12 @@ from log.record import NO_SEQUENCE, NO_TIMESTAMP, Record, TimestampType
 
 FIRST_OFFSET: Final = Offset(0)
 _NO_TIMESTAMP_TYPE: Final = TimestampType.NO_TIMESTAMP_TYPE  # Named once, as in `log.batches.in_buffer`.
+_HALVES: Final = (
+    *((name, 2**63) for name in ("base_offset", "log_append_time", "producer_id", "delete_horizon_ms", "last_offset")),
+    *((name, 2**31) for name in ("base_sequence", "partition_leader_epoch")),
+    ("producer_epoch", 2**15),
+)
+"""The numbers of a header, and half the count of values that each one's field can hold."""
 
 
 @value
@@ -78,6 +84,10 @@ def check_spec(spec: BatchSpec) -> None:
     """Raise UsageError for header fields that exclude each other."""
     if spec.magic not in (0, 1, 2):
         raise UsageError(f"magic is {spec.magic}; 0, 1 and 2 are known")
+    for name, half in _HALVES:
+        number = getattr(spec, name)
+        if number is not None and not -half <= number < half:
+            raise UsageError(f"{name} is {number}; allowed are {-half} to {half - 1}")
     if spec.magic > 0 and spec.timestamp_type is _NO_TIMESTAMP_TYPE:
         raise UsageError(f"magic {spec.magic} needs a timestamp type")
     if spec.magic < 2:
@@ -116,8 +126,9 @@ def check_records(spec: BatchSpec, records: Sequence[Record]) -> None:
                 "(Offsets must increase monotonically)."
             )
         previous = record.offset
-        if record.timestamp < NO_TIMESTAMP:
-            raise UsageError(f"Invalid negative timestamp {record.timestamp}")
+        if not NO_TIMESTAMP <= record.timestamp <= INT64_MAX:
+            is_negative = record.timestamp < NO_TIMESTAMP
+            raise UsageError(f"Invalid {'negative ' if is_negative else ''}timestamp {record.timestamp}")
         if record.headers and spec.magic < 2:
             raise UsageError(f"Magic v{spec.magic} does not support record headers")
     last = previous if spec.last_offset is None else spec.last_offset

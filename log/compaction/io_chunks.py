@@ -23,15 +23,15 @@ from typing import Final
 import attrs
 import numpy as np
 
+from broker.cluster import Int64Array
 from broker.ids import Offset
 from broker.units import KIB, MIB, SizeBytes
+from log.batches.batch_run import BatchRun
 from log.compaction.filter import FilteredBatches
-from log.record import TimestampOffset
 from log.segments.segment import Segment
 from log.storage.protocol import Buffer
 
 BUFFER_SIZE_BYTES: Final = SizeBytes(256 * KIB)  # Half of log.cleaner.io.buffer.size; the other half is for writing.
-NO_TIMESTAMP_OFFSET: Final = TimestampOffset(-1, -1)
 MESSAGE_SIZE_BYTES_MAX: Final = SizeBytes(MIB + 12)  # Kafka's message.max.bytes.
 
 
@@ -67,8 +67,9 @@ class Appender:
         self._is_begun = False
         self._pieces: list[Buffer] = []
         self._written_bytes = 0
+        self._last_offsets: list[Int64Array] = []
+        self._timestamps: list[Int64Array] = []
         self._max_offset = -1
-        self._max_timestamp = NO_TIMESTAMP_OFFSET
 
     def feed(self, batches: FilteredBatches) -> None:
         """Take the next retained batches of the old segment, and append each full portion."""
@@ -100,22 +101,25 @@ class Appender:
         """Add rows to the portion."""
         self._pieces.extend(batches.pieces[row:row_end])
         self._max_offset = max(self._max_offset, int(batches.max_offset[row:row_end].max()))
-        latest = row + int(batches.max_timestamp[row:row_end].argmax())  # The first of several.
-        if batches.max_timestamp[latest] > self._max_timestamp.timestamp:
-            offset = int(batches.timestamp_offset[latest])
-            self._max_timestamp = TimestampOffset(int(batches.max_timestamp[latest]), offset)
+        self._last_offsets.append(batches.timestamp_offset[row:row_end])
+        self._timestamps.append(batches.max_timestamp[row:row_end])
         self._end_position = int(batches.end_position[row_end - 1])
         self._is_begun = True
 
     def _append(self, next_position: int) -> None:
         """Write the portion, if any of it is left, and begin the next one at `next_position` of the old segment."""
         if self._written_bytes:
-            self._destination.append(
-                b"".join(self._pieces), last_offset=Offset(self._max_offset), max_timestamp=self._max_timestamp
+            run = BatchRun(
+                memoryview(b"".join(self._pieces)),
+                np.cumsum([len(piece) for piece in self._pieces]),
+                np.concatenate(self._last_offsets),
+                np.concatenate(self._timestamps),
             )
+            self._destination.append_set(run, last_offset=Offset(self._max_offset))
         self._position = self._end_position = next_position
         self._is_begun = False
         self._pieces = []
         self._written_bytes = 0
+        self._last_offsets = []
+        self._timestamps = []
         self._max_offset = -1
-        self._max_timestamp = NO_TIMESTAMP_OFFSET

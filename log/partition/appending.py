@@ -149,7 +149,12 @@ class Appending:
                 log_start_offset=self._log.log_start_offset,
                 is_duplicate=True,
             )
-        segment.append(records.data, last_offset=records.last_offset, max_timestamp=records.max_timestamp)
+        segment.append(
+            records.data,
+            last_offset=records.last_offset,
+            max_timestamp=records.max_timestamp,
+            batches=records.batches,
+        )
         settle(segment, self._log.producers, analysis)
         self._ends_at(Offset(records.last_offset + 1), now_ms)
         return self._append_info(records, now_ms)

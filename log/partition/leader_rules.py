@@ -34,7 +34,7 @@ from log.errors import InvalidAppendError, RecordValidationError, UnsupportedFor
 from log.log_config import PRODUCER_COMPRESSION, LogConfig
 from log.partition.record_set import RecordSet
 from log.producers.append import AppendOrigin
-from log.record import NO_TIMESTAMP, TimestampType
+from log.record import NO_TIMESTAMP, TimestampType, int64
 
 COLUMNS_FROM_COUNT: Final = 16
 """From so many records on a batch is read as columns; below, starting that costs more than it saves."""
@@ -148,7 +148,7 @@ def _check_timestamps(batch: RecordBatch, timestamps: Sequence[int], append: Lea
     wrong = tuple(
         index
         for index, timestamp in enumerate(timestamps)
-        if (is_late_type if stamps or timestamp == NO_TIMESTAMP else not low <= timestamp <= high)
+        if (is_late_type if stamps or timestamp == NO_TIMESTAMP else _is_out_of_range(timestamp, append))
     )
     if wrong:
         raise RecordValidationError(
@@ -157,3 +157,10 @@ def _check_timestamps(batch: RecordBatch, timestamps: Sequence[int], append: Lea
             record_indexes=wrong,
             has_invalid_timestamp=True,
         )
+
+
+def _is_out_of_range(timestamp: int, append: LeaderAppend) -> bool:
+    """Return whether a record's time is too far from the leader's clock; the difference wraps as Java's long."""
+    late_ms = int64(append.now_ms - timestamp)
+    config = append.config
+    return late_ms > config.timestamp_before_max_ms or int64(-late_ms) > config.timestamp_after_max_ms

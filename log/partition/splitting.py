@@ -82,5 +82,6 @@ def _append_chunk(segment: Segment, source: Segment, position: int, capacity_byt
         size_bytes += batch.size_bytes
     if chunk:
         data = source.records.view()[position : position + size_bytes]
-        segment.append(data, last_offset=chunk[-1].last_offset, max_timestamp=largest_timestamp(chunk))
+        largest = largest_timestamp(chunk)
+        segment.append(data, last_offset=chunk[-1].last_offset, max_timestamp=largest, batches=chunk)
     return size_bytes

@@ -9,27 +9,29 @@ Goals, most important first:
 
 Constraints:
 - Offsets lie at most 2^31 - 1 above the base offset, or an index could not hold them.
-- An index entry is written per append (a set of batches), never for the first one: when more than
-  index.interval.bytes were appended since the last entry. It points to where the append begins and holds the last
-  offset of the whole set. The time index gets the largest timestamp so far with it, if that has grown.
+- An index entry is written per batch, never for the first one: when more than index.interval.bytes were appended since
+  the last entry. It points to the batch and holds its last offset. The time index gets the largest timestamp so far
+  with it, if that has grown.
+- Up to Kafka 3.9.0 (and in 4.0.0) an append of several batches had one entry at most, to where the append begins, with
+  the last offset of all of them: `indexes_whole_appends` of the log's config.
 - A refusal by an index comes after the bytes are written, as in Kafka; the log rolls before that.
 
 How: `log.segments.segment_files` names and opens the files; what is searched is in `log.segments.search`, what
 rebuilds the indexes in `log.partition.segment_recovery`. The largest timestamp and the first append's are kept beside
 the files and read back from them when a segment is opened. `append_run` takes many batches at once, each of which
-counts as an append.
+counts as an append; `append_set` takes as many as one append.
 
 Example: with an interval of 256 bytes and appends of 100, every fourth append has an entry: before it 300 are
 counted.
 
 Left out: more than one writer.
 
-Source: org.apache.kafka.storage.internals.log.LogSegment, trunk 1eb7644 (2024-10).
+Source: org.apache.kafka.storage.internals.log.LogSegment.append, 4.3.1; 3.8.1 for one entry an append.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -70,6 +72,7 @@ class Segment(SegmentFiles):
     __slots__ = (
         "_bytes_since_index_entry",
         "_first_timestamp_ms",
+        "_indexes_each_batch",
         "_max_timestamp",
         "created_ms",
         "index_interval_bytes",
@@ -84,6 +87,7 @@ class Segment(SegmentFiles):
         self.created_ms = now_ms
         self.jitter_ms = jitter_ms
         self.index_interval_bytes = config.index_interval_bytes
+        self._indexes_each_batch = not config.indexes_whole_appends
         self._bytes_since_index_entry = 0
         self._max_timestamp: TimestampOffset | None = None  # Read from the time index when it is first asked for.
         self._first_timestamp_ms: TimeMs | None = None
@@ -167,20 +171,66 @@ class Segment(SegmentFiles):
         next_offset = self.read_next_offset()
         return next_offset > self.base_offset and not fits_relative(self.base_offset, Offset(next_offset - 1))
 
-    def append(self, data: Buffer, *, last_offset: Offset, max_timestamp: TimestampOffset) -> None:
-        """Append a set of batches with the given last offset and largest timestamp.
+    def append(
+        self,
+        data: Buffer,
+        *,
+        last_offset: Offset,
+        max_timestamp: TimestampOffset,
+        batches: Sequence[RecordBatch] | None = None,
+    ) -> None:
+        """Append a set of batches with the given last offset and largest timestamp; `batches` None is one batch.
 
         Raises SegmentOffsetOverflowError, and then nothing is written.
         """
         size_bytes = len(data)
         if size_bytes == 0:
             return
+        position = self._write(data, last_offset)
+        if batches is not None and len(batches) > 1 and self._indexes_each_batch:
+            for batch in batches:
+                self._count_in(
+                    position,
+                    batch.size_bytes,
+                    batch.last_offset,
+                    TimestampOffset(batch.max_timestamp, batch.last_offset),
+                )
+                position += batch.size_bytes
+        else:
+            self._count_in(position, size_bytes, last_offset, max_timestamp)
+
+    def append_set(self, run: BatchRun, *, last_offset: Offset) -> None:
+        """Append many batches as one append, whose last offset `last_offset` must fit.
+
+        Raises SegmentOffsetOverflowError, and then nothing is written.
+        """
+        if not self._indexes_each_batch:
+            self.append(run.data, last_offset=last_offset, max_timestamp=run.largest_timestamp)
+            return
+        position = self._write(run.data, last_offset)
+        if len(run) <= self.entry_room and bool((np.diff(run.last_offsets) > 0).all()):
+            if position == 0:
+                self._first_timestamp_ms = TimeMs(int(run.max_timestamps[0]))
+            self._bytes_since_index_entry = self.index_run(run, position, self._bytes_since_index_entry)
+            return
+        # An index may refuse one of the batches: those before have their entries then.
+        start = 0
+        columns = (run.ends.tolist(), run.last_offsets.tolist(), run.max_timestamps.tolist())
+        for end, batch_last, timestamp in zip(*columns, strict=True):
+            self._count_in(position + start, end - start, Offset(batch_last), TimestampOffset(timestamp, batch_last))
+            start = end
+
+    def _write(self, data: Buffer, last_offset: Offset) -> int:
+        """Write the bytes of an append and return their position; raise SegmentOffsetOverflowError before that."""
         if not 0 <= last_offset - self.base_offset <= RELATIVE_OFFSET_MAX:  # `fits_relative`, without the call.
             raise SegmentOffsetOverflowError(self.base_offset, last_offset)
         records = self.records
-        if records.size_bytes > SEGMENT_SIZE_BYTES_MAX - size_bytes:
-            raise IllegalArgumentError(f"{size_bytes} bytes are too many for {self!r}")
-        position = records.append(data)
+        if records.size_bytes > SEGMENT_SIZE_BYTES_MAX - len(data):
+            raise IllegalArgumentError(f"{len(data)} bytes are too many for {self!r}")
+        return records.append(data)
+
+    def _count_in(self, position: int, size_bytes: int, last_offset: Offset, max_timestamp: TimestampOffset) -> None:
+        """Keep the largest timestamp of what stands at `position`, and add its index entry if one falls due."""
         if position == 0:
             self._first_timestamp_ms = TimeMs(max_timestamp.timestamp)
         largest = self._max_timestamp

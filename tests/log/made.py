@@ -85,7 +85,8 @@ def put(target: Segment, *sets: bytes) -> None:
     """Append sets of batches that have their offsets."""
     for data in sets:
         batches = tuple(batches_in(data))
-        target.append(data, last_offset=batches[-1].last_offset, max_timestamp=largest_timestamp(batches))
+        largest = largest_timestamp(batches)
+        target.append(data, last_offset=batches[-1].last_offset, max_timestamp=largest, batches=batches)
 
 
 def values(log: PartitionLog) -> list[tuple[int, bytes | None]]:

@@ -35,3 +35,22 @@ def test_a_setting_that_no_log_reads_is_refused() -> None:
 
 def test_every_name_has_a_field_of_its_own() -> None:
     assert len(set(NAMES.values())) == len(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("segment.bytes", "700", "a whole number"),
+        ("retention.ms", 1.5, "a whole number"),
+        ("flush.messages", None, "a whole number"),
+        ("segment.ms", True, "a whole number"),
+        ("min.cleanable.dirty.ratio", "0.5", "a number"),
+        ("compression.type", 4, "a name"),
+        ("message.format.version", 2, "a version"),
+        ("cleanup.policy", 7, "a list"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_by_name(name: str, value: object, wanted: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        LogConfig.parse({name: value})
+    assert str(caught.value) == f"setting {name} is {value!r}; {wanted} is needed"

@@ -19,7 +19,6 @@ from log.batches.in_buffer import batches_in
 from log.files.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint, write_offset_checkpoint
 from log.files.directory_lock import LOCK_FILE
 from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
-from log.log_config import LogConfig
 from log.log_dir import LogDir, LogDirOptions
 from log.partition.partition_log import PartitionLog
 from log.segments.file_names import LOG
@@ -27,6 +26,7 @@ from log.storage import MemoryStorage
 from log.storage.image import image_of
 from tests.golden.log.cases import Json
 from tests.golden.log.inputs import storage_of
+from tests.golden.log.settings import config_of
 from tests.golden.log.states import state_json
 from tests.golden.runners import MalformedCaseError, compare
 
@@ -39,7 +39,7 @@ def run(case: Mapping[str, Json], folder: Path) -> str | None:
     """Return the first difference, or None."""
     clock = ManualClock(_now_ms(case))
     clean = storage_of(folder / "clean-shutdown", clock)
-    options = LogDirOptions(config=LogConfig.parse(case["config"]))
+    options = LogDirOptions(config=config_of(case))
     made = _made_anew(case, clean, options, clock)
     difference = compare(_states(made), _expected_states(case["stateBeforeShutdown"]), "stateBeforeShutdown")
     if difference is not None:

@@ -10,7 +10,6 @@ from broker.clock import ManualClock
 from broker.errors import CorruptDataError, RefusedError
 from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
-from log.log_config import LogConfig
 from log.partition.appending import AppendInfo
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
@@ -20,13 +19,12 @@ from tests.golden.log import cleaning
 from tests.golden.log.cases import Json
 from tests.golden.log.compressors import Compressor, kafkas_compressors
 from tests.golden.log.inputs import batch_bytes
+from tests.golden.log.settings import config_of
 from tests.golden.log.states import file_contents, file_names, files_json, found_json, listed, state_json
 from tests.golden.runners import MalformedCaseError, compare
 
 DIRECTORY: Final = "topic-0"
 CASES_WITH_FILE_TIMES: Final = "compact-v1"
-DEFAULTS_BEFORE_4_0: Final = {"message.timestamp.after.max.ms": 2**63 - 1}
-"""The Kafka that printed the cases is some weeks older than the one that bounded how far ahead a record may be."""
 MACHINE_TIME_MS: Final = TimeMs(1_900_000_000_000)
 
 
@@ -39,7 +37,7 @@ class Program:
         # cleaner goes by them, the case's program had set them.
         goes_by_files = str(case.get("case")).startswith(CASES_WITH_FILE_TIMES)
         self.storage = MemoryStorage(self.clock if goes_by_files else ManualClock(MACHINE_TIME_MS))
-        self.config = LogConfig.parse({**DEFAULTS_BEFORE_4_0, **case["config"]})
+        self.config = config_of(case)
         self.topic_id: str | None = case.get("topicId")
         self.log = self.open(LastShutdown())
 

@@ -25,6 +25,7 @@ from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.storage import DiskImage, MemoryStorage
 from tests.golden.log.cases import Json
+from tests.golden.log.settings import config_of
 from tests.golden.log.states import file_contents, file_names, state_json
 from tests.golden.runners import MalformedCaseError, compare
 
@@ -170,7 +171,7 @@ def run(case: Mapping[str, Json], folder: Path) -> str | None:
     closed = Closed(
         {path.name: path.read_bytes() for path in sorted((folder / DIRECTORY).iterdir())}, case["logEndOffset"]
     )
-    config = LogConfig.parse(case["config"])
+    config = config_of(case)
     last_log = case["lastLog"]
     for size, expected in case["cuts"]:
         files = {**closed.files, last_log: closed.files[last_log][:size]}

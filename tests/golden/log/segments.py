@@ -10,7 +10,6 @@ from broker.errors import CorruptDataError, RefusedError
 from broker.ids import Offset
 from broker.units import TimeMs
 from log.batches.in_buffer import batches_in
-from log.log_config import LogConfig
 from log.segments.search import largest_timestamp
 from log.segments.segment import Segment
 from log.segments.segment_files import SegmentPlace
@@ -18,6 +17,7 @@ from log.storage import MemoryStorage
 from tests.golden.log.cases import Json
 from tests.golden.log.compressors import kafkas_compressors
 from tests.golden.log.inputs import batch_bytes
+from tests.golden.log.settings import config_of
 from tests.golden.log.states import file_contents, files_json, listed
 from tests.golden.runners import compare
 
@@ -30,7 +30,7 @@ def run(case: Mapping[str, Json], folder: Path) -> str | None:
     storage = MemoryStorage(clock)
     storage.make_directory(DIRECTORY)
     place = SegmentPlace(storage, DIRECTORY, Offset(case["baseOffset"]))
-    config = LogConfig.parse(case["config"])
+    config = config_of(case)
     segment = Segment(place, config, now_ms=clock.now_ms())
     with kafkas_compressors(folder):
         trace = [appended(segment, b"".join(map(batch_bytes, batches))) for batches in case["input"]["appends"]]
@@ -66,7 +66,7 @@ def appended(segment: Segment, data: bytes) -> Json:
     }
     result = {}
     try:
-        segment.append(data, last_offset=batches[-1].last_offset, max_timestamp=largest)
+        segment.append(data, last_offset=batches[-1].last_offset, max_timestamp=largest, batches=batches)
     except (RefusedError, CorruptDataError) as refusal:
         result["exception"] = str(getattr(refusal, "kafka_class", refusal)).rpartition(".")[2]
     counts = {

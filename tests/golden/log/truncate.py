@@ -13,6 +13,7 @@ from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
 from tests.golden.log.cases import Json
 from tests.golden.log.inputs import storage_of
+from tests.golden.log.settings import config_of
 from tests.golden.log.states import file_names, state_json
 from tests.golden.runners import compare
 
@@ -24,7 +25,7 @@ OPENED_MS: Final = TimeMs(1_700_001_000_000)
 def run(case: Mapping[str, Json], folder: Path) -> str | None:
     """Return where the state or the files after one of the cuts first differ."""
     for expected in case["results"]:
-        answer = truncated(LogConfig.parse(case["config"]), folder, Offset(expected["offset"]))
+        answer = truncated(config_of(case), folder, Offset(expected["offset"]))
         difference = compare(answer, expected, f"offset {expected['offset']}")
         if difference is not None:
             return difference

@@ -394,3 +394,54 @@ def test_a_torn_batch_ends_the_iteration_in_silence(codec: Codec, cut: int) -> N
     assert list(batches_in(data[:-cut])) == []
     with pytest.raises(CorruptDataError):
         only(data[:8] + (len(data) - 12 - cut).to_bytes(4, "big") + data[12:-cut]).ensure_valid()
+
+
+LARGEST_TIME = TimeMs(2**63 - 1)
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+@pytest.mark.parametrize("times", [(-1, LARGEST_TIME), (LARGEST_TIME, -1), (0, LARGEST_TIME), (LARGEST_TIME, 0)])
+def test_a_time_delta_beyond_java_s_long_wraps_and_is_read_back(codec: Codec, times: tuple[TimeMs, TimeMs]) -> None:
+    records = [Record(Offset(row), time, b"k", b"v") for row, time in enumerate(times)]
+    batch = only(build_batch(BatchSpec(codec=codec), records))
+    assert [record.timestamp for record in batch.records()] == list(times)
+    assert batch.columns().timestamp.tolist() == list(times)
+    assert batch.max_timestamp == LARGEST_TIME
+    rebuilt = only(rebuild(batch, np.array([True, True]), delete_horizon_ms=TimeMs(3)))
+    assert [record.timestamp for record in rebuilt.records()] == list(times)
+
+
+def test_the_bytes_of_a_time_delta_that_wraps_are_kafka_s() -> None:
+    """2^63 - 1 less -1 is 2^63, in a long -2^63: a varlong of ten bytes, nine of them ff, as Kafka 4.3.1 writes it."""
+    times = (TimeMs(-1), LARGEST_TIME)
+    built = build_batch(BatchSpec(), [Record(Offset(row), time, b"k", b"v") for row, time in enumerate(times)])
+    assert built[70:].hex() == "2200" + "ff" * 9 + "01" + "02" + "026b" + "0276" + "00"
+
+
+@pytest.mark.parametrize(
+    ("field", "number", "allowed"),
+    [
+        ("base_offset", 2**63, "-9223372036854775808 to 9223372036854775807"),
+        ("delete_horizon_ms", 2**63, "-9223372036854775808 to 9223372036854775807"),
+        ("base_sequence", 2**31, "-2147483648 to 2147483647"),
+        ("partition_leader_epoch", -(2**31) - 1, "-2147483648 to 2147483647"),
+        ("producer_epoch", 2**15, "-32768 to 32767"),
+    ],
+)
+def test_a_number_that_its_field_cannot_hold_is_refused(field: str, number: int, allowed: str) -> None:
+    spec = attrs.evolve(BatchSpec(producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0), base_sequence=0))
+    with pytest.raises(UsageError) as caught:
+        build_batch(attrs.evolve(spec, **{field: number}), RECORDS)
+    assert str(caught.value) == f"{field} is {number}; allowed are {allowed}"
+
+
+def test_half_a_character_in_a_header_name_is_written_as_java_writes_it() -> None:
+    record = Record(Offset(0), TimeMs(0), None, None, (Header("a\ud800b", None),))
+    (read,) = only(build_batch(BatchSpec(), [record])).records()
+    assert read.headers[0].name == "a?b"
+
+
+@pytest.mark.parametrize("time", [2**63, -2])
+def test_a_time_that_java_s_long_cannot_hold_is_refused(time: int) -> None:
+    with pytest.raises(UsageError, match=str(time)):
+        build_batch(BatchSpec(), [Record(Offset(0), TimeMs(time), None, None)])

@@ -153,3 +153,14 @@ def test_columns_that_cannot_be_written_are_refused(
     with pytest.raises(UsageError) as refusal:
         build_batches(spec, records, per_batch)
     assert str(refusal.value) == what
+
+
+def test_time_deltas_beyond_java_s_long_wrap_in_both_encoders() -> None:
+    records = [Record(Offset(7 + row), TimeMs((-1, 2**63 - 1, 0)[row % 3]), b"k", b"v") for row in range(9)]
+    spec = BatchSpec(Offset(7))
+    made = bytes(build_batches(spec, columns_of(records), 3))
+    one_by_one = [
+        build_batch(attrs.evolve(spec, base_offset=Offset(7 + start)), records[start : start + 3])
+        for start in (0, 3, 6)
+    ]
+    assert made == b"".join(one_by_one)

@@ -136,3 +136,13 @@ def test_a_marker_is_not_compressed_whatever_the_log_is() -> None:
     log.append_as_leader(marker, leader_epoch=EPOCH, now_ms=NOW, origin=AppendOrigin.COORDINATOR)
     (stored,) = log.active_segment.batches()
     assert (stored.codec, stored.is_control, stored.base_offset) == (Codec.NONE, True, 0)
+
+
+def test_a_leader_that_compresses_keeps_times_that_are_a_long_apart() -> None:
+    log = opened(settings=config(compression_type="gzip", message_timestamp_after_max_ms=2**63 - 1))
+    times = (TimeMs(-1), TimeMs(2**63 - 1))
+    records = [Record(Offset(row), time, b"k", b"v") for row, time in enumerate(times)]
+    log.append_as_leader(build_batch(BatchSpec(), records), leader_epoch=EPOCH, now_ms=NOW)
+    (stored,) = log.segments[-1].batches()
+    assert stored.codec is Codec.GZIP
+    assert [record.timestamp for record in stored.records()] == list(times)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.ids import Offset
+from broker.releases import Release
 from log.batches.batch import RecordBatch
+from log.batches.batch_run import BatchRun
+from log.batches.in_buffer import batches_in
 from log.errors import CorruptBatchError, IllegalArgumentError, SegmentOffsetOverflowError
 from log.log_config import LogConfig
 from log.record import TimestampOffset
@@ -43,11 +47,54 @@ def test_an_entry_is_written_when_more_than_the_interval_was_appended_since_the_
     assert list(zip(entries.offsets.tolist(), entries.positions.tolist(), strict=True)) == [(3, 300)]
 
 
-def test_an_entry_stands_for_the_whole_set_of_batches() -> None:
+def offset_entries(made: Segment) -> list[tuple[int, int]]:
+    entries = made.offset_index.entries()
+    return list(zip(entries.offsets.tolist(), entries.positions.tolist(), strict=True))
+
+
+def test_each_batch_of_an_append_may_have_an_entry() -> None:
     made = segment(config(index_interval_bytes=0))
     put(made, batch(), batch(2, base_offset=1) + batch(3, base_offset=3))
-    assert made.offset_index.lookup(10**6).offset == 5
-    assert made.offset_index.lookup(10**6).position == len(batch())
+    second = len(batch())
+    assert offset_entries(made) == [(2, second), (5, second + len(batch(2)))]
+
+
+def test_up_to_kafka_3_9_0_an_entry_stands_for_the_whole_append() -> None:
+    settings = attrs.evolve(config(index_interval_bytes=0), indexes_whole_appends=True)
+    made = segment(settings)
+    put(made, batch(), batch(2, base_offset=1) + batch(3, base_offset=3))
+    assert offset_entries(made) == [(5, len(batch()))]
+    assert LogConfig(release=Release("3.8")).indexes_whole_appends
+    assert not LogConfig(release=Release("3.9")).indexes_whole_appends
+    assert not LogConfig().indexes_whole_appends
+
+
+@pytest.mark.parametrize("interval", [0, 60, 100, 150, 4096])
+@pytest.mark.parametrize("room_bytes", [24, 36, 10_000])
+def test_an_append_of_many_batches_leaves_the_indexes_of_appends_of_one(interval: int, room_bytes: int) -> None:
+    """The plain way, the compiled way, and batch by batch; the indexes may refuse one of the batches."""
+    sets = [batch(1 + size % 3, base_offset=3 * size, timestamp=NOW + size * 7 % 5) for size in range(12)]
+    found = []
+    for way in ("one by one", "at once", "as columns"):
+        made = segment(config(index_interval_bytes=interval, segment_index_bytes=room_bytes))
+        refusal = None
+        try:
+            if way == "as columns":
+                batches = tuple(batches_in(b"".join(sets)))
+                run = BatchRun(
+                    memoryview(b"".join(sets)),
+                    np.array([each.end_position for each in batches]),
+                    np.array([each.last_offset for each in batches]),
+                    np.array([each.max_timestamp for each in batches]),
+                )
+                made.append_set(run, last_offset=batches[-1].last_offset)
+            else:
+                put(made, *(sets if way == "one by one" else (b"".join(sets),)))
+        except IllegalArgumentError as error:
+            refusal = str(error)
+        times = made.time_index.entries()
+        found.append((offset_entries(made), times.timestamps.tolist(), made.max_timestamp, refusal))
+    assert found[0] == found[1] == found[2]
 
 
 def test_the_largest_time_belongs_to_the_first_batch_that_has_it() -> None:
