@@ -34,6 +34,7 @@ import re
 import sys
 import tempfile
 import threading
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -279,6 +280,14 @@ def _start(jvm: Jvm, folder: Path, app_name: str, master: str, options: Mapping[
     return spark
 
 
+@contextlib.contextmanager
+def _no_warning_of_the_end() -> Iterator[None]:
+    """Keep pyspark from warning of a JVM that is gone when it stops; an interrupt kills one that hangs."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process", RuntimeWarning)
+        yield
+
+
 def _first_line(error: Exception) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
@@ -330,7 +339,7 @@ def _stop(jvm: Jvm, spark: SparkSession | None) -> None:
     started = spark or SparkContext._active_spark_context
     gateway: Any = SparkContext._gateway
     # A JVM that died cannot be asked to stop; what is left to do is on this side.
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(Exception), _no_warning_of_the_end():
         if started is not None:
             started.stop()
     with contextlib.suppress(Exception):

@@ -94,6 +94,36 @@ def test_where_neither_output_can_be_written_the_status_says_so() -> None:
         assert subprocess.run(words, cwd=ROOT, stdout=full, stderr=full, check=False).returncode == EXIT_USAGE
 
 
+@pytest.mark.parametrize(
+    ("work", "status", "said"),
+    [
+        ("pass", EXIT_USAGE, "No space left on device"),
+        ("raise UsageError('this is wrong')", EXIT_USAGE, "this is wrong"),
+        ("raise KeyboardInterrupt", EXIT_INTERRUPTED, "interrupted"),
+    ],
+)
+def test_what_a_full_disk_did_not_take_is_not_tried_again_at_the_end(work: str, status: int, said: str) -> None:
+    program = f"""
+import click, sys
+from broker.cli import run
+from broker.errors import UsageError
+
+@click.command()
+def talk():
+    sys.stdout.write("words")
+    {work}
+
+sys.exit(run(talk, "talk", []))
+"""
+    # With unbuffered output nothing would be left for the interpreter to write at its end.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-c", program], cwd=ROOT, env=environment, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (ended.returncode, ended.stderr.decode()) == (status, f"talk: {said}\n")
+
+
 @pytest.mark.parametrize("text", ["nan", "NaN", "-nan", "inf", "0"])
 def test_a_number_that_no_bound_holds_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     @click.command()

@@ -110,7 +110,5 @@ def test_spark_leaves_nothing_behind(moment: str, number: int, status: int, word
     finally:
         process.kill()
     said_at_last = [line for line in said.splitlines() if not line.startswith(("Starting Spark", "Placing"))]
-    if number == signal.SIGTERM:  # Threads of pyspark may still say that their JVM is gone; the last line is ours.
-        said_at_last = said_at_last[-1:]
     assert (process.returncode, said_at_last) == (status, [f"brokerside: {word}"])
     assert (processes_of(temporary), list(temporary.iterdir())) == ([], [])

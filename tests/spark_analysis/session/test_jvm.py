@@ -74,7 +74,22 @@ mv "$_PYSPARK_DRIVER_CONN_INFO_PATH.part" "$_PYSPARK_DRIVER_CONN_INFO_PATH"; exe
     assert jvm._process.returncode == -9
 
 
-def test_ending_and_killing_what_never_started_is_nothing() -> None:
+def test_ending_what_never_started_is_nothing(tmp_path: Path) -> None:
+    jvm = Jvm()
+    jvm.end()
+    assert (jvm._process, jvm.was_killed) == (None, False)
+    script = r"""printf '\000\000\000\007\000\000\000\003abc' > "$_PYSPARK_DRIVER_CONN_INFO_PATH.part"
+mv "$_PYSPARK_DRIVER_CONN_INFO_PATH.part" "$_PYSPARK_DRIVER_CONN_INFO_PATH"; cat"""
+    assert jvm.start(fake_spark(tmp_path / "spark", script), {}, tmp_path)["PYSPARK_GATEWAY_PORT"] == "7"
+    jvm.end()
+    assert jvm._process is not None
+    assert jvm._process.returncode == 0
+
+
+def test_killing_what_never_started_is_remembered_and_no_process_is_signalled(monkeypatch: pytest.MonkeyPatch) -> None:
+    signalled: list[tuple[int, int]] = []
+    monkeypatch.setattr("os.killpg", lambda group, number: signalled.append((group, number)))
     jvm = Jvm()
     jvm.kill()
     jvm.end()
+    assert (jvm._process, jvm.was_killed, signalled) == (None, True, [])

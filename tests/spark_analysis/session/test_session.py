@@ -264,6 +264,25 @@ except KeyboardInterrupt:
     wait_until(lambda: is_gone(process.pid))
 
 
+@pytest.mark.spark
+def test_an_interrupt_whose_jvm_was_killed_says_nothing(tmp_path: Path) -> None:
+    # After a Python function has run, the JVM is connected to pyspark's server of accumulators.
+    program = """
+import gc, os, signal
+from spark_analysis.session.jvm import Jvm
+from spark_analysis.session.spark_session import spark_session
+try:
+    with spark_session(app_name="test", master="local[1]", options={"spark.driver.memory": "1g"}) as spark:
+        assert spark.sparkContext.parallelize(range(4), 2).map(abs).sum() == 6
+        next(each for each in gc.get_objects() if isinstance(each, Jvm)).kill()
+        os.kill(os.getpid(), signal.SIGINT)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+    ended = run(program, folder=tmp_path / "work")
+    assert (ended.returncode, ended.stderr) == (130, "")
+
+
 def is_gone(group: int) -> bool:
     """Whether no process of the group is left."""
     try:
