@@ -10,7 +10,9 @@
     values          Make frozen values that are created by the million.
     compiled        Compile a loop over arrays with numba on its first call.
     printable       Escape text from outside before it reaches a terminal.
+    wording         Format a count with its noun, and find the name nearest to an unknown one.
     cli             Run a command with escaped output, one-line errors and exit statuses.
+    cli_options     Define the options that several commands share.
     error_codes     List Kafka's error codes by name and number.
     drawing/        Draw SVG charts and HTML pages with one writer of markup and one palette.
     machines        Write a state machine as a table of (state, input).

@@ -24,11 +24,13 @@ from broker.cluster import BrokerView, ClusterView
 from broker.entropy import JavaRandom
 from broker.errors import InputError, UsageError
 from broker.ids import BrokerId, broker_id
+from broker.wording import counted
 from placement.balance.constraints import check
 from placement.formats.racks import read_racks
 from placement.formats.read import read_dump
 from placement.formats.reassign import write_reassignment
 from placement.placers.classic import ClassicPlacer, grow_topic
+from placement.placers.create_topic import check_create_topic
 from placement.placers.manual import parse_replica_assignment, validate_manual_assignment
 from placement.placers.registry import load_placer
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate
@@ -103,11 +105,19 @@ def parse_topic(text: str, *, partition_count: int | None, replication_factor: i
 def place_topics(
     topics: Sequence[TopicRequest], brokers: Sequence[BrokerView], placer: ReplicaPlacer, seed: int
 ) -> Assignment:
-    """Return the assignments of the topics, placed in turn with one random generator."""
+    """Return the assignments of the topics, placed in turn with one random generator.
+
+    Raises what `check_create_topic` raises; the classic placer, which is older, checks the numbers itself.
+    """
     entropy = JavaRandom(seed)
-    return concatenate(
-        Assignment.of_topic(topic.name, placer.place(topic.spec(), brokers, entropy)) for topic in topics
-    )
+
+    def placed(topic: TopicRequest) -> Assignment:
+        spec = topic.spec()
+        if not isinstance(placer, ClassicPlacer):
+            check_create_topic(spec)
+        return Assignment.of_topic(topic.name, placer.place(spec, brokers, entropy))
+
+    return concatenate(placed(topic) for topic in topics)
 
 
 def _read_view(path: Path) -> ClusterView:
@@ -151,7 +161,7 @@ def grown(
     if isinstance(placer, ClassicPlacer):
         matrix = grow_topic(topic.name, existing, topic.partition_count, brokers)
     elif topic.partition_count <= count:
-        raise UsageError(f"topic {topic.name!r} has {count} partitions; growing it needs more than that")
+        raise UsageError(f"topic {topic.name!r} has {counted(count, 'partition')}; growing it needs more than that")
     else:
         factor = int((existing[0] >= 0).sum())
         matrix = placer.place(PlacementSpec(count, topic.partition_count - count, factor), brokers, JavaRandom(seed))
@@ -169,6 +179,7 @@ def _assignment(options: AssignOptions, brokers: Sequence[BrokerView]) -> Assign
         parse_topic(text, partition_count=options.partitions, replication_factor=options.replication_factor)
         for text in topics
     ]
+    _refuse_twice([topic.name for topic in asked])
     placer = load_placer(options.placer_name)
     if options.start_index is not None:
         if not isinstance(placer, ClassicPlacer):
@@ -178,6 +189,12 @@ def _assignment(options: AssignOptions, brokers: Sequence[BrokerView]) -> Assign
         return place_topics(asked, brokers, placer, options.seed)
     now = _read_view(options.grow)
     return concatenate(grown(topic, now, brokers, placer, options.seed) for topic in asked)
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise UsageError(f"topic {name!r} is named twice; a reassignment holds each partition once")
 
 
 def table_lines(assignment: Assignment, brokers: Iterable[BrokerView]) -> Iterator[str]:
@@ -250,7 +267,7 @@ def assign(options: AssignOptions) -> int:
     """Print where Kafka would place TOPICs, in the order given, as one controller would.
 
     \b
-    brokerside assign orders:12:3 audit:6:3 --brokers 0-5 --racks racks.csv --seed 7
+    brokerside assign orders:12:3 audit:6:3 --brokers 0-5 --racks racks.csv
     brokerside assign orders:24 --grow today.txt --from today.txt --placer classic
     """
     brokers = _brokers(options)

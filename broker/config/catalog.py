@@ -19,7 +19,6 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Final
 
@@ -28,6 +27,7 @@ from broker.config.logs import BROKER_LOGS, TOPICS
 from broker.config.servers import CONTROLLER, REPLICATION, REQUESTS, TRANSACTIONS
 from broker.config.setting import Scope, Setting
 from broker.errors import UsageError, shorten
+from broker.wording import nearest
 
 CATALOG: Final[tuple[Setting, ...]] = (
     REQUESTS + REPLICATION + CONTROLLER + TRANSACTIONS + BROKER_LOGS + GROUPS + OFFSETS + TOPICS + GROUP_OVERRIDES
@@ -38,7 +38,6 @@ _BY_SCOPE: Final[Mapping[Scope, Mapping[str, Setting]]] = MappingProxyType(
         for scope in Scope
     }
 )
-NAME_LENGTH_MAX: Final = 200  # Longer than any of Kafka's; the search for near names costs length squared.
 
 
 def names(scope: Scope) -> tuple[str, ...]:
@@ -64,5 +63,5 @@ def find(name: str) -> tuple[Setting, ...]:
 
 
 def _nearest(name: str, known: tuple[str, ...]) -> str:
-    near = get_close_matches(name[:NAME_LENGTH_MAX].lower(), known, n=1)
-    return f"; the nearest is {near[0]!r}" if near else ""
+    near = nearest(name, known)
+    return "" if near is None else f"; the nearest is {near!r}"

@@ -24,6 +24,7 @@ from broker.requests.measures import PHASES, PathReport
 from broker.requests.options import REQUEST_KINDS, Load, RequestPathOptions, capacity_per_second
 from broker.requests.reactor import RequestPath
 from broker.units import DurationMs
+from broker.wording import counted
 
 LOADS_DEFAULT: Final = (25, 50, 75, 90, 100, 110)
 _POSITIVE: Final = click.IntRange(min=1)
@@ -116,7 +117,8 @@ def requests_command(options: RequestsOptions) -> int:
 
 
 def _table(reports: Sequence[PathReport], capacity: int) -> Table:
-    table = Table(title=f"Request path; its threads can carry {capacity:,} requests a second", title_justify="left")
+    title = f"Request path; its threads can carry {counted(capacity, 'request')} a second"
+    table = Table(title=title, title_justify="left")
     table.add_column("", no_wrap=True)
     for report in reports:
         table.add_column(f"{report.requests_per_second:,}/s", justify="right")

@@ -80,7 +80,7 @@ def command(options: DumpCommand) -> int:
 
     \b
     brokerside log dump orders-0/00000000000000000000.log --deep-iteration
-    brokerside log dump orders-0 --print-data-log --value-decoder hex --start-offset 100 --end-offset 200
+    brokerside log dump orders-0 --print-data-log --start-offset 100
     brokerside log dump __cluster_metadata-0 --cluster-metadata-decoder
     brokerside log dump orders-0 --json
     brokerside log dump /var/lib/kafka --out tables

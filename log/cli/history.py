@@ -46,10 +46,8 @@ class HistoryCommand:
 def command(options: HistoryCommand) -> int:
     """Print the events of a cluster, read from its metadata log.
 
-    \b
     PATH is __cluster_metadata-0, a log directory that has it, a segment of it, or a snapshot (*.checkpoint).
 
-    \b
     Events are leader elections (unclean ones too), ISR changes, brokers fenced and for how long, reassignments,
     topics and settings. The summary says for how long partitions were leaderless, under min ISR or
     under-replicated; with --topic it counts only the named topics.

@@ -13,9 +13,10 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, takes
+from broker.wording import counted
 from log.cli.options import JSON, KEEP_GOING, PATHS, QUIET
 from log.cli.output import print_lines, progress
-from log.tools.findings import Checked, counted, passed_over
+from log.tools.findings import Checked, passed_over
 from log.tools.sources import expand_all, segments_size_bytes
 from log.tools.verify import verify
 

@@ -51,6 +51,12 @@ class MetadataFiles:
     checks: tuple[tuple[SnapshotId, MetadataFile], ...]
     start_id: SnapshotId | None = None
 
+    @property
+    def all(self) -> tuple[MetadataFile, ...]:
+        """Return every file that is read: the start, the segments and the later snapshots."""
+        starts = () if self.start is None else (self.start,)
+        return (*starts, *self.segments, *(file for _, file in self.checks))
+
 
 def arrange(files: Sequence[MetadataFile]) -> MetadataFiles:
     """Return the replay order of the files of one directory, or of one file given alone.

@@ -13,6 +13,7 @@ from typing import Final
 import attrs
 
 from broker.errors import CorruptDataError, InputError
+from broker.wording import counted
 from log.batches.record_columns import Damage
 
 OFFSET_BYTES: Final = 8
@@ -57,7 +58,7 @@ def of_damage(file: str, damage: Damage) -> Finding:
     """Return the finding for damage that a scan has skipped."""
     what = damage.what
     if damage.is_torn_tail:
-        what = f"the last {damage.size_bytes} bytes are not a whole batch"
+        what = _torn(damage.size_bytes)
     return Finding(file, what, damage.position, damage.base_offset)
 
 
@@ -73,8 +74,13 @@ def of_refusal(refusal: InputError) -> Finding:
 
 def of_tail(file: str, data: memoryview, position: int) -> Finding:
     """Return the finding for an incomplete batch at `position`, the end of a segment."""
-    what = f"the last {len(data) - position} bytes are not a whole batch"
+    what = _torn(len(data) - position)
     return Finding(file, what, position, claimed_offset(data, position))
+
+
+def _torn(size_bytes: int) -> str:
+    last = "the last byte is" if size_bytes == 1 else f"the last {size_bytes} bytes are"
+    return f"{last} not a whole batch"
 
 
 def claimed_offset(data: memoryview, position: int | None) -> int | None:
@@ -82,11 +88,6 @@ def claimed_offset(data: memoryview, position: int | None) -> int | None:
     if position is None or position + OFFSET_BYTES > len(data):
         return None
     return int.from_bytes(data[position : position + OFFSET_BYTES], "big", signed=True)
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """Return a count with its noun as text."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def passed_over(size_bytes: int, batch_count: int) -> str:

@@ -31,6 +31,7 @@ import attrs
 
 from broker.ids import Offset
 from broker.units import MIB, TimeMs
+from broker.wording import counted
 from log.batches.header_scan import header_chunks
 from log.compaction import CleanerOptions, clean, log_to_clean
 from log.files.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint
@@ -130,7 +131,8 @@ def compact_partition(
         cleaned = clean(target, now_ms=request.now_ms, options=request.options)
         remarks.append(f"cleaned up to offset {cleaned.end_offset}")
         if cleaned.stats.keyless_count:
-            remarks.append(f"{cleaned.stats.keyless_count} records without a key were dropped")
+            verb = "was" if cleaned.stats.keyless_count == 1 else "were"
+            remarks.append(f"{counted(cleaned.stats.keyless_count, 'record')} without a key {verb} dropped")
         if cleaned.end_offset < target.end_offset:
             remarks.append("the map was full: more passes clean the rest")
     else:
@@ -152,7 +154,7 @@ def recover_partition(
     if any(stage_of(name) in (CLEANED, SWAP) for name in names):
         remarks = ["what a broker was putting in the place of segments was finished, or undone"]
     else:
-        remarks = [f"{cut} bytes were cut"] if cut else ["nothing was cut"]
+        remarks = [f"{counted(cut, 'byte')} {'was' if cut == 1 else 'were'} cut"] if cut else ["nothing was cut"]
     if last_shutdown.recovery_point > change.log_start_offset:
         remarks.append(f"what is below the recovery point, {last_shutdown.recovery_point}, was taken as it is")
     remarks.extend(f"segment {name} was removed" for name in gone)

@@ -26,6 +26,7 @@ import attrs
 from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs, format_size
+from broker.wording import counted
 from log.compaction import CleanerOptions, SourceLog, estimate_compaction
 from log.files.directory_lock import DirectoryLock
 from log.files.directory_names import DirectoryRole, parse_directory_name
@@ -33,7 +34,6 @@ from log.indexes.txn_index import aborted_transactions
 from log.log_config import LogConfig
 from log.segments.file_names import LOG, TXN_INDEX
 from log.storage import FileStorage, Storage
-from log.tools.findings import counted
 from log.tools.rework import (
     CompactionRequest,
     Extent,
@@ -201,7 +201,8 @@ def _expected(plan: Plan, rework: Rework) -> str:
     before, after = found.stats.bytes_read, found.stats.bytes_written
     keyless = f"; {counted(found.stats.keyless_count, 'record')} without a key will be dropped"
     return (
-        f"{len(taken)} of {len(files)} segments are cleaned: about {format_size(before)} become {format_size(after)},"
-        f" {found.stats.records_written:,} of {found.stats.records_read:,} records stay"
+        f"{len(taken)} of {counted(len(files), 'segment')} cleaned: "
+        f"about {format_size(before)} become {format_size(after)},"
+        f" {found.stats.records_written:,} of {counted(found.stats.records_read, 'record')} stay"
         f"{keyless if found.stats.keyless_count else ''}"
     )

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from broker.cluster import Int64Array
 from broker.units import format_size
+from broker.wording import counted
 from log.compaction import CompactionEstimate
-from log.tools.findings import counted
 from log.tools.stats import SegmentStats
 
 PERCENT: Final = 100
@@ -92,13 +92,13 @@ def classes(counts: Int64Array) -> Iterator[tuple[int, int, int]]:
 
 def segment_rows(stats: SegmentStats) -> Iterator[tuple[str, str]]:
     """Yield each figure as name and value."""
-    yield "size", f"{format_size(stats.size_bytes)} ({stats.size_bytes:,} bytes)"
+    yield "size", f"{format_size(stats.size_bytes)} ({counted(stats.size_bytes, 'byte')})"
     yield "batches, records", f"{stats.batch_count:,}, {stats.record_count:,}"
     if stats.first_offset is not None and stats.last_offset is not None:
         missing = stats.last_offset + 1 - stats.first_offset - stats.record_count
         yield "offsets", f"{stats.first_offset} to {stats.last_offset}, {missing:,} of them without a record"
     for name, codec in sorted(stats.codecs.items()):
-        share = f"{codec.record_count:,} records in {codec.batch_count:,} batches"
+        share = f"{counted(codec.record_count, 'record')} in {counted(codec.batch_count, 'batch', 'batches')}"
         yield f"codec {name}", f"{share}, {format_size(codec.stored_size_bytes)}, ratio {codec.ratio:.2f}"
     about = "" if stats.keys.is_exact else "about "
     yield "different keys", f"{about}{stats.keys.count:,}"
@@ -111,12 +111,13 @@ def segment_rows(stats: SegmentStats) -> Iterator[tuple[str, str]]:
     yield from _time_rows(stats)
     if stats.transactional_batch_count or stats.commit_count or stats.abort_count:
         ends = f"{stats.commit_count:,} committed, {stats.abort_count:,} aborted"
-        yield "transactions", f"{stats.transactional_batch_count:,} batches, {ends}"
+        yield "transactions", f"{counted(stats.transactional_batch_count, 'batch', 'batches')}, {ends}"
     if stats.other_control_count:
         yield "other control records", f"{stats.other_control_count:,}"
     yield "producers with an id", f"{len(stats.producer_ids):,}"
     if stats.damage_count:
-        yield "damage", f"{counted(stats.damage_count, 'place')}, {stats.damaged_size_bytes:,} bytes passed over"
+        skipped = counted(stats.damaged_size_bytes, "byte")
+        yield "damage", f"{counted(stats.damage_count, 'place')}, {skipped} passed over"
 
 
 def compaction_row(estimate: CompactionEstimate) -> tuple[str, str]:
@@ -125,7 +126,7 @@ def compaction_row(estimate: CompactionEstimate) -> tuple[str, str]:
         return "compaction", "no keys: cannot be compacted"
     before = estimate.stats.bytes_read
     saved = estimate.bytes_saved * PERCENT / before if before else 0
-    kept = f"{estimate.stats.records_written:,} of {estimate.stats.records_read:,} records stay"
+    kept = f"{estimate.stats.records_written:,} of {counted(estimate.stats.records_read, 'record')} stay"
     more = "" if estimate.is_complete else "; more in later passes"
     if estimate.stats.keyless_count:
         more += f"; {estimate.stats.keyless_count:,} without a key would be lost"
@@ -135,7 +136,7 @@ def compaction_row(estimate: CompactionEstimate) -> tuple[str, str]:
 def _time_rows(stats: SegmentStats) -> Iterator[tuple[str, str]]:
     if stats.timestamp_min is not None and stats.timestamp_max is not None:
         yield "timestamps", f"{stats.timestamp_min} to {stats.timestamp_max}"
-        late = f"{stats.late_count:,} records"
+        late = counted(stats.late_count, "record")
         yield "late", f"{late}, up to {stats.lateness_ms_max:,} ms" if stats.late_count else "none"
     if stats.no_timestamp_count:
         yield "without timestamp", f"{stats.no_timestamp_count:,}"

@@ -79,15 +79,20 @@ def assign_command(
 
     \b
     SPEC is JSON:
-      {"topics": [{"topic": "orders", "partitions": 4}, {"topic": "audit", "partitions": 3}],
+      {"topics": [{"topic": "orders", "partitions": 4},
+                  {"topic": "audit", "partitions": 3}],
        "members": [{"member_id": "c0", "topics": ["orders", "audit"]},
-                   {"member_id": "c1", "topics": ["orders"], "rack_id": "a", "group_instance_id": "i1"}]}
+                   {"member_id": "c1", "topics": ["orders"], "rack_id": "a",
+                    "group_instance_id": "i1"}]}
+
     A topic may have "topic_id" and "replica_racks", a list of racks for each partition.
 
     \b
-    What members held is JSON, or the table that kafka-consumer-groups --describe prints:
+    What members held is the table that kafka-consumer-groups --describe prints,
+    or JSON:
       {"generation": 4,
-       "members": [{"member_id": "c0", "partitions": [{"topic": "orders", "partitions": [0, 1]}]}]}
+       "members": [{"member_id": "c0",
+                    "partitions": [{"topic": "orders", "partitions": [0, 1]}]}]}
 
     \b
     brokerside groups assign group.json --assignor sticky --previous before.json

@@ -74,7 +74,8 @@ class Previous:
 
 def read_group_spec(data: bytes, *, source: str) -> GroupSpec:
     """Return the group that a JSON text describes; raise InputError saying what is wrong, and where."""
-    document = folded(parse_object(collect([data], source=source), source=source))
+    text = collect([data], source=source)
+    document = folded(parse_object(text, source=source, shown_by="brokerside groups assign --help"))
     topics = [_topic(one, f"topics[{place}]", source) for place, one in _listed(document, "topics", "", source)]
     members = [_member(one, f"members[{place}]", source) for place, one in _listed(document, "members", "", source)]
     _refuse_twice([one.name for one in topics], "topic", source)

@@ -20,6 +20,7 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from broker.errors import UsageError
+from broker.wording import counted
 
 RackSet = frozenset[str]
 
@@ -49,7 +50,9 @@ class ReplicaRacks:
                 codes.extend([0] * max(0, count))
                 continue
             if len(racks) != count:
-                raise UsageError(f"topic {place} has {count} partitions and the replicas' racks of {len(racks)}")
+                raise UsageError(
+                    f"topic {place} has {counted(count, 'partition')} and the replicas' racks of {len(racks)}"
+                )
             codes.extend(numbers.setdefault(frozenset(row), len(numbers)) for row in racks)
         return cls(tuple(numbers), np.array(codes, np.int32))
 

@@ -28,6 +28,7 @@ import numpy as np
 
 from broker.cluster import ClusterView, Int64Array
 from broker.errors import InputError
+from broker.wording import counted
 from placement.formats.describe_block import read_block
 from placement.formats.describe_declared import Declared, TopicLines
 from placement.formats.describe_line import Fault, PartitionLine, is_ours, parse_line
@@ -208,8 +209,8 @@ def _count_notes(names: list[str], declared: Declared, closed: Closed) -> list[s
     seen = np.bincount(closed.table.topic_index, minlength=len(names))[declared.topic_index]
     wrong = np.flatnonzero((declared.partition_count >= 0) & (declared.partition_count != seen))
     sentences = [
-        f"topic {names[declared.topic_index[row]]} declares {declared.partition_count[row]} partitions; "
-        f"{seen[row]} could be used"
+        f"topic {names[declared.topic_index[row]]} declares "
+        f"{counted(int(declared.partition_count[row]), 'partition')}; {seen[row]} could be used"
         for row in wrong[:10].tolist()
     ]
     return first_few(sentences, total=int(wrong.size))

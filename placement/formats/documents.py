@@ -75,11 +75,16 @@ def find_documents(text: str, *, source: str) -> Documents:
     return Documents(tuple(found), others)
 
 
-def parse_object(text: str, *, source: str) -> dict[str, Any]:
-    """Return the one JSON object in `text`; raise InputError for any other text."""
-    value, end = _decode(text, len(text) - len(text.lstrip()), source)
+def parse_object(text: str, *, source: str, shown_by: str = "") -> dict[str, Any]:
+    """Return the one JSON object in `text`; raise InputError for any other text.
+
+    `shown_by` is the command that shows the form of such an object; the error names it.
+    """
+    begin = len(text) - len(text.lstrip())
+    value, end = _decode(text, begin, source) if text.startswith("{", begin) else (None, begin)
     if not isinstance(value, dict) or text[end:].strip():
-        raise InputError("not one JSON object", source=source, value=text[:200])
+        hint = f"; `{shown_by}` shows one" if shown_by else ""
+        raise InputError(f"not one JSON object{hint}", source=source, value=text[:200])
     return value
 
 

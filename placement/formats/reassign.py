@@ -25,6 +25,7 @@ from typing import Any, Final
 from broker.cluster import ClusterView, TopicView
 from broker.errors import InputError
 from broker.java.string_hash import java_string_key
+from broker.wording import counted
 from placement.formats.documents import Document, brief
 from placement.formats.entries import Entry, EntryRows
 from placement.formats.parsed import ParsedDump, RowCounts
@@ -53,7 +54,8 @@ def read_reassignment(
             _add(f"{prefix}partitions[{place}]", raw, entries) for place, raw in enumerate(_list(document))
         )
         closed = entries.close()
-        notes = (f"{named_dirs} partitions name log directories; they are not kept",) if named_dirs else ()
+        named = f"{counted(named_dirs, 'partition')} with log directories, which are not kept"
+        notes = (named,) if named_dirs else ()
         if not closed.table.count:
             continue
         row_counts.notes.extend(notes)

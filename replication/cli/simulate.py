@@ -18,11 +18,12 @@ from typing import Final
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, FiniteRange, check_chart, printable
+from broker.cli import EXIT_REFUSED, check_chart, printable
+from broker.cli_options import chart_option, minutes_option, seed_option, seeds_option, shape_options
 from broker.diagrams import FORMS
 from broker.errors import UsageError
-from broker.ids import INT64_MAX
 from broker.units import MINUTE_MS, DurationMs
+from broker.wording import counted
 from placement.placers.registry import load_placer
 from placement.spec import ReplicaPlacer
 from replication.checkers import INVARIANTS, loss_lines
@@ -47,32 +48,16 @@ _SHOWN_COUNT_MAX: Final = 10
 
 
 @click.command()
-@click.option(
-    "--seed",
-    type=click.IntRange(0, INT64_MAX),
-    default=0,
-    metavar="N",
-    help="Seed of the random generator; the same seed gives the same run (default 0).",
+@seed_option()
+@shape_options(
+    {
+        "swarm": "Draw options and faults from the seed (the default).",
+        "quiet": "Run without faults.",
+        "harsh": "Run with every kind of fault, often.",
+    }
 )
-@click.option(
-    "--swarm", "kind", flag_value="swarm", default="swarm", help="Draw options and faults from the seed (the default)."
-)
-@click.option("--quiet", "kind", flag_value="quiet", help="Run without faults.")
-@click.option("--harsh", "kind", flag_value="harsh", help="Run with every kind of fault, often.")
-@click.option(
-    "--minutes",
-    type=FiniteRange(0.01, MINUTES_MAX),
-    default=1.0,
-    metavar="M",
-    help="Length of the run in simulated minutes (default 1).",
-)
-@click.option(
-    "--seeds",
-    type=click.IntRange(1),
-    default=1,
-    metavar="COUNT",
-    help="Run COUNT seeds from --seed on, one line for each broken one (default 1).",
-)
+@minutes_option(0.01, MINUTES_MAX)
+@seeds_option()
 @click.option(
     "--rules",
     "release",
@@ -103,12 +88,7 @@ _SHOWN_COUNT_MAX: Final = 10
     help="Print the state machine NAME, or all of the simulation's, and exit.",
 )
 @click.option("--format", "form", type=click.Choice(FORMS), default="text", help="Format of --diagram (default text).")
-@click.option(
-    "--chart",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write a chart of the run: .svg, or .html with the chart and tables.",
-)
+@chart_option("Write a chart of the run: .svg, or .html with the chart and tables.")
 def simulate(
     seed: int,
     kind: str,
@@ -221,8 +201,9 @@ def _tell_verdict(outcome: Outcome) -> None:
     report = outcome.durability
     by_all = [record for record in report.lost if record.acks == -1]
     click.echo(
-        f"{outcome.event_count:,} events in {outcome.simulated_ms:,} ms, {len(outcome.plan)} faults, "
-        f"{outcome.loss_count} brokers lost records, {outcome.unclean_count} unclean elections"
+        f"{counted(outcome.event_count, 'event')} in {outcome.simulated_ms:,} ms, "
+        f"{counted(len(outcome.plan), 'fault')}, "
+        f"{counted(outcome.loss_count, 'broker')} lost records, {counted(outcome.unclean_count, 'unclean election')}"
     )
     click.echo(
         f"acknowledged by all: {report.acked_count}, of these lost {len(by_all)}; "
@@ -249,7 +230,8 @@ def _tell_shrunk(outcome: Outcome, seeded: _SeededRun) -> None:
         return run(seeded.options, plan, extension=seeded.groups_extension())
 
     smallest = shrink(outcome, again)
-    click.echo(f"{len(smallest.plan)} of {len(outcome.plan)} faults are enough:")
+    verb = "is" if len(smallest.plan) == 1 else "are"
+    click.echo(f"{len(smallest.plan)} of {counted(len(outcome.plan), 'fault')} {verb} enough:")
     for fault in smallest.plan:
         click.echo(
             f"  at {fault.at_ms} ms {fault.kind.name.lower()} {fault.target} for {fault.for_ms} ms ({fault.detail})"
@@ -268,5 +250,5 @@ def _many(runs: Iterable[_SeededRun], command: str) -> int:
             seed = seeded.options.seed
             click.echo(f"seed {seed}: {outcome.findings[0]}")
             click.echo(f"  again: {command} --seed {seed}")
-    click.echo(f"{count} runs, {event_count:,} events, {broken} broken")
+    click.echo(f"{counted(count, 'run')}, {counted(event_count, 'event')}, {broken} broken")
     return EXIT_REFUSED if broken else 0

@@ -21,6 +21,7 @@ import click
 
 from broker.cli import EXIT_REFUSED
 from broker.errors import UsageError
+from broker.wording import counted
 from replication.explore import (
     ElrModel,
     ElrScope,
@@ -55,7 +56,12 @@ def _bound(name: str, text: str, **ranges: str) -> Callable[[Callable[..., int]]
 
 @click.command()
 @click.option(
-    "--model", "model_name", type=click.Choice(_MODELS), default="truncation", help="Model (default truncation)."
+    "--model",
+    "model_name",
+    type=click.Choice(_MODELS),
+    default="truncation",
+    help="Model to search: truncation of replicas' logs, elections from the ELR, or the controllers' quorum "
+    "(default truncation).",
 )
 @click.option(
     "--rules",
@@ -149,25 +155,27 @@ def _model(name: str, rules: Rules, bounds: dict[str, int | bool | None]) -> Mod
 
 def _searched(model: Model, states: int | None, *, quiet: bool) -> Outcome:
     def on_level(progress: Progress) -> None:
-        click.echo(f"after {progress.depth:>2} steps: {progress.state_count:>9,} states", err=True)
+        steps = "step: " if progress.depth == 1 else "steps:"
+        click.echo(f"after {progress.depth:>2} {steps} {counted(progress.state_count, 'state'):>16}", err=True)
 
     return search(model, state_count_max=states, on_level=None if quiet else on_level)
 
 
 def _report(model: Model, outcome: Outcome) -> int:
+    states = counted(outcome.state_count, "state")
     if outcome.fault is not None:
-        click.echo(f"Broken after {outcome.depth} steps, found among {outcome.state_count:,} states:")
+        click.echo(f"Broken after {counted(outcome.depth, 'step')}, found among {states}:")
         for line in described(model, outcome.history):
             click.echo(line)
         click.echo(outcome.fault)
         click.echo(model.state_text(outcome.history[-1]))
         return EXIT_REFUSED
     if not outcome.is_complete:
-        click.echo(f"Not broken in {outcome.state_count:,} states; the search was cut short at depth {outcome.depth}.")
+        click.echo(f"Not broken in {states}; the search was cut short at depth {outcome.depth}.")
         return EXIT_REFUSED
     click.echo(
-        f"Holds in all {outcome.state_count:,} states ({outcome.kept_count:,} but for the brokers' names); "
-        f"the last is {outcome.depth} steps away."
+        f"Holds in all {states} ({outcome.kept_count:,} but for the brokers' names); "
+        f"the last is {counted(outcome.depth, 'step')} away."
     )
     return 0
 

@@ -23,6 +23,7 @@ from broker.entropy import RandomSource, SplitMix64, derive
 from broker.errors import UsageError
 from broker.group.members import InstanceId
 from broker.units import DurationMs, TimeMs
+from broker.wording import counted
 from replication.groups.client.options import ClientOptions, ClientSpec
 from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
 from replication.groups.common.events import CLUSTER_KINDS, Event, EventKind
@@ -90,7 +91,7 @@ class GroupsPlan:
         for group_id in self.group_ids:
             members = [member for member in self.members if member.spec.group_id == group_id]
             yield (
-                f"{group_id}: {members[0].protocol.value}, {len(members)} members, kept by partition "
+                f"{group_id}: {members[0].protocol.value}, {counted(len(members), 'member')}, kept by partition "
                 f"{self.layout.of_group(group_id)}"
             )
 

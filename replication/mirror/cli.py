@@ -15,9 +15,10 @@ from typing import Final
 
 import click
 
-from broker.cli import EXIT_REFUSED, FiniteRange
-from broker.ids import INT64_MAX
+from broker.cli import EXIT_REFUSED
+from broker.cli_options import minutes_option, seed_option, seeds_option, shape_options
 from broker.units import MINUTE_MS, DurationMs
+from broker.wording import counted
 from replication.mirror.checks import PROMISES
 from replication.mirror.options import MirrorOptions, quiet_mirror, swarm_mirror
 from replication.mirror.outcome import MirrorOutcome
@@ -30,31 +31,10 @@ MINUTES_MAX: Final = 1_000
 
 
 @click.command()
-@click.option(
-    "--seed",
-    type=click.IntRange(0, INT64_MAX),
-    default=0,
-    metavar="N",
-    help="Seed of the random generator; the same seed gives the same run (default 0).",
-)
-@click.option(
-    "--swarm", "kind", flag_value="swarm", default="swarm", help="Draw clusters and faults from the seed (the default)."
-)
-@click.option("--quiet", "kind", flag_value="quiet", help="Run without faults.")
-@click.option(
-    "--minutes",
-    type=FiniteRange(0.1, MINUTES_MAX),
-    default=1.0,
-    metavar="M",
-    help="Length of the run in simulated minutes (default 1).",
-)
-@click.option(
-    "--seeds",
-    type=click.IntRange(1),
-    default=1,
-    metavar="COUNT",
-    help="Run COUNT seeds from --seed on, one line for each broken one (default 1).",
-)
+@seed_option()
+@shape_options({"swarm": "Draw clusters and faults from the seed (the default).", "quiet": "Run without faults."})
+@minutes_option(0.1, MINUTES_MAX)
+@seeds_option()
 @click.option("--scenario", metavar="NAME", help="Run the scenario NAME step by step.")
 @click.option("--list", "is_list", is_flag=True, help="List the scenarios and exit.")
 def mirror(seed: int, kind: str, minutes: float, seeds: int, scenario: str | None, *, is_list: bool) -> int:
@@ -106,7 +86,7 @@ def verdict_lines(outcome: MirrorOutcome) -> list[str]:
     for copy in outcome.copies:
         unsound = "" if copy.is_sound else "; not judged: an unclean election lost records"
         lines.append(
-            f"{copy.partition}: {len(copy.source)} records, {len(copy.target)} on the target, "
+            f"{copy.partition}: {counted(len(copy.source), 'record')}, {len(copy.target):,} on the target, "
             f"{copy.duplicate_count} of them again{unsound}"
         )
     for failover in outcome.failovers:
@@ -115,7 +95,10 @@ def verdict_lines(outcome: MirrorOutcome) -> list[str]:
             f"{failover.downstream}, {failover.missed_count} missed, {failover.read_again_count} read again, "
             f"{failover.behind_count} not copied yet"
         )
-    lines.append(f"{outcome.sync_count} offset syncs, {outcome.checkpoint_count} checkpoints, digest {outcome.digest}")
+    lines.append(
+        f"{counted(outcome.sync_count, 'offset sync')}, {counted(outcome.checkpoint_count, 'checkpoint')}, "
+        f"digest {outcome.digest}"
+    )
     for finding in outcome.findings:
         promise = f" ({PROMISES[finding.code]})" if finding.code in PROMISES else ""
         lines.append(f"BROKEN: {finding}{promise}")
@@ -146,5 +129,7 @@ def _many(kind: str, seeds: range, duration_ms: DurationMs, minutes: float) -> i
             broken += 1
             click.echo(f"seed {seed}: {outcome.findings[0]}")
             click.echo(f"  again: brokerside mirror --{kind} --minutes {minutes:g} --seed {seed}")
-    click.echo(f"{len(seeds)} runs, {copied:,} records copied, {again:,} of them again, {broken} broken")
+    click.echo(
+        f"{counted(len(seeds), 'run')}, {counted(copied, 'record')} copied, {again:,} of them again, {broken} broken"
+    )
     return EXIT_REFUSED if broken else 0

@@ -17,6 +17,7 @@ import attrs
 
 from broker.errors import UsageError
 from broker.units import DurationMs, TimeMs
+from broker.wording import unknown
 from replication.mirror.options import MirrorFault, MirrorOptions, pair
 from replication.mirror.outcome import MirrorOutcome
 from replication.mirror.policy import IdentityPolicy
@@ -131,7 +132,8 @@ def find_scenario(name: str) -> MirrorScenario:
     for scenario in SCENARIOS:
         if scenario.name == name:
             return scenario
-    raise UsageError(f"there is no scenario {name!r}; there are {', '.join(scenario.name for scenario in SCENARIOS)}")
+    known = (scenario.name for scenario in SCENARIOS)
+    raise UsageError(unknown("scenario", name, known, "brokerside mirror --list"))
 
 
 def differences(scenario: MirrorScenario, outcome: MirrorOutcome) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ import attrs
 from broker.errors import UsageError
 from broker.ids import INT64_MAX
 from broker.units import KIB, SECOND_MS, DurationMs, SizeBytes
+from broker.wording import counted
 from log.log_config import LogConfig
 
 NO_LIMIT: Final = -1
@@ -100,7 +101,7 @@ class Retention:
 
     def __str__(self) -> str:
         policy = ",".join(name for name, on in (("compact", self.compacts), ("delete", self.deletes)) if on)
-        keys = f", {self.key_count} keys" if self.compacts else ""
+        keys = f", {counted(self.key_count, 'key')}" if self.compacts else ""
         return (
             f"cleanup.policy {policy}, retention.ms {self.retention_ms}, retention.bytes {self.retention_bytes}, "
             f"segment.bytes {self.segment_bytes}, looked at every {self.check_ms} ms{keys}; "

@@ -12,19 +12,17 @@ Source: ours; click.
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from typing import Final
 
 import click
 
-from broker.cli import EXIT_REFUSED, CommandGroup, printable
+from broker.cli import EXIT_REFUSED, CommandGroup
 from broker.errors import UsageError
+from broker.wording import unknown
 from replication.scenarios.catalogue import SCENARIOS
 from replication.scenarios.result import NamedScenario, ScenarioResult
 from replication.simulation.trace import LineSink, discard_line
 
-_NAME_LENGTH_MAX: Final = 100
-"""How much of an unknown name is compared with the known ones."""
 _NAME_WIDTH: Final = max(len(scenario.name) for scenario in SCENARIOS)
 
 
@@ -62,12 +60,10 @@ def run_scenario(name: str | None, *, plays_all: bool, as_json: bool) -> int:
 def _scenario_named(name: str) -> NamedScenario:
     """Return the scenario `name`, in any case; raise UsageError with the nearest name when there is none."""
     by_name = {scenario.name.lower(): scenario for scenario in SCENARIOS}
-    wanted = name[:_NAME_LENGTH_MAX].lower()
     if (found := by_name.get(name.lower())) is not None:
         return found
-    near = get_close_matches(wanted, by_name, n=1)
-    hint = f"the nearest is {by_name[near[0]].name}; " if near else ""
-    raise UsageError(f"there is no scenario '{printable(name)}'; {hint}`brokerside scenario list` prints all names")
+    known = (scenario.name for scenario in SCENARIOS)
+    raise UsageError(unknown("scenario", name, known, "brokerside scenario list"))
 
 
 def _run_one(scenario: NamedScenario, on_line: LineSink) -> int:

@@ -30,6 +30,7 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import MINUTE_MS, DurationMs
+from broker.wording import counted
 from replication.checkers import Finding
 from replication.groups.extension import GroupsExtension
 from replication.groups.layout import Layout
@@ -120,7 +121,7 @@ class GroupScenario:
         groups = GroupsExtension(options, plan)
         extension = _GroupExtension(self, groups)
         outcome = run(options, self.faults, on_line, extension=extension)
-        summary = f"{outcome.event_count:,} events; {'; '.join(groups.counts.lines())}"
+        summary = f"{counted(outcome.event_count, 'event')}; {'; '.join(groups.counts.lines())}"
         findings = tuple(str(finding) for finding in outcome.findings[:1])
         return ScenarioResult(summary, (*extension.differences, *_response_differences(self, groups), *findings))
 

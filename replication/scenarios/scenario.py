@@ -27,6 +27,7 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.units import MINUTE_MS, DurationMs
+from broker.wording import counted
 from replication.retention import Retention
 from replication.roles.settings import RoleSettings
 from replication.rules.produce import ACKS_ALL
@@ -149,7 +150,7 @@ class Scenario:
         outcome = run(self.options(), self.plan, on_line, extension=extension)
         report = outcome.durability
         summary = (
-            f"{outcome.event_count:,} events; acknowledged {report.acked_count + report.acked_by_one_count}, "
+            f"{counted(outcome.event_count, 'event')}; acknowledged {report.acked_count + report.acked_by_one_count}, "
             f"lost {len(report.lost)}; broken: {', '.join(broken_in(outcome)) or 'nothing'}"
         )
         return ScenarioResult(summary, tuple(differences(self, outcome, extension)))

@@ -23,6 +23,7 @@ from broker.drawing.element import Markup, join, node
 from broker.drawing.palette import CATEGORIES
 from broker.drawing.time_axis import TimeAxis, stepped
 from broker.ids import NO_LEADER
+from broker.wording import counted
 from replication.simulation.chart_faults import LEFT, RIGHT, WIDTH, fault_rows, rows_height
 from replication.simulation.recording import StateNote
 from replication.simulation.run import Outcome
@@ -66,7 +67,7 @@ def to_svg(outcome: Outcome) -> str:
         else:
             parts.extend(_band(outcome, axis, partition, panels_top + place * _BAND))
     if hidden_count:
-        parts.append(_quiet(LEFT, bottom + 46, f"{hidden_count} partitions that changed less are not shown"))
+        parts.append(_quiet(LEFT, bottom + 46, f"{counted(hidden_count, 'partition')} that changed less not shown"))
     parts.extend(_findings(outcome, axis, bottom))
     size = (LEFT + WIDTH + RIGHT, bottom + (60 if hidden_count else 40))
     return svg.document("run", heading(outcome), size, svg.style("run", *_ROLES, rules=_RULES), parts) + "\n"

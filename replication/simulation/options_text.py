@@ -8,6 +8,7 @@ Source: ours.
 
 from __future__ import annotations
 
+from broker.wording import counted
 from replication.simulation.options import Options
 
 
@@ -18,12 +19,13 @@ def options_lines(options: Options) -> list[str]:
     return [
         f"seed {options.seed}, {options.name}, {options.duration_ms} ms under faults, "
         f"then up to {options.heal_ms_max} ms to become whole",
-        f"{options.brokers} brokers in {options.racks} racks, {options.partitions} partitions of "
-        f"{options.replication_factor} replicas, min.insync.replicas {settings.min_isr}, "
+        f"{counted(options.brokers, 'broker')} in {counted(options.racks, 'rack')}, "
+        f"{counted(options.partitions, 'partition')} of "
+        f"{counted(options.replication_factor, 'replica')}, min.insync.replicas {settings.min_isr}, "
         f"unclean election {'on' if settings.unclean_election else 'off'}",
-        f"{options.producers} producers, acks {', '.join(map(str, options.acks))}, "
+        f"{counted(options.producers, 'producer')}, acks {', '.join(map(str, options.acks))}, "
         f"{'idempotent' if options.is_idempotent else 'not idempotent'}, a write every {options.produce_ms} ms; "
-        f"{options.consumers} consumers a partition",
+        f"{counted(options.consumers, 'consumer')} a partition",
         f"delay up to {network.delay_ms_max} ms; in a thousand: loss {network.loss}, doubled {network.duplicates}, "
         f"late {network.stragglers}; {'in order' if network.is_ordered else 'in any order'}",
         *(() if options.retention is None else (str(options.retention),)),

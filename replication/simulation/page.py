@@ -17,6 +17,7 @@ from typing import Final
 from broker.drawing.element import Markup, tag
 from broker.drawing.page import offline_page, table
 from broker.ids import NO_LEADER
+from broker.wording import counted
 from replication.checkers import INVARIANTS
 from replication.simulation.chart import heading, partition_notes, to_svg
 from replication.simulation.run import Outcome
@@ -69,9 +70,10 @@ def _verdict(outcome: Outcome) -> Iterator[Markup]:
     by_all = sum(record.acks == -1 for record in report.lost)
     yield tag(
         "p",
-        f"{outcome.event_count:,} events in {outcome.simulated_ms / 1_000:,.0f} s; of {report.acked_count:,} "
-        f"records acknowledged by all {by_all:,} are lost; {outcome.loss_count} brokers lost records, "
-        f"{outcome.unclean_count} elections were unclean.",
+        f"{counted(outcome.event_count, 'event')} in {outcome.simulated_ms / 1_000:,.0f} s; "
+        f"acknowledged by all: {counted(report.acked_count, 'record')}, of these lost {by_all:,}; "
+        f"{counted(outcome.loss_count, 'broker')} lost records, "
+        f"{counted(outcome.unclean_count, 'unclean election')}.",
     )
 
 

@@ -40,7 +40,11 @@ class ReportOptions(RunOptions):
 @click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
 @click.option("--racks", type=_FILE, help='Racks of the brokers: JSON {"1": "west"}, or CSV lines broker,rack.')
 @click.option(
-    "--format", "named_format", type=click.Choice(FORMATS), help="Format of the dumps (default: by their content)."
+    "--format",
+    "named_format",
+    type=click.Choice(FORMATS),
+    metavar="FORMAT",
+    help=f"Format of the dumps: {', '.join(FORMATS)} (default: by their content).",
 )
 @click.option("--min-isr", type=click.IntRange(1), help="min.insync.replicas of topics that do not show theirs.")
 @click.option(

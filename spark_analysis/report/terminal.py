@@ -46,8 +46,8 @@ def _cut(text: str) -> str:
 def _rows_line(report: Report) -> Text:
     line = Text(
         f"{plural(total_of(report.current_rows, 'broker_count') or 0, 'broker')}, "
-        f"{count(total_of(report.current_rows, 'partition_count'))} partitions, "
-        f"{count(total_of(report.current_rows, 'replica_count'))} replicas; "
+        f"{plural(total_of(report.current_rows, 'partition_count') or 0, 'partition')}, "
+        f"{plural(total_of(report.current_rows, 'replica_count') or 0, 'replica')}; "
         f"{plural(report.rows_in, 'row')} in = {count(report.rows_analysed)} analysed + "
     )
     return line.append(f"{count(report.rows_rejected)} rejected", style="bold red" if report.rows_rejected else "")

@@ -34,7 +34,6 @@ from log.metadata import (
     RejectedRecords,
     Replay,
     images_at,
-    is_metadata_file,
     live_moments,
     replay_notes,
     view_of,
@@ -85,11 +84,11 @@ def is_metadata(path: str) -> bool:
 
 
 def size_bytes(path: str) -> int:
-    """Return the size of an input in bytes."""
+    """Return the size in bytes of what is read of an input; raise InputError for a directory without a log."""
     found = Path(path)
     if not found.is_dir():
         return found.stat().st_size
-    return sum(each.stat().st_size for each in found.rglob("*") if is_metadata_file(each.name) and each.is_file())
+    return sum(len(each.data) for each in metadata_files(found).all)
 
 
 def read_input(

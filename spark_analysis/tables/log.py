@@ -33,13 +33,13 @@ import pyarrow.parquet as pq
 
 from broker.cluster import Int32Array, Int64Array
 from broker.errors import InputError
+from broker.wording import counted
 from log.batches.record_columns import ByteArray, HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import CODEC_MASK, Codec
 from log.errors import StorageError
 from log.record import TIMESTAMP_TYPE_BIT
 from log.segments.file_names import LOG
-from log.tools.findings import counted
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile, SourceFolder
 

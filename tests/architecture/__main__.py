@@ -2,7 +2,8 @@
 
 Without a word, or with `surface`, it writes the snapshot of the public surface anew. `docs OUT` writes the API
 reference to the folder OUT and ends with status 1 where pdoc warns. `words` prints the first lines of all public
-docstrings and the help of all commands as one list, and on the error stream how many fail the rules of wording.
+docstrings and the help of all commands as one list, and on the error stream each line that fails a rule of wording,
+and why.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from broker.wording import counted
 from tests.architecture import docs, public_api, words
 
 USAGE = "usage: python -m tests.architecture [surface | docs OUT | words]"
+
+
+RULES = "tests/architecture/words.py has the rules, and test_words.py names what must not break one any more"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -44,8 +49,13 @@ def _write_docs(out: Path) -> int:
 def _print_words() -> int:
     for line in words.everything():
         print(line)
-    for package, count in words.failure_counts().items():
-        print(f"{package}: {count} failures", file=sys.stderr)
+    failures = words.failures()
+    for failure in failures:
+        print(f"{failure.package}: {failure}", file=sys.stderr)
+    print(
+        f"{counted(len(failures), 'rule')} of wording {'is' if len(failures) == 1 else 'are'} broken; {RULES}",
+        file=sys.stderr,
+    )
     return 0
 
 

@@ -48,6 +48,7 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("*/strategies.py", frozenset({"hypothesis"})),
     ("*/__main__.py", frozenset({"click", "rich"})),
     ("*/cli.py", frozenset({"click", "rich"})),
+    ("*/cli_options.py", frozenset({"click"})),
     ("*/cli/*.py", frozenset({"click", "rich"})),
     ("*/progress.py", frozenset({"click", "rich"})),
     ("*/terminal.py", frozenset({"click", "rich"})),

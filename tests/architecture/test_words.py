@@ -8,8 +8,18 @@ import click
 import pytest
 
 from tests.architecture import words
+from tests.architecture.__main__ import main
 from tests.architecture.house import PACKAGES, Module
-from tests.architecture.words import Line, check_headings, check_lines, check_verbs, first_lines, help_lines, is_of
+from tests.architecture.words import (
+    Failure,
+    Line,
+    check_headings,
+    check_lines,
+    check_verbs,
+    first_lines,
+    help_lines,
+    is_of,
+)
 
 HELD = (
     "broker",
@@ -148,4 +158,19 @@ def test_a_name_belongs_to_its_room_and_to_no_other() -> None:
         "log:A",
         "log.a:B",
         "log scan",
+    ]
+
+
+def test_the_list_ends_with_what_fails_and_where_the_rules_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(words, "everything", lambda: [Line("broker", "broker.a:", "Do.")])
+    monkeypatch.setattr(words, "failures", lambda: [Failure("broker", "broker.a:", "says 'tale': A tale.")])
+    assert main(["words"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "broker.a:: Do.\n"
+    assert printed.err.splitlines() == [
+        "broker: broker.a:: says 'tale': A tale.",
+        "1 rule of wording is broken; tests/architecture/words.py has the rules, "
+        "and test_words.py names what must not break one any more",
     ]

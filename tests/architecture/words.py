@@ -15,7 +15,7 @@ from typing import Final
 import attrs
 import click
 
-from tests.architecture.house import PACKAGES, ROOT, Module, modules
+from tests.architecture.house import ROOT, Module, modules
 
 HEADINGS: Final = (
     "What it decides",
@@ -164,12 +164,6 @@ def failures() -> list[Failure]:
 def is_of(name: str, holder: str) -> bool:
     """Return whether the name of a line belongs to a package, a room, a module or a command."""
     return name == holder or name.startswith((f"{holder}.", f"{holder}:", f"{holder} "))
-
-
-def failure_counts() -> dict[str, int]:
-    """Return the number of failures of each package, in import order."""
-    found = failures()
-    return {package: sum(one.package == package for one in found) for package in PACKAGES}
 
 
 def _docstrings(body: list[ast.stmt], own: str | None, prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -19,11 +19,12 @@ from rich.console import Console
 from rich.table import Table
 
 from broker.cli import takes
+from broker.cli_options import seed_option
 from broker.entropy import SplitMix64
 from broker.group.zookeeper.episodes import HerdEpisode, herd_episodes
 from broker.group.zookeeper.herd import HerdOptions
-from broker.ids import INT64_MAX
 from broker.units import HOUR_MS, SECOND_MS, DurationMs
+from broker.wording import counted
 
 CONSUMER_COUNT_MAX: Final = 200
 """Reads grow with the square of the group; 200 consumers take a few seconds."""
@@ -75,14 +76,7 @@ class HerdCommand:
     metavar="N",
     help="Partitions of the topic that the group reads.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, INT64_MAX),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Seed of the random generator; the same seed gives the same run.",
-)
+@seed_option()
 @click.option(
     "--retries",
     type=click.IntRange(1, RETRY_COUNT_MAX),
@@ -132,17 +126,28 @@ def herd_command(command: HerdCommand) -> int:
     owners.
 
     \b
-    Rows of the table, the key of each in the JSON, and what it counts, summed over consumers:
-      consumers woken                  woken_count            Watch notifications that reached a live consumer
-      rebalances                       rebalance_count        Rebalances begun, retries included
-      ZooKeeper reads                  read_count             Requests that read
-      ZooKeeper writes                 write_count            Requests that wrote
-      different views                  disagreement_count     Reads of other members than another consumer read
-      claims refused                   conflict_count         Partitions claimed while another owned them
-      consumers that gave up           failed_consumer_count  Consumers that failed --retries times
-      partition-seconds without owner  unowned_partition_ms   Time without owner, summed over partitions
-      without owner at the end         ownerless_count        Partitions that nobody reads at the end
-      settled after (s)                settled_ms             Time from the change until nothing more happens
+    Rows of the table, the key of each in the JSON, and what it counts, summed
+    over consumers:
+      consumers woken (woken_count):
+        Watch notifications that reached a live consumer
+      rebalances (rebalance_count):
+        Rebalances begun, retries included
+      ZooKeeper reads (read_count):
+        Requests that read
+      ZooKeeper writes (write_count):
+        Requests that wrote
+      different views (disagreement_count):
+        Reads of other members than another consumer read
+      claims refused (conflict_count):
+        Partitions claimed while another owned them
+      consumers that gave up (failed_consumer_count):
+        Consumers that failed --retries times
+      partition-seconds without owner (unowned_partition_ms):
+        Time without owner, summed over partitions
+      without owner at the end (ownerless_count):
+        Partitions that nobody reads at the end
+      settled after (s) (settled_ms):
+        Time from the change until nothing more happens
 
     The table has seconds where the JSON has milliseconds.
 
@@ -172,7 +177,8 @@ def _as_json(options: HerdOptions, episodes: Sequence[HerdEpisode]) -> dict[str,
 
 
 def _table(options: HerdOptions, seed: int, episodes: Sequence[HerdEpisode]) -> Table:
-    title = f"{options.consumer_count} consumers, {options.partition_count} partitions, no coordinator, seed {seed}"
+    consumers, partitions = counted(options.consumer_count, "consumer"), counted(options.partition_count, "partition")
+    title = f"{consumers}, {partitions}, no coordinator, seed {seed}"
     shown = Table(title=title, title_justify="left")
     shown.add_column("", no_wrap=True)
     for episode in episodes:

@@ -24,6 +24,7 @@ from broker.drawing.time_axis import TimeAxis
 from broker.ids import TopicPartition
 from broker.printable import printable
 from broker.units import SECOND_MS
+from broker.wording import counted
 from replication.groups.alone.group_run import GroupRun
 from replication.groups.alone.ledger import Mark, OwnershipSpan
 from replication.groups.alone.table import figures
@@ -110,7 +111,7 @@ def _panel(
     group_run: GroupRun, partitions: Sequence[TopicPartition], colours: dict[str, str], axis: TimeAxis, top: int
 ) -> Iterator[Markup]:
     summary = f"{group_run.assignor}; unowned {group_run.unowned_ms / SECOND_MS:,.1f} s over all partitions"
-    summary += f"; {group_run.rebalance_count} rebalances, {group_run.move_count} moves"
+    summary += f"; {counted(group_run.rebalance_count, 'rebalance')}, {counted(group_run.move_count, 'move')}"
     summary += f", {group_run.return_count} given up and got back"
     shown = node("tspan", printable(summary), class_="q")
     yield node("text", f"{group_run.protocol.value} ", shown, class_="mode", x=20, y=top + 16)
@@ -180,7 +181,7 @@ def _list(marks: Sequence[Mark], hidden: int, top: int) -> Iterator[Markup]:
         yield node("text", node("tspan", number, class_="event-number"), seconds, x=_LEFT, y=top + _LINE * number)
     if hidden:
         y = top + _LINE * (len(marks) + 1)
-        yield node("text", f"and {hidden} partitions more, not shown", x=_LEFT, y=y)
+        yield node("text", f"and {counted(hidden, 'partition')} more, not shown", x=_LEFT, y=y)
 
 
 def _short(text: str) -> str:

@@ -23,8 +23,9 @@ from rich.table import Table
 from rich.text import Text
 
 from broker.cli import EXIT_REFUSED, check_chart, printable, takes
+from broker.cli_options import chart_option, seed_option
 from broker.errors import UsageError
-from broker.ids import INT64_MAX
+from broker.wording import unknown
 from replication.groups.alone.chart import to_html, to_svg
 from replication.groups.alone.group_run import GroupRun, run_group
 from replication.groups.alone.scenario import MEMBER_COUNT_MAX, PARTITION_COUNT_MAX, SingleGroupScenario
@@ -69,7 +70,8 @@ class SimulateOptions:
             shape = Shape(members=self.members, partitions=self.partitions, minutes=self.minutes)
             return seeded_scenario(self.seed, shape)
         if self.scenario not in SCENARIOS:
-            raise UsageError(f"there is no scenario {self.scenario!r}; there are {', '.join(SCENARIOS)}")
+            listing = "brokerside groups simulate --list-scenarios"
+            raise UsageError(unknown("scenario", self.scenario, SCENARIOS, listing))
         return SCENARIOS[self.scenario]
 
     def chosen_protocols(self, scenario: SingleGroupScenario) -> tuple[GroupProtocol, ...]:
@@ -86,14 +88,7 @@ class SimulateOptions:
 
 
 @click.command("simulate")
-@click.option(
-    "--seed",
-    type=click.IntRange(0, INT64_MAX),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Seed of the random generator; the same seed gives the same run.",
-)
+@seed_option()
 @click.option(
     "--protocol",
     type=click.Choice([*(protocol.value for protocol in GroupProtocol), _ALL]),
@@ -129,12 +124,7 @@ class SimulateOptions:
 @click.option("--list-scenarios", is_flag=True, help="List the named scenarios and exit.")
 @click.option("--events", type=_FILE, help="Run the scenario of a JSON file instead of a drawn one.")
 @click.option("--json", is_flag=True, help="Print everything counted as JSON instead of a table.")
-@click.option(
-    "--chart",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write a chart of the partitions' owners over time; FILE ends in .svg or .html.",
-)
+@chart_option("Write a chart of the partitions' owners over time; FILE ends in .svg or .html.")
 @takes(SimulateOptions)
 def simulate_command(options: SimulateOptions) -> int:
     """Run one group under each protocol, on a virtual clock, and compare what rebalances cost.
@@ -145,17 +135,20 @@ def simulate_command(options: SimulateOptions) -> int:
     Examples:
       brokerside groups simulate --seed 7
       brokerside groups simulate --scenario shared-group-id --chart incident.html
-      brokerside groups simulate --seed 7 --protocol eager --assignor sticky --members 10 --partitions 60
+      brokerside groups simulate --seed 7 --protocol eager --assignor sticky
 
     \b
     EVENTS is JSON:
       {"minutes": 4, "topics": {"orders": 6},
        "members": [{"name": "a", "topics": ["orders"]},
-                   {"name": "b", "topics": ["orders"], "instance_id": "i1", "revoke_ms": 10000}],
+                   {"name": "b", "topics": ["orders"], "instance_id": "i1",
+                    "revoke_ms": 10000}],
        "events": [{"at_ms": 0, "kind": "start", "target": "a"},
                   {"at_ms": 60000, "kind": "start", "target": "b"},
-                  {"at_ms": 90000, "kind": "freeze", "target": "a", "for_ms": 40000},
-                  {"at_ms": 99000, "kind": "add-partitions", "target": "orders", "count": 8}]}
+                  {"at_ms": 90000, "kind": "freeze", "target": "a",
+                   "for_ms": 40000},
+                  {"at_ms": 99000, "kind": "add-partitions", "target": "orders",
+                   "count": 8}]}
     """
     if options.list_scenarios:
         for scenario in SCENARIOS.values():

@@ -49,7 +49,8 @@ _EVENT: Final = frozenset({"at_ms", "kind", "target", "for_ms", "count"})
 
 def read_scenario(data: bytes, *, source: str) -> SingleGroupScenario:
     """Return the scenario that a JSON text describes; raise InputError, which names the mistake and its place."""
-    document = parse_object(collect([data], source=source), source=source)
+    text = collect([data], source=source)
+    document = parse_object(text, source=source, shown_by="brokerside groups simulate --help")
     reader = _Reader(source)
     reader.check_keys(document, _STORY, "the scenario")
     minutes = reader.number(document, "minutes", "minutes", high=DURATION_MS_MAX // MINUTE_MS)

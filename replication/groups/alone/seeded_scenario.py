@@ -28,6 +28,7 @@ from broker.draws import exponential
 from broker.entropy import SplitMix64, derive
 from broker.errors import UsageError
 from broker.units import MINUTE_MS, SECOND_MS, DurationMs, TimeMs
+from broker.wording import counted
 from replication.groups.alone.scenario import MemberSpec, SingleGroupScenario
 from replication.groups.common.events import Event, EventKind
 
@@ -64,8 +65,10 @@ class Shape:
 def seeded_scenario(seed: int, shape: Shape) -> SingleGroupScenario:
     """Return the scenario of this seed; raise UsageError if it is too short for any event."""
     duration_ms = DurationMs(shape.minutes * MINUTE_MS)
+    minutes = counted(shape.minutes, "minute")
     if duration_ms <= _QUIET_MS + MINUTE_MS:
-        raise UsageError(f"{shape.minutes} minutes are too few for a seeded life; at least 5 are needed")
+        verb = "is" if shape.minutes == 1 else "are"
+        raise UsageError(f"{minutes} {verb} too few for a seeded life; at least 5 are needed")
     members = tuple(
         MemberSpec(
             name=f"c{number:02d}",
@@ -76,7 +79,7 @@ def seeded_scenario(seed: int, shape: Shape) -> SingleGroupScenario:
     )
     return SingleGroupScenario(
         name=f"seed {seed}",
-        title=f"{shape.members} members, {shape.partitions} partitions, {shape.minutes} minutes",
+        title=f"{counted(shape.members, 'member')}, {counted(shape.partitions, 'partition')}, {minutes}",
         topics=((_TOPIC, shape.partitions),),
         members=members,
         events=_Planner(seed, shape, members, duration_ms).events(),

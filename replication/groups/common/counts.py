@@ -20,6 +20,7 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.group.messages import OffsetCommitResponse
 from broker.ids import Offset, TopicPartition
+from broker.wording import counted
 from replication.groups.client.messages import (
     Committed,
     Died,
@@ -101,14 +102,15 @@ class GroupCounts:
         fenced = sum(count for error, count in self.commits.items() if error in FENCED)
         average_ms = self.rebalance_ms // max(self.rebalance_count, 1)
         return [
-            f"groups were handed {self.read_count:,} records, {self.duplicate_count:,} of them again; "
+            f"groups were handed {counted(self.read_count, 'record')}, {self.duplicate_count:,} of them again; "
             f"lag at most {self.lag_max:,}",
             f"commits: {self.commits[ErrorCode.NONE]:,} accepted, {fenced:,} fenced, "
             f"{self.commits[ErrorCode.REQUEST_TIMED_OUT]:,} lost, "
             f"{self.commits.total() - self.commits[ErrorCode.NONE]:,} not accepted in all",
             f"rebalances: {self.rebalance_count:,}, latency {average_ms:,} ms on average, {self.rebalance_ms_max:,} ms "
-            f"at most; {self.failed_rebalance_count:,} attempts failed; {self.poll_expired_count:,} members polled too "
-            f"late, {self.death_count:,} died; coordinators began {self.load_count:,} times",
+            f"at most; {counted(self.failed_rebalance_count, 'attempt')} failed; "
+            f"{counted(self.poll_expired_count, 'member')} polled too "
+            f"late, {self.death_count:,} died; coordinators began {counted(self.load_count, 'time')}",
         ]
 
     def _read(self, group_id: str, read: Read) -> str:

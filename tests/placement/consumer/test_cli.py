@@ -200,7 +200,11 @@ def test_racks_count_and_names_are_printed_escaped(typed: Any) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("[]", "group.json: not one JSON object (found '[]')"),
+        ("[]", "group.json: not one JSON object; `brokerside groups assign --help` shows one (found '[]')"),
+        (
+            "# brokerside\n",
+            "group.json: not one JSON object; `brokerside groups assign --help` shows one (found '# brokerside\\n')",
+        ),
         ({}, "group.json: topics is missing or no list"),
         ({"topics": [], "members": 3}, "group.json: members is missing or no list (found '3')"),
         (

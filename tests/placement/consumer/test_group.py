@@ -71,7 +71,7 @@ def test_counts_are_bounded_before_memory_is_taken() -> None:
 def test_racks_of_more_partitions_than_there_are_are_refused() -> None:
     with pytest.raises(UsageError) as refusal:
         ReplicaRacks.of([[["a"], ["b"]]], [1])
-    assert str(refusal.value) == "topic 0 has 1 partitions and the replicas' racks of 2"
+    assert str(refusal.value) == "topic 0 has 1 partition and the replicas' racks of 2"
 
 
 def test_racks_are_looked_at_only_when_they_can_tell_partitions_apart() -> None:

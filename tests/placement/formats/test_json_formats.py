@@ -28,7 +28,7 @@ def kcat(*partitions: object, **rest: object) -> str:
 def test_a_reassignment_has_replicas_and_says_nothing_of_leaders() -> None:
     dump = parse(plan(PLAN, {**PLAN, "partition": 1, "log_dirs": ["any", "/d1"]}))
     assert rows(dump.clusters[0]) == [("a", 0, None, {"replicas": (1, 2)}), ("a", 1, None, {"replicas": (1, 2)})]
-    assert dump.notes == ("1 partitions name log directories; they are not kept",)
+    assert dump.notes == ("1 partition with log directories, which are not kept",)
 
 
 def test_generate_prints_two_documents_that_become_two_clusters() -> None:

@@ -47,7 +47,7 @@ def test_the_region_lost_shows_no_leader_an_isr_of_one_and_the_offline_replicas(
 def test_a_partition_under_another_topics_line_is_kept_and_noted() -> None:
     dump = read("multiregion/5-placement-switched.txt")
     assert dump.notes == (
-        "topic multi-region-default declares 1 partitions; 0 could be used",
+        "topic multi-region-default declares 1 partition; 0 could be used",
         "line 5: a partition of multi-region-async stands under the line of topic multi-region-default",
     )
     assert [row[0] for row in rows(dump.clusters[0])] == ["multi-region-async"]

@@ -26,7 +26,7 @@ def test_a_broken_run_says_how_to_have_it_again_and_which_faults_are_enough(caps
     assert run(simulate, "simulate", arguments) == 1
     lines = capsys.readouterr().out.splitlines()
     assert "again: brokerside simulate --swarm --minutes 1 --rules 0.10.2 --seed 1" in lines
-    line = next(line for line in lines if line.endswith("faults are enough:"))
+    line = next(line for line in lines if line.endswith(" enough:"))
     enough, _, of = line.split()[:3]
     assert int(enough) < int(of)
     assert lines[-1].startswith("BROKEN: ")
@@ -37,6 +37,12 @@ def test_many_seeds_are_printed_in_one_line(capsys: pytest.CaptureFixture[str]) 
     out = capsys.readouterr().out
     assert out.startswith("3 runs, ")
     assert out.endswith(" events, 0 broken\n")
+
+
+@pytest.mark.parametrize("words", [("--quiet", "--harsh"), ("--harsh", "--quiet")])
+def test_two_shapes_of_a_run_are_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(simulate, "simulate", [*words, "--minutes", "0.05"]) == 2
+    assert capsys.readouterr() == ("", "simulate: --quiet and --harsh are different runs; give one of them\n")
 
 
 def test_a_rule_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,7 +64,8 @@ def test_an_unknown_scenario_is_refused(capsys: pytest.CaptureFixture[str]) -> N
     listed = "`brokerside scenario list` prints all names\n"
     assert capsys.readouterr().err == rf"scenario: there is no scenario 'S99\x1b'; {listed}"
     assert run(scenario, "scenario", ["run", "s01-befor"]) == 2
-    assert capsys.readouterr().err == f"scenario: there is no scenario 's01-befor'; the nearest is S01-before; {listed}"
+    near = "the nearest is 'S01-before'"
+    assert capsys.readouterr().err == f"scenario: there is no scenario 's01-befor'; {near}; {listed}"
 
 
 def test_a_scenario_is_found_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ def test_rules_that_hold_leave_with_success(capsys: pytest.CaptureFixture[str]) 
     status, out, err = explored(capsys, "--replicas", "2", "--records", "1", "--epoch-max", "1")
     assert status == 0
     assert out.startswith("Holds in all ")
-    assert err.startswith("after  1 steps:")
+    assert err.startswith("after  1 step: ")
 
 
 def test_rules_that_break_tell_how_and_leave_with_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -242,13 +242,21 @@ def test_many_seeds_are_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> 
     assert out.endswith(" 0 of them again, 0 broken\n")
 
 
+def test_two_shapes_of_a_run_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(mirror, "mirror", ["--quiet", "--swarm", "--minutes", "0.1"]) == 2
+    assert capsys.readouterr() == ("", "mirror: --swarm and --quiet are different runs; give one of them\n")
+
+
 def test_stories_are_listed_and_told_and_others_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(mirror, "mirror", ["--list"]) == 0
     assert capsys.readouterr().out.startswith("M01  Copy without faults\nM02  ")
     assert run(mirror, "mirror", ["--scenario", "M04"]) == 0
     assert capsys.readouterr().out.endswith("nothing is broken\nas expected\n")
+    assert run(mirror, "mirror", ["--scenario", "m08"]) == 2
+    near = "there is no scenario 'm08'; the nearest is 'M08'; `brokerside mirror --list` prints all names"
+    assert capsys.readouterr() == ("", f"mirror: {near}\n")
     assert run(mirror, "mirror", ["--scenario", "M99\x1b"]) == 2
-    assert capsys.readouterr().err.startswith(r"mirror: there is no scenario 'M99\x1b'; there are M01, M02")
+    assert capsys.readouterr().err.endswith("; `brokerside mirror --list` prints all names\n")
 
 
 def test_a_scenario_that_differs_says_in_what() -> None:

@@ -13,21 +13,22 @@ from replication.roles.states import find_machines
 from spark_analysis.cli.commands import brokerside
 
 
-def commands(command: click.Command) -> Iterator[click.Command]:
-    yield command
+def paths(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield every command with the words that call it."""
+    yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
             found = command.get_command(context, name)
             assert found is not None
-            yield from commands(found)
+            yield from paths(found, f"{path} {name}")
 
 
 def examples() -> list[str]:
     return sorted(
         {
             line.strip()
-            for command in commands(brokerside)
+            for _, command in paths(brokerside, "brokerside")
             for line in (command.help or "").splitlines()
             if re.match(r"\s*brokerside [a-z]", line)
         }
@@ -51,6 +52,12 @@ def test_an_example_of_a_help_text_can_be_typed(line: str) -> None:
     _, words = parse(line)
     if "--diagram" in words:
         assert find_machines(words[words.index("--diagram") + 1])
+
+
+@pytest.mark.parametrize(("path", "command"), [*paths(brokerside, "brokerside")])
+def test_help_fits_a_terminal_of_80_columns(path: str, command: click.Command) -> None:
+    shown = command.get_help(click.Context(command, info_name=path, terminal_width=80))
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
 
 
 def test_there_are_examples_and_a_wrong_one_is_seen() -> None:

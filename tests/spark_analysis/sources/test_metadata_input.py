@@ -12,7 +12,7 @@ from broker.ids import Offset
 from broker.units import TimeMs
 from log.metadata import END, FORMAT, Moment
 from spark_analysis.sources.dumps import DumpInput, Moments, is_metadata, read_input, size_bytes
-from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment
+from spark_analysis.sources.inputs import QUICK_SIZE_BYTES_MAX, check_inputs, dump_inputs, moment
 from spark_analysis.tables import schemas
 from spark_analysis.tasks import dumps_task
 from tests.log.metadata.made import REAL, REAL_LOG, broker, fenced, log_file
@@ -33,7 +33,9 @@ def test_a_directory_a_segment_and_a_snapshot_are_recognised_by_what_they_hold(t
         (view,) = dump.clusters
         assert (dump.format, view.name, view.racks) == (FORMAT, "prod", ("east", "north", "west"))
     assert not is_metadata(str(REAL / "describe" / "6-end.txt"))
-    assert size_bytes(str(REAL)) == sum(path.stat().st_size for path in REAL_LOG.iterdir())
+    # The snapshot that a new log begins with is not read.
+    read = [path for path in REAL_LOG.iterdir() if path.name != "00000000000000000000-0000000000.checkpoint"]
+    assert size_bytes(str(REAL)) == sum(path.stat().st_size for path in read)
 
 
 def test_every_record_is_accounted_for() -> None:
@@ -114,6 +116,14 @@ def test_a_directory_without_a_log_is_said_before_spark_starts(tmp_path: Path) -
     with pytest.raises(InputError, match="holds no segment and no snapshot of a metadata log"):
         check_inputs(dump_inputs((str(tmp_path),), None, None))
     check_inputs(dump_inputs((str(REAL_LOG),), None, True))
+
+
+def test_a_directory_with_segments_elsewhere_is_refused_before_spark_starts(tmp_path: Path) -> None:
+    other = tmp_path / "orders-0"
+    other.mkdir()
+    (other / "00000000000000000000.log").write_bytes(bytes(QUICK_SIZE_BYTES_MAX + 1))
+    with pytest.raises(InputError, match="holds no segment and no snapshot of a metadata log"):
+        check_inputs(dump_inputs((str(tmp_path),), None, None))
 
 
 def test_the_moments_of_one_log_are_compared(tmp_path: Path) -> None:

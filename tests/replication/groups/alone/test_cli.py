@@ -124,7 +124,11 @@ def test_a_broken_invariant_is_reported_with_status_one(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--scenario", "S99"), "there is no scenario 'S99'; there are S60, S61, "),
+        (
+            ("--scenario", "S99"),
+            "there is no scenario 'S99'; the nearest is 'S69'; "
+            "`brokerside groups simulate --list-scenarios` prints all names\n",
+        ),
         (("--assignor", "sticky"), "--assignor needs one --protocol"),
         (("--assignor", "nobody", "--protocol", "eager"), "assignor 'nobody' is not installed"),
         (
@@ -133,6 +137,7 @@ def test_a_broken_invariant_is_reported_with_status_one(
         ),
         (("--minutes", "3"), "3 minutes are too few for a seeded life; at least 5 are needed"),
         (("--chart", "picture.png"), "--chart 'picture.png': a chart is written as .svg or .html"),
+        (("--chart", "no/such/x.svg"), "--chart 'no/such/x.svg': there is no folder 'no/such'\n"),
     ],
 )
 def test_what_cannot_be_played_is_refused_in_a_sentence(

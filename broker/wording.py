@@ -1,0 +1,43 @@
+"""Format a count with its noun, and find the known name nearest to an unknown one.
+
+Example:
+
+    >>> counted(1, "broker"), counted(2_000, "batch", "batches")
+    ('1 broker', '2,000 batches')
+    >>> nearest("log.retention.m", ["log.retention.ms", "log.roll.ms"])
+    'log.retention.ms'
+    >>> unknown("scenario", "M00", ["M01", "M11"], "brokerside mirror --list")
+    "there is no scenario 'M00'; the nearest is 'M01'; `brokerside mirror --list` prints all names"
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+from broker.errors import shorten
+
+NAME_LENGTH_MAX: Final = 200
+"""Characters of an unknown name that are compared: no known name is longer, and the comparison costs length squared."""
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return a count with its noun as text; `many` is the plural where it is not `one` with an s."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like `name`, in any case; None if none is like it."""
+    by_lower = {each.lower(): each for each in known}
+    near = get_close_matches(name[:NAME_LENGTH_MAX].lower(), by_lower, n=1)
+    return by_lower[near[0]] if near else None
+
+
+def unknown(kind: str, name: str, known: Iterable[str], command: str) -> str:
+    """Return the sentence that refuses an unknown name: the nearest one, and the command that prints all."""
+    near = nearest(name, known)
+    hint = "" if near is None else f"; the nearest is {near!r}"
+    return f"there is no {kind} {shorten(name)!r}{hint}; `{command}` prints all names"
