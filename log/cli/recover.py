@@ -5,8 +5,6 @@ Source: ours.
 
 from __future__ import annotations
 
-from pathlib import Path as Path  # The inherited constructor's annotations name it; the API reference looks here.
-
 import attrs
 import click
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path as Path  # The inherited constructor's annotations name it; the API reference looks here.
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs

@@ -4,8 +4,9 @@
 of the five packages has a page, whether its package lists it in `__all__` or not.
 
 Constraints: a warning of pdoc's is an error here. Most come from a type that it cannot read; what it cannot read
-through no fault of the source is resolved before it looks: the fields of NamedTuples and the results of Hypothesis's
-composite strategies, which keep their types as texts without the module that they belong to.
+through no fault of the source is resolved before it looks: the fields of NamedTuples, the results of Hypothesis's
+composite strategies and the constructors of attrs classes that inherit fields, which keep their types as texts without
+the module that they belong to.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import typing
 import warnings
 from pathlib import Path
 from typing import Final
+
+import attrs
 
 from tests.architecture.house import ROOT, modules
 
@@ -65,6 +68,10 @@ def prepare(module: types.ModuleType) -> None:
             continue
         if inspect.isclass(value) and issubclass(value, tuple) and hasattr(value, "_fields"):
             value.__new__.__annotations__ = value.__annotations__ = typing.get_type_hints(value)
+        elif inspect.isclass(value) and attrs.has(value) and any(field.inherited for field in attrs.fields(value)):
+            known = typing.get_type_hints(value)  # Looks each field up in the module of the class that has it.
+            types_of = {field.alias: known[field.name] for field in attrs.fields(value) if field.init}
+            value.__init__.__annotations__ = value.__init__.__annotations__ | types_of  # type: ignore[misc]  # mypy sees a method.
         elif inspect.isfunction(value) and "SearchStrategy" in str(value.__annotations__.get("return", "")):
             known = typing.get_type_hints(value, vars(module))
             found = inspect.signature(value)
